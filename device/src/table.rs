@@ -202,13 +202,13 @@ macro_rules! ze_functions {
             zeGetCommandListExpProcAddrTable {
                  9 zeCommandListCreateCloneExp;
                  9 zeCommandListImmediateAppendCommandListsExp => commands::list::immediate_append_command_lists;
-                 9 zeCommandListGetNextCommandIdExp;
-                 9 zeCommandListUpdateMutableCommandsExp;
-                 9 zeCommandListUpdateMutableCommandSignalEventExp;
-                 9 zeCommandListUpdateMutableCommandWaitEventsExp;
-                10 zeCommandListGetNextCommandIdWithKernelsExp;
-                10 zeCommandListUpdateMutableCommandKernelsExp;
-                17 zeCommandListIsMutableExp;
+                 9 zeCommandListGetNextCommandIdExp => commands::mutable::get_next_command_id;
+                 9 zeCommandListUpdateMutableCommandsExp => commands::mutable::update_commands;
+                 9 zeCommandListUpdateMutableCommandSignalEventExp => commands::mutable::update_signal_event;
+                 9 zeCommandListUpdateMutableCommandWaitEventsExp => commands::mutable::update_wait_events;
+                10 zeCommandListGetNextCommandIdWithKernelsExp => commands::mutable::get_next_command_id_with_kernels;
+                10 zeCommandListUpdateMutableCommandKernelsExp => commands::mutable::update_kernels;
+                17 zeCommandListIsMutableExp => commands::mutable::is_mutable;
             }
             zeGetEventProcAddrTable {
                  0 zeEventCreate => events::event::create;

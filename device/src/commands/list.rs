@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::commands::engine::{Priority, Queue};
+use crate::commands::recording::Recording;
 use crate::commands::stream::{Command, Stream};
 use crate::commands::work::Work;
 use crate::discovery::context::Context;
@@ -17,6 +18,7 @@ use crate::discovery::properties::QueueGroup;
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
+use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
 use crate::platform::clock;
@@ -36,7 +38,7 @@ pub struct CommandList {
 
 enum Body {
     Immediate { stream: Arc<Stream>, attributes: QueueAttributes },
-    Regular { recording: Mutex<Recording>, flags: u32 },
+    Regular { recording: Mutex<Recording>, flags: u32, mutable: bool },
 }
 
 /// What a queue or an immediate list was created with (`ze_command_queue_desc_t`).
@@ -68,12 +70,6 @@ impl QueueAttributes {
     }
 }
 
-#[derive(Default)]
-struct Recording {
-    commands: Vec<Arc<Command>>,
-    closed: bool,
-}
-
 impl Object for CommandList {
     fn registry() -> &'static Registry<Self> {
         static LIVE: Registry<CommandList> = Registry::new();
@@ -101,14 +97,7 @@ impl CommandList {
                 }
                 Ok(())
             }
-            Body::Regular { recording, .. } => {
-                let mut recording = recording.lock();
-                if recording.closed {
-                    return Err(ZeResult::INVALID_ARGUMENT);
-                }
-                recording.commands.extend(commands);
-                Ok(())
-            }
+            Body::Regular { recording, .. } => recording.lock().append(commands),
         }
     }
 
@@ -133,11 +122,16 @@ impl CommandList {
     /// The commands of a closed regular list: `INVALID_ARGUMENT` for any other list.
     pub(crate) fn recorded(&self) -> Outcome<Vec<Arc<Command>>> {
         match &self.body {
-            Body::Regular { recording, .. } => {
-                let recording = recording.lock();
-                if recording.closed { Ok(recording.commands.clone()) } else { Err(ZeResult::INVALID_ARGUMENT) }
-            }
+            Body::Regular { recording, .. } => recording.lock().closed(),
             Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
+        }
+    }
+
+    /// What a mutable list has recorded: `INVALID_ARGUMENT` for any other list.
+    pub(super) fn mutable(&self) -> Outcome<&Mutex<Recording>> {
+        match &self.body {
+            Body::Regular { recording, mutable: true, .. } => Ok(recording),
+            Body::Regular { .. } | Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
         }
     }
 }
@@ -162,7 +156,8 @@ pub extern "C" fn create(
         let device = device.get()?;
         let CommandListDesc { command_queue_group_ordinal: ordinal, flags, .. } = desc.read()?;
         QueueGroup::of(ordinal)?;
-        let body = Body::Regular { recording: Mutex::default(), flags };
+        let mutable = desc.has_next(stype::MUTABLE_COMMAND_LIST_EXP_DESC);
+        let body = Body::Regular { recording: Mutex::default(), flags, mutable };
         register(CommandList { context, device, ordinal, body }, list)
     })
 }
@@ -189,13 +184,12 @@ pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
     call_teardown(|| list.retire().map(drop))
 }
 
-/// `zeCommandListClose` (ze_api.h). An immediate list stays open.
+/// `zeCommandListClose` (ze_api.h). An immediate list stays open. `INVALID_ARGUMENT` if a launch was changed into one that
+/// cannot run.
 pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
-    call(|| {
-        if let Body::Regular { recording, .. } = &list.get()?.body {
-            recording.lock().closed = true;
-        }
-        Ok(())
+    call(|| match &list.get()?.body {
+        Body::Regular { recording, .. } => recording.lock().close(),
+        Body::Immediate { .. } => Ok(()),
     })
 }
 

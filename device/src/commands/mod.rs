@@ -1,14 +1,17 @@
 //! Command lists, queues and fences, and the threads that execute commands.
 //!
-//! `list`, `append`, `launch`, `queue` and `fence` have the objects and their entry points; `stream` executes commands
-//! in order on a thread, and `engine` is the order of several streams; `work` is what a command does. Must never execute a command on the thread that appends it.
+//! `list`, `append`, `launch`, `mutable`, `queue` and `fence` have the objects and their entry points; `recording` is what a
+//! regular list holds. `stream` executes commands in order on a thread, and `engine` is the order of several streams; `work`
+//! is what a command does. Must never execute a command on the thread that appends it.
 
 pub(crate) mod append;
 mod engine;
 pub(crate) mod fence;
 pub(crate) mod launch;
 pub(crate) mod list;
+pub(crate) mod mutable;
 pub(crate) mod queue;
+mod recording;
 pub(crate) mod stream;
 #[expect(unsafe_code, reason = "copies and fills the memory that commands name")]
 pub(crate) mod work;

@@ -21,8 +21,10 @@ use crate::memory::{self, Retained};
 use crate::platform::clock;
 
 /// What a command does, on memory that a C caller has named.
+#[derive(Clone)]
 pub(crate) struct Work(Action);
 
+#[derive(Clone)]
 enum Action {
     /// A barrier, a signal or a wait.
     Nothing,
@@ -37,7 +39,7 @@ enum Action {
     /// Writes the timestamps of events, each at an offset in bytes.
     EventTimestamps { to: Location, events: Vec<(Arc<Event>, usize)> },
     /// Runs a kernel.
-    Launch { launch: Launch, groups: [u32; 3] },
+    Launch { launch: Launch, groups: Extent },
     /// Runs kernels, as many as a number in memory says, or one without it. Their numbers of groups are in memory.
     LaunchIndirect { launches: Vec<Launch>, count: Option<Location>, groups: Location },
     /// Resets an event.
@@ -46,12 +48,14 @@ enum Action {
 
 /// An address, and a reference that keeps memory of the device mapped. Other memory is the application's
 /// responsibility.
+#[derive(Clone)]
 struct Location {
     address: usize,
     _retained: Option<Retained>,
 }
 
 /// A location in rows and slices.
+#[derive(Clone)]
 struct Grid {
     first: Location,
     /// Bytes from one row to the next.
@@ -146,7 +150,7 @@ impl Work {
 
     /// Runs a kernel.
     pub(crate) fn launch(launch: Launch, groups: Extent) -> Self {
-        Self(Action::Launch { launch, groups: [groups.x, groups.y, groups.z] })
+        Self(Action::Launch { launch, groups })
     }
 
     /// Runs a kernel. The number of groups is read then.
@@ -190,6 +194,16 @@ impl Work {
         matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
     }
 
+    /// The kernel that it launches once, and with how many groups. `None` for other work and for indirect launches.
+    pub(super) fn launched(&self) -> Option<(&Launch, Extent)> {
+        if let Action::Launch { launch, groups } = &self.0 { Some((launch, *groups)) } else { None }
+    }
+
+    /// Whether a launch has all that it needs.
+    pub(super) fn can_run(&self) -> bool {
+        self.launched().is_none_or(|(launch, _)| launch.can_run())
+    }
+
     /// Whether it accesses memory of the application.
     pub(super) fn accesses_memory(&self) -> bool {
         !matches!(self.0, Action::Nothing | Action::Reset(_))
@@ -222,7 +236,7 @@ impl Work {
                     }
                 }
             }
-            Action::Launch { launch, groups } => launch.run(*groups),
+            Action::Launch { launch, groups } => launch.run([groups.x, groups.y, groups.z]),
             Action::LaunchIndirect { launches, count, groups } => {
                 let count = count.as_ref().map_or(launches.len(), |count| count.read::<u32>(0) as usize);
                 for (index, launch) in launches.iter().take(count).enumerate() {

@@ -26,23 +26,26 @@ use crate::platform::settings;
 const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
-/// The extensions of ze_api.h that are implemented and that have a name. The adapters look for some of them.
-const EXTENSIONS: [&str; 12] = [
-    "ZE_experimental_fabric",
-    "ZE_experimental_global_offset",
-    "ZE_experimental_immediate_command_list_append",
-    "ZE_experimental_module_program",
-    "ZE_experimental_relaxed_allocation_limits",
-    "ZE_extension_device_ip_version",
-    "ZE_extension_eu_count",
-    "ZE_extension_event_query_kernel_timestamps",
-    "ZE_extension_float_atomics",
-    "ZE_extension_kernel_max_group_size_properties",
-    "ZE_extension_pci_properties",
-    "ZE_extension_virtual_mem_readonly_properties",
+/// The extensions of ze_api.h that are implemented and that have a name, and their versions. The adapters look for some.
+const EXTENSIONS: [(&str, u32); 13] = [
+    ("ZE_experimental_fabric", VERSION_1_0),
+    ("ZE_experimental_global_offset", VERSION_1_0),
+    ("ZE_experimental_immediate_command_list_append", VERSION_1_0),
+    ("ZE_experimental_module_program", VERSION_1_0),
+    ("ZE_experimental_mutable_command_list", VERSION_1_1),
+    ("ZE_experimental_relaxed_allocation_limits", VERSION_1_0),
+    ("ZE_extension_device_ip_version", VERSION_1_0),
+    ("ZE_extension_eu_count", VERSION_1_0),
+    ("ZE_extension_event_query_kernel_timestamps", VERSION_1_0),
+    ("ZE_extension_float_atomics", VERSION_1_0),
+    ("ZE_extension_kernel_max_group_size_properties", VERSION_1_0),
+    ("ZE_extension_pci_properties", VERSION_1_0),
+    ("ZE_extension_virtual_mem_readonly_properties", VERSION_1_0),
 ];
 /// `ZE_MAKE_VERSION(1, 0)`.
 const VERSION_1_0: u32 = 1 << 16;
+/// `ZE_MAKE_VERSION(1, 1)`.
+const VERSION_1_1: u32 = (1 << 16) + 1;
 /// `ZE_INIT_FLAG_GPU_ONLY` and `ZE_INIT_DRIVER_TYPE_FLAG_GPU`.
 const GPU: u32 = 1;
 
@@ -188,8 +191,8 @@ pub extern "C" fn get_extension_properties(
 ) -> ZeResult {
     call(|| {
         driver.get()?;
-        ffi::enumerate(count, properties, &EXTENSIONS, |place, name| {
-            place.write(DriverExtensionProperties { name: ffi::text(name), version: VERSION_1_0 })
+        ffi::enumerate(count, properties, &EXTENSIONS, |place, (name, version)| {
+            place.write(DriverExtensionProperties { name: ffi::text(name), version: *version })
         })
     })
 }

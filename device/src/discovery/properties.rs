@@ -13,7 +13,7 @@ use crate::ffi::layout::device::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceEventProperties,
     DeviceExternalMemoryProperties, DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties,
     DeviceMemoryProperties, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
-    FloatAtomicProperties, PciExtProperties,
+    FloatAtomicProperties, MutableCommandListProperties, PciExtProperties,
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call};
@@ -39,6 +39,8 @@ const FLOAT: u32 = 0b11_1111;
 pub(crate) const LARGEST_GROUP: u32 = 1024;
 /// Atomic load and store, add, minimum and maximum, in global and in local memory.
 const FLOAT_ATOMICS: u32 = 0b111 << 16 | 0b111;
+/// `ze_mutable_command_exp_flags_t`: arguments, number of groups, group size, offset, events and kernel of a launch.
+pub(crate) const MUTABLE: u32 = 0b111_1111;
 /// Of `ze_device_event_properties_flags_t`: aggregate storage, IPC, and sync allocations.
 const EVENTS: u32 = 0b111;
 /// `ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED`: a write to a read-only page faults.
@@ -116,6 +118,9 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
         }
         if let Some(units_in_total) = properties.next_of::<EuCountExt>() {
             units_in_total.edit(|out| out.num_total_eus = slices * subslices * units)?;
+        }
+        if let Some(mutable) = properties.next_of::<MutableCommandListProperties>() {
+            mutable.edit(|out| (out.list_flags, out.command_flags) = (0, MUTABLE))?;
         }
         if let Some(events) = properties.next_of::<DeviceEventProperties>() {
             events.edit(|out| out.flags = EVENTS)?;

@@ -17,6 +17,9 @@ use super::result::{Outcome, ZeResult};
 /// A longer chain is taken to be damaged: the rest of it is ignored.
 const LONGEST_CHAIN: usize = 256;
 
+/// The same for a chain that has a structure for each of many changes.
+const LONGEST_LIST: usize = 1 << 20;
+
 /// `const T*`: something that the call reads.
 #[repr(transparent)]
 pub struct In<T>(*const T);
@@ -135,6 +138,14 @@ impl<T> In<T> {
         Out(self.0.cast_mut()).chain().any(|next| next.read().is_ok_and(|base| base.s_type == s_type))
     }
 
+    /// All structures in the chain of this descriptor, which may be many.
+    pub(crate) fn all_next(self) -> impl Iterator<Item = In<Base>>
+    where
+        T: Extensible,
+    {
+        Out(self.0.cast_mut()).structures().take(LONGEST_LIST).map(|next| In(next.0.cast_const()))
+    }
+
     /// The first structure of type `U` in the chain of this descriptor.
     pub(crate) fn next_of<U: Extension>(self) -> Option<In<U>>
     where
@@ -174,8 +185,12 @@ impl<T> In<*const T> {
 impl In<Base> {
     /// The first structure of type `U` in a chain that begins here.
     pub(crate) fn find<U: Extension>(self) -> Option<In<U>> {
-        let first = (self.read().ok()?.s_type == U::S_TYPE).then(|| In(self.0.cast()));
-        first.or_else(|| self.next_of::<U>())
+        self.as_a::<U>().or_else(|| self.next_of::<U>())
+    }
+
+    /// This structure, if it is of type `U`.
+    pub(crate) fn as_a<U: Extension>(self) -> Option<In<U>> {
+        (self.read().ok()?.s_type == U::S_TYPE).then(|| In(self.0.cast()))
     }
 }
 
@@ -205,6 +220,14 @@ impl<T> In<Handle<T>> {
         T: Object,
     {
         self.elements(count)?.map(Handle::get).collect()
+    }
+
+    /// The same, with nothing for NULL.
+    pub(crate) fn optional_objects(self, count: Argument<u32>) -> Outcome<Vec<Option<Arc<T>>>>
+    where
+        T: Object,
+    {
+        self.elements(count)?.map(Handle::get_optional).collect()
     }
 }
 
@@ -263,11 +286,18 @@ impl<T> Out<T> {
     where
         T: Extensible,
     {
+        self.structures().take(LONGEST_CHAIN)
+    }
+
+    fn structures(self) -> impl Iterator<Item = Out<Base>>
+    where
+        T: Extensible,
+    {
         let next = |at: Out<Base>| {
             let base = at.read().ok()?;
             (!base.p_next.is_null()).then_some(Out(base.p_next.cast()))
         };
-        std::iter::successors(next(Out(self.0.cast())), move |at| next(*at)).take(LONGEST_CHAIN)
+        std::iter::successors(next(Out(self.0.cast())), move |at| next(*at))
     }
 
     /// The first structure of type `U` in the chain of this one.

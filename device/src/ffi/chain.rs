@@ -3,9 +3,13 @@
 use std::ffi::c_void;
 use std::mem::offset_of;
 
+use super::layout::command::{
+    CommandListDesc, MutableCommandsDesc, MutableGlobalOffset, MutableGroupCount, MutableGroupSize,
+    MutableKernelArgument,
+};
 use super::layout::device::{
     DeviceEventProperties, DeviceIpVersionExt, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory,
-    EuCountExt, FloatAtomicProperties,
+    EuCountExt, FloatAtomicProperties, MutableCommandListProperties,
 };
 use super::layout::event::{
     EventCounterBasedDesc, EventPoolDesc, ExternalAggregateStorageDesc, ExternalSyncAllocationDesc,
@@ -65,6 +69,7 @@ macro_rules! extensible {
 }
 
 extensible! {
+    CommandListDesc;
     DeviceMemAllocDesc;
     DeviceModuleProperties;
     DeviceProperties;
@@ -74,6 +79,7 @@ extensible! {
     KernelProperties;
     MemoryAllocationProperties;
     ModuleDesc;
+    MutableCommandsDesc;
     PhysicalMemDesc;
     PhysicalMemProperties;
     DeviceEventProperties = DEVICE_EVENT_PROPERTIES;
@@ -90,4 +96,9 @@ extensible! {
     KernelPreferredGroupSize = KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
     LaunchCooperativeDesc = LAUNCH_COOPERATIVE_DESC;
     ModuleProgramDesc = MODULE_PROGRAM_EXP_DESC;
+    MutableCommandListProperties = MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
+    MutableGlobalOffset = MUTABLE_GLOBAL_OFFSET_EXP_DESC;
+    MutableGroupCount = MUTABLE_GROUP_COUNT_EXP_DESC;
+    MutableGroupSize = MUTABLE_GROUP_SIZE_EXP_DESC;
+    MutableKernelArgument = MUTABLE_KERNEL_ARGUMENT_EXP_DESC;
 }

@@ -73,6 +73,8 @@ impl ZeResult {
     pub const INVALID_MODULE_UNLINKED: Self = Self(0x7800_0018);
     /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE`.
     pub const INVALID_COMMAND_LIST_TYPE: Self = Self(0x7800_0019);
+    /// `ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE`.
+    pub const INVALID_KERNEL_HANDLE: Self = Self(0x7800_001c);
     /// `ZE_RESULT_ERROR_UNKNOWN`.
     pub const UNKNOWN: Self = Self(0x7fff_fffe);
 

@@ -43,6 +43,7 @@ pub(crate) struct Settings {
 }
 
 /// One execution of a kernel.
+#[derive(Clone)]
 pub(crate) struct Launch {
     kernel: Arc<Kernel>,
     settings: Settings,
@@ -62,7 +63,7 @@ impl Argument {
     /// An argument of `size` bytes as `zeKernelSetArgumentValue` takes it: `INVALID_KERNEL_ARGUMENT_SIZE` if they are
     /// too few, or `UNSUPPORTED_FEATURE` for a parameter that this device does not support. Of more bytes than the
     /// kernel takes, the first ones count, as with Intel's driver: oneMKL passes 8 bytes for numbers of 4.
-    pub(super) fn set(parameter: Parameter, size: usize, value: In<u8>) -> Outcome<Self> {
+    pub(crate) fn set(parameter: Parameter, size: usize, value: In<u8>) -> Outcome<Self> {
         Ok(match parameter {
             Parameter::Local if value.is_null() && size > 0 => Self::Local(size),
             Parameter::Pointer if value.is_null() => Self::Pointer(0),
@@ -99,16 +100,35 @@ impl Argument {
 impl Launch {
     /// A launch with what is set for the kernel now: `INVALID_ARGUMENT` if an argument is missing.
     pub(crate) fn new(kernel: &Arc<Kernel>) -> Outcome<Self> {
-        let settings = kernel.settings().lock().clone();
-        let mut retained = Vec::new();
-        for argument in &settings.arguments {
-            match argument {
-                Argument::Unset => return Err(ZeResult::INVALID_ARGUMENT),
-                Argument::Pointer(address) => retained.extend(memory::retain(*address)),
-                Argument::Value(_) | Argument::Local(_) => {}
-            }
-        }
-        Ok(Self { kernel: Arc::clone(kernel), settings, _retained: retained })
+        let launch = Self::with(kernel, kernel.settings().lock().clone());
+        if launch.has_all_arguments() { Ok(launch) } else { Err(ZeResult::INVALID_ARGUMENT) }
+    }
+
+    /// A launch with these settings, which must not run before it [can](Self::can_run).
+    pub(crate) fn with(kernel: &Arc<Kernel>, settings: Settings) -> Self {
+        let pointer =
+            |argument: &Argument| if let Argument::Pointer(address) = argument { Some(*address) } else { None };
+        let retained = settings.arguments.iter().filter_map(pointer).filter_map(memory::retain).collect();
+        Self { kernel: Arc::clone(kernel), settings, _retained: retained }
+    }
+
+    /// Its kernel.
+    pub(crate) fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+
+    /// What was set for it.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Whether all arguments are set, and the kernel runs with the group size.
+    pub(crate) fn can_run(&self) -> bool {
+        self.has_all_arguments() && self.kernel.check_group(self.settings.group).is_ok()
+    }
+
+    fn has_all_arguments(&self) -> bool {
+        !self.settings.arguments.iter().any(|argument| matches!(argument, Argument::Unset))
     }
 
     /// Runs this many groups, and returns when they have ended.

@@ -22,6 +22,7 @@ use allocation::Allocation;
 use reservation::ReservationRef;
 
 /// Keeps memory mapped for work in flight, until it is dropped.
+#[derive(Clone)]
 pub(crate) enum Retained {
     /// An allocation.
     Allocation { _reference: Arc<Allocation> },

@@ -185,6 +185,12 @@ impl Reservation {
 /// A reference of work in flight to a reservation.
 pub(crate) struct ReservationRef(Arc<Reservation>);
 
+impl Clone for ReservationRef {
+    fn clone(&self) -> Self {
+        Arc::clone(&self.0).retain()
+    }
+}
+
 impl Drop for ReservationRef {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();

@@ -19,6 +19,7 @@ mod arguments;
 mod faults;
 mod launches;
 mod modules;
+mod mutable;
 
 use std::ffi::{CString, c_void};
 use std::path::Path;

@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use std::time::Duration;
 
 pub(crate) use urscope_device::layout;
-use urscope_device::layout::command::{CommandListDesc, CommandQueueDesc, CopyRegion, FenceDesc};
+use urscope_device::layout::command::*;
 use urscope_device::layout::device::*;
 use urscope_device::layout::driver::*;
 use urscope_device::layout::event::*;
@@ -47,6 +47,7 @@ pub(crate) const INVALID_KERNEL_ARGUMENT_INDEX: u32 = 0x7800_0015;
 pub(crate) const INVALID_KERNEL_ARGUMENT_SIZE: u32 = 0x7800_0016;
 pub(crate) const INVALID_MODULE_UNLINKED: u32 = 0x7800_0018;
 pub(crate) const INVALID_COMMAND_LIST_TYPE: u32 = 0x7800_0019;
+pub(crate) const INVALID_KERNEL_HANDLE: u32 = 0x7800_001c;
 
 /// A callback of a tracer: pointers to the arguments, the result, the tracer's data, data of this call.
 pub(crate) type TracerCallback = unsafe extern "C" fn(*const *mut u64, u64, usize, *mut usize);
@@ -162,6 +163,13 @@ functions! {
     zeCommandListGetDeviceHandle(list: Handle, device: *mut Handle);
     zeCommandListReset(list: Handle);
     zeCommandListHostSynchronize(list: Handle, timeout: u64);
+    zeCommandListGetNextCommandIdExp(list: Handle, desc: *const MutableCommandIdDesc, id: *mut u64);
+    zeCommandListGetNextCommandIdWithKernelsExp(list: Handle, desc: *const MutableCommandIdDesc, count: u32, kernels: *const Handle, id: *mut u64);
+    zeCommandListUpdateMutableCommandsExp(list: Handle, desc: *const MutableCommandsDesc);
+    zeCommandListUpdateMutableCommandSignalEventExp(list: Handle, id: u64, signal: Handle);
+    zeCommandListUpdateMutableCommandWaitEventsExp(list: Handle, id: u64, waits: u32, events: *const Handle);
+    zeCommandListUpdateMutableCommandKernelsExp(list: Handle, count: u32, ids: *const u64, kernels: *const Handle);
+    zeCommandListIsMutableExp(list: Handle, mutable: *mut u8);
     zeCommandListImmediateAppendCommandListsExp(list: Handle, count: u32, lists: *const Handle, signal: Handle, waits: u32, events: *const Handle);
     zeCommandListAppendMemoryCopy(list: Handle, to: *mut c_void, from: *const c_void, size: usize, signal: Handle, waits: u32, events: *const Handle);
     zeCommandListAppendMemoryFill(list: Handle, to: *mut c_void, pattern: *const c_void, pattern_size: usize, size: usize, signal: Handle, waits: u32, events: *const Handle);

@@ -38,6 +38,12 @@ on_both_adapters! {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\n"), "{}", outcome.stderr);
     }
 
+    /// The adapters change mutable lists for it.
+    fn a_command_buffer_takes_other_arguments_and_ranges(adapter) {
+        let outcome = TestRun::of("kernel_update", Release::R2026_2, adapter).with_engine().option("--no-check").run();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\nright\nright\nright\n"), "{}", outcome.stderr);
+    }
+
     /// A device is partitioned as SYCL does it, and its parts use each other's memory in both processes.
     fn sub_devices_share_memory_and_run_kernels(adapter) {
         let run = TestRun::of("sub_devices", Release::R2026_2, adapter).with_engine().env("ZE_SOFT_SUB_DEVICES", "2");

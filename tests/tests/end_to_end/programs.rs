@@ -141,7 +141,7 @@ const PROGRAMS: [(&str, Shares, Runs); 98] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 19] = [
+const LEFT_OUT: [(&str, &str); 20] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
@@ -150,6 +150,7 @@ const LEFT_OUT: [(&str, &str); 19] = [
     ("kernel_fault", "it makes no IPC call"),
     ("kernel_graph", "it makes no IPC call"),
     ("kernel_source", "it makes no IPC call"),
+    ("kernel_update", "it makes no IPC call"),
     ("killed_crowd", "the tests of violent ends run it"),
     ("mpi_ring", "a launcher starts it"),
     ("no_ipc", "it is a script that makes no IPC call"),

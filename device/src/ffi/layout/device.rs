@@ -140,6 +140,20 @@ pub struct FabricVertexProperties {
     pub address: [u32; 4],
 }
 
+/// `ze_mutable_command_list_exp_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MutableCommandListProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `mutableCommandListFlags`.
+    pub list_flags: u32,
+    /// `mutableCommandFlags`.
+    pub command_flags: u32,
+}
+
 /// `ze_device_event_properties_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -346,6 +360,7 @@ mod tests {
         assert_eq!(size_of::<FloatAtomicProperties>(), 32);
         assert_eq!(size_of::<DeviceReadonlyMemory>(), 24);
         assert_eq!(size_of::<DeviceEventProperties>(), 24);
+        assert_eq!(size_of::<MutableCommandListProperties>(), 24);
         assert_eq!(size_of::<FabricVertexProperties>(), 56);
         assert_eq!(offset_of!(FabricVertexProperties, address), 40);
         assert_eq!(size_of::<CommandQueueGroupProperties>(), 40);
