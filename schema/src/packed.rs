@@ -13,6 +13,9 @@ use crate::{
 const ENTER: u64 = 1;
 const EXIT: u64 = 2;
 
+/// Added to these where the call is inside of another one.
+const INNER: u64 = 2;
+
 /// A record of a call, at the front of some words.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedCall<'w> {
@@ -27,7 +30,7 @@ impl<'w> PackedCall<'w> {
     pub fn first_of(words: &'w [u64]) -> Option<Self> {
         let (head, rest) = words.split_first_chunk()?;
         let first = head[0];
-        if !matches!(first & 0xff, ENTER | EXIT) {
+        if !(ENTER..=EXIT + INNER).contains(&(first & 0xff)) {
             return None;
         }
         let function = *Function::ALL.get((first >> 8 & 0xffff) as usize)?;
@@ -43,7 +46,13 @@ impl<'w> PackedCall<'w> {
     /// Whether the call begins; otherwise it returns.
     #[inline]
     pub fn enters(&self) -> bool {
-        self.head[0] & 0xff == ENTER
+        self.head[0] & 1 == ENTER
+    }
+
+    /// Whether the call is inside of another one, whose number it has then.
+    #[inline]
+    pub fn is_inner(&self) -> bool {
+        self.head[0] & 0xff > EXIT
     }
 
     /// The function.
@@ -76,7 +85,12 @@ impl<'w> PackedCall<'w> {
 
     /// The same, as a record of a trace.
     pub fn record(&self) -> Record {
-        if self.enters() { Record::Enter(self.enter()) } else { Record::Exit(self.exit()) }
+        match (self.enters(), self.is_inner()) {
+            (true, false) => Record::Enter(self.enter()),
+            (false, false) => Record::Exit(self.exit()),
+            (true, true) => Record::InnerEnter(self.enter()),
+            (false, true) => Record::InnerExit(self.exit()),
+        }
     }
 }
 
@@ -179,8 +193,22 @@ fn in_words<const N: usize>(values: &Values, head_of: impl FnOnce(u64, usize) ->
     (count <= room.len()).then_some(words)
 }
 
+/// Adds a record of a call behind some words; false, without an effect, if it is another one.
+pub fn pack(record: &Record, words: &mut Vec<u64>) -> bool {
+    let start = words.len();
+    match record {
+        Record::Enter(enter) | Record::InnerEnter(enter) => pack_enter(enter, words),
+        Record::Exit(exit) | Record::InnerExit(exit) => pack_exit(exit, words),
+        _ => return false,
+    }
+    if matches!(record, Record::InnerEnter(_) | Record::InnerExit(_)) {
+        words.get_mut(start).into_iter().for_each(|first| *first += INNER);
+    }
+    true
+}
+
 /// Adds the record of a call that begins behind some words.
-pub fn pack_enter(enter: &Enter, words: &mut Vec<u64>) {
+fn pack_enter(enter: &Enter, words: &mut Vec<u64>) {
     let mut packing = Packing::begin(words);
     enter.values.for_each_place(|place, _, value| {
         packing.value(place, value);
@@ -189,7 +217,7 @@ pub fn pack_enter(enter: &Enter, words: &mut Vec<u64>) {
 }
 
 /// Adds the record of a call that returns behind some words.
-pub fn pack_exit(exit: &Exit, words: &mut Vec<u64>) {
+fn pack_exit(exit: &Exit, words: &mut Vec<u64>) {
     let mut packing = Packing::begin(words);
     exit.values.for_each_place(|place, _, value| {
         packing.value(place, value);
@@ -222,27 +250,34 @@ mod tests {
                         values.set(place, value);
                     }
                 }
-                match result.map(UrResult) {
+                let is_inner = call % 2 == 0;
+                let record = match result.map(UrResult) {
                     None => {
                         let enter = Enter { function, call, tid, time, values };
-                        pack_enter(&enter, &mut words);
-                        let array = enter_in::<12>(&enter);
-                        prop_assert_eq!(array.and_then(|array| Some(PackedCall::first_of(&array)?.record())), fits.then_some(Record::Enter(enter)));
-                        records.push(Record::Enter(enter));
+                        if is_inner { Record::InnerEnter(enter) } else { Record::Enter(enter) }
                     }
                     Some(result) => {
                         let exit = Exit { function, call, tid, time, result, values };
-                        pack_exit(&exit, &mut words);
-                        let array = exit_in::<12>(&exit);
-                        prop_assert_eq!(array.and_then(|array| Some(PackedCall::first_of(&array)?.record())), fits.then_some(Record::Exit(exit)));
-                        records.push(Record::Exit(exit));
+                        if is_inner { Record::InnerExit(exit) } else { Record::Exit(exit) }
                     }
+                };
+                prop_assert!(pack(&record, &mut words));
+                let array = match &record {
+                    Record::Enter(enter) => Some(enter_in::<12>(enter)),
+                    Record::Exit(exit) => Some(exit_in::<12>(exit)),
+                    _ => None,
+                };
+                if let Some(array) = array {
+                    let unpacked = array.and_then(|array| Some(PackedCall::first_of(&array)?.record()));
+                    prop_assert_eq!(unpacked, fits.then(|| record.clone()));
                 }
+                records.push(record);
             }
             let mut rest = words.as_slice();
             for record in records {
                 let call = PackedCall::first_of(rest).unwrap();
-                prop_assert_eq!(call.record(), record);
+                let is_inner = matches!(record, Record::InnerEnter(_) | Record::InnerExit(_));
+                prop_assert_eq!((call.record(), call.is_inner()), (record, is_inner));
                 rest = &rest[call.size()..];
             }
             prop_assert!(rest.is_empty() && PackedCall::first_of(rest).is_none());

@@ -33,6 +33,8 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
             match record {
                 Record::Enter(enter) => line.enter(42, base, enter),
                 Record::Exit(exit) => line.exit(42, base, exit),
+                Record::InnerEnter(enter) => line.inner_enter(42, base, enter),
+                Record::InnerExit(exit) => line.inner_exit(42, base, exit),
                 Record::Header(header) => return write::record(42, &**header),
                 Record::EntryPoint(entry_point) => return write::record(42, &**entry_point),
                 Record::Device(device) => return write::record(42, &**device),
@@ -211,6 +213,8 @@ proptest! {
         let function = Function::ALL[row];
         let records = [
             Record::Enter(Enter { function, call, tid, time: Nanos(time), values }),
+            Record::InnerEnter(Enter { function, call, tid, time: Nanos(time), values }),
+            Record::InnerExit(Exit { function, call, tid, time: Nanos(time), result: UrResult(result), values }),
             Record::Exit(Exit { function, call, tid, time: Nanos(time), result: UrResult(result), values }),
         ];
         let bytes = lines(&records, 0).concat();

@@ -16,6 +16,7 @@ use urscope_schema::{
 use crate::{
     backend, chain, commands, devices,
     event_filter::{self, Recording},
+    inner,
     raw::{
         args::{
             Arg,
@@ -79,8 +80,10 @@ macro_rules! stand_ins {
                         opened.take(&values);
                     }
                     let ours = answers.redirection(&out_params, &mut opened);
-                    let thrown = Thrown { function: Function::$name, call: entered.call };
+                    let before = inner::begin(Function::$name, entered.call);
+                    let thrown = Thrown { function: Function::$name, call: entered.call, before };
                     let result = real($(ours.redirect($param)),*);
+                    inner::end(&thrown.before);
                     std::mem::forget(thrown);
                     commands::after(Function::$name, entered.call, waits, blocking, result);
                     let values = out_params.carry_over(&answers, &opened, result, pointer);
@@ -124,10 +127,12 @@ macro_rules! stand_ins {
 struct Thrown {
     function: Function,
     call: u64,
+    before: inner::Before,
 }
 
 impl Drop for Thrown {
     fn drop(&mut self) {
+        inner::end(&self.before);
         without_answers(self.function, self.call, UrResult::UNKNOWN);
     }
 }

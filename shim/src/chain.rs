@@ -99,6 +99,24 @@ fn recorded(exit: Exit) -> UrResult {
     record(exit)
 }
 
+/// Shows the trace a call that begins inside of the one with its number. No other layer sees it.
+pub fn inner_enter(enter: &Enter) {
+    let [traced, _] = &LAYERS;
+    let _ = traced.show(|_| {
+        trace::inner_begins(enter);
+        Verdict::Passed
+    });
+}
+
+/// Shows the trace a call that returned inside of the one with its number.
+pub fn inner_exit(exit: &Exit) {
+    let [traced, _] = &LAYERS;
+    let _ = traced.show(|_| {
+        trace::inner_returns(exit);
+        Verdict::Passed
+    });
+}
+
 /// Shows the end of the process to every layer, the last one first, so that what it finds still goes into the trace.
 pub fn end(how: &'static str) {
     for layer in LAYERS.iter().rev() {

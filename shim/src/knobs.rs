@@ -45,6 +45,8 @@ knobs! {
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
     /// 0: records no call stacks. Findings then have no source lines.
     stacks: bool = "URSCOPE_STACKS", default "1", example "0";
+    /// 1: also records the calls of Level Zero that the runtime makes inside of calls that share something. They are shown inside of these, and not judged. `urscope run --inner-calls` sets it.
+    inner_calls: bool = "URSCOPE_INNER_CALLS", default "0", example "1";
     /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero` (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
     backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
     /// `on`: also checks the rules while the program runs, and reports violations on stderr. `off`: only records the trace.

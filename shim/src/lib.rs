@@ -21,6 +21,7 @@ mod devices;
 #[expect(unsafe_code, reason = "it replaces function pointers in tables of others, and is called by C")]
 pub mod entry;
 mod event_filter;
+mod inner;
 pub mod knobs;
 pub mod layer;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
@@ -40,6 +41,7 @@ pub fn start() {
         return;
     }
     knobs::read();
+    inner::start();
     raw::fork_mark::install();
     entry::dlsym::resolve();
     entry::exec::resolve();

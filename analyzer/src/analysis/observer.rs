@@ -43,6 +43,16 @@ pub trait Observer {
         let _ = (tracker, who, at, exit);
     }
 
+    /// A call begins inside of the one with its number: one of Level Zero that the runtime makes. The tracker does not know of it.
+    fn inner_enter(&mut self, tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
+        let _ = (tracker, who, at, enter);
+    }
+
+    /// Such a call has returned: the latest one that has begun on this thread.
+    fn inner_exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
+        let _ = (tracker, who, at, exit);
+    }
+
     /// The tracker has emitted a fact. Facts of a call come between [`Self::enter`] and [`Self::exit`]. Facts of the end of a
     /// process come after [`Self::end`].
     fn fact(&mut self, at: u64, fact: &Fact<'_>) {
@@ -103,6 +113,14 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
     fn exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         each!(self.exit(tracker, who, at, exit));
+    }
+
+    fn inner_enter(&mut self, tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
+        each!(self.inner_enter(tracker, who, at, enter));
+    }
+
+    fn inner_exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
+        each!(self.inner_exit(tracker, who, at, exit));
     }
 
     fn fact(&mut self, at: u64, fact: &Fact<'_>) {

@@ -52,6 +52,8 @@ struct Process {
     open: OpenLifetimes,
     counts: LiveCounts,
     pending: HashMap<u64, Call>,
+    /// The calls inside of others that have begun, with their times, each behind those that it is inside of on its thread.
+    inner: Vec<(Enter, u64)>,
 }
 
 /// The state of an export.
@@ -314,12 +316,31 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
         }
     }
 
+    fn inner_enter(&mut self, _: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
+        if let Some(process) = self.process(who) {
+            process.inner.push((*enter, at));
+        }
+    }
+
+    fn inner_exit(&mut self, _: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
+        let Some(process) = self.process(who) else { return };
+        // The return of one that was left by an exception is missing.
+        let is_it =
+            |(enter, _): &(Enter, u64)| (enter.tid, enter.call, enter.function) == (exit.tid, exit.call, exit.function);
+        let Some(place) = process.inner.iter().rposition(is_it) else { return };
+        let begun = process.inner.remove(place);
+        self.sink.inner(&inner_call(who, &begun, Some((at, exit))));
+    }
+
     fn descriptors(&mut self, _: &Tracker, who: ProcessId, at: u64, open: u64) {
         self.sink.descriptors(who.0, at, open);
     }
 
     fn end(&mut self, _: &Tracker, who: ProcessId, at: u64, ended: Ended) {
         let Some(process) = self.processes.get_mut(who.0 as usize) else { return };
+        for begun in std::mem::take(&mut process.inner) {
+            self.sink.inner(&inner_call(who, &begun, None));
+        }
         let mut pending: Vec<_> = process.pending.drain().map(|(_, call)| call).collect();
         pending.sort_by_key(|call| call.enter.call);
         for Call { enter, from, of, .. } in pending {
@@ -344,5 +365,27 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
             }
         }
         self.sink.end(who.0, at, ended);
+    }
+}
+
+/// A call inside of another one, with its return if it has returned.
+fn inner_call<'a>(
+    who: ProcessId,
+    (enter, from): &'a (Enter, u64),
+    returned: Option<(u64, &'a Exit)>,
+) -> FinishedCall<'a> {
+    FinishedCall {
+        process: who.0,
+        tid: enter.tid,
+        number: enter.call,
+        function: enter.function,
+        from: *from,
+        to: returned.map(|(at, _)| at),
+        result: returned.map(|(_, exit)| exit.result),
+        asked: &enter.values,
+        answered: returned.map_or(&Values::NONE, |(_, exit)| &exit.values),
+        made: None,
+        of: None,
+        ended: &[],
     }
 }

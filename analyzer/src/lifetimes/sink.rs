@@ -37,6 +37,12 @@ pub trait EventSink {
         let _ = call;
     }
 
+    /// A call inside of the one with its number has returned, before that one: one of Level Zero that the runtime has made. It has no
+    /// stack, and neither begins nor ends lifetimes.
+    fn inner(&mut self, call: &FinishedCall<'_>) {
+        let _ = call;
+    }
+
     /// A lifetime begins.
     fn birth(&mut self, life: &Lifetime) {
         let _ = life;
@@ -96,6 +102,10 @@ impl<A: EventSink, B: EventSink> EventSink for (A, B) {
         each!(self.call(call));
     }
 
+    fn inner(&mut self, call: &FinishedCall<'_>) {
+        each!(self.inner(call));
+    }
+
     fn birth(&mut self, life: &Lifetime) {
         each!(self.birth(life));
     }
@@ -141,7 +151,7 @@ pub struct FinishedCall<'a> {
     pub process: u32,
     /// The thread id.
     pub tid: u32,
-    /// Its number in its process, counted from 1.
+    /// Its number in its process, counted from 1; of an inner call ([`EventSink::inner`]), that of the call that it is inside of.
     pub number: u64,
     /// The called function.
     pub function: Function,

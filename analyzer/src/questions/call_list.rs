@@ -3,7 +3,7 @@
 //! Calls are handed on as they are read: the list is never in memory as a whole.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     mem,
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -43,8 +43,10 @@ pub struct CallLine {
     pub executable: String,
     /// The thread id.
     pub tid: u32,
-    /// The number of the call in its process.
+    /// The number of the call in its process; of one that is `inside` of another, the number of that one.
     pub call: u64,
+    /// Whether the runtime made it inside of the call with its number. Such calls are not judged.
+    pub inside: bool,
     /// The function.
     pub function: &'static str,
     /// The recorded arguments by name, in their order, as text: addresses as `0x…`, sizes and counts as numbers.
@@ -69,12 +71,12 @@ impl CallLine {
 
     /// What no other call of the run has.
     fn identity(&self) -> Identity {
-        (self.pid, self.trace_began, self.call)
+        (self.pid, self.trace_began, self.call, self.inside.then_some(self.begin_ns))
     }
 }
 
-/// The process, when its trace began, and the number of a call in it.
-type Identity = (u32, u64, u64);
+/// The process, when its trace began, the number of a call in it, and when one inside of that began.
+type Identity = (u32, u64, u64, Option<u64>);
 
 /// The API that a function belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +102,8 @@ pub struct CallFilter {
     pub handle: Option<u64>,
     /// Of this API.
     pub level: Option<Level>,
+    /// Only those that are not inside of another one.
+    pub outer: bool,
 }
 
 impl CallFilter {
@@ -150,7 +154,37 @@ struct Lister<F> {
     filter: CallFilter,
     /// The header of each process; `None` of one that is not wanted.
     processes: Vec<Option<Header>>,
+    /// The calls inside of one that has not returned, by its process and its number. They follow it.
+    inner: HashMap<(u32, u64), Vec<CallLine>>,
     each: F,
+}
+
+impl<F> Lister<F> {
+    fn new(filter: CallFilter, each: F) -> Self {
+        Self { filter, processes: Vec::new(), inner: HashMap::new(), each }
+    }
+
+    /// The line of a call; `None` if it is not wanted.
+    fn line(&self, call: &FinishedCall<'_>, inside: bool) -> Option<CallLine> {
+        let header = self.processes.get(call.process as usize)?.as_ref().filter(|_| self.filter.wants(call))?;
+        Some(CallLine {
+            begin_ns: call.from,
+            took_ns: call.to.map(|to| to.saturating_sub(call.from)),
+            host: header.host.clone(),
+            pid: header.pid,
+            rank: header.rank,
+            executable: header.executable.clone(),
+            tid: call.tid,
+            call: call.number,
+            inside,
+            function: call.function.name(),
+            arguments: shown(call.asked),
+            answers: shown(call.answered),
+            result: call.result.map(|result| result.text_of(call.function)),
+            succeeded: call.result.is_some_and(UrResult::is_success),
+            trace_began: header.clock.monotonic_ns,
+        })
+    }
 }
 
 impl<F: FnMut(CallLine)> EventSink for Lister<F> {
@@ -161,37 +195,28 @@ impl<F: FnMut(CallLine)> EventSink for Lister<F> {
     }
 
     fn call(&mut self, call: &FinishedCall<'_>) {
-        let Some(Some(header)) = self.processes.get(call.process as usize) else { return };
-        if !self.filter.wants(call) {
-            return;
+        let inner = self.inner.remove(&(call.process, call.number)).unwrap_or_default();
+        self.line(call, false).into_iter().chain(inner).for_each(&mut self.each);
+    }
+
+    fn inner(&mut self, call: &FinishedCall<'_>) {
+        if !self.filter.outer
+            && let Some(line) = self.line(call, true)
+        {
+            self.inner.entry((call.process, call.number)).or_default().push(line);
         }
-        (self.each)(CallLine {
-            begin_ns: call.from,
-            took_ns: call.to.map(|to| to.saturating_sub(call.from)),
-            host: header.host.clone(),
-            pid: header.pid,
-            rank: header.rank,
-            executable: header.executable.clone(),
-            tid: call.tid,
-            call: call.number,
-            function: call.function.name(),
-            arguments: shown(call.asked),
-            answers: shown(call.answered),
-            result: call.result.map(|result| result.text_of(call.function)),
-            succeeded: call.result.is_some_and(UrResult::is_success),
-            trace_began: header.clock.monotonic_ns,
-        });
     }
 }
 
-/// Hands the calls of a run to `each`, in the order in which they returned; those that never returned come last.
+/// Hands the calls of a run to `each`, in the order in which they returned; those that never returned come last. Calls inside of another
+/// one follow it.
 pub fn calls(
     paths: &[PathBuf],
     options: &Options,
     filter: CallFilter,
     each: impl FnMut(CallLine),
 ) -> Result<(), QuestionError> {
-    let mut tracker = LifetimeTracker::new(Lister { filter, processes: Vec::new(), each });
+    let mut tracker = LifetimeTracker::new(Lister::new(filter, each));
     Analysis::run(paths, options, &mut tracker)?;
     Ok(())
 }
@@ -237,7 +262,7 @@ impl CallFollower {
                 }
             };
             let each: Box<dyn Take> = Box::new(take);
-            LifetimeTracker::new(Lister { filter: filter.clone(), processes: Vec::new(), each })
+            LifetimeTracker::new(Lister::new(filter.clone(), each))
         });
         Self { following, waiting, taken: HashSet::new() }
     }

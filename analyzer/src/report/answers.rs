@@ -175,7 +175,9 @@ pub(super) fn call(line: &CallLine, paint: Paint) -> String {
     };
     let at = paint.faint(format!("{:>14}", since(line.begin_ns)));
     let process = plain(&line.process());
-    format!("{at}  {process}  {}({}){answers}  {outcome}", paint.strong(line.function), list(&line.arguments))
+    // Below the call that it is inside of.
+    let inset = if line.inside { "  " } else { "" };
+    format!("{at}  {process}  {inset}{}({}){answers}  {outcome}", paint.strong(line.function), list(&line.arguments))
 }
 
 pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint) -> io::Result<()> {

@@ -45,5 +45,8 @@ pub const FORMAT_VERSION: u32 = 2;
 /// The `cat` of call records.
 pub const CALL: &str = "ur";
 
+/// The `cat` of calls that the runtime makes inside of a recorded one. Nothing judges them.
+pub const INNER: &str = "inner";
+
 /// The `cat` of urscope's own notes.
 pub const NOTE: &str = "urscope";

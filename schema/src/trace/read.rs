@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{
-    CALL, NOTE,
+    CALL, INNER, NOTE,
     records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Named, Stack},
     scan,
 };
@@ -49,6 +49,10 @@ pub enum Record {
     Enter(Enter),
     /// A call returns.
     Exit(Exit),
+    /// A call begins that the runtime makes inside of the one with this number.
+    InnerEnter(Enter),
+    /// Such a call returns: the latest one that has begun on this thread.
+    InnerExit(Exit),
     /// A note of urscope's own.
     Note(Nanos, String),
     /// The number of descriptors that the process had open.
@@ -262,6 +266,13 @@ struct CallArgs {
 }
 
 #[derive(Deserialize)]
+struct InnerArgs {
+    inside: u64,
+    #[serde(default)]
+    result: Option<u32>,
+}
+
+#[derive(Deserialize)]
 struct OpenArgs {
     open: u64,
 }
@@ -301,16 +312,25 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
             Ok(Record::Descriptors(event.time(base)?, unfit::<OpenArgs>(args)?.open))
         }
         ("i", "finding") if event.cat == NOTE => Ok(Record::Finding(event.time(base)?, unfit(args)?)),
-        (phase @ ("B" | "E"), name) if event.cat == CALL => {
+        (phase @ ("B" | "E"), name) if event.cat == CALL || event.cat == INNER => {
             let Some(function) = Function::from_name(name) else { return Ok(Record::Foreign) };
             let (tid, time) = (event.tid()?, event.time(base)?);
-            let CallArgs { call, result } = unfit(args)?;
+            let is_inner = event.cat == INNER;
+            let (call, result) = if is_inner {
+                let InnerArgs { inside, result } = unfit(args)?;
+                (inside, result)
+            } else {
+                let CallArgs { call, result } = unfit(args)?;
+                (call, result)
+            };
             let values: Values = unfit(args)?;
             if phase == "B" {
-                return Ok(Record::Enter(Enter { function, call, tid, time, values }));
+                let enter = Enter { function, call, tid, time, values };
+                return Ok(if is_inner { Record::InnerEnter(enter) } else { Record::Enter(enter) });
             }
             let result = UrResult(result.ok_or_else(|| Why::Unfit("an exit without a result".into()))?);
-            Ok(Record::Exit(Exit { function, call, tid, time, result, values }))
+            let exit = Exit { function, call, tid, time, result, values };
+            Ok(if is_inner { Record::InnerExit(exit) } else { Record::Exit(exit) })
         }
         _ => Ok(Record::Foreign),
     }

@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use super::{
-    CALL, Form, NOTE,
+    CALL, Form, INNER, NOTE,
     records::{Clock, Footer, Found, Named},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The longest call record in bytes: every field is present and has the largest value.
-pub const LINE: usize = 896;
+pub const LINE: usize = 904;
 
 /// The longest [`End`] in bytes: every function was called, with the largest counts.
 pub const END_LENGTH: usize = 512 + 56 * Function::COUNT;
@@ -40,19 +40,41 @@ impl Line {
     /// Writes the record of a call that begins; `base` is [`super::records::Clock::base_ns`].
     #[inline]
     pub fn enter(&mut self, pid: u32, base: u64, enter: &Enter) {
-        self.opening(r#"{"ph":"B","pid":"#, pid, enter.tid, enter.time, base);
-        self.0.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(enter.function.name());
-        self.0.text(r#"","args":{"call":"#).decimal(enter.call);
-        self.values(&enter.values);
-        self.0.text("}}");
+        self.begin(pid, base, enter, (CALL, "call"));
     }
 
     /// Writes the record of a call that returns.
     #[inline]
     pub fn exit(&mut self, pid: u32, base: u64, exit: &Exit) {
+        self.end(pid, base, exit, (CALL, "call"));
+    }
+
+    /// Writes the record of a call that begins inside of the call with its number.
+    pub fn inner_enter(&mut self, pid: u32, base: u64, enter: &Enter) {
+        self.begin(pid, base, enter, (INNER, "inside"));
+    }
+
+    /// Writes the record of a call that returns inside of the call with its number.
+    pub fn inner_exit(&mut self, pid: u32, base: u64, exit: &Exit) {
+        self.end(pid, base, exit, (INNER, "inside"));
+    }
+
+    #[expect(clippy::inline_always, reason = "the category is a constant of the caller")]
+    #[inline(always)]
+    fn begin(&mut self, pid: u32, base: u64, enter: &Enter, (category, number): (&str, &str)) {
+        self.opening(r#"{"ph":"B","pid":"#, pid, enter.tid, enter.time, base);
+        self.0.text(r#","cat":""#).text(category).text(r#"","name":""#).text(enter.function.name());
+        self.0.text(r#"","args":{""#).text(number).text(r#"":"#).decimal(enter.call);
+        self.values(&enter.values);
+        self.0.text("}}");
+    }
+
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    fn end(&mut self, pid: u32, base: u64, exit: &Exit, (category, number): (&str, &str)) {
         self.opening(r#"{"ph":"E","pid":"#, pid, exit.tid, exit.time, base);
-        self.0.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(exit.function.name());
-        self.0.text(r#"","args":{"call":"#).decimal(exit.call);
+        self.0.text(r#","cat":""#).text(category).text(r#"","name":""#).text(exit.function.name());
+        self.0.text(r#"","args":{""#).text(number).text(r#"":"#).decimal(exit.call);
         self.0.text(r#","result":"#).decimal(u64::from(exit.result.0));
         self.0.text(r#","result_name":""#).text(exit.result.name_of(exit.function).unwrap_or("unknown")).text(r#"""#);
         self.values(&exit.values);

@@ -18,6 +18,7 @@ pub mod named_file;
 #[cfg(feature = "frida-gum")]
 pub mod nesting;
 pub mod open_file;
+pub mod outer;
 pub mod pages;
 pub mod plain_file;
 pub mod process;

@@ -21,21 +21,23 @@ pub(super) struct Variables {
     pub(super) thread: thread::Own,
     pub(super) lane: chunks::Lane,
     pub(super) stacks: stack::Stacks,
+    /// The call that the thread is in ([`super::outer`]).
+    pub(super) outer: Cell<u64>,
     /// They are not for other threads.
     of_this_thread: PhantomData<*const ()>,
 }
 
-const _: () = assert!(size_of::<Variables>() <= 128 && align_of::<Variables>() <= 8, "as declared below");
+const _: () = assert!(size_of::<Variables>() <= 136 && align_of::<Variables>() <= 8, "as declared below");
 
 global_asm!(
     ".pushsection .tbss.urscope_variables, \"awT\", @nobits",
     ".hidden urscope_variables",
     ".globl urscope_variables",
     ".type urscope_variables, @object",
-    ".size urscope_variables, 128",
+    ".size urscope_variables, 136",
     ".p2align 3",
     "urscope_variables:",
-    ".zero 128",
+    ".zero 136",
     ".popsection",
 );
 

@@ -30,6 +30,7 @@ mod followed_calls;
 mod forgotten_wait;
 mod fork;
 mod hunt;
+mod inner_calls;
 mod installed;
 mod instructions;
 mod interrupted;

@@ -26,7 +26,8 @@ use crate::{
 
 /// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and result.
 ///
-/// A call is listed when it has returned. Calls that never returned come last.
+/// A call is listed when it has returned. Calls that never returned come last. Below a call of Unified Runtime, and indented, are those that
+/// the runtime made of Level Zero to do it, if the run recorded them (`urscope run --inner-calls`).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope calls urscope-traces/app-1\n  \
@@ -55,6 +56,10 @@ pub(crate) struct Arguments {
     /// Only calls of this API.
     #[arg(long, value_enum, value_name = "API")]
     level: Option<LevelChoice>,
+
+    /// No calls that the runtime made inside of others.
+    #[arg(long)]
+    outer: bool,
 
     /// All recorded calls, also those that share nothing, such as allocations.
     #[arg(long)]
@@ -102,6 +107,7 @@ impl Arguments {
                 LevelChoice::Ur => Level::UnifiedRuntime,
                 LevelChoice::Ze => Level::LevelZero,
             }),
+            outer: self.outer,
         }
     }
 }

@@ -62,6 +62,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RANKS", default_value_t, hide_default_value = true, conflicts_with = "no_shim")]
     ranks: Ranks,
 
+    /// Record also the calls of Level Zero that the runtime makes inside of calls that share something. They are shown below these, and
+    /// not judged.
+    #[arg(long, conflicts_with = "no_shim")]
+    inner_calls: bool,
+
     /// Run the program on the chosen device, but do not trace it.
     #[arg(long)]
     no_shim: bool,
@@ -107,6 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         device: arguments.device,
         folder: arguments.dir.as_deref(),
         ranks: &arguments.ranks,
+        inner_calls: arguments.inner_calls,
         traced: !arguments.no_shim,
         judged: !arguments.no_shim && !arguments.no_check,
         verbose: verdict.verbose,

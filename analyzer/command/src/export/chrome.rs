@@ -120,10 +120,18 @@ impl Drawing for Chrome<'_> {
         self.metadata("thread_sort_index", on, Arguments::of("sort_index", Argument::Number(order.into())));
     }
 
-    fn call(&mut self, on: Track, name: &str, (from, to): (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>) {
+    fn call(
+        &mut self,
+        on: Track,
+        category: &'static str,
+        name: &str,
+        (from, to): (u64, Option<u64>),
+        args: Arguments,
+        arrow: Option<Arrow>,
+    ) {
         let phase = if to.is_some() { "X" } else { "B" };
         let dur = to.map(|to| micros(to.saturating_sub(from)));
-        self.event(&Event { dur, ..Event::new(phase, name, on, args).of("ur").at(from).bound(arrow) });
+        self.event(&Event { dur, ..Event::new(phase, name, on, args).of(category).at(from).bound(arrow) });
     }
 
     fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments) {

@@ -70,6 +70,8 @@ impl Serialize for Bits {
 pub struct Written {
     /// The number of calls.
     pub calls: u64,
+    /// The number of calls inside of others.
+    pub inner: u64,
     /// The number of calls that never returned.
     pub unreturned: u64,
     /// The number of lifetimes of handle data, from get to put.
@@ -108,8 +110,16 @@ pub(super) trait Drawing {
     /// Sets the name of a thread.
     fn thread(&mut self, on: Track, name: &str);
 
-    /// Draws a call, with its end if it returned.
-    fn call(&mut self, on: Track, name: &str, span: (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>);
+    /// Draws a call of a category, with its end if it returned.
+    fn call(
+        &mut self,
+        on: Track,
+        category: &'static str,
+        name: &str,
+        span: (u64, Option<u64>),
+        args: Arguments,
+        arrow: Option<Arrow>,
+    );
 
     /// Draws the begin of a lifetime.
     fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments);

@@ -82,6 +82,14 @@ impl Observer for LimitedTimeline<'_> {
         pass_on!(self.exit(tracker, who, at, exit));
     }
 
+    fn inner_enter(&mut self, tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
+        pass_on!(self.inner_enter(tracker, who, at, enter));
+    }
+
+    fn inner_exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
+        pass_on!(self.inner_exit(tracker, who, at, exit));
+    }
+
     fn fact(&mut self, at: u64, fact: &Fact<'_>) {
         pass_on!(self.fact(at, fact));
     }

@@ -2,7 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urscope_schema::{call::Shape, short_size};
+use urscope_schema::{
+    call::Shape,
+    short_size,
+    trace::{CALL, INNER},
+};
 
 use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, Written, text};
 use urscope_analyzer::{
@@ -168,13 +172,22 @@ impl<D: Drawing> EventSink for Timeline<D> {
 
     fn call(&mut self, call: &FinishedCall<'_>) {
         let Some(track) = self.track(call.process, call.tid) else { return };
-        let (span, mut args) = ((call.from, call.to), arguments(call));
+        let (span, mut args) = ((call.from, call.to), numbered("call", call));
         if let Some(site) = self.sites.of(call.process, call.asked.stack) {
             put_site(&mut args, &site);
         }
-        self.drawing.call(track, call.function.name(), span, args, call.arrow());
+        self.drawing.call(track, CALL, call.function.name(), span, args, call.arrow());
         self.written.calls += 1;
         self.written.unreturned += u64::from(call.to.is_none());
+    }
+
+    fn inner(&mut self, call: &FinishedCall<'_>) {
+        if let Some(track) = self.track(call.process, call.tid) {
+            let args = numbered("inside", call);
+            self.drawing.call(track, INNER, call.function.name(), (call.from, call.to), args, None);
+            self.written.inner += 1;
+            self.written.unreturned += u64::from(call.to.is_none());
+        }
     }
 
     fn birth(&mut self, life: &Lifetime) {
@@ -240,10 +253,10 @@ fn put_site(args: &mut Arguments, site: &CallSite) {
     site.line.into_iter().for_each(|line| args.put("line", Argument::Number(line.into())));
 }
 
-/// The parameters and the results of a call.
-fn arguments(call: &FinishedCall<'_>) -> Arguments {
+/// The number of a call under that name, and its parameters and results.
+fn numbered(number: &'static str, call: &FinishedCall<'_>) -> Arguments {
     let mut args = Arguments::default();
-    args.put("call", Argument::Number(call.number));
+    args.put(number, Argument::Number(call.number));
     let mut show = |name: &'static str, shape: Shape, value: u64| {
         let shown = match shape {
             // Importers have signed 64-bit numbers.

@@ -28,6 +28,8 @@ pub(crate) struct Surroundings {
     pub(crate) traces: Option<(PathBuf, String)>,
     /// The ranks that are traced.
     pub(crate) ranks: Ranks,
+    /// Calls inside of others are recorded.
+    pub(crate) inner_calls: bool,
     /// The traces are judged at the end, and nobody asked for findings while the program runs.
     pub(crate) judged_later: bool,
     /// The directory of a Level Zero loader.
@@ -48,6 +50,9 @@ impl Surroundings {
             changes.push(("URSCOPE_RUN", run.into()));
             if !self.ranks.are_all() {
                 changes.push(("URSCOPE_RANKS", self.ranks.to_string().into()));
+            }
+            if self.inner_calls {
+                changes.push(("URSCOPE_INNER_CALLS", "1".into()));
             }
             // It costs the program least, and the run is merged into a Chrome trace afterwards.
             if current(FORMAT).is_none() {
@@ -147,6 +152,17 @@ mod tests {
             ..Surroundings::default()
         };
         assert!(changes(&chosen, &[]).contains(&("URSCOPE_RANKS", "0,3-5".into())));
+    }
+
+    #[test]
+    fn inner_calls_are_recorded_where_they_are_asked_for() {
+        let run = |inner_calls| Surroundings {
+            traces: Some(("/t".into(), "r1".into())),
+            inner_calls,
+            ..Surroundings::default()
+        };
+        let asked = ("URSCOPE_INNER_CALLS", "1".to_owned());
+        assert!(changes(&run(true), &[]).contains(&asked) && !changes(&run(false), &[]).contains(&asked));
     }
 
     #[test]

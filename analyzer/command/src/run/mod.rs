@@ -54,6 +54,8 @@ pub(crate) struct Request<'a> {
     pub(crate) folder: Option<&'a Path>,
     /// The ranks that are traced.
     pub(crate) ranks: &'a ChosenRanks,
+    /// Whether calls inside of others are recorded.
+    pub(crate) inner_calls: bool,
     /// Whether the shim is loaded into the program.
     pub(crate) traced: bool,
     /// Whether the traces are analyzed at the end.
@@ -100,6 +102,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
             surroundings.sanitizer = program.sanitizer();
         }
         surroundings.ranks = request.ranks.clone();
+        surroundings.inner_calls = request.inner_calls;
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
         if let Some(job) = job {

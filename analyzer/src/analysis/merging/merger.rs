@@ -175,6 +175,12 @@ impl Merger {
             // The events of one process, as long as they come before those of all others.
             while let Some((_, event)) = prefetcher.event(index) {
                 match event {
+                    Waiting::Call(call) if call.is_inner() => {
+                        spans.checking(|| match call.enters() {
+                            true => self.feed_inner_enter(index, first.0, &call.enter(), observer),
+                            false => self.feed_inner_exit(index, first.0, &call.exit(), observer),
+                        });
+                    }
                     Waiting::Call(call) if call.enters() => {
                         spans.checking(|| self.feed_enter(index, first.0, &call.enter(), observer));
                     }
@@ -270,6 +276,8 @@ impl Merger {
         match event {
             TraceEvent::Enter(enter) => self.feed_enter(index, now, enter, observer),
             TraceEvent::Exit(exit) => self.feed_exit(index, now, exit, observer),
+            TraceEvent::InnerEnter(enter) => self.feed_inner_enter(index, now, enter, observer),
+            TraceEvent::InnerExit(exit) => self.feed_inner_exit(index, now, exit, observer),
             TraceEvent::Other(other) => self.feed_other(index, now, other, observer),
         }
     }
@@ -292,6 +300,20 @@ impl Merger {
         self.tracker.exit(id, exit, &mut Facts::new(&mut self.checker, observer, at));
         observer.exit(&self.tracker, id, at, exit);
         self.take_findings();
+    }
+
+    /// Shows the observer a call that begins inside of another one. The tracker and the rules never see it: the other call says the same.
+    fn feed_inner_enter(&mut self, index: usize, now: u64, enter: &Enter, observer: &mut dyn Observer) {
+        self.until(now, observer);
+        let Some((id, alignment)) = self.begun(index) else { return };
+        observer.inner_enter(&self.tracker, id, alignment.at(enter.time), enter);
+    }
+
+    /// The same for one that returns.
+    fn feed_inner_exit(&mut self, index: usize, now: u64, exit: &Exit, observer: &mut dyn Observer) {
+        self.until(now, observer);
+        let Some((id, alignment)) = self.begun(index) else { return };
+        observer.inner_exit(&self.tracker, id, alignment.at(exit.time), exit);
     }
 
     /// Tells the observer that an event is about to be fed.

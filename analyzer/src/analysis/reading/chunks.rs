@@ -11,7 +11,7 @@ use std::{
 
 use urscope_schema::{
     call::Nanos,
-    packed::{PackedCall, pack_enter, pack_exit},
+    packed::{PackedCall, pack},
     trace::{
         fxt::{
             Before, CHUNK, CHUNK_BYTES, UNWRITTEN,
@@ -421,15 +421,7 @@ impl Lane {
                     self.tid = tid;
                     None
                 }
-                Item::Record(Record::Enter(enter)) => {
-                    pack_enter(&enter, &mut self.packed);
-                    None
-                }
-                Item::Record(Record::Exit(exit)) => {
-                    pack_exit(&exit, &mut self.packed);
-                    None
-                }
-                Item::Record(record) => Some(Ok(record)),
+                Item::Record(record) => (!pack(&record, &mut self.packed)).then_some(Ok(record)),
                 Item::Damaged(why) => Some(Err(Skipped { offset, line: 0, why })),
             };
             (self.at, self.before) = (self.at + count, before);

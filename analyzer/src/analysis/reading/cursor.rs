@@ -146,8 +146,10 @@ impl Cursor {
                 Ok(Record::Header(header)) => return Self::with(path, *header, input).map(Opened::Trace),
                 Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..) | Record::Finding(..))
                 | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
-                Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
-                Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),
+                Ok(Record::Enter(enter) | Record::InnerEnter(enter)) => format!("a call of {}", enter.function.name()),
+                Ok(Record::Exit(exit) | Record::InnerExit(exit)) => {
+                    format!("the return of {}", exit.function.name())
+                }
                 Ok(Record::Descriptors(..)) => "a descriptor count".into(),
                 Ok(Record::EntryPoint(_)) => "an entry point".into(),
                 Ok(Record::Device(_)) => "a device".into(),
@@ -331,6 +333,7 @@ impl Cursor {
             input.next_calls(words, room, |call| {
                 *now = (*now).max(call.time());
                 if call.enters()
+                    && !call.is_inner()
                     && let Some(count) = notes.calls.get_mut(call.function() as usize)
                 {
                     *count += 1;
@@ -363,6 +366,14 @@ impl Cursor {
                 Ok(Record::Exit(exit)) => {
                     self.now = self.now.max(exit.time);
                     return Ok(Some(TraceEvent::Exit(exit)));
+                }
+                Ok(Record::InnerEnter(enter)) => {
+                    self.now = self.now.max(enter.time);
+                    return Ok(Some(TraceEvent::InnerEnter(enter)));
+                }
+                Ok(Record::InnerExit(exit)) => {
+                    self.now = self.now.max(exit.time);
+                    return Ok(Some(TraceEvent::InnerExit(exit)));
                 }
                 Ok(Record::Descriptors(at, open)) => {
                     self.now = self.now.max(at);

@@ -3,8 +3,8 @@
 use urscope_schema::{
     api::Function,
     call::{Enter, Exit, Nanos},
-    packed::{PackedCall, pack_enter, pack_exit},
-    trace::records::Device,
+    packed::{PackedCall, pack},
+    trace::{read::Record, records::Device},
 };
 
 /// An event of a process.
@@ -12,6 +12,9 @@ use urscope_schema::{
 pub(crate) enum TraceEvent {
     Enter(Enter),
     Exit(Exit),
+    /// A call inside of the one with its number, which nothing judges.
+    InnerEnter(Enter),
+    InnerExit(Exit),
     Other(Other),
 }
 
@@ -51,8 +54,8 @@ impl TraceEvent {
     /// The moment of the event, where `now` is the latest time of its process.
     pub(crate) fn order(&self, now: Nanos) -> Moment {
         match self {
-            Self::Exit(_) => (now, RETURN),
-            Self::Enter(enter) => (now, rank_of_enter(enter.function)),
+            Self::Exit(_) | Self::InnerExit(_) => (now, RETURN),
+            Self::Enter(enter) | Self::InnerEnter(enter) => (now, rank_of_enter(enter.function)),
             Self::Other(other) => other.order(now),
         }
     }
@@ -143,17 +146,14 @@ impl Events {
 
     /// Adds an event. A call is at the latest time of its process.
     pub(crate) fn push(&mut self, moment: Moment, event: &TraceEvent) {
-        match event {
-            TraceEvent::Enter(enter) => self.extend(|words| {
-                pack_enter(enter, words);
-                1
-            }),
-            TraceEvent::Exit(exit) => self.extend(|words| {
-                pack_exit(exit, words);
-                1
-            }),
-            TraceEvent::Other(other) => self.push_other(moment, *other),
-        }
+        let record = match event {
+            TraceEvent::Enter(enter) => Record::Enter(*enter),
+            TraceEvent::Exit(exit) => Record::Exit(*exit),
+            TraceEvent::InnerEnter(enter) => Record::InnerEnter(*enter),
+            TraceEvent::InnerExit(exit) => Record::InnerExit(*exit),
+            TraceEvent::Other(other) => return self.push_other(moment, *other),
+        };
+        self.extend(|words| usize::from(pack(&record, words)));
     }
 
     /// Lets `add` add packed calls, the number of which it returns.
@@ -189,8 +189,12 @@ impl Events {
             let (moment, event) = self.at(position)?;
             Self::step(&mut position, moment, &event);
             let event = match event {
-                Waiting::Call(call) if call.enters() => TraceEvent::Enter(call.enter()),
-                Waiting::Call(call) => TraceEvent::Exit(call.exit()),
+                Waiting::Call(call) => match (call.enters(), call.is_inner()) {
+                    (true, false) => TraceEvent::Enter(call.enter()),
+                    (false, false) => TraceEvent::Exit(call.exit()),
+                    (true, true) => TraceEvent::InnerEnter(call.enter()),
+                    (false, true) => TraceEvent::InnerExit(call.exit()),
+                },
                 Waiting::Other(other) => TraceEvent::Other(*other),
             };
             Some((moment, event))

@@ -132,8 +132,10 @@ names! {
     Calls = super::CALL,
     // The same text, so that a reader that knows nothing of this finds all calls in one category.
     CallsInContext = super::CALL,
+    Inner = super::INNER,
     Own = super::NOTE,
     Call = "call",
+    Inside = "inside",
     Result = "result",
     Note = "note",
     Finding = "finding",

@@ -247,6 +247,9 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) 
         });
     }
     match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
+        (Meaning::Name(Name::Inner), Meaning::Function(function)) => {
+            inner(first, (function, time, tid), arguments, strings)
+        }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Descriptors)) => {
             let mut open = 0;
             numbers(first, arguments, strings, &mut |_, value| open = value);
@@ -266,6 +269,30 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) 
                 _ => {}
             });
             Item::Record(Record::Finding(time, Box::new(found)))
+        }
+        _ => Item::Other,
+    }
+}
+
+/// A call inside of another one, whose records leave nothing out.
+fn inner(first: u64, (function, time, tid): (Function, Nanos, u32), arguments: &[u64], strings: &Strings) -> Item {
+    let (mut call, mut result, mut values) = (0, 0, Values::NONE);
+    let mut set = |meaning, value| match meaning {
+        Meaning::Field(place) => values.set(usize::from(place), value),
+        Meaning::Name(Name::Inside) => call = value,
+        Meaning::Name(Name::Result) => result = value,
+        _ => {}
+    };
+    if !numbers(first, arguments, strings, &mut set) {
+        return damaged("an argument that goes beyond its event");
+    }
+    if call == 0 {
+        return damaged("a call inside of one without a number");
+    }
+    match first >> 16 & 0xf {
+        kind::BEGIN => Item::Record(Record::InnerEnter(Enter { function, call, tid, time, values })),
+        kind::END => {
+            Item::Record(Record::InnerExit(Exit { function, call, tid, time, result: UrResult(result as u32), values }))
         }
         _ => Item::Other,
     }

@@ -104,8 +104,17 @@ proptest! {
             let (mut after, mut also_after, mut to) = (before, before, Vec::new());
             prop_assert_eq!(next(&words, tid, &mut strings(), &mut after), (Item::Record(record.clone()), words.len()));
             prop_assert_eq!(next_call(&words, tid, &strings(), &mut also_after, &mut to), Some(words.len()));
-            prop_assert_eq!(PackedCall::first_of(&to).unwrap().record(), record);
+            prop_assert_eq!(PackedCall::first_of(&to).unwrap().record(), record.clone());
             prop_assert_eq!((after, after.call), (also_after, call));
+            // The same inside of another call: it does not say anything to the next record.
+            let inner = match &record {
+                Record::Enter(begins) => (words_of(|to| write::inner_enter(begins, to)), Record::InnerEnter(*begins)),
+                _ => (words_of(|to| write::inner_exit(&returns, to)), Record::InnerExit(returns)),
+            };
+            let mut after = before;
+            prop_assert_eq!(next(&inner.0, tid, &mut strings(), &mut after), (Item::Record(inner.1), inner.0.len()));
+            prop_assert_eq!(after, Before::default());
+            prop_assert_eq!(next_call(&inner.0, tid, &strings(), &mut before.clone(), &mut Vec::new()), None);
             // A damaged record is declined, or taken as the whole reader takes it.
             for place in 0..words.len() {
                 words[place] ^= 1 << bit;

@@ -109,6 +109,25 @@ fn end(exit: &Exit, has_number: bool, to: &mut impl Sink) -> Option<u64> {
     event.first(kind::END, Name::Calls, function(exit.function))
 }
 
+/// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the next record.
+pub fn inner_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
+    let mut event = Event::new(to, enter.time);
+    event.number(reference(Name::Inside), enter.call);
+    event.values(&enter.values);
+    event.first(kind::BEGIN, Name::Inner, function(enter.function))
+}
+
+/// The record of a call that returns inside of the call with its number, likewise.
+pub fn inner_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
+    let mut event = Event::new(to, exit.time);
+    event.number(reference(Name::Inside), exit.call);
+    if !exit.result.is_success() {
+        event.number(reference(Name::Result), u64::from(exit.result.0));
+    }
+    event.values(&exit.values);
+    event.first(kind::END, Name::Inner, function(exit.function))
+}
+
 /// The number of open descriptors, as a counter that Perfetto draws.
 pub fn descriptors(time: Nanos, open: u64) -> Vec<u64> {
     whole(|words| {

@@ -1,7 +1,8 @@
 //! The functions that replace a driver's: one for each row of Level Zero and each driver.
 //!
 //! Such a function notes where its call returns to, which only its first instructions know. A call of the program or its middleware is
-//! recorded around the driver's own function, any other one is passed on. Must never hold a lock or allocate across the real call.
+//! recorded around the driver's own function, any other one is passed on, or recorded as a part of the call that it is inside of. Must never
+//! hold a lock or allocate across the real call.
 
 use std::ffi::c_void;
 
@@ -16,7 +17,7 @@ use urscope_schema::{
             OutObject, OutPointer, PhysicalDesc, PhysicalMem, Pointer, Unseen, Unseen32, ZePool,
         },
     },
-    call::Values,
+    call::{Enter, Exit, Values},
     handle::{Kind, descriptor_in},
     ze_functions,
 };
@@ -25,7 +26,7 @@ use super::{real, report_once};
 use crate::{
     chain, commands,
     event_filter::{self, Recording},
-    note_caller,
+    inner, note_caller,
     raw::{
         args::{
             Arg,
@@ -33,7 +34,7 @@ use crate::{
             out_params::{self, OpenedCopy, RedirectedOutParams},
         },
         caller::{self, Owner},
-        fork,
+        clock, fork, thread,
     },
     stacks,
 };
@@ -73,8 +74,13 @@ macro_rules! stand_ins {
                     if picks(Function::$name) {
                         $(inputs.add($param);)*
                     }
-                    if is_recorded(Function::$name, &inputs) $(&& $param.watched())* && is_programs() {
-                        return recorded::$name(VIA, real, $($param),*);
+                    if is_recorded(Function::$name, &inputs) $(&& $param.watched())* {
+                        if is_programs() {
+                            return recorded::$name(VIA, real, $($param),*);
+                        }
+                        if let Some(outer) = inner::inside_of(Function::$name) {
+                            return inside::$name(outer, real, $($param),*);
+                        }
                     }
                     let result = real($($param),*);
                     commands::passed(Function::$name, result);
@@ -100,9 +106,7 @@ macro_rules! stand_ins {
                     let mut arguments = Arguments::new(None);
                     $(arguments.add($param);)*
                     let (mut values, expected) = arguments.record(&inputs);
-                    if values.fingerprint.is_none() && takes_file(Function::$name) {
-                        values.fingerprint = values.data.and_then(descriptor_in).and_then(out_params::of_file);
-                    }
+                    identify(Function::$name, &mut values);
                     let event = event_filter::decide(Function::$name, &inputs).event();
                     let imports = values.property == Some(EXTERNAL_MEMORY_IMPORT_FD);
                     let flags = values.flags;
@@ -124,6 +128,36 @@ macro_rules! stand_ins {
                     let values = expected.carry_over(&answers, &opened, result, pointer);
                     event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
+                }
+            )*
+        }
+
+        /// What the runtime does inside of a recorded call.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod inside {
+            use super::*;
+
+            $(
+                #[cold]
+                #[inline(never)]
+                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
+                pub(super) fn $name(call: u64, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
+                    let (function, tid) = (Function::$name, thread::id());
+                    let mut inputs = Inputs::default();
+                    $(inputs.add($param);)*
+                    let mut arguments = Arguments::new(None);
+                    $(arguments.add($param);)*
+                    let (mut values, expected) = arguments.record(&inputs);
+                    identify(function, &mut values);
+                    let pointer = values.pointer;
+                    chain::inner_enter(&Enter { function, call, tid, time: clock::now(), values });
+                    let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
+                    let ours = answers.redirection(&expected, &mut opened);
+                    let result = real($(ours.redirect($param)),*);
+                    commands::passed(function, result);
+                    let values = expected.carry_over(&answers, &opened, result, pointer);
+                    chain::inner_exit(&Exit { function, call, tid, time: clock::now(), result, values });
+                    result
                 }
             )*
         }
@@ -154,6 +188,14 @@ fn is_recorded(function: Function, inputs: &Inputs) -> bool {
 #[inline]
 const fn takes_file(function: Function) -> bool {
     matches!(function.effect(), Effect::Makes(_) | Effect::Asks(_))
+}
+
+/// Adds the fingerprint of the file that the call is about, if it is known by one.
+#[inline]
+fn identify(function: Function, values: &mut Values) {
+    if values.fingerprint.is_none() && takes_file(function) {
+        values.fingerprint = values.data.and_then(descriptor_in).and_then(out_params::of_file);
+    }
 }
 
 /// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its caller's, and so is

@@ -41,6 +41,12 @@ struct ShortlyBegins<'a>(&'a Enter);
 /// As above.
 struct ShortlyReturns<'a>(&'a Exit);
 
+/// The record of a call that begins inside of another one.
+struct InnerBegins<'a>(&'a Enter);
+
+/// The record of a call that returns inside of another one.
+struct InnerReturns<'a>(&'a Exit);
+
 /// The name of this thread.
 struct Named<'a> {
     pid: u32,
@@ -108,6 +114,18 @@ impl Record for ShortlyReturns<'_> {
     }
 }
 
+impl Record for InnerBegins<'_> {
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        write::inner_enter(self.0, to)
+    }
+}
+
+impl Record for InnerReturns<'_> {
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        write::inner_exit(self.0, to)
+    }
+}
+
 impl Record for Named<'_> {
     fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
         Some(write::thread_name(self.pid, thread::id(), self.name, to))
@@ -142,6 +160,16 @@ pub(super) fn begins(enter: &Enter) {
 /// Appends the record of a call that returns.
 pub(super) fn returns(exit: &Exit) {
     append(&Returns(exit));
+}
+
+/// Appends the record of a call that begins inside of another one.
+pub(super) fn inner_begins(enter: &Enter) {
+    append(&InnerBegins(enter));
+}
+
+/// Appends the record of a call that returns inside of another one.
+pub(super) fn inner_returns(exit: &Exit) {
+    append(&InnerReturns(exit));
 }
 
 fn append(record: &impl Record) {

@@ -117,6 +117,28 @@ pub fn returns(exit: &Exit) -> bool {
     true
 }
 
+/// Records a call that begins inside of the one with its number. It is not counted.
+pub fn inner_begins(enter: &Enter) {
+    if is_binary() {
+        binary::inner_begins(enter);
+    } else {
+        let mut line = Line::default();
+        line.inner_enter(pid(), base(), enter);
+        chrome::append_line(&line);
+    }
+}
+
+/// Records a call that has returned inside of the one with its number.
+pub fn inner_returns(exit: &Exit) {
+    if is_binary() {
+        binary::inner_returns(exit);
+    } else {
+        let mut line = Line::default();
+        line.inner_exit(pid(), base(), exit);
+        chrome::append_line(&line);
+    }
+}
+
 impl Layer for Trace {
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if is_binary() {

@@ -174,9 +174,17 @@ impl Drawing for Perfetto<'_> {
         self.of_thread(on, Some(name));
     }
 
-    fn call(&mut self, on: Track, name: &str, (from, to): (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>) {
+    fn call(
+        &mut self,
+        on: Track,
+        category: &'static str,
+        name: &str,
+        (from, to): (u64, Option<u64>),
+        args: Arguments,
+        arrow: Option<Arrow>,
+    ) {
         let track = self.of_thread(on, None);
-        self.event(from, &bound(named(track_event(BEGIN, track), "ur", name, &args), arrow));
+        self.event(from, &bound(named(track_event(BEGIN, track), category, name, &args), arrow));
         if let Some(to) = to {
             self.event(to, &track_event(END, track));
         }
