@@ -81,6 +81,16 @@ pub fn exit(function: Function, call: u64, result: UrResult, values: Values) -> 
     record(exit)
 }
 
+/// Shows a call to every layer that returned, and whose result the caller has already.
+pub fn returned(function: Function, call: u64, result: UrResult, values: Values) {
+    let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
+    let [_, validated] = &LAYERS;
+    if validate::is_on() {
+        let _ = validated.exit(exit);
+    }
+    recorded(exit);
+}
+
 /// Shows the trace a call that returned; gives its result.
 #[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]

@@ -49,6 +49,8 @@ knobs! {
     inner_calls: bool = "URSCOPE_INNER_CALLS", default "0", example "1";
     /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero` (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
     backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
+    /// How calls of Unified Runtime reach urscope: `auto` (the tables of adapters; where none reaches an adapter, its code, if this build can change that; otherwise XPTI, if the variables of XPTI name urscope), or `xpti` (only XPTI's stream `ur.call`, which shows calls, but cannot refuse or replace them). `urscope run` sets the variables of XPTI where they are needed.
+    entry: Entry = "URSCOPE_ENTRY", default "auto", example "xpti";
     /// `on`: also checks the rules while the program runs, and reports violations on stderr. `off`: only records the trace.
     validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
     /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented error and has no effect), or `abort` (the program ends).
@@ -112,6 +114,29 @@ impl Knob for Choice {
             Some("adapter") => Ok(Self::Adapter),
             Some("level_zero") => Ok(Self::LevelZero),
             _ => Err("auto, adapter or level_zero"),
+        }
+    }
+
+    fn fallback(default: &str) -> Self {
+        Self::parse(&default.into()).unwrap_or(Self::Auto)
+    }
+}
+
+/// How calls of Unified Runtime reach urscope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// For each adapter by the best way there is.
+    Auto,
+    /// Only by XPTI.
+    Xpti,
+}
+
+impl Knob for Entry {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        match text.to_str() {
+            Some("auto") => Ok(Self::Auto),
+            Some("xpti") => Ok(Self::Xpti),
+            _ => Err("auto or xpti"),
         }
     }
 
@@ -275,11 +300,17 @@ pub fn complaints() -> Vec<String> {
 /// Variables of the command `urscope` that its child processes inherit.
 const NOT_OURS: &[&str] = &["URSCOPE_LIBRARY"];
 
+/// How the names of all variables begin.
+const PREFIX: &str = "URSCOPE_";
+
 fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with("URSCOPE_") || NOT_OURS.contains(&name) || ROWS.iter().any(|row| row.0 == name) {
+    if !name.starts_with(PREFIX) || NOT_OURS.contains(&name) || ROWS.iter().any(|row| row.0 == name) {
         return None;
     }
-    let nearest = ROWS.iter().map(|row| row.0).min_by_key(|known| strsim::levenshtein(known, name))?;
+    let own = |name: &str| name.trim_start_matches(PREFIX).to_owned();
+    // A name that begins alike is nearer than one with more of the same letters.
+    let likeness = |known: &&str| strsim::jaro_winkler(&own(known), &own(name));
+    let nearest = ROWS.iter().map(|row| row.0).max_by(|one, other| likeness(one).total_cmp(&likeness(other)))?;
     // Whoever started the program chose the name.
     Some(format!("{} is not a variable of urscope; did you mean {nearest}?", name.escape_debug()))
 }

@@ -24,6 +24,7 @@ mod event_filter;
 mod inner;
 pub mod knobs;
 pub mod layer;
+mod observed;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
 pub mod raw;
 mod stacks;
@@ -70,5 +71,7 @@ pub fn start() {
         chain::end("exit");
     });
     #[cfg(feature = "frida-gum")]
-    entry::inline::start();
+    if knobs::read().entry == knobs::Entry::Auto {
+        entry::inline::start();
+    }
 }

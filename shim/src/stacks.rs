@@ -61,7 +61,7 @@ pub(crate) fn current() -> Option<u64> {
     if !knobs::read().stacks {
         return None;
     }
-    match stack::number(|| own().clone(), register) {
+    match stack::number(own, register) {
         0 => None,
         number => Some(u64::from(number)),
     }
@@ -70,16 +70,26 @@ pub(crate) fn current() -> Option<u64> {
 /// The first address outside of this library that the calls of the current stack return to and for which `wanted` holds. It takes the
 /// time of unwinding.
 pub(crate) fn first_caller(wanted: impl FnMut(usize) -> bool) -> Option<usize> {
-    stack::first_caller(own(), wanted)
+    stack::first_caller(&own(), wanted)
 }
 
-/// The addresses of this library.
-fn own() -> &'static Range<usize> {
+/// The addresses of this library, and of what calls it to show it calls of others. They are no part of a call.
+fn own() -> [Range<usize>; 2] {
     static OWN: OnceLock<Range<usize>> = OnceLock::new();
-    OWN.get_or_init(|| {
-        let module = modules::describe(register as *const () as usize);
-        module.map_or(0..0, |module| module.start.0 as usize..module.end.0 as usize)
-    })
+    let ours = OWN.get_or_init(|| addresses_around(register as *const () as usize));
+    [ours.clone(), FRAMEWORK.get().cloned().unwrap_or_default()]
+}
+
+fn addresses_around(address: usize) -> Range<usize> {
+    let module = modules::describe(address);
+    module.map_or(0..0, |module| module.start.0 as usize..module.end.0 as usize)
+}
+
+static FRAMEWORK: OnceLock<Range<usize>> = OnceLock::new();
+
+/// Leaves out the frames of the library with the code at `address`, which shows calls of others. Only the first one counts.
+pub(crate) fn leave_out(address: usize) {
+    let _ = FRAMEWORK.set(addresses_around(address));
 }
 
 fn register(addresses: &[usize]) -> Registered {

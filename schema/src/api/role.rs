@@ -10,6 +10,9 @@ use crate::call::Values;
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {
+    /// The size of the parameter in C, in bytes. A register has more room.
+    const BYTES: usize = size_of::<Self>();
+
     /// An argument that is this word.
     #[must_use]
     fn of_word(word: u64) -> Self;
@@ -116,7 +119,7 @@ impl OutParams {
 }
 
 macro_rules! roles {
-    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(absent $absent:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $(bytes $bytes:literal)? $(enter $field:ident)? $(absent $absent:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)?;)*) => {
         $(
             $(#[$doc])*
             #[repr(transparent)]
@@ -124,6 +127,8 @@ macro_rules! roles {
             pub struct $name(pub $word);
 
             impl Role for $name {
+                $(const BYTES: usize = $bytes;)?
+
                 fn of_word(word: u64) -> Self {
                     Self(word as $word)
                 }
@@ -238,7 +243,7 @@ roles! {
     /// A `const void *` to memory that a command copies from once it is its turn.
     CopiedFrom(usize) enter source;
     /// Whether the call waits for its command, a C++ `bool` in the low byte.
-    Blocking(u32) enter value;
+    Blocking(u32) bytes 1 enter value;
     /// A `ze_event_pool_handle_t`.
     ZePool(usize) enter object null Handle in object;
     /// A `ze_device_handle_t`, or null.

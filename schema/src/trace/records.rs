@@ -113,7 +113,7 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
-    /// `adapter-table`, `exported-symbol`, [`INLINE`], [`LEVEL_ZERO_DRIVER`], or [`UNSEEN_ADAPTER`].
+    /// `adapter-table`, `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], or [`UNSEEN_ADAPTER`].
     #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
@@ -128,10 +128,17 @@ pub struct EntryPoint {
     pub slots: u32,
     /// The number of slots in the adapter's IPC table: 4 before 2026.2, 11 since.
     pub ipc_slots: u32,
-    /// The functions that were replaced.
+    /// The functions that were replaced, or are observed.
     pub functions: Vec<String>,
     /// Why functions were not replaced; empty if all were.
     pub problem: String,
+}
+
+impl EntryPoint {
+    /// Whether calls come in by it.
+    pub fn is_open(&self) -> bool {
+        self.slots > 0 || (self.kind == XPTI && !self.functions.is_empty())
+    }
 }
 
 /// The kind of an [`EntryPoint`] for an adapter that was found loaded when the process ended, and through which calls may have come
@@ -140,6 +147,10 @@ pub const UNSEEN_ADAPTER: &str = "unseen-adapter";
 
 /// The kind of an [`EntryPoint`] for an adapter whose functions were replaced in its code, because no table reaches it.
 pub const INLINE: &str = "inline";
+
+/// The kind of an [`EntryPoint`] for an adapter whose calls are observed in XPTI's stream `ur.call`: no function was replaced, so no call
+/// can be refused.
+pub const XPTI: &str = "xpti";
 
 /// The kind of an [`EntryPoint`] for a Level Zero driver whose functions were replaced.
 pub const LEVEL_ZERO_DRIVER: &str = "level-zero-driver";

@@ -19,7 +19,7 @@ use urscope_shim::{
     entry::{
         dlsym::{REAL, intercept},
         exec::{self, Arguments, Real},
-        exports,
+        exports, xpti,
     },
     note_caller,
     raw::{args::Arg, errno, process, reserve::Allocator, signal_stack},
@@ -91,6 +91,23 @@ pub unsafe extern "C" fn urscope_handles_around(
     }
     1
 }
+
+/// The dispatcher of XPTI calls it for each stream, if `XPTI_SUBSCRIBERS` names this library.
+///
+/// # Safety
+///
+/// The arguments are those of the function of this name (`xpti_data_types.h`).
+// SAFETY: it is looked up in this library only.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn xptiTraceInit() {
+    note_caller!(xpti::trace_init)
+}
+
+/// The dispatcher of XPTI calls it at the end of a stream, and demands it.
+// SAFETY: as for `xptiTraceInit`.
+#[unsafe(no_mangle)]
+pub extern "C" fn xptiTraceFinish(_stream: *const c_char) {}
 
 /// `dlsym(3)`: asks the shim for an answer, and otherwise jumps to the real function, so that the return address stays that of the
 /// caller, which `RTLD_NEXT` depends on.

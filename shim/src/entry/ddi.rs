@@ -18,7 +18,7 @@ use std::{
 use parking_lot::Mutex;
 use urscope_schema::{
     api::{Function, Table, UrResult},
-    trace::records::{EntryPoint, INLINE},
+    trace::records::{EntryPoint, INLINE, XPTI},
 };
 
 use crate::{
@@ -30,6 +30,7 @@ use crate::{
         },
     },
     call::stand_in,
+    knobs::{self, Entry},
     layer::trace,
     raw::{
         args::AdapterHandle,
@@ -50,9 +51,19 @@ static ADAPTER_GETS: [AtomicPtr<c_void>; ADAPTERS] = [const { AtomicPtr::new(nul
 struct Known {
     /// The library that it is in.
     module: Module,
-    /// Its code was changed, so its tables are left as they are.
-    inline: bool,
+    way: Way,
     reported: bool,
+}
+
+/// How the calls of an adapter come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Tables,
+    /// Its code was changed, so its tables are left as they are.
+    #[cfg(feature = "frida-gum")]
+    Code,
+    /// They are observed, so its tables are left as they are.
+    Observed,
 }
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
@@ -63,6 +74,9 @@ static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 ///
 /// `real` is what `dlsym` found under the name of the getter of `table`.
 pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
+    if knobs::read().entry == Entry::Xpti {
+        return real;
+    }
     let replaced = number(real).and_then(|via| Some((via, our_getter(table, via)?)));
     match replaced {
         // SAFETY: the caller's promise; `number` knows that it is an adapter's.
@@ -76,13 +90,13 @@ fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     let mut adapters = KNOWN.lock();
     if let Some(via) = adapters.iter().position(|known| known.module == module) {
-        return adapters.get(via).filter(|known| !known.inline).map(|_| via);
+        return adapters.get(via).filter(|known| known.way == Way::Tables).map(|_| via);
     }
     // A loader exports getters of the same names for its own clients. Only those of the adapters behind it count.
     if module.exports(c"urLoaderInit") || adapters.len() == ADAPTERS {
         return None;
     }
-    adapters.push(Known { module, inline: false, reported: false });
+    adapters.push(Known { module, way: Way::Tables, reported: false });
     Some(adapters.len() - 1)
 }
 
@@ -90,15 +104,35 @@ fn number(getter: *mut c_void) -> Option<usize> {
 /// are from now on.
 #[cfg(feature = "frida-gum")]
 pub(super) fn number_inline(module: Module) -> Option<usize> {
+    number_as(Way::Code, module)
+}
+
+/// A number for an adapter whose calls are observed; `None` if there is no room for another one.
+pub(super) fn number_observed(module: Module) -> Option<usize> {
+    number_as(Way::Observed, module)
+}
+
+fn number_as(way: Way, module: Module) -> Option<usize> {
     let mut adapters = KNOWN.lock();
     if adapters.len() == ADAPTERS {
         return None;
     }
-    adapters.push(Known { module, inline: true, reported: true });
+    adapters.push(Known { module, way, reported: true });
     Some(adapters.len() - 1)
 }
 
-/// Whether urscope has seen an adapter in this library: a loader asked it for a table, or its code was changed.
+/// Whether the code of an adapter in this library was changed.
+pub(super) fn is_inline(module: &Module) -> bool {
+    #[cfg(feature = "frida-gum")]
+    return KNOWN.lock().iter().any(|known| known.way == Way::Code && known.module.base == module.base);
+    #[cfg(not(feature = "frida-gum"))]
+    {
+        let _ = module;
+        false
+    }
+}
+
+/// Whether urscope has seen an adapter in this library: a loader asked it for a table, its code was changed, or a call of it was observed.
 pub fn is_known(module: &Module) -> bool {
     KNOWN.lock().iter().any(|known| known.module.base == module.base)
 }
@@ -326,6 +360,10 @@ pub(super) fn report(entry_point: &EntryPoint) {
         format!("{slots} of {} slots", Function::ALL.iter().filter(|function| !function.is_level_zero()).count()),
         format!("{seen} of its {ipc} urIPC functions"),
     );
+    if entry_point.kind == XPTI && problem.is_empty() {
+        tracing::info!("watching {library} by XPTI, which shows its calls and cannot refuse them; {path}");
+        return;
+    }
     if problem.is_empty() && seen > 0 {
         tracing::info!("watching {library} {way}: {took}, {of}; {path}");
     } else if seen > 0 {

@@ -8,8 +8,11 @@
 
 use urscope_schema::trace::records::{EntryPoint, UNSEEN_ADAPTER};
 
-use super::{ddi, dlsym};
-use crate::raw::symbols::namespaces::{self, Placed};
+use super::{ddi, dlsym, xpti};
+use crate::{
+    knobs::{self, Entry},
+    raw::symbols::namespaces::{self, Placed},
+};
 
 /// How the file names of Unified Runtime adapters begin.
 const ADAPTER: &str = "libur_adapter_";
@@ -18,7 +21,8 @@ const ADAPTER: &str = "libur_adapter_";
 pub fn report() {
     let (mut near, far): (Vec<_>, Vec<_>) =
         namespaces::loaded(ADAPTER).into_iter().partition(|placed| placed.of_program);
-    near.retain(|placed| !ddi::is_known(&placed.module));
+    // All calls through a loader are shown by XPTI, also those of an adapter that no program used.
+    near.retain(|placed| !ddi::is_known(&placed.module) && !xpti::is_subscribed());
     for unseen in [near, far] {
         let Some(Placed { module, of_program }) = unseen.first() else { continue };
         let names: Vec<_> = unseen.iter().map(|placed| placed.module.file_name()).collect();
@@ -35,6 +39,12 @@ pub fn report() {
 fn reason(of_program: bool) -> String {
     if !of_program {
         return "it was loaded into a namespace of its own (dlmopen), which a preloaded library does not reach".into();
+    }
+    if knobs::read().entry == Entry::Xpti {
+        return "URSCOPE_ENTRY=xpti is set, and XPTI shows urscope no calls: start the program with `urscope run`, or with \
+                XPTI_TRACE_ENABLE=1, XPTI_FRAMEWORK_DISPATCHER=libxptifw.so with its path, XPTI_SUBSCRIBERS=liburscope.so with its path, and \
+                UR_ENABLE_LAYERS=UR_LAYER_TRACING"
+            .into();
     }
     match dlsym::in_front() {
         Some(other) => format!("{} exports a dlsym that stands before urscope's", other.path.display()),

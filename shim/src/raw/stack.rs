@@ -87,9 +87,9 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 /// The number of the current call stack, as `register` gave it for the same frames before; 0 where `register` gave none.
 ///
 /// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of this
-/// library. It is not called in a signal handler, which may have interrupted malloc(3): such a call has the number 0.
+/// library and of what calls it for others. It is not called in a signal handler, which may have interrupted malloc(3): such a call has the number 0.
 #[inline(never)]
-pub fn number(own: impl FnOnce() -> Range<usize>, register: impl FnOnce(&[usize]) -> Registered) -> u32 {
+pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[usize]) -> Registered) -> u32 {
     let marker = 0_u8;
     let at = (&raw const marker).addr();
     let stacks = &variables::own().stacks;
@@ -109,7 +109,7 @@ impl Stacks {
         &self,
         at: usize,
         generation: u32,
-        own: impl FnOnce() -> Range<usize>,
+        own: impl FnOnce() -> [Range<usize>; 2],
         register: impl FnOnce(&[usize]) -> Registered,
     ) -> u32 {
         self.busy.set(true);
@@ -192,7 +192,7 @@ impl Kept {
 }
 
 struct Unwinding<'a> {
-    own: &'a Range<usize>,
+    own: &'a [Range<usize>],
     kept: &'a mut Kept,
     /// A signal's frame was found.
     in_handler: bool,
@@ -206,7 +206,7 @@ unsafe extern "C" {
 }
 
 /// Fills `kept`; true in a signal handler.
-fn unwind(own: &Range<usize>, kept: &mut Kept) -> bool {
+fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
     extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
@@ -222,7 +222,7 @@ fn unwind(own: &Range<usize>, kept: &mut Kept) -> bool {
         }
         // The return address is just below the frame's canonical frame address.
         let place = frame.wrapping_sub(size_of::<usize>());
-        let ours = place < unwinding.kept.at || unwinding.own.contains(&address);
+        let ours = place < unwinding.kept.at || unwinding.own.iter().any(|own| own.contains(&address));
         if ours && unwinding.kept.len == 0 {
             return CONTINUE;
         }
@@ -243,7 +243,7 @@ fn unwind(own: &Range<usize>, kept: &mut Kept) -> bool {
 
 /// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in `own`, the addresses of this
 /// library, are not asked about. Every call unwinds the stack, as far as that address.
-pub fn first_caller(own: &Range<usize>, mut wanted: impl FnMut(usize) -> bool) -> Option<usize> {
+pub fn first_caller(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool) -> Option<usize> {
     struct Search<'a> {
         wanted: &'a mut dyn FnMut(usize) -> bool,
         found: Option<usize>,
@@ -266,7 +266,7 @@ pub fn first_caller(own: &Range<usize>, mut wanted: impl FnMut(usize) -> bool) -
         END
     }
 
-    let mut outside = |address: usize| !own.contains(&address) && wanted(address);
+    let mut outside = |address: usize| !own.iter().any(|own| own.contains(&address)) && wanted(address);
     let mut search = Search { wanted: &mut outside, found: None };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn`; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut search).cast()) };
@@ -293,7 +293,7 @@ mod tests {
         #[inline(never)]
         fn here(&self) -> u32 {
             number(
-                || 0..0,
+                || [0..0, 0..0],
                 |frames| {
                     self.asked.set(self.asked.get() + 1);
                     let mut seen = self.seen.borrow_mut();

@@ -48,6 +48,8 @@ const ROWS: &[Row] = &[
     // The chain knows layers; a hooked function knows the chain and a backend.
     row("shim/src", "chain.rs", &["call", "entry", "backend", "event_filter"]),
     row("shim/src", "call.rs", &["layer", "entry"]),
+    // Nothing carries out what is only observed.
+    row("shim/src", "observed.rs", &["layer", "entry", "backend", "call", "devices"]),
     // What everything rests on knows nothing above it.
     row("shim/src", "raw", &["backend", "call", "chain", "entry", "event_filter", "knobs", "layer", "stacks"]),
     row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "event_filter", "layer", "stacks"]),

@@ -246,7 +246,7 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     }
     let calls: u64 = processes().map(|process| process.calls).sum();
     let intercepted =
-        processes().flat_map(|process| &process.doors).filter(|entry_point| entry_point.slots > 0).count();
+        processes().flat_map(|process| &process.doors).filter(|entry_point| entry_point.is_open()).count();
     let (calls, processes) = (counted(calls, "call"), counted(processes().count() as u64, "process"));
     match (unseen.is_empty(), intercepted) {
         (false, _) => format!("no urIPC* call was recorded: {}", unseen.join("; ")),

@@ -3,7 +3,7 @@
 //! An argument is an address or a handle, and a function that follows one it was given by mistake has undefined behaviour. So
 //! an [`Arg`] comes from a C caller, from an adapter or from a variable of this module, and never from an integer of ours:
 //! whoever holds one may pass it on. [`inputs`] and [`out_params`] read and write the caller's memory for the hooked functions,
-//! [`caller`] for our own backend. Nothing of the caller's is kept, and nothing that it handed in as `const` is written to.
+//! [`observed`] for calls that somebody else carries out, [`caller`] for our own backend. Nothing of the caller's is kept, and nothing that it handed in as `const` is written to.
 
 use std::ffi::c_void;
 
@@ -16,6 +16,7 @@ pub mod caller;
 pub mod extensions;
 mod handed_in;
 pub mod inputs;
+pub mod observed;
 pub mod out_params;
 mod umf_header;
 

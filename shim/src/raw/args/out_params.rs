@@ -78,14 +78,32 @@ impl OpenedCopy {
     /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the driver's
     /// allocation may be larger than the exported one.
     fn extent(&self) -> Option<u64> {
-        if !UMF_SIZES.contains(&self.size) {
-            return None;
-        }
-        let address = (&raw const self.bytes).expose_provenance();
         // SAFETY: so many bytes are initialised.
-        let header = unsafe { UmfHeader::read(address, self.size) }?;
-        header.size.checked_sub(header.offset).filter(|extent| *extent > 0)
+        unsafe { extent_at((&raw const self.bytes).expose_provenance(), self.size) }
     }
+}
+
+/// What [`OpenedCopy`] finds in the data itself, before the call: how many bytes the driver will map.
+pub fn extent(arguments: &Values) -> Option<u64> {
+    let (Some(data), Some(size), Some(_)) = (arguments.data, arguments.data_size, arguments.fingerprint) else {
+        return None;
+    };
+    // SAFETY: where there is a fingerprint, so many bytes were read there.
+    unsafe { extent_at(data as usize, size as usize) }
+}
+
+/// The bytes that an open of this data maps.
+///
+/// # Safety
+///
+/// `size` bytes can be read at `address`.
+unsafe fn extent_at(address: usize, size: usize) -> Option<u64> {
+    if !UMF_SIZES.contains(&size) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let header = unsafe { UmfHeader::read(address, size) }?;
+    header.size.checked_sub(header.offset).filter(|extent| *extent > 0)
 }
 
 impl RedirectedOutParams {
@@ -136,16 +154,58 @@ impl CallerOutParams {
         if !result.is_success() {
             return Values::NONE;
         }
-        let mut values = Values { pointer, data, data_size, object, ..Values::NONE };
-        if let (Some(data), Some(size)) = (data, data_size) {
+        let answers = Values { pointer, data, data_size, object, ..Values::NONE };
+        // SAFETY: the call succeeded, and these are its answers.
+        unsafe { self.completed(answers, exported, || if opened.size == 0 { None } else { opened.extent() }) }
+    }
+
+    /// What is recorded of the answers of a call that somebody else carries out: they stand in the caller's variables, which are only read.
+    /// `exported` is the memory of a get, and `extent` what [`extent`] gave for an open.
+    ///
+    /// A success without an answer is known by a zero only: a variable that held something before seems to be answered.
+    pub fn read(&self, result: UrResult, exported: Option<u64>, extent: Option<u64>) -> Values {
+        let Self(caller) = self;
+        if !result.is_success() {
+            return Values::NONE;
+        }
+        let answer = |variable: usize| {
+            let variable = Some(variable).filter(|variable| *variable != 0)?;
+            // SAFETY: the call succeeded, so the caller's variable is valid: the callee may have written a word there.
+            let answer = unsafe { std::ptr::with_exposed_provenance::<u64>(variable).read_unaligned() };
+            Some(answer).filter(|answer| *answer != 0)
+        };
+        let [pointer, data, data_size, object] =
+            [caller.pointer, caller.data, caller.data_size, caller.object].map(answer);
+        let answers = Values { pointer, data, data_size, object, ..Values::NONE };
+        // SAFETY: the call succeeded, and these are its answers.
+        unsafe { self.completed(answers, exported, || extent) }
+    }
+
+    /// Adds to the answers of a call what they lead to, and the answers that are not carried over.
+    ///
+    /// # Safety
+    ///
+    /// The call succeeded, and `values` are its answers.
+    #[expect(clippy::inline_always, reason = "as for `carry_over`")]
+    #[inline(always)]
+    unsafe fn completed(
+        &self,
+        mut values: Values,
+        exported: Option<u64>,
+        extent: impl FnOnce() -> Option<u64>,
+    ) -> Values {
+        let Self(caller) = self;
+        if let (Some(data), Some(size)) = (values.data, values.data_size) {
             // SAFETY: the callee has just made so many bytes of handle data.
             unsafe {
                 values.fingerprint = data_fingerprint(data as usize, size as usize);
                 add_allocation(exported, &mut values);
             }
         }
-        if opened.size != 0 && values.pointer.is_some() {
-            values.size = opened.extent();
+        if values.pointer.is_some()
+            && let Some(extent) = extent()
+        {
+            values.size = Some(extent);
         }
         if caller.context != 0 {
             // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).

@@ -1,0 +1,372 @@
+//! The entry point for adapters that nothing else reaches: XPTI's stream `ur.call`, in which a loader of Unified Runtime shows each call
+//! before and after it. Nothing is refused or replaced there.
+//!
+//! A loader does so with the layer `UR_LAYER_TRACING`, and the dispatcher of XPTI (`libxptifw.so`) opens what `XPTI_SUBSCRIBERS` names and calls
+//! `xptiTraceInit` of it (`xpti_trace_framework.h`). libsycl does so in its constructors, which may run before ours, so the variables must be
+//! there when the program starts.
+//!
+//! The stream shows the calls of all adapters. Those of an adapter that [`super::ddi`] or `inline` watches are left to them: no call may be
+//! recorded twice. A call that the adapter leaves by an exception never ends here; the next one of the thread finds it.
+
+use std::{
+    cell::Cell,
+    ffi::{CStr, c_char, c_void},
+    ptr::null_mut,
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering},
+};
+
+use parking_lot::Mutex;
+use urscope_schema::{
+    api::{Function, UrResult},
+    trace::records::{EntryPoint, XPTI},
+};
+
+use super::ddi;
+use crate::{
+    backend::adapter::registry::{self, VERSION},
+    knobs::{self, Choice, Entry, OnError},
+    observed::{self, Observed},
+    raw::{
+        args::{AdapterHandle, observed::Parameters},
+        caller, interruptions,
+        symbols::modules::Module,
+    },
+    stacks,
+};
+
+/// The stream of the calls (`ur_tracing_layer.cpp`).
+const STREAM: &CStr = c"ur.call";
+
+/// The kinds of records in it: `trace_point_type_t::function_with_args_begin` and `_end` (`xpti_data_types.h`).
+const BEGIN: u16 = 14 << 1;
+const END: u16 = (14 << 1) | 1;
+
+/// A `function_with_args_t` (`xpti_data_types.h`).
+#[repr(C)]
+struct Call {
+    function_id: u32,
+    function_name: *const c_char,
+    /// A `ur_…_params_t` (`ur_api.h`).
+    arguments: *mut c_void,
+    /// The `ur_result_t`; null at the beginning.
+    result: *const u32,
+    of_user: *mut c_void,
+}
+
+/// A `tracepoint_callback_api_t`.
+type Callback = unsafe extern "C" fn(u16, *mut c_void, *mut c_void, u64, *const c_void);
+type RegisterStream = unsafe extern "C" fn(*const c_char) -> u8;
+type RegisterCallback = unsafe extern "C" fn(u8, u16, Callback) -> i32;
+
+/// Whether a loader shows its calls to us.
+static SUBSCRIBED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a loader shows its calls to us.
+pub fn is_subscribed() -> bool {
+    SUBSCRIBED.load(Ordering::Relaxed)
+}
+
+/// What our exported `xptiTraceInit` does, which has noted its caller: subscribes to the stream of the calls, of version `major`.`minor`.
+///
+/// # Safety
+///
+/// The arguments are those of a call by the dispatcher of XPTI: `stream` is a C string.
+pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_char, stream: *const c_char) {
+    // SAFETY: the caller's promise.
+    if stream.is_null() || unsafe { CStr::from_ptr(stream) } != STREAM || knobs::leave_alone() {
+        return;
+    }
+    let _held_off = interruptions::hold_off();
+    let dispatcher = caller::address();
+    let problem = if (major << 16) | minor == VERSION {
+        subscribe(dispatcher).err().map(str::to_owned)
+    } else {
+        let (ours, our_minor) = (VERSION >> 16, VERSION & 0xffff);
+        Some(format!(
+            "it shows calls of Unified Runtime {major}.{minor}, but this version of urscope supports only {ours}.{our_minor}"
+        ))
+    };
+    if let Some(problem) = problem {
+        let module = Module::of(dispatcher);
+        ddi::report(&EntryPoint {
+            kind: XPTI.into(),
+            library: module.as_ref().map(Module::file_name).unwrap_or_default(),
+            directory: module.as_ref().map(Module::directory).unwrap_or_default(),
+            problem,
+            ..EntryPoint::default()
+        });
+    }
+}
+
+/// Subscribes with the dispatcher whose code is at `dispatcher`.
+fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
+    let module = Module::of(dispatcher).ok_or("its dispatcher is in no library")?;
+    let address_of = |name| module.address_of(name).map(std::ptr::with_exposed_provenance_mut::<c_void>);
+    let (Some(stream), Some(callback)) = (address_of(c"xptiRegisterStream"), address_of(c"xptiRegisterCallback"))
+    else {
+        return Err("its dispatcher has not the functions of XPTI");
+    };
+    stacks::leave_out(dispatcher);
+    // SAFETY: they are the dispatcher's functions of these names, with these signatures (`xpti_trace_framework.h`).
+    let (stream, callback) = unsafe {
+        (
+            std::mem::transmute::<*mut c_void, RegisterStream>(stream),
+            std::mem::transmute::<*mut c_void, RegisterCallback>(callback),
+        )
+    };
+    // SAFETY: as above. The callbacks have the signature of `tracepoint_callback_api_t`, and this library is never unloaded.
+    let results = unsafe {
+        let stream = stream(STREAM.as_ptr());
+        [callback(stream, BEGIN, begins), callback(stream, END, ends)]
+    };
+    if results != [0, 0] {
+        return Err("its dispatcher refuses a subscription");
+    }
+    SUBSCRIBED.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The most ids of functions. The largest one of 2026.2 is below 350 (`ur_function_t`).
+const IDS: usize = 1024;
+
+/// The functions by their ids: 0 for one that was not looked up, [`NOT_HOOKED`], or one more than its place in [`Function::ALL`].
+static BY_ID: [AtomicU16; IDS] = [const { AtomicU16::new(0) }; IDS];
+
+const NOT_HOOKED: u16 = u16::MAX;
+
+/// The hooked function that a call is of.
+fn function_of(call: &Call) -> Option<Function> {
+    let known = BY_ID.get(call.function_id as usize)?;
+    let mut place = known.load(Ordering::Relaxed);
+    if place == 0 {
+        if call.function_name.is_null() {
+            return None;
+        }
+        // SAFETY: a C string (`function_with_args_t`).
+        let name = unsafe { CStr::from_ptr(call.function_name) }.to_str().ok()?;
+        let found = Function::from_name(name).filter(|function| !function.is_level_zero());
+        place = found.map_or(NOT_HOOKED, |function| function as u16 + 1);
+        known.store(place, Ordering::Relaxed);
+    }
+    Function::ALL.get(usize::from(place).checked_sub(1)?).copied()
+}
+
+/// The most adapters for which is remembered how they are watched.
+const KEPT: usize = 16;
+
+/// The adapters that calls came for: the dispatch table, null for none, and the number of one that is watched here, or [`ELSEWHERE`].
+static DECIDED: [(AtomicPtr<c_void>, AtomicUsize); KEPT] =
+    [const { (AtomicPtr::new(null_mut()), AtomicUsize::new(ELSEWHERE)) }; KEPT];
+
+static DECIDING: Mutex<()> = Mutex::new(());
+
+const ELSEWHERE: usize = usize::MAX;
+
+/// The number of the adapter that a handle belongs to, if its calls are recorded here.
+fn watched_here(handle: AdapterHandle) -> Option<usize> {
+    let table = handle.dispatch_table();
+    let known = DECIDED.iter().map(|(known, via)| (known.load(Ordering::Acquire), via));
+    let known = known.take_while(|(known, _)| !known.is_null()).find(|(known, _)| *known == table);
+    let via = known.map_or_else(|| decide(handle), |(_, via)| via.load(Ordering::Relaxed));
+    (via != ELSEWHERE).then_some(via)
+}
+
+/// Decides how an adapter is watched, when its first call is shown. Its tables, and its code, were seen before that, if ever.
+#[cold]
+fn decide(handle: AdapterHandle) -> usize {
+    let _held_off = interruptions::hold_off();
+    let table = handle.dispatch_table();
+    let _deciding = DECIDING.lock();
+    let mut free = None;
+    for (known, via) in &DECIDED {
+        let there = known.load(Ordering::Acquire);
+        if there == table {
+            return via.load(Ordering::Relaxed);
+        }
+        if there.is_null() {
+            free = Some((known, via));
+            break;
+        }
+    }
+    // Nothing could be remembered of it.
+    let Some((known, kept)) = free.filter(|_| !table.is_null()) else { return ELSEWHERE };
+    let via = number(handle).unwrap_or(ELSEWHERE);
+    kept.store(via, Ordering::Relaxed);
+    known.store(table, Ordering::Release);
+    via
+}
+
+fn number(handle: AdapterHandle) -> Option<usize> {
+    let module = Module::of(handle.dispatch_table() as usize)?;
+    if registry::adapter_of(handle).is_some() || ddi::is_inline(&module) {
+        return None;
+    }
+    let via = ddi::number_observed(module.clone())?;
+    let functions = Function::ALL.iter().filter(|function| !function.is_level_zero());
+    ddi::report(&EntryPoint {
+        kind: XPTI.into(),
+        via: via as u64,
+        library: module.file_name(),
+        directory: module.directory(),
+        runtime: Module::paths_of(&["libsycl.so", "libur_loader.so"]),
+        functions: functions.map(|function| function.name().to_owned()).collect(),
+        ..EntryPoint::default()
+    });
+    let knobs = knobs::read();
+    if knobs.validate.0 && knobs.on_error == OnError::Refuse {
+        tracing::warn!(
+            "URSCOPE_ON_ERROR=refuse refuses no call of {}: XPTI only shows its calls, so what violates a rule is reported and goes on; \
+             {}",
+            module.file_name(),
+            instead(knobs.entry)
+        );
+    }
+    if knobs.backend == Choice::LevelZero {
+        tracing::warn!(
+            "URSCOPE_BACKEND=level_zero replaces no function of {}: XPTI only shows its calls; {}",
+            module.file_name(),
+            instead(knobs.entry)
+        );
+    }
+    Some(via)
+}
+
+/// What the user can do who wants more than to observe.
+const fn instead(entry: Entry) -> &'static str {
+    match entry {
+        Entry::Xpti => "without URSCOPE_ENTRY=xpti, adapters are reached by their tables where that is possible",
+        Entry::Auto => {
+            "a runtime whose adapters are libraries of their own (libur_adapter_*.so) can be reached otherwise"
+        }
+    }
+}
+
+/// How many calls of a thread may be inside each other: a callback of a call may make calls.
+const DEPTH: usize = 4;
+
+/// A call of this thread that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay<T> {
+    /// The number that XPTI has for it.
+    instance: u64,
+    /// Where its arguments are: on the stack.
+    place: usize,
+    observed: T,
+}
+
+/// The calls of a thread that have not ended.
+#[derive(Clone, Copy, Debug)]
+struct Calls<T>([Option<UnderWay<T>>; DEPTH]);
+
+impl<T: Copy> Calls<T> {
+    /// Makes room for a call whose arguments are at `place`. Those that the adapter has left by an exception are given to `left`: the stack
+    /// has been used again where their arguments were, or there is no room for another one.
+    fn make_room(&mut self, place: usize, mut left: impl FnMut(T)) {
+        self.leave(|call| call.place <= place, &mut left);
+        if self.0.iter().all(Option::is_some) {
+            self.leave(|_| true, left);
+        }
+    }
+
+    /// Adds a call for which there is room.
+    fn add(&mut self, new: UnderWay<T>) {
+        if let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(new);
+        }
+    }
+
+    /// Takes out a call that has ended. Those that were inside of it were left by an exception.
+    fn end(&mut self, instance: u64, left: impl FnMut(T)) -> Option<T> {
+        let slot = self.0.iter_mut().find(|slot| slot.is_some_and(|call| call.instance == instance))?;
+        let ended = slot.take()?;
+        self.leave(|call| call.place < ended.place, left);
+        Some(ended.observed)
+    }
+
+    /// Takes out the calls that `gone` holds for.
+    fn leave(&mut self, gone: impl Fn(&UnderWay<T>) -> bool, mut left: impl FnMut(T)) {
+        for slot in &mut self.0 {
+            if let Some(call) = slot.take_if(|call| gone(call)) {
+                left(call.observed);
+            }
+        }
+    }
+}
+
+thread_local! {
+    static UNDER_WAY: Cell<Calls<Observed>> = const { Cell::new(Calls([None; DEPTH])) };
+}
+
+/// A call begins.
+///
+/// # Safety
+///
+/// `call` is a `function_with_args_t` of the stream, with the arguments of the function that it names.
+unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
+    // SAFETY: the caller's promise.
+    let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
+    let Some(function) = function_of(call) else { return };
+    let place = call.arguments.expose_provenance();
+    // SAFETY: the caller's promise; the arguments are asked for by the row of the function.
+    let Some(parameters) = (unsafe { Parameters::new(place) }) else { return };
+    let Some(via) = observed::dispatched_by(function, parameters).and_then(watched_here) else { return };
+    let mut calls = UNDER_WAY.get();
+    calls.make_room(place, Observed::was_left);
+    if let Some(observed) = observed::begins(function, via, parameters) {
+        calls.add(UnderWay { instance, place, observed });
+    }
+    UNDER_WAY.set(calls);
+}
+
+/// A call has ended.
+///
+/// # Safety
+///
+/// As for [`begins`], with the result.
+unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
+    // SAFETY: the caller's promise.
+    let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
+    let mut calls = UNDER_WAY.get();
+    let Some(ended) = calls.end(instance, Observed::was_left) else { return };
+    UNDER_WAY.set(calls);
+    // SAFETY: the `ur_result_t` of the call, if there is one.
+    let result = unsafe { call.result.as_ref() };
+    ended.returns(result.map_or(UrResult::UNKNOWN, |result| UrResult(*result)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begin(calls: &mut Calls<u64>, instance: u64, place: usize, left: &mut Vec<u64>) {
+        calls.make_room(place, |call| left.push(call));
+        calls.add(UnderWay { instance, place, observed: instance });
+    }
+
+    #[test]
+    fn a_call_that_was_left_by_an_exception_is_found_by_the_next_one() {
+        let (mut calls, mut left) = (Calls([None; DEPTH]), Vec::new());
+        // The stack grows down: 2 is inside of 1.
+        begin(&mut calls, 1, 0x2000, &mut left);
+        begin(&mut calls, 2, 0x1000, &mut left);
+        assert_eq!(calls.end(2, |_| panic!("none is inside")), Some(2));
+        assert_eq!(calls.end(2, |_| panic!("it has ended")), None);
+        // 3 is left.
+        begin(&mut calls, 3, 0x1000, &mut left);
+        begin(&mut calls, 4, 0x1000, &mut left);
+        assert_eq!(left, [3]);
+        assert_eq!(calls.end(1, |call| left.push(call)), Some(1));
+        assert_eq!(left, [3, 4], "it was inside of 1");
+        assert!(calls.0.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn calls_that_are_left_take_no_room() {
+        let (mut calls, mut left) = (Calls([None; DEPTH]), Vec::new());
+        for instance in 0..10 {
+            begin(&mut calls, instance, 0x9000 - instance as usize, &mut left);
+        }
+        assert_eq!(calls.end(9, |call| left.push(call)), Some(9));
+        assert_eq!(left.len() + calls.0.iter().flatten().count(), 9);
+    }
+}

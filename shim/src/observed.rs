@@ -1,0 +1,142 @@
+//! Calls that somebody else carries out, and that urscope is only shown: before they begin, and when they have returned.
+//!
+//! The layers see such a call as they see one of [`crate::call`], and its records are the same. What a layer answers has no effect. Must
+//! write to nothing of the caller's. Devices are not described, because the adapter cannot be asked.
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::{
+    api::{Function, UrResult, demand::Nulls, role::*},
+    call::Values,
+    ur_functions,
+};
+
+use crate::{
+    chain,
+    commands::{self, Waits},
+    event_filter::{self, Recording},
+    raw::{
+        args::{
+            AdapterHandle,
+            inputs::{Arguments, CallerOutParams, Inputs},
+            observed::Parameters,
+            out_params,
+        },
+        fork,
+    },
+    stacks,
+};
+
+/// A call that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observed {
+    function: Function,
+    /// What its return is recorded with; `None` where the call is not recorded.
+    recorded: Option<Recorded>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    call: u64,
+    event: Option<usize>,
+    waits: Waits,
+    out_params: CallerOutParams,
+    flags: Option<u64>,
+    pointer: Option<u64>,
+    blocking: Option<u64>,
+    extent: Option<u64>,
+}
+
+/// The arguments of a call, in the form in which they are recorded.
+struct Read {
+    inputs: Inputs,
+    arguments: Arguments,
+    nulls: Nulls,
+    /// Whether it is recorded at all with these arguments.
+    is_watched: bool,
+}
+
+macro_rules! observed {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        /// The handle that the loader dispatches a call of `function` by.
+        pub(crate) fn dispatched_by(function: Function, parameters: Parameters) -> Option<AdapterHandle> {
+            match function {
+                $(Function::$name => of_first!(parameters, $($role)*),)*
+                _ => None,
+            }
+        }
+
+        fn read(function: Function, via: usize, parameters: Parameters) -> Option<Read> {
+            let mut inputs = Inputs::default();
+            let mut arguments = Arguments::new(Some(via as u64));
+            let mut nulls = Nulls::default();
+            let (mut is_watched, mut place) = (true, 0);
+            match function {
+                $(Function::$name => {
+                    $(
+                        let $param = parameters.get::<$role>(place);
+                        place += 1;
+                        inputs.add($param);
+                        is_watched &= $param.watched();
+                        nulls.note(function, stringify!($param), $param.null());
+                        arguments.add($param);
+                    )*
+                })*
+                _ => return None,
+            }
+            // The last parameter of a function has no place behind it.
+            let _ = place;
+            Some(Read { inputs, arguments, nulls, is_watched })
+        }
+    };
+}
+
+macro_rules! of_first {
+    ($parameters:ident, $first:ident $($others:ident)*) => {
+        $parameters.dispatched_by::<$first>()
+    };
+}
+
+ur_functions!(observed);
+
+/// Shows the layers a call that begins, of the adapter number `via`; `None` for a function that is not hooked.
+pub(crate) fn begins(function: Function, via: usize, parameters: Parameters) -> Option<Observed> {
+    fork::notice();
+    let Read { inputs, arguments, nulls, is_watched } = read(function, via, parameters)?;
+    let recording = if is_watched { event_filter::decide(function, &inputs) } else { Recording::No };
+    if recording == Recording::No && nulls.is_empty() {
+        return Some(Observed { function, recorded: None });
+    }
+    let event = recording.event();
+    let (mut values, out_params) = arguments.record(&inputs);
+    values.stack = stacks::current();
+    values.object = event.map_or(values.object, |event| Some(event as u64));
+    let waits = commands::before(function, &mut values);
+    let extent = if function.opens().is_some() { out_params::extent(&values) } else { None };
+    let entered = chain::enter(function, values, &nulls);
+    event_filter::enter(function, event);
+    let Values { flags, pointer, value: blocking, .. } = values;
+    let recorded = Recorded { call: entered.call, event, waits, out_params, flags, pointer, blocking, extent };
+    Some(Observed { function, recorded: Some(recorded) })
+}
+
+impl Observed {
+    /// Shows the layers that the call has returned.
+    pub(crate) fn returns(self, result: UrResult) {
+        let Self { function, recorded } = self;
+        let Some(Recorded { call, event, waits, out_params, flags, pointer, blocking, extent }) = recorded else {
+            commands::passed(function, result);
+            return;
+        };
+        commands::after(function, call, waits, blocking, result);
+        let values = out_params.read(result, pointer, extent);
+        event_filter::exit(function, event, flags, result, &values);
+        chain::returned(function, call, result, values);
+    }
+
+    /// Shows the layers that the adapter has left the call by a C++ exception, for which the loader answers UNKNOWN.
+    pub(crate) fn was_left(self) {
+        if let Some(Recorded { call, .. }) = self.recorded {
+            chain::returned(self.function, call, UrResult::UNKNOWN, Values::NONE);
+        }
+    }
+}
