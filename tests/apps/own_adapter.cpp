@@ -4,7 +4,8 @@
 //               hidden symbols
 //   LOADER      a program that opens this library, whose path is its first argument, as a loader of several adapters does
 //   LINKED      a program that the adapter is linked into: it asks nobody for a table. With NAMESPACE, its functions are in a namespace of
-//               C++, as those of adapters are that are linked into libsycl.
+//               C++, as those of adapters are that are linked into libsycl. With SHOWN, it shows its calls in XPTI's stream `ur.call`, as the
+//               tracing layer of a loader does.
 //
 // The program gets a handle of its memory, opens and closes it, and puts the handle. With the last argument "twice" it puts it twice, with
 // "throw" it first asks for a handle of nothing. It prints how often the adapter did something. Signatures and tables are those of the runtime's headers.
@@ -142,6 +143,45 @@ extern "C" int adapter_has_done() { return done; }
 
 #else
 
+#ifdef SHOWN
+
+#include <xpti/xpti_trace_framework.h>
+
+template <class T> struct Same {
+  using type = T;
+};
+
+// An exception passes without an end, as it passes the layer.
+template <class... P>
+__attribute__((noinline)) static ur_result_t call(uint32_t id, const char *name, ur_result_t (*function)(P...), typename Same<P>::type... arguments) {
+  static const uint8_t stream = xptiRegisterStream("ur.call");
+  void *addresses[] = {&arguments...};
+  const uint64_t instance = xptiGetUniqueId();
+  const auto notify = [&](xpti::trace_point_type_t point, ur_result_t *result) {
+    xpti::function_with_args_t shown{id, name, addresses, result, nullptr};
+    xptiNotifySubscribers(stream, static_cast<uint16_t>(point), nullptr, nullptr, instance, &shown);
+  };
+  notify(xpti::trace_point_type_t::function_with_args_begin, nullptr);
+  ur_result_t result = function(arguments...);
+  notify(xpti::trace_point_type_t::function_with_args_end, &result);
+  return result;
+}
+#define CALL(id, name, slot, ...) call(UR_FUNCTION_##id, #name, slots->slot, __VA_ARGS__)
+
+static void begin_to_show() {
+  xptiFrameworkInitialize();
+  const auto version = UR_API_VERSION_CURRENT;
+  xptiInitialize("ur.call", UR_MAJOR_VERSION(version), UR_MINOR_VERSION(version), "");
+}
+
+#else
+
+#define CALL(id, name, slot, ...) slots->slot(__VA_ARGS__)
+
+static void begin_to_show() {}
+
+#endif
+
 static int use(void *first, int (*has_done)(), const char *mistake) {
   ur_dditable_t *of_handle = *static_cast<ur_dditable_t **>(first);
   // A loader reads the table for each call.
@@ -151,26 +191,27 @@ static int use(void *first, int (*has_done)(), const char *mistake) {
   void *memory = nullptr, *data = nullptr, *opened = nullptr;
   size_t size = 0;
   const auto say = [](const char *what, ur_result_t result) { printf("%s: %d\n", what, result); };
-  say("alloc", slots->USM.pfnDeviceAlloc(context, device, nullptr, nullptr, 4096, &memory));
+  say("alloc", CALL(USM_DEVICE_ALLOC, urUSMDeviceAlloc, USM.pfnDeviceAlloc, context, device, nullptr, nullptr, 4096, &memory));
   if (strcmp(mistake, "throw") == 0) {
     try {
-      slots->IPCExp.pfnGetMemHandleExp(context, nullptr, &data, &size);
+      CALL(IPC_GET_MEM_HANDLE_EXP, urIPCGetMemHandleExp, IPCExp.pfnGetMemHandleExp, context, nullptr, &data, &size);
     } catch (int) {
       printf("thrown\n");
     }
   }
-  say("get", slots->IPCExp.pfnGetMemHandleExp(context, memory, &data, &size));
-  say("open", slots->IPCExp.pfnOpenMemHandleExp(context, device, data, size, &opened));
-  say("close", slots->IPCExp.pfnCloseMemHandleExp(context, opened));
-  say("put", slots->IPCExp.pfnPutMemHandleExp(context, data));
-  if (strcmp(mistake, "twice") == 0) say("put", slots->IPCExp.pfnPutMemHandleExp(context, data));
-  say("free", slots->USM.pfnFree(context, memory));
+  say("get", CALL(IPC_GET_MEM_HANDLE_EXP, urIPCGetMemHandleExp, IPCExp.pfnGetMemHandleExp, context, memory, &data, &size));
+  say("open", CALL(IPC_OPEN_MEM_HANDLE_EXP, urIPCOpenMemHandleExp, IPCExp.pfnOpenMemHandleExp, context, device, data, size, &opened));
+  say("close", CALL(IPC_CLOSE_MEM_HANDLE_EXP, urIPCCloseMemHandleExp, IPCExp.pfnCloseMemHandleExp, context, opened));
+  say("put", CALL(IPC_PUT_MEM_HANDLE_EXP, urIPCPutMemHandleExp, IPCExp.pfnPutMemHandleExp, context, data));
+  if (strcmp(mistake, "twice") == 0) say("put", CALL(IPC_PUT_MEM_HANDLE_EXP, urIPCPutMemHandleExp, IPCExp.pfnPutMemHandleExp, context, data));
+  say("free", CALL(USM_FREE, urUSMFree, USM.pfnFree, context, memory));
   printf("done: %d\n", has_done());
   return 0;
 }
 
 int main(int argc, char **arguments) {
   const char *mistake = arguments[argc - 1];
+  begin_to_show();
 #ifdef LOADER
   void *adapter = dlopen(arguments[1], RTLD_LAZY | RTLD_LOCAL);
   if (!adapter) return fprintf(stderr, "%s\n", dlerror()), 1;

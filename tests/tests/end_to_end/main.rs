@@ -68,6 +68,7 @@ mod unknown_adapter;
 mod view;
 mod violations;
 mod violent_ends;
+mod xpti;
 
 /// Makes two tests of each function: one on each adapter.
 macro_rules! on_both_adapters {

@@ -72,6 +72,12 @@ fn line(name: &str, value: &str, missing: &[String]) -> Option<Line> {
         "UR_ENABLE_LAYERS" if value.contains("FULL_VALIDATION") && value.contains("LEAK_CHECKING") => {
             warning("with both of these layers the adapter does not start: use one of them")
         }
+        "XPTI_SUBSCRIBERS" => {
+            notice("these libraries observe the program by XPTI; where urscope needs XPTI, it is added to them")
+        }
+        "XPTI_TRACE_ENABLE" | "XPTI_FRAMEWORK_DISPATCHER" => {
+            notice("this concerns XPTI, by which calls can be observed")
+        }
         "UR_ENABLE_LAYERS" => notice("calls also pass through these layers"),
         LIBRARY_VARIABLE => notice("this library is loaded into programs"),
         _ if name.starts_with("URSCOPE_") && is_knob(name) => notice("`urscope env` says what it does"),

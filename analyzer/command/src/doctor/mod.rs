@@ -24,8 +24,9 @@ use std::{
 
 use serde::Serialize;
 
-use crate::arguments::Device;
+use crate::{arguments::Device, run::Program};
 use line::{Line, State};
+pub(crate) use runtime::Runtime;
 
 /// The report of the doctor.
 #[derive(Debug, Serialize)]
@@ -57,6 +58,15 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
     lines.extend(environment::lines(&environment::gather()));
     let able = lines.iter().all(|line| line.state != State::Problem);
     Ok(Checkup { version: 1, able, lines })
+}
+
+/// The SYCL runtime that a program would find, as far as that can be known before it runs.
+pub(crate) fn runtime_of(program: &Program) -> Option<Runtime> {
+    let places = match program::linked_runtime(program) {
+        Some(folder) => search::places(Some(("the program", &folder))),
+        None => search::of_environment(&program.interpreter().unwrap_or_else(|| program.path().to_owned())),
+    };
+    runtime::find(&places)
 }
 
 impl Checkup {

@@ -59,6 +59,15 @@ pub(crate) fn gather(name: &OsStr) -> Result<Facts, String> {
     })
 }
 
+/// The directory of the SYCL runtime that a program, or the interpreter of a script, is linked with.
+pub(crate) fn linked_runtime(program: &Program) -> Option<PathBuf> {
+    let binary = program.interpreter().unwrap_or_else(|| program.path().to_owned());
+    // Asking the dynamic loader takes a process.
+    elf::library(&binary).ok()?.needed.iter().find(|needed| needed.starts_with(RUNTIMES[0]))?;
+    let libraries = list(&elf::loader(&binary)?, &binary).ok()?;
+    Facts { libraries, ..Facts::default() }.runtime().map(Path::to_owned)
+}
+
 /// The libraries that the dynamic loader would load.
 fn list(loader: &Path, binary: &Path) -> Result<Vec<Library>, String> {
     // A relative path without a slash would be searched for.

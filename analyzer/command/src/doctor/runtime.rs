@@ -16,6 +16,9 @@ const LOADER: &str = "libur_loader.so.0";
 const CUDA: &str = "libur_adapter_cuda.so.0";
 const ADAPTERS: [&str; 3] = ["libur_adapter_level_zero.so.0", "libur_adapter_level_zero_v2.so.0", CUDA];
 
+/// The names that the dispatcher of XPTI has in releases.
+const DISPATCHERS: [&str; 2] = ["libxptifw.so.1", "libxptifw.so"];
+
 const INSTALL: &str = "install one (pip install dpctl, or the oneAPI compiler) and activate its environment, or name it \
                        with --runtime DIR; a program that carries its own runtime needs none";
 
@@ -36,6 +39,17 @@ pub(crate) struct Runtime {
     pub(crate) ipc: Option<usize>,
     /// The adapters of [`ADAPTERS`] beside libsycl.
     pub(crate) adapters: Vec<&'static str>,
+    /// The dispatcher of XPTI beside libsycl.
+    pub(crate) dispatcher: Option<PathBuf>,
+}
+
+impl Runtime {
+    /// Whether its adapters are no libraries of their own. The one for OpenCL shares nothing, and does not count.
+    pub(crate) fn hides_adapters(&self) -> bool {
+        let folder = self.library.parent().unwrap_or(Path::new("."));
+        let is_adapter = |name: &str| name.starts_with("libur_adapter_") && !name.starts_with("libur_adapter_opencl");
+        !names(folder).any(|name| is_adapter(&name))
+    }
 }
 
 /// Finds the first runtime in the given places.
@@ -50,7 +64,8 @@ pub(crate) fn find(places: &Places) -> Option<Runtime> {
     let ipc = ipc.map(|loader| loader.exports.iter().filter(|name| name.starts_with("urIPC")).count());
     let adapters = ADAPTERS.into_iter().filter(|name| folder.join(name).exists()).collect();
     let version = package_version(&folder).or_else(|| number(&library));
-    Some(Runtime { library, source, version, unreadable, needs_loader, ipc, adapters })
+    let dispatcher = DISPATCHERS.into_iter().map(|name| folder.join(name)).find(|dispatcher| dispatcher.exists());
+    Some(Runtime { library, source, version, unreadable, needs_loader, ipc, adapters, dispatcher })
 }
 
 /// Whether a name is that of libsycl.so.N, and not the link for the linker or the file with the full version.
@@ -142,15 +157,23 @@ fn adapters(runtime: &Runtime, device: Device) -> Line {
         Device::Software => ("Level Zero adapter (libur_adapter_level_zero*.so.0)", |name| name != CUDA),
         Device::Native => ("adapter (libur_adapter_level_zero*.so.0, libur_adapter_cuda.so.0)", |_| true),
     };
-    if !runtime.adapters.iter().any(|name| serves(name)) {
-        return Line::problem(
+    if runtime.adapters.iter().any(|name| serves(name)) {
+        return Line::ok("adapter", runtime.adapters.join(", "));
+    }
+    let found = format!("no {needed} beside libsycl");
+    let install = "install the package intel-cmplr-lib-ur of the same release";
+    if runtime.hides_adapters() && runtime.dispatcher.is_some() {
+        return Line::warning(
             "adapter",
-            format!("no {needed} beside libsycl"),
-            "install the package intel-cmplr-lib-ur of the same release; \
-             calls into adapters that are linked into libsycl cannot be traced",
+            found,
+            format!(
+                "if adapters are linked into libsycl, `urscope run` has XPTI show their calls, which cannot be refused or replaced; \
+                 otherwise {install}"
+            ),
         );
     }
-    Line::ok("adapter", runtime.adapters.join(", "))
+    let unseen = "calls into adapters that are linked into libsycl cannot be traced without libxptifw.so";
+    Line::problem("adapter", found, format!("{install}; {unseen}"))
 }
 
 #[cfg(test)]

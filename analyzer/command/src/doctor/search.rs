@@ -33,6 +33,14 @@ pub(crate) fn system() -> Places {
     places(None)
 }
 
+/// The places that the environment names, and the `lib` of the environment that a program or an interpreter is in.
+pub(crate) fn of_environment(program: &Path) -> Places {
+    let mut folders = folders(|name| env::var_os(name));
+    let beside = program.parent().and_then(Path::parent).map(|root| root.join("lib"));
+    folders.extend(beside.map(|beside| ("the program", beside)));
+    Places { folders, cache: Vec::new() }
+}
+
 impl Places {
     /// The libraries whose file name fits, each with the source of its place.
     pub(crate) fn libraries(&self, fits: impl Fn(&str) -> bool) -> Vec<(&'static str, PathBuf)> {

@@ -8,6 +8,7 @@ use std::{
 
 use urscope_schema::{placeholders, ranks::Ranks};
 
+use super::xpti;
 use crate::output::QUIET;
 
 /// The variable that chooses the form of the traces.
@@ -34,6 +35,8 @@ pub(crate) struct Surroundings {
     pub(crate) judged_later: bool,
     /// The directory of a Level Zero loader.
     pub(crate) device: Option<PathBuf>,
+    /// The dispatcher of XPTI, where calls are to be observed by it.
+    pub(crate) dispatcher: Option<PathBuf>,
 }
 
 impl Surroundings {
@@ -66,6 +69,18 @@ impl Surroundings {
                     changes.push((QUIET, "1".into()));
                 }
             }
+        }
+        if let (Some(dispatcher), Some(library)) = (&self.dispatcher, &self.library) {
+            // What the user has switched off stays so: other subscribers, and the layers of others.
+            let is_on = current(xpti::ENABLE).is_none_or(|value| !matches!(value.to_str(), Some("0" | "false" | "")));
+            let others = current(xpti::SUBSCRIBERS).filter(|_| is_on).unwrap_or_default();
+            changes.push((xpti::ENABLE, "1".into()));
+            if current(xpti::DISPATCHER).is_none_or(|named| named.is_empty()) {
+                changes.push((xpti::DISPATCHER, dispatcher.into()));
+            }
+            changes.push((xpti::SUBSCRIBERS, behind(&others, library.as_os_str())));
+            let layers = current(xpti::LAYERS).unwrap_or_default();
+            changes.push((xpti::LAYERS, behind(&layers, OsStr::new(xpti::LAYER))));
         }
         if let Some(folder) = &self.device {
             let others = current("LD_LIBRARY_PATH").unwrap_or_default();
@@ -100,6 +115,12 @@ pub(crate) fn is_sanitizer(library: &str) -> bool {
 /// Moves or adds an entry to the front of a list. Removes empty entries, which mean the current directory.
 fn in_front(first: &OsStr, others: &OsStr, separators: &[u8]) -> OsString {
     joined([first].into_iter().chain(entries(others, separators).filter(|other| *other != first)))
+}
+
+/// Adds an entry to the end of a list that commas separate, unless it has it.
+fn behind(others: &OsStr, last: &OsStr) -> OsString {
+    let others = entries(others, b",").filter(|other| *other != last);
+    others.chain([last]).collect::<Vec<_>>().join(OsStr::new(","))
 }
 
 fn entries<'a>(list: &'a OsStr, separators: &'a [u8]) -> impl Iterator<Item = &'a OsStr> {
@@ -200,6 +221,36 @@ mod tests {
         assert_eq!(preload(&linked, "/a.so"), "libasan.so.8:/x/liburscope.so:/a.so");
         assert_eq!(preload(&linked, "/l/libasan.so.8"), "/l/libasan.so.8:/x/liburscope.so");
         assert!(is_sanitizer("/l/libclang_rt.asan-x86_64.so") && !is_sanitizer("/libasan.so.8/other.so"));
+    }
+
+    #[test]
+    fn xpti_is_switched_on_beside_what_the_user_has_there() {
+        let observed = Surroundings {
+            library: Some("/x/liburscope.so".into()),
+            dispatcher: Some("/r/libxptifw.so.1".into()),
+            ..Surroundings::default()
+        };
+        let of_xpti = |current: &[(&str, &str)]| changes(&observed, current).split_off(1);
+        let expected = |subscribers: &str, layers: &str| {
+            vec![
+                ("XPTI_TRACE_ENABLE", "1".to_owned()),
+                ("XPTI_FRAMEWORK_DISPATCHER", "/r/libxptifw.so.1".to_owned()),
+                ("XPTI_SUBSCRIBERS", subscribers.to_owned()),
+                ("UR_ENABLE_LAYERS", layers.to_owned()),
+            ]
+        };
+        assert_eq!(of_xpti(&[]), expected("/x/liburscope.so", "UR_LAYER_TRACING"));
+        assert_eq!(
+            of_xpti(&[
+                ("XPTI_SUBSCRIBERS", "/a.so"),
+                ("UR_ENABLE_LAYERS", "UR_LAYER_FULL_VALIDATION,UR_LAYER_TRACING")
+            ]),
+            expected("/a.so,/x/liburscope.so", "UR_LAYER_FULL_VALIDATION,UR_LAYER_TRACING")
+        );
+        let off = of_xpti(&[("XPTI_TRACE_ENABLE", "0"), ("XPTI_SUBSCRIBERS", "/a.so")]);
+        assert_eq!(off, expected("/x/liburscope.so", "UR_LAYER_TRACING"), "it was switched off");
+        let named = of_xpti(&[("XPTI_FRAMEWORK_DISPATCHER", "/own/libxptifw.so")]);
+        assert_eq!(named.iter().filter(|(name, _)| *name == "XPTI_FRAMEWORK_DISPATCHER").count(), 0);
     }
 
     #[test]

@@ -31,6 +31,12 @@ pub(crate) enum RunError {
     /// The preloaded library or the software device is missing.
     #[error(transparent)]
     Part(#[from] Missing),
+    /// The user wants XPTI, and its dispatcher is not found.
+    #[error(
+        "URSCOPE_ENTRY=xpti needs libxptifw.so, which is not beside the libsycl that the program would load; name it in \
+         XPTI_FRAMEWORK_DISPATCHER, or unset URSCOPE_ENTRY"
+    )]
+    NoDispatcher,
     /// The private directory cannot be created.
     #[error("no private directory can be created in {}: {source}; set TMPDIR to a writable directory", path.display())]
     TemporaryInstall {

@@ -15,6 +15,7 @@ mod signals;
 mod temporary_install;
 mod traces;
 mod verdict;
+mod xpti;
 
 use std::{env, ffi::OsString, io, path::Path, process, process::ExitCode};
 
@@ -100,6 +101,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         if is_chosen {
             surroundings.library = Some(install.library(&parts::library()?)?);
             surroundings.sanitizer = program.sanitizer();
+            surroundings.dispatcher = xpti::dispatcher(&program)?;
         }
         surroundings.ranks = request.ranks.clone();
         surroundings.inner_calls = request.inner_calls;

@@ -65,9 +65,9 @@ fn suitable(folder: PathBuf) -> PathBuf {
 }
 
 /// Whether the dynamic loader would misread a path: it splits at spaces and colons (and at semicolons in
-/// LD_LIBRARY_PATH), and expands names after a dollar sign.
+/// LD_LIBRARY_PATH), and expands names after a dollar sign. The dispatcher of XPTI splits at commas.
 pub(crate) fn unfit_for_preloading(path: &Path) -> bool {
-    path.as_os_str().as_bytes().iter().any(|byte| b" :;$\t\n".contains(byte))
+    path.as_os_str().as_bytes().iter().any(|byte| b" :;,$\t\n".contains(byte))
 }
 
 #[cfg(test)]

@@ -1,0 +1,46 @@
+//! Whether the calls of a program are to be observed by XPTI, and what that takes: variables that libsycl reads in its constructors.
+//!
+//! It costs every call of the program something, so it is only switched on where no table reaches an adapter, or where the user wants it.
+
+use std::{env, ffi::OsString, path::PathBuf};
+
+use super::{error::RunError, program::Program};
+use crate::doctor;
+
+/// Switches XPTI on (`xpti_trace_framework.hpp`).
+pub(super) const ENABLE: &str = "XPTI_TRACE_ENABLE";
+/// Names the library through which producers and subscribers meet.
+pub(super) const DISPATCHER: &str = "XPTI_FRAMEWORK_DISPATCHER";
+/// Names the subscribers, separated by commas.
+pub(super) const SUBSCRIBERS: &str = "XPTI_SUBSCRIBERS";
+/// Names the layers of a loader of Unified Runtime, separated by commas.
+pub(super) const LAYERS: &str = "UR_ENABLE_LAYERS";
+/// The layer that shows calls to XPTI.
+pub(super) const LAYER: &str = "UR_LAYER_TRACING";
+
+/// The variable of the shim that says how calls reach it.
+const ENTRY: &str = "URSCOPE_ENTRY";
+/// Its value that has XPTI used for all adapters.
+const ONLY_XPTI: &str = "xpti";
+/// The variables by which a loader finds adapters elsewhere: these are libraries, whose tables are reached.
+const OTHER_ADAPTERS: [&str; 2] = ["UR_ADAPTERS_FORCE_LOAD", "UR_ADAPTERS_SEARCH_PATH"];
+
+/// The dispatcher of XPTI for a program whose calls are to be observed by it; `None` for one whose adapters are reached otherwise.
+///
+/// # Errors
+///
+/// The user wants it, and there is no dispatcher.
+pub(super) fn dispatcher(program: &Program) -> Result<Option<PathBuf>, RunError> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    let is_wanted = variable(ENTRY).is_some_and(|entry| entry == ONLY_XPTI);
+    if !is_wanted && OTHER_ADAPTERS.into_iter().any(|name| variable(name).is_some()) {
+        return Ok(None);
+    }
+    let named = variable(DISPATCHER).map(OsString::into).filter(|_| is_wanted);
+    let found = || {
+        let runtime = doctor::runtime_of(program)?;
+        runtime.dispatcher.clone().filter(|_| is_wanted || runtime.hides_adapters())
+    };
+    let dispatcher = named.or_else(found);
+    if is_wanted && dispatcher.is_none() { Err(RunError::NoDispatcher) } else { Ok(dispatcher) }
+}
