@@ -69,8 +69,8 @@ fn line(name: &str, value: &str, missing: &[String]) -> Option<Line> {
         }
         "ONEAPI_DEVICE_SELECTOR" => warning("this hides Level Zero devices; the software device sets its own"),
         "ZE_ENABLE_ALT_DRIVERS" => notice("this replaces the Level Zero driver; the software device does not need it"),
-        "UR_ENABLE_LAYERS" if value.contains("FULL_VALIDATION") && value.contains("LEAK_CHECKING") => {
-            warning("with both of these layers the adapter does not start: use one of them")
+        "UR_ENABLE_LAYERS" if value.contains(';') => {
+            warning("the runtime does not start with a semicolon in it: separate layers by commas")
         }
         "XPTI_SUBSCRIBERS" => {
             notice("these libraries observe the program by XPTI; where urscope needs XPTI, it is added to them")
@@ -139,6 +139,7 @@ mod tests {
         assert_eq!(state("LD_PRELOAD", "/opt/liburscope.so"), State::Warning);
         assert_eq!(state("LD_PRELOAD", "/opt/libasan.so"), State::Ok);
         assert_eq!(state("UR_ENABLE_LAYERS", "UR_LAYER_FULL_VALIDATION;UR_LAYER_LEAK_CHECKING"), State::Warning);
+        assert_eq!(state("UR_ENABLE_LAYERS", "UR_LAYER_FULL_VALIDATION,UR_LAYER_LEAK_CHECKING"), State::Ok);
     }
 
     #[test]
