@@ -75,6 +75,25 @@ fn an_adapter_that_is_linked_in_is_watched_in_its_code() {
     }
 }
 
+/// XPTI shows the calls of the adapter whose code was changed, too.
+#[test]
+fn an_adapter_that_xpti_shows_is_not_watched_twice() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let libraries = Release::R2026_2.folder().join("lib");
+    let (search, find) = (format!("-L{}", libraries.display()), format!("-Wl,-rpath,{}", libraries.display()));
+    let program = linked(folder.path(), &["-DSHOWN", "-Wl,--no-as-needed", &search, &find, "-lxptifw"]);
+    let shown = || {
+        let test_run = TestRun::of_program(&program).env("XPTI_TRACE_ENABLE", "1").env("XPTI_SUBSCRIBERS", library());
+        test_run.env("XPTI_FRAMEWORK_DISPATCHER", libraries.join("libxptifw.so"))
+    };
+    assert_seen_once(&traced(shown()), "linked");
+    let outcome = traced(shown().env("URSCOPE_ENTRY", "xpti"));
+    assert_eq!(entry_points(&outcome), [("xpti".to_owned(), "linked".to_owned())], "{}", outcome.stderr);
+    for call in CALLS {
+        assert_eq!(trace::count(&outcome.traces(), "E", call), 1, "{call}: {}", outcome.stderr);
+    }
+}
+
 /// What a tool of the binutils does to a program.
 fn tool(name: &str, arguments: &[&str], program: &Path) {
     let status = Command::new(name).args(arguments).arg(program).current_dir(program.parent().unwrap()).status();
