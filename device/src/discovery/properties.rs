@@ -222,8 +222,8 @@ pub extern "C" fn get_memory_properties(
     })
 }
 
-/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to memory of the device, none to system memory: copies
-/// accept system memory too, but the property describes kernels.
+/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to all memory, also to that of the system: copies and kernels
+/// take every pointer that is valid in the process.
 pub extern "C" fn get_memory_access_properties(
     device: Handle<Device>,
     properties: Out<DeviceMemoryAccessProperties>,
@@ -235,7 +235,7 @@ pub extern "C" fn get_memory_access_properties(
             out.device_alloc_capabilities = ALL_ACCESS;
             out.shared_single_device_alloc_capabilities = ALL_ACCESS;
             out.shared_cross_device_alloc_capabilities = ALL_ACCESS;
-            out.shared_system_alloc_capabilities = 0;
+            out.shared_system_alloc_capabilities = ALL_ACCESS;
         })
     })
 }
