@@ -66,6 +66,7 @@ macro_rules! stand_ins {
                     let (mut values, out_params) = arguments.record(&inputs);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
+                    commands::name_memory(Function::$name, &inputs, &mut values);
                     let waits = commands::before(Function::$name, &mut values);
                     let (flags, pointer, blocking) = (values.flags, values.pointer, values.value);
                     let device = inputs.device();
@@ -87,6 +88,7 @@ macro_rules! stand_ins {
                     std::mem::forget(thrown);
                     commands::after(Function::$name, entered.call, waits, blocking, result);
                     let values = out_params.carry_over(&answers, &opened, result, pointer);
+                    commands::shared(Function::$name, pointer, &values);
                     if result.is_success() {
                         devices::after(via, device);
                     }

@@ -1,10 +1,13 @@
 //! Commands that access memory: which of them are recorded, and whether the host has waited since.
 //!
+//! Programs launch many kernels that have nothing to do with shared memory: of these none is recorded. A kernel may have many pointers as
+//! arguments, and a record has room for two.
+//!
 //! A program enqueues many commands, so they are recorded only once the process shares memory. Waits are not recorded at all: a close or a
 //! free says which command was the first since the last wait. Any wait counts for all commands before it, because commands may
 //! depend on each other in ways that are not seen. So what is reported as not waited for was not waited for by any call that is watched.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use urscope_schema::{
     api::{Effect, Function, UrResult},
@@ -12,7 +15,7 @@ use urscope_schema::{
     handle::Kind,
 };
 
-use crate::raw::software_device;
+use crate::raw::{args::inputs::Inputs, software_device};
 
 /// Whether this process has got or opened handle data of memory.
 static SHARES: AtomicBool = AtomicBool::new(false);
@@ -24,6 +27,18 @@ static UNWAITED: AtomicU64 = AtomicU64::new(0);
 /// The bits of [`UNWAITED`] that are the number of a call.
 const CALL_BITS: u32 = 40;
 const CALL: u64 = (1 << CALL_BITS) - 1;
+
+/// The memory that was shared: where it begins, and where it ends; 0 for none. More than these are forgotten, the oldest first.
+static SHARED: [[AtomicU64; 2]; 128] = [const { [const { AtomicU64::new(0) }; 2] }; 128];
+
+/// The place of the next one.
+static NEXT_SHARED: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the one begins that was kept last.
+static LATEST_SHARED: AtomicU64 = AtomicU64::new(0);
+
+/// The most bytes that memory is taken to have whose size is not known.
+const UNKNOWN_SIZE: u64 = 1 << 32;
 
 /// What [`before`] has seen.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +62,90 @@ pub(crate) fn before(function: Function, values: &mut Values) -> Waits {
     let ends_memory = matches!(function.effect(), Effect::Ends(Kind::Usm | Kind::Mapping));
     // These two may be told to wait, or to free later.
     let at_once = !matches!(function, Function::urEnqueueUSMFreeExp | Function::zeMemFreeExt);
+    if ends_memory && are_recorded() {
+        // What is at that address next may have another size.
+        LATEST_SHARED.store(0, Ordering::Relaxed);
+    }
     if ends_memory && at_once && are_recorded() {
         values.value = Some(UNWAITED.load(Ordering::Relaxed) & CALL).filter(|call| *call != 0);
         values.offset = values.pointer.and_then(software_device::unfinished_from);
     }
     Waits(if function.is_command() { UNWAITED.load(Ordering::Relaxed) & !CALL } else { 0 })
+}
+
+/// Whether a command is recorded: a launch of a kernel is if it names shared memory, any other one in any case.
+#[expect(clippy::inline_always, reason = "as for `before`")]
+#[inline(always)]
+pub(crate) fn is_recorded(function: Function, inputs: &Inputs) -> bool {
+    are_recorded() && (!launches(function) || nearest(inputs.kernel_pointers()) != [None; 2])
+}
+
+const fn launches(function: Function) -> bool {
+    matches!(function, Function::urEnqueueKernelLaunchWithArgsExp)
+}
+
+/// Adds to the arguments of a launch which memory it names.
+#[expect(clippy::inline_always, reason = "as for `before`")]
+#[inline(always)]
+pub(crate) fn name_memory(function: Function, inputs: &Inputs, values: &mut Values) {
+    if launches(function) {
+        [values.pointer, values.source] = nearest(inputs.kernel_pointers());
+    }
+}
+
+/// The two of these addresses that are in shared memory and nearest to where it begins.
+#[inline(never)]
+fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
+    let mut best = [None; 2];
+    let mut distances = [u64::MAX; 2];
+    for pointer in pointers.filter(|pointer| *pointer != 0) {
+        let inside = |[begins, ends]: &[AtomicU64; 2]| {
+            let (begins, ends) = (begins.load(Ordering::Relaxed), ends.load(Ordering::Relaxed));
+            (begins..ends).contains(&pointer).then_some(pointer.wrapping_sub(begins))
+        };
+        let Some(distance) = SHARED.iter().filter_map(inside).min() else { continue };
+        let ([first, second], [nearer, farther]) = (best, distances);
+        if first == Some(pointer) || second == Some(pointer) {
+            continue;
+        }
+        if distance < nearer {
+            (best, distances) = ([Some(pointer), first], [distance, nearer]);
+        } else if distance < farther {
+            (best, distances) = ([first, Some(pointer)], [nearer, distance]);
+        }
+    }
+    best
+}
+
+/// Takes notice of memory that a call has shared: `pointer` was asked for, and `answers` says what there is.
+#[expect(clippy::inline_always, reason = "as for `before`")]
+#[inline(always)]
+pub(crate) fn shared(function: Function, pointer: Option<u64>, answers: &Values) {
+    let begins = match function.effect() {
+        // The driver's allocation, of which the pointer may name a part.
+        Effect::Makes(Kind::MemHandle) if answers.data.is_some() => answers.pointer.or(pointer),
+        Effect::Makes(Kind::Mapping) => answers.pointer,
+        _ => None,
+    };
+    // Mostly the same memory is shared again.
+    if let Some(begins) = begins
+        && LATEST_SHARED.load(Ordering::Relaxed) != begins
+    {
+        keep_shared(begins, answers.size.unwrap_or(UNKNOWN_SIZE));
+    }
+}
+
+#[inline(never)]
+fn keep_shared(begins: u64, size: u64) {
+    let place = SHARED.iter().position(|[known, _]| known.load(Ordering::Relaxed) == begins);
+    let place = place.unwrap_or_else(|| NEXT_SHARED.fetch_add(1, Ordering::Relaxed) % SHARED.len());
+    if let Some([known, ends]) = SHARED.get(place) {
+        // Half of the old one and half of the new one would be empty at most.
+        ends.store(0, Ordering::Relaxed);
+        known.store(begins, Ordering::Relaxed);
+        ends.store(begins.saturating_add(size), Ordering::Relaxed);
+        LATEST_SHARED.store(begins, Ordering::Relaxed);
+    }
 }
 
 /// Takes notice of a recorded call that has returned. `call` is its number, `blocking` whether it waited for its own command.
@@ -104,6 +198,26 @@ mod tests {
     fn called(function: Function, call: u64, blocking: Option<u64>, result: UrResult) {
         let waits = before(function, &mut Values::NONE.clone());
         after(function, call, waits, blocking, result);
+    }
+
+    #[test]
+    fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
+        let base = 0x7100_0000_0000;
+        let chosen = |pointers: &[u64]| nearest(pointers.iter().map(|pointer| base + pointer));
+        let got = Values { data: Some(1), size: Some(0x1000), ..Values::NONE };
+        shared(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
+        shared(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
+        // What was refused shares nothing.
+        shared(Function::urIPCGetMemHandleExp, Some(base + 0x2_0000), &Values::NONE);
+        assert_eq!(chosen(&[0x2_0000, 0x1_1000, 0, 0xffff]), [None, None]);
+        let both = [Some(base + 0x3_0000), Some(base + 0x1_0040)];
+        assert_eq!(chosen(&[0x3_9000, 0x1_0040, 0x2_0000, 0x3_0000, 0x3_0000]), both);
+        assert_eq!(chosen(&[0x1_0fff]), [Some(base + 0x1_0fff), None]);
+        assert_eq!(nearest(std::iter::once(0)), [None, None]);
+        for more in 0..200 {
+            keep_shared(base + 0x40_0000_0000 + more, 1);
+        }
+        assert_eq!(chosen(&[0x1_0000]), [None, None], "forgotten");
     }
 
     /// One test, because a process has one such state.

@@ -64,7 +64,7 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
             | Effect::Releases(Kind::Event)
     );
     if !about_events {
-        let passes = function.waits() || function.is_command() && !commands::are_recorded();
+        let passes = function.waits() || function.is_command() && !commands::is_recorded(function, inputs);
         return if passes { Recording::No } else { Recording::Yes };
     }
     // Also a close of what was not opened.

@@ -56,6 +56,15 @@ struct ze_command_queue_desc_t {
   uint32_t mode;
   uint32_t priority;
 };
+struct ze_command_list_desc_t {
+  uint32_t stype;
+  const void *next;
+  uint32_t ordinal;
+  uint32_t flags;
+};
+struct ze_copy_region_t {
+  uint32_t x, y, z, width, height, depth;
+};
 // The two of counter-based events: the function of Intel's driver takes another type, and the same fields.
 struct ze_event_counter_based_desc_t {
   uint32_t stype;
@@ -126,9 +135,19 @@ inline constexpr uint32_t DMA_BUF = 2;
   F(zeEventCreate, (ze_handle_t, const ze_event_desc_t *, ze_handle_t *))                                              \
   F(zeEventDestroy, (ze_handle_t))                                                                                     \
   F(zeEventHostSignal, (ze_handle_t))                                                                                  \
+  F(zeEventHostReset, (ze_handle_t))                                                                                   \
   F(zeEventHostSynchronize, (ze_handle_t, uint64_t))                                                                   \
   F(zeCommandListCreateImmediate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))          \
   F(zeCommandListAppendMemoryCopy, (ze_handle_t, void *, const void *, size_t, ze_handle_t, uint32_t, ze_handle_t *))  \
+  F(zeCommandListAppendMemoryCopyRegion,                                                                               \
+    (ze_handle_t, void *, const ze_copy_region_t *, uint32_t, uint32_t, const void *, const ze_copy_region_t *,        \
+     uint32_t, uint32_t, ze_handle_t, uint32_t, ze_handle_t *))                                                        \
+  F(zeCommandListCreate, (ze_handle_t, ze_handle_t, const ze_command_list_desc_t *, ze_handle_t *))                    \
+  F(zeCommandListClose, (ze_handle_t))                                                                                 \
+  F(zeCommandQueueCreate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))                  \
+  F(zeCommandQueueExecuteCommandLists, (ze_handle_t, uint32_t, ze_handle_t *, ze_handle_t))                            \
+  F(zeCommandQueueSynchronize, (ze_handle_t, uint64_t))                                                                \
+  F(zeCommandQueueDestroy, (ze_handle_t))                                                                              \
   F(zeCommandListDestroy, (ze_handle_t))
 
 // One context of the first device.
@@ -214,13 +233,36 @@ public:
   ze_handle_t driver = nullptr, device = nullptr, context = nullptr;
 };
 
+// How a copy is given to the device: as one, as a copy of rows, or in a closed list that is executed for the second time.
+enum class By { copy, rows, closed_list };
+
 // A copy that does not begin before the host lets it.
 class HeldCopy {
 public:
-  HeldCopy(const Ze &ze, void *to, const void *from, size_t size) : ze(ze) {
+  HeldCopy(const Ze &ze, void *to, const void *from, size_t size, By by = By::copy) : ze(ze) {
     const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
-    Ze::check(ze.zeCommandListCreateImmediate(ze.context, ze.device, &desc, &list), "zeCommandListCreateImmediate");
-    Ze::check(ze.zeCommandListAppendMemoryCopy(list, to, from, size, done, 1, &gate), "zeCommandListAppendMemoryCopy");
+    if (by == By::closed_list) {
+      Ze::check(ze.zeCommandQueueCreate(ze.context, ze.device, &desc, &queue), "zeCommandQueueCreate");
+      const ze_command_list_desc_t list_desc = {0xf, nullptr, 0, 0};
+      Ze::check(ze.zeCommandListCreate(ze.context, ze.device, &list_desc, &list), "zeCommandListCreate");
+    } else {
+      Ze::check(ze.zeCommandListCreateImmediate(ze.context, ze.device, &desc, &list), "zeCommandListCreateImmediate");
+    }
+    if (by == By::rows) {
+      const uint32_t row = 256;
+      const ze_copy_region_t region = {0, 0, 0, row, static_cast<uint32_t>(size / row), 1};
+      Ze::check(ze.zeCommandListAppendMemoryCopyRegion(list, to, &region, row, 0, from, &region, row, 0, done, 1, &gate),
+                "zeCommandListAppendMemoryCopyRegion");
+    } else {
+      Ze::check(ze.zeCommandListAppendMemoryCopy(list, to, from, size, done, 1, &gate), "zeCommandListAppendMemoryCopy");
+    }
+    if (by != By::closed_list) return;
+    Ze::check(ze.zeCommandListClose(list), "zeCommandListClose");
+    let_go();
+    execute();
+    Ze::check(ze.zeCommandQueueSynchronize(queue, UINT64_MAX), "zeCommandQueueSynchronize");
+    for (ze_handle_t event : {gate, done}) Ze::check(ze.zeEventHostReset(event), "zeEventHostReset");
+    execute();
   }
   void let_go() const { Ze::check(ze.zeEventHostSignal(gate), "zeEventHostSignal"); }
   void wait() const { Ze::check(ze.zeEventHostSynchronize(done, UINT64_MAX), "zeEventHostSynchronize"); }
@@ -233,15 +275,18 @@ public:
   }
   ~HeldCopy() {
     ze.zeCommandListDestroy(list);
+    if (queue) ze.zeCommandQueueDestroy(queue);
     for (ze_handle_t event : {gate, done}) ze.zeEventDestroy(event);
     for (ze_handle_t pool : {gates, dones}) ze.zeEventPoolDestroy(pool);
   }
 
 private:
+  void execute() { Ze::check(ze.zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr), "an execution"); }
+
   const Ze &ze;
   ze_handle_t gates = ze.pool(1), dones = ze.pool(1);
   ze_handle_t gate = ze.event(gates), done = ze.event(dones);
-  ze_handle_t list = nullptr;
+  ze_handle_t list = nullptr, queue = nullptr;
 };
 
 // The functions of Intel's driver for memory of several tiles (zex_memory.h), which MPICH prefers. A driver has them by name only.

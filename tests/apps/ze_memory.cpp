@@ -10,7 +10,16 @@ static constexpr size_t SIZE = 1 << 16;
 static const char *const CASES[] = {"right",          "without-put", "free-first", "one-byte-left", "close-twice",
                                     "put-twice",      "after-put",   "after-free", "close-of-own",  "left-open",
                                     "put-after-free", "by-extension", "copied", "closed-while-copied",
-                                    "closed-unproved", "freed-while-copied", "got-twice"};
+                                    "closed-unproved", "freed-while-copied", "got-twice", "rows-copied",
+                                    "closed-while-rows-copied", "executed-again", "closed-while-executed-again"};
+
+// How a copy is given to the device in a case with one.
+static std::optional<By> copied_by(const std::string &what) {
+  if (what == "rows-copied" || what == "closed-while-rows-copied") return By::rows;
+  if (what == "executed-again" || what == "closed-while-executed-again") return By::closed_list;
+  if (what == "copied" || what == "closed-while-copied" || what == "closed-unproved") return By::copy;
+  return std::nullopt;
+}
 
 // What libfabric leaves of a handle: its descriptor.
 static ze_ipc_mem_handle_t bare(ze_ipc_mem_handle_t handle) {
@@ -80,12 +89,13 @@ static void consumer(Peer &producer) {
   producer.await("close");
   char other[SIZE];
   std::optional<HeldCopy> copy;
-  if (what == "copied" || what == "closed-while-copied" || what == "closed-unproved") copy.emplace(ze, other, memory, SIZE);
-  if (copy && what != "closed-while-copied") copy->let_go();
-  if (what == "copied") copy->wait();
+  const bool early = what.rfind("closed-while", 0) == 0;
+  if (const auto by = copied_by(what)) copy.emplace(ze, other, memory, SIZE, *by);
+  if (copy && !early) copy->let_go();
   if (what == "closed-unproved") copy->poll();
+  else if (copy && !early) copy->wait();
   if (result == 0 && what != "left-open") Ze::check(ze.zeMemCloseIpcHandle(ze.context, memory), "zeMemCloseIpcHandle");
-  if (what == "closed-while-copied") {
+  if (early) {
     copy->let_go();
     copy->wait();
   }

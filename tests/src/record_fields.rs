@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 49] = [
+const FIELDS: [(&str, &str, &str); 54] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -27,6 +27,10 @@ const FIELDS: [(&str, &str, &str); 49] = [
     ("urUSMPoolCreateExp", "context device flags", "object"),
     ("urUSMPoolDestroyExp", "context device object", ""),
     ("urEnqueueUSMFreeExp", "pointer", ""),
+    ("urEnqueueKernelLaunchWithArgsExp", "pointer", ""),
+    ("urEnqueueUSMMemcpy", "value pointer source size", ""),
+    ("urEnqueueUSMFill2D", "pointer size", ""),
+    ("urEnqueueUSMMemcpy2D", "value pointer source size", ""),
     ("urIPCGetMemHandleExp", "context pointer", "data data_size fingerprint"),
     ("urIPCPutMemHandleExp", "context data", ""),
     ("urIPCOpenMemHandleExp", "context device data data_size fingerprint", "pointer"),
@@ -44,6 +48,7 @@ const FIELDS: [(&str, &str, &str); 49] = [
     ("zeMemPutIpcHandle", "context data", ""),
     ("zeMemOpenIpcHandle", "context device data flags fingerprint", "pointer"),
     ("zeMemCloseIpcHandle", "context pointer", ""),
+    ("zeCommandListAppendMemoryCopyRegion", "pointer source", ""),
     ("zeMemGetAllocProperties", "context pointer property", "data fingerprint"),
     ("zeMemGetIpcHandleFromFileDescriptorExp", "context data fingerprint", "data fingerprint"),
     ("zeMemGetFileDescriptorFromIpcHandleExp", "context data fingerprint", ""),

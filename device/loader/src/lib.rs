@@ -21,8 +21,8 @@ use urscope_device::{Handle, ZeResult, ze_functions};
 pub static zeSoftDriver: u32 = 1;
 
 /// Tells which memory unfinished copies, fills and queries of this process access: how many bytes from `address` on the first
-/// such byte is, `SIZE_MAX` if there is none or if that cannot be found out now. Kernels are left out, because a device
-/// does not know what they access.
+/// such byte is, `SIZE_MAX` if there is none or if that cannot be found out now. Of a kernel, the bytes count that its
+/// pointer arguments name: a device does not know what it accesses.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "the name is that of a C symbol")]
 pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {

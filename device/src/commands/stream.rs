@@ -296,7 +296,7 @@ fn end_waits() {
 /// How long a look at the commands of all streams waits for a lock: a child of a fork may have a copy that nobody holds.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// How many bytes from `address` on the first byte is that an unfinished copy, fill or query of this process accesses. `None` if
+/// How many bytes from `address` on the first byte is that an unfinished copy, fill, query or kernel of this process accesses. `None` if
 /// there is none. A stream whose lock is not free for a while is left out.
 pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
     let streams: Vec<_> = ALL.try_lock_for(PATIENCE)?.iter().filter_map(Weak::upgrade).collect();

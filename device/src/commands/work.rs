@@ -170,11 +170,22 @@ impl Work {
         if let Action::Reset(event) = &self.0 { Some(event) } else { None }
     }
 
-    /// The addresses that it accesses. Those of kernels are not known.
+    /// The addresses that it accesses. Of kernels, those are taken that their pointer arguments name, one byte each: which other bytes they
+    /// access is not known, nor what they reach through other memory.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let of = |location: &Location, length: usize| location.address..location.address.saturating_add(length);
+        let launches = match &self.0 {
+            Action::Launch { launch, .. } => std::slice::from_ref(launch),
+            Action::LaunchIndirect { launches, .. } => launches,
+            _ => &[],
+        };
+        let named = launches.iter().flat_map(Launch::pointers).map(|address| address..address.saturating_add(1));
         let ranges = match &self.0 {
-            Action::Nothing | Action::Reset(_) | Action::Launch { .. } | Action::LaunchIndirect { .. } => [None, None],
+            Action::Nothing | Action::Reset(_) | Action::Launch { .. } => [None, None],
+            Action::LaunchIndirect { launches, count, groups } => [
+                count.as_ref().map(|count| of(count, size_of::<u32>())),
+                Some(of(groups, launches.len() * size_of::<Extent>())),
+            ],
             Action::Copy { to, from, length } => [Some(of(to, *length)), Some(of(from, *length))],
             Action::Fill { to, length, .. } => [Some(of(to, *length)), None],
             Action::CopyRegion { to, from, extent } => {
@@ -186,7 +197,7 @@ impl Work {
                 [Some(of(to, ends.max().unwrap_or(0))), None]
             }
         };
-        ranges.into_iter().flatten().filter(|range| !range.is_empty())
+        ranges.into_iter().flatten().chain(named).filter(|range| !range.is_empty())
     }
 
     /// Whether it runs kernels.

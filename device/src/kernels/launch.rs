@@ -131,6 +131,13 @@ impl Launch {
         !self.settings.arguments.iter().any(|argument| matches!(argument, Argument::Unset))
     }
 
+    /// The addresses that its pointer arguments name.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = usize> {
+        let pointer =
+            |argument: &Argument| if let Argument::Pointer(address) = argument { Some(*address) } else { None };
+        self.settings.arguments.iter().filter_map(pointer).filter(|address| *address != 0)
+    }
+
     /// Runs this many groups, and returns when they have ended.
     pub(crate) fn run(&self, groups: [u32; 3]) {
         let Settings { arguments, group, offset, .. } = &self.settings;

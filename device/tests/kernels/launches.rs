@@ -1,5 +1,7 @@
 //! The ways in which a kernel is launched, and its place among other commands.
 
+use urscope_device::ddi::unfinished_from;
+
 use crate::api::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::spirv::{empty, number, scale};
 use crate::*;
@@ -75,9 +77,15 @@ fn a_launch_waits_for_events_and_signals_one() {
     ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, done, 1, &raw const gate));
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
     assert_eq!(at(memory, 16)[15], 0);
+    // Other tests of this process have memory of their own behind this one.
+    let unfinished = || unfinished_from(address(memory).addr()).is_some_and(|distance| distance < COUNT * 4);
+    // Nothing is known while a lock is not free.
+    assert!((0..1000).any(|_| unfinished()));
+    assert!(!unfinished_from(address(memory).addr() + 1).is_some_and(|distance| distance < COUNT * 4 - 1));
     ok(zeEventHostSignal(gate));
     ok(zeEventHostSynchronize(done, FOREVER));
     assert!(is_numbered(memory, 16));
+    assert!(!unfinished());
 }
 
 #[test]

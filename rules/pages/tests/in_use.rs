@@ -6,7 +6,10 @@ mod scenarios;
 
 use urscope_rule_pages::scenario::{Event, Scenario};
 use urscope_rules::{Checker, Finding, Severity, Tracker};
-use urscope_schema::call::{Enter, Exit};
+use urscope_schema::{
+    api::Function,
+    call::{Enter, Exit},
+};
 
 /// Plays a consumer that has memory of 4096 bytes open at `m`, and expects exactly these findings of it.
 #[track_caller]
@@ -101,6 +104,11 @@ fn the_order_of_commands_is_that_of_time() {
             _ => {}
         }
     }
+    let found = judged(events);
+    assert!(found.iter().all(|finding| finding.rule.code != "freed-while-in-use"), "{found:#?}");
+}
+
+fn judged(events: Vec<Event>) -> Vec<Finding> {
     let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
     for event in events {
         match event {
@@ -111,8 +119,38 @@ fn the_order_of_commands_is_that_of_time() {
             _ => {}
         }
     }
-    let codes: Vec<_> = checker.take().iter().map(|finding| finding.rule.code).collect();
-    assert!(!codes.contains(&"freed-while-in-use"), "{codes:?}");
+    checker.take()
+}
+
+/// Which bytes it accesses is not known.
+#[test]
+fn a_kernel_uses_the_memory_that_it_has_a_pointer_to() {
+    for (steps, expected) in [
+        ("c: copy m + 4095 sized 64\nc: close m", Some((Severity::Note, Some(3)))),
+        ("c: copy m + 4096 sized 64\nc: close m", None),
+        ("c: copy m sized 64\nc: close m unfinished", Some((Severity::Error, Some(3)))),
+        ("c: copy m sized 64\nc: host-waits\nc: close m", None),
+    ] {
+        let story =
+            format!("p: alloc a 4096\np: get a -> h\nc: open h -> m\nc: alloc b 64\n{steps}\np: put h\np: free a");
+        let scenario: Scenario = story.parse().unwrap();
+        let mut events = scenario.events().unwrap();
+        for event in &mut events {
+            match event {
+                Event::Enter(_, Enter { function, values, .. }) if function.is_command() => {
+                    (*function, values.size, values.value) = (Function::urEnqueueKernelLaunchWithArgsExp, None, None);
+                }
+                Event::Exit(_, Exit { function, .. }) if function.is_command() => {
+                    *function = Function::urEnqueueKernelLaunchWithArgsExp;
+                }
+                _ => {}
+            }
+        }
+        let found = judged(events);
+        let in_use = found.iter().find(|finding| finding.rule.code == "closed-while-in-use");
+        let seen = in_use.map(|finding| (finding.severity, finding.other.unwrap().call));
+        assert_eq!(seen, expected, "{steps}: {found:#?}");
+    }
 }
 
 /// Calls 4 and 5 are those of thread 2.

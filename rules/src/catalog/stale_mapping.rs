@@ -1,6 +1,6 @@
 //! # What it does
 //!
-//! Reports a copy, fill or prefetch that accesses memory opened through Level Zero, after the exporter has freed that memory, and has
+//! Reports a copy, fill, prefetch or kernel that is given memory opened through Level Zero, after the exporter has freed that memory, and has
 //! exported other memory at the same address.
 //!
 //! # Why it is bad

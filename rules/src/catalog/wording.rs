@@ -167,9 +167,12 @@ pub(super) fn in_use(rule: &'static Rule, fact: &Fact<'_>, in_use: &InUse, ends:
         (Some(command), Some(_)) => {
             (format!("a command that accesses it has not completed: {}", call(command)), Severity::Error)
         }
-        (None, Some(offset)) => {
-            (format!("a command that accesses it from byte {offset} on has not completed"), Severity::Error)
-        }
+        (None, Some(offset)) => (
+            format!(
+                "a command that accesses it from byte {offset} on, or a kernel that has a pointer there, has not completed"
+            ),
+            Severity::Error,
+        ),
         (command, None) => {
             let command = command.map_or_else(String::new, call);
             (

@@ -75,6 +75,10 @@ pub struct Sources {
     pub extended: usize,
     /// Of a `ze_physical_mem_desc_t`.
     pub physical_desc: usize,
+    /// Of a list of `ur_exp_kernel_arg_properties_t`.
+    pub kernel_args: usize,
+    /// The number of its elements.
+    pub kernel_arg_count: u32,
 }
 
 /// The out-parameters of a call: the addresses at which the callee leaves its answers, 0 where there is none.
@@ -256,6 +260,10 @@ roles! {
     AllocDesc(usize) source extended;
     /// A `ze_ipc_mem_handle_t *` to IPC handles that are handed in.
     IpcHandles(usize) source ipc_handles;
+    /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded, two at most.
+    KernelArgs(usize) source kernel_args;
+    /// The `uint32_t` that counts them.
+    KernelArgCount(u32) source kernel_arg_count;
     /// A word that is passed on but not recorded.
     Unseen(usize);
     /// A 32-bit word that is passed on but not recorded.

@@ -52,6 +52,8 @@ macro_rules! ur_functions {
             fn urUSMPoolDestroyExp(context: Context, device: Device, pool: Pool) in USMExp[1] releases Pool;
             /// Gives memory of a pool that is not in use back to the system.
             fn urUSMPoolTrimToExp(context: Context, device: Device, pool: Pool, size: Length) in USMExp[7] uses Pool;
+            /// Enqueues a kernel with its arguments; recorded if one of these is a pointer to memory that the process shares.
+            fn urEnqueueKernelLaunchWithArgsExp(queue: Unseen, kernel: Unseen, dimensions: Unseen32, offset: Unseen, global: Unseen, local: Unseen, argument_count: KernelArgCount, arguments: KernelArgs, properties: Unseen, count: Unseen32, events: Unseen, event: Unseen) in EnqueueExp[0] uses Usm;
             /// Enqueues an allocation of device USM.
             fn urEnqueueUSMDeviceAllocExp(queue: Unseen, pool: FromPool, size: Length, properties: Unseen, count: WaitCount, events: Unseen, pointer: OutPointer, event: Unseen) in EnqueueExp[1] makes Usm;
             /// Enqueues an allocation of shared USM.
@@ -78,6 +80,10 @@ macro_rules! ur_functions {
             fn urEnqueueUSMMemcpy(queue: Unseen, value: Blocking, pointer: Accessed, source: CopiedFrom, size: Length, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[15] uses Usm;
             /// Makes a queue migrate memory.
             fn urEnqueueUSMPrefetch(queue: Unseen, pointer: Accessed, size: Length, flags: Unseen32, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[16] uses Usm;
+            /// Enqueues a fill of rows of USM; `size` is the length of a row.
+            fn urEnqueueUSMFill2D(queue: Unseen, pointer: Accessed, pitch: Unseen, pattern_size: Unseen, pattern: Unseen, size: Length, height: Unseen, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[18] uses Usm;
+            /// Enqueues a copy of rows of USM; `size` is the length of a row.
+            fn urEnqueueUSMMemcpy2D(queue: Unseen, value: Blocking, pointer: Accessed, pitch: Unseen, source: CopiedFrom, source_pitch: Unseen, size: Length, height: Unseen, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[19] uses Usm;
             /// Waits on the host for a queue; like all waits that follow, never recorded.
             fn urQueueFinish(queue: Unseen) in Queue[6] waits Queue;
             /// Gets the native handle of a queue, by which the program can wait.

@@ -61,6 +61,10 @@ macro_rules! ze_functions {
             fn zeCommandListAppendMemoryCopy(list: Unseen, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] uses Usm;
             /// Appends a fill of memory to a command list.
             fn zeCommandListAppendMemoryFill(list: Unseen, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[9] uses Usm;
+            /// Appends a copy of a region of memory, which begins behind the addresses that are recorded.
+            fn zeCommandListAppendMemoryCopyRegion(list: Unseen, pointer: Accessed, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, source: CopiedFrom, source_region: Unseen, source_pitch: Unseen32, source_slice_pitch: Unseen32, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[10] uses Usm;
+            /// Appends a copy of memory that another context has allocated.
+            fn zeCommandListAppendMemoryCopyFromContext(list: Unseen, pointer: Accessed, source_context: Unseen, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[11] uses Usm;
             /// Appends a migration of memory to a command list.
             fn zeCommandListAppendMemoryPrefetch(list: Unseen, pointer: Accessed, size: Length) in ZeCommandList[16] uses Usm;
             /// Waits on the host for a command list; like all waits that follow, never recorded.

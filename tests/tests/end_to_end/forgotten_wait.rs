@@ -1,6 +1,6 @@
 //! On a slowed device a forgotten wait always shows: the other process reads data that are not there yet.
 
-use urscope_tests::{Adapter, Release, TestRun};
+use urscope_tests::{Adapter, Release, TestRun, record_fields, trace};
 
 use crate::on_both_adapters;
 
@@ -16,16 +16,28 @@ on_both_adapters! {
 
     /// The consumer's copy is that late. What it reads then is what the producer has written after the close.
     fn a_close_that_comes_too_early_corrupts_the_copy_and_is_found(adapter) {
-        for (mode, expected, verdict) in [
-            ("forgotten", "consumer has something else", "findings"),
-            ("mended", "consumer has what was sent", "clean"),
+        for (program, command) in [
+            ("close_in_use", "(urEnqueueUSMMemcpy,"),
+            ("rows_in_use", "(urEnqueueUSMMemcpy2D,"),
+            ("kernel_in_use", "(urEnqueueKernelLaunchWithArgsExp,"),
         ] {
-            let outcome = TestRun::of("close_in_use", Release::R2026_2, adapter).arg(mode).run();
-            assert_eq!(outcome.stdout.lines().last(), Some(expected), "{mode}: {}", outcome.stderr);
-            let report = outcome.report();
-            assert_eq!(report.verdict(), verdict, "{mode}: {report:#?}");
-            for finding in report.findings() {
-                assert!(finding["message"].as_str().unwrap().contains("urEnqueueUSMMemcpy"), "{finding:#?}");
+            for (mode, expected, found) in [
+                ("forgotten", "consumer has something else", vec!["error closed-while-in-use"]),
+                ("mended", "consumer has what was sent", vec![]),
+            ] {
+                let outcome = TestRun::of(program, Release::R2026_2, adapter).with_engine().arg(mode).run();
+                assert_eq!(outcome.stdout.lines().last(), Some(expected), "{program} {mode}: {}", outcome.stderr);
+                let report = outcome.report();
+                assert_eq!(report.violations(), found, "{program} {mode}: {report:#?}");
+                for finding in report.findings() {
+                    assert!(finding["message"].as_str().unwrap().contains(command), "{finding:#?}");
+                }
+                // Where nothing is unfinished, a close says nothing of commands.
+                if mode == "mended" {
+                    outcome.traces().iter().for_each(record_fields::assert_as_declared);
+                }
+                let fills = if program == "rows_in_use" { 1 } else { 0 };
+                assert_eq!(trace::count(&outcome.traces(), "B", "urEnqueueUSMFill2D"), fills);
             }
         }
     }

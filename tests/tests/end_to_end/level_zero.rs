@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const MEMORY: [(&str, &[&str]); 17] = [
+pub(crate) const MEMORY: [(&str, &[&str]); 21] = [
     ("right", &[]),
     ("without-put", &[]),
     ("free-first", &[]),
@@ -25,6 +25,10 @@ pub(crate) const MEMORY: [(&str, &[&str]); 17] = [
     ("closed-unproved", &[]),
     ("closed-while-copied", &["error closed-while-in-use"]),
     ("freed-while-copied", &["error freed-while-in-use"]),
+    ("rows-copied", &[]),
+    ("closed-while-rows-copied", &["error closed-while-in-use"]),
+    ("executed-again", &[]),
+    ("closed-while-executed-again", &["error closed-while-in-use"]),
 ];
 
 /// The same for event pools.
@@ -107,6 +111,20 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
 fn a_wait_that_no_tool_can_see_is_a_note() {
     let report = run("ze_memory", "closed-unproved").report();
     assert_eq!((report.violations(), report.verdict()), (vec!["note closed-while-in-use".to_owned()], "clean"));
+}
+
+/// Of a closed list, the latest append is named: when it was executed is not recorded.
+#[test]
+fn the_command_that_still_uses_the_memory_is_named() {
+    for (case, command) in [
+        ("closed-while-copied", "zeCommandListAppendMemoryCopy,"),
+        ("closed-while-rows-copied", "zeCommandListAppendMemoryCopyRegion,"),
+        ("closed-while-executed-again", "zeCommandListAppendMemoryCopy,"),
+    ] {
+        let report = run("ze_memory", case).report();
+        let message = report.finding("closed-while-in-use")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("has not completed: call") && message.contains(&format!("({command}")), "{message}");
+    }
 }
 
 /// The consumer's handle has another descriptor than the producer's, which is that of the same file.

@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 98] = [
+const PROGRAMS: [(&str, Shares, Runs); 100] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -76,6 +76,7 @@ const PROGRAMS: [(&str, Shares, Runs); 98] = [
     ("in_a_library", Memory, Library),
     ("ipc_refusals", AllKinds, Once),
     ("kernel_exchange", Memory, Kernels),
+    ("kernel_in_use", Memory, Kernels),
     ("killed_in_call", Memory, Once),
     ("killed_producer", Memory, Once),
     ("late_put", Memory, Library),
@@ -107,6 +108,7 @@ const PROGRAMS: [(&str, Shares, Runs); 98] = [
     ("put_of_unknown", Memory, Once),
     ("reopened_buffer", Memory, Once),
     ("repeated_violations", Memory, Once),
+    ("rows_in_use", Memory, Once),
     ("slab_exposed", Memory, Once),
     ("stale_handle", Memory, Once),
     ("sub_devices", Memory, Kernels),

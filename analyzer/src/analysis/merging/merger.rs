@@ -176,9 +176,12 @@ impl Merger {
             while let Some((_, event)) = prefetcher.event(index) {
                 match event {
                     Waiting::Call(call) if call.is_inner() => {
-                        spans.checking(|| match call.enters() {
-                            true => self.feed_inner_enter(index, first.0, &call.enter(), observer),
-                            false => self.feed_inner_exit(index, first.0, &call.exit(), observer),
+                        spans.checking(|| {
+                            if call.enters() {
+                                self.feed_inner_enter(index, first.0, &call.enter(), observer);
+                            } else {
+                                self.feed_inner_exit(index, first.0, &call.exit(), observer);
+                            }
                         });
                     }
                     Waiting::Call(call) if call.enters() => {

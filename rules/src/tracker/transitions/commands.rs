@@ -10,7 +10,7 @@ use crate::{
 /// How many commands of a process are remembered, the latest ones.
 const KEPT: usize = 256;
 
-/// A command is enqueued. One that accesses no shared memory is remembered, too, because it may be the first that was not waited for.
+/// A command is enqueued. Where its size is not known, as that of a kernel, the byte at its address counts. One that accesses no shared memory is remembered, too, because it may be the first that was not waited for.
 pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
     let Values { pointer, source, size, .. } = enter.values;
     let Some(state) = tracker.state_mut(at.process) else { return Operation::Nothing };
@@ -19,7 +19,7 @@ pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operat
     if state.commands.len() >= KEPT {
         state.commands.pop_front();
     }
-    state.commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(0) });
+    state.commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(1) });
     Operation::Enqueue
 }
 

@@ -126,6 +126,7 @@ macro_rules! stand_ins {
                         commands::imported(result);
                     }
                     let values = expected.carry_over(&answers, &opened, result, pointer);
+                    commands::shared(Function::$name, pointer, &values);
                     event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
                 }

@@ -25,6 +25,22 @@ pub(super) const FLAGS: usize = 16;
 /// The offset of the size in a `ze_physical_mem_desc_t`: behind the flags and 4 bytes of padding.
 const PHYSICAL_SIZE: usize = 24;
 
+/// A `ur_exp_kernel_arg_properties_t` (`ur_api.h`): the value is a union, whose largest member are two words.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct KernelArgument {
+    stype: u32,
+    next: usize,
+    kind: u32,
+    index: u32,
+    size: usize,
+    value: u64,
+    more: u64,
+}
+
+/// `UR_EXP_KERNEL_ARG_TYPE_POINTER`.
+const KERNEL_ARG_TYPE_POINTER: u32 = 1;
+
 /// Where the arguments of one call lead to: descriptions, and lists of events and devices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inputs(Sources);
@@ -47,6 +63,18 @@ impl Inputs {
             device
         };
         Some(Arg(Device(handle))).filter(|_| handle != 0)
+    }
+
+    /// The pointers among the arguments of a kernel.
+    pub fn kernel_pointers(&self) -> impl Iterator<Item = u64> {
+        let Sources { kernel_args, kernel_arg_count, .. } = self.0;
+        let count = if kernel_args == 0 { 0 } else { kernel_arg_count as usize };
+        (0..count).filter_map(move |place| {
+            let argument = std::ptr::with_exposed_provenance::<KernelArgument>(kernel_args);
+            // SAFETY: the caller passes a list of so many to the adapter, which is about to read them.
+            let KernelArgument { kind, value, .. } = unsafe { argument.add(place).read_unaligned() };
+            Some(value).filter(|_| kind == KERNEL_ARG_TYPE_POINTER)
+        })
     }
 
     /// Whether a structure of the call asks for a descriptor of memory.
