@@ -255,7 +255,7 @@ struct UnderWay<T> {
 }
 
 /// The calls of a thread that have not ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Calls<T>([Option<UnderWay<T>>; DEPTH]);
 
 impl<T: Copy> Calls<T> {
@@ -294,7 +294,16 @@ impl<T: Copy> Calls<T> {
 }
 
 thread_local! {
-    static UNDER_WAY: Cell<Calls<Observed>> = const { Cell::new(Calls([None; DEPTH])) };
+    /// In a box, because every thread of every process has this variable.
+    static UNDER_WAY: Cell<Option<Box<Calls<Observed>>>> = const { Cell::new(None) };
+}
+
+/// Calls `with` with the calls of this thread; `None` if the thread is ending.
+fn of_this_thread<R>(with: impl FnOnce(&mut Calls<Observed>) -> R) -> Option<R> {
+    let mut calls = UNDER_WAY.try_with(Cell::take).ok()?.unwrap_or_else(|| Box::new(Calls([None; DEPTH])));
+    let result = with(&mut calls);
+    UNDER_WAY.try_with(|own| own.set(Some(calls))).ok()?;
+    Some(result)
 }
 
 /// A call begins.
@@ -310,12 +319,12 @@ unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u6
     // SAFETY: the caller's promise; the arguments are asked for by the row of the function.
     let Some(parameters) = (unsafe { Parameters::new(place) }) else { return };
     let Some(via) = observed::dispatched_by(function, parameters).and_then(watched_here) else { return };
-    let mut calls = UNDER_WAY.get();
-    calls.make_room(place, Observed::was_left);
-    if let Some(observed) = observed::begins(function, via, parameters) {
-        calls.add(UnderWay { instance, place, observed });
-    }
-    UNDER_WAY.set(calls);
+    of_this_thread(|calls| {
+        calls.make_room(place, Observed::was_left);
+        if let Some(observed) = observed::begins(function, via, parameters) {
+            calls.add(UnderWay { instance, place, observed });
+        }
+    });
 }
 
 /// A call has ended.
@@ -326,9 +335,7 @@ unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u6
 unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
-    let mut calls = UNDER_WAY.get();
-    let Some(ended) = calls.end(instance, Observed::was_left) else { return };
-    UNDER_WAY.set(calls);
+    let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::was_left)).flatten() else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.
     let result = unsafe { call.result.as_ref() };
     ended.returns(result.map_or(UrResult::UNKNOWN, |result| UrResult(*result)));
