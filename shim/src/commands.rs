@@ -41,7 +41,7 @@ static LATEST_SHARED: AtomicU64 = AtomicU64::new(0);
 const UNKNOWN_SIZE: u64 = 1 << 32;
 
 /// What [`before`] has seen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waits(u64);
 
 /// Whether commands are recorded.

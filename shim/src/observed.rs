@@ -17,7 +17,7 @@ use crate::{
     raw::{
         args::{
             AdapterHandle,
-            inputs::{Arguments, CallerOutParams, Inputs},
+            inputs::{Arguments, Inputs},
             observed::Parameters,
             out_params,
         },
@@ -26,24 +26,19 @@ use crate::{
     stacks,
 };
 
-/// A call that has begun.
+/// A call that has begun: what its arguments do not tell any more when it has returned. Each thread has room for some, so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
     function: Function,
-    /// What its return is recorded with; `None` where the call is not recorded.
-    recorded: Option<Recorded>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Recorded {
+    via: u8,
+    /// Whether its beginning was recorded.
+    is_recorded: bool,
     call: u64,
-    event: Option<usize>,
+    /// The event that it is recorded for; 0 for none.
+    event: usize,
     waits: Waits,
-    out_params: CallerOutParams,
-    flags: Option<u64>,
-    pointer: Option<u64>,
-    blocking: Option<u64>,
-    extent: Option<u64>,
+    /// What [`out_params::extent`] found; 0 for nothing.
+    extent: u64,
 }
 
 /// The arguments of a call, in the form in which they are recorded.
@@ -103,40 +98,44 @@ pub(crate) fn begins(function: Function, via: usize, parameters: Parameters) -> 
     fork::notice();
     let Read { inputs, arguments, nulls, is_watched } = read(function, via, parameters)?;
     let recording = if is_watched { event_filter::decide(function, &inputs) } else { Recording::No };
-    if recording == Recording::No && nulls.is_empty() {
-        return Some(Observed { function, recorded: None });
-    }
     let event = recording.event();
-    let (mut values, out_params) = arguments.record(&inputs);
+    let via = via as u8;
+    let waits = Waits::default();
+    let unrecorded =
+        Observed { function, via, is_recorded: false, call: 0, event: event.unwrap_or(0), waits, extent: 0 };
+    if recording == Recording::No && nulls.is_empty() {
+        return Some(unrecorded);
+    }
+    let (mut values, _) = arguments.record(&inputs);
     values.stack = stacks::current();
     values.object = event.map_or(values.object, |event| Some(event as u64));
     let waits = commands::before(function, &mut values);
-    let extent = if function.opens().is_some() { out_params::extent(&values) } else { None };
+    let extent = if function.opens().is_some() { out_params::extent(&values).unwrap_or(0) } else { 0 };
     let entered = chain::enter(function, values, &nulls);
     event_filter::enter(function, event);
-    let Values { flags, pointer, value: blocking, .. } = values;
-    let recorded = Recorded { call: entered.call, event, waits, out_params, flags, pointer, blocking, extent };
-    Some(Observed { function, recorded: Some(recorded) })
+    Some(Observed { is_recorded: true, call: entered.call, waits, extent, ..unrecorded })
 }
 
 impl Observed {
-    /// Shows the layers that the call has returned.
-    pub(crate) fn returns(self, result: UrResult) {
-        let Self { function, recorded } = self;
-        let Some(Recorded { call, event, waits, out_params, flags, pointer, blocking, extent }) = recorded else {
+    /// Shows the layers that the call has returned, whose arguments are still there.
+    pub(crate) fn returns(self, parameters: Parameters, result: UrResult) {
+        let Self { function, via, is_recorded, call, event, waits, extent } = self;
+        let read = if is_recorded { read(function, via.into(), parameters) } else { None };
+        let Some(Read { inputs, arguments, .. }) = read else {
             commands::passed(function, result);
             return;
         };
+        let (Values { flags, pointer, value: blocking, .. }, out_params) = arguments.described(&inputs);
         commands::after(function, call, waits, blocking, result);
-        let values = out_params.read(result, pointer, extent);
-        event_filter::exit(function, event, flags, result, &values);
+        let values = out_params.read(result, pointer, Some(extent).filter(|extent| *extent != 0));
+        event_filter::exit(function, Some(event).filter(|event| *event != 0), flags, result, &values);
         chain::returned(function, call, result, values);
     }
 
     /// Shows the layers that the adapter has left the call by a C++ exception, for which the loader answers UNKNOWN.
     pub(crate) fn was_left(self) {
-        if let Some(Recorded { call, .. }) = self.recorded {
-            chain::returned(self.function, call, UrResult::UNKNOWN, Values::NONE);
+        if self.is_recorded {
+            chain::returned(self.function, self.call, UrResult::UNKNOWN, Values::NONE);
         }
     }
 }

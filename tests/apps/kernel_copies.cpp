@@ -1,5 +1,5 @@
 // Kernels and copies in turns, on an in-order queue and on one whose commands only events order. An adapter may pass the
-// copies to another queue of the device than the kernels.
+// copies to another queue of the device than the kernels. If the device offers it, a kernel uses memory of the process, too.
 #include "ipc_app.hpp"
 #include "spirv.hpp"
 
@@ -43,4 +43,11 @@ int main() {
   auto kernel = extension::build(source).ext_oneapi_get_kernel("scale");
   print(run(gpu, kernel, gpu.queue, true) ? "in order: right" : "in order: wrong");
   print(run(gpu, kernel, sycl::queue{gpu.context, gpu.device}, false) ? "by events: right" : "by events: wrong");
+  if (!gpu.device.has(sycl::aspect::usm_system_allocations)) return 0;
+  std::vector<uint32_t> from(count, 1), to(count);
+  gpu.queue.submit([&](sycl::handler &handler) {
+    handler.set_args(to.data(), from.data(), uint32_t{3});
+    handler.parallel_for(sycl::range<1>(count), kernel);
+  }).wait_and_throw();
+  print(to == std::vector<uint32_t>(count, 4) ? "memory of the process: right" : "memory of the process: wrong");
 }

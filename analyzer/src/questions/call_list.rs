@@ -45,8 +45,8 @@ pub struct CallLine {
     pub tid: u32,
     /// The number of the call in its process; of one that is `inside` of another, the number of that one.
     pub call: u64,
-    /// Whether the runtime made it inside of the call with its number. Such calls are not judged.
-    pub inside: bool,
+    /// The function of the call that it is inside of, if the runtime made it inside of another one. Such calls are not judged.
+    pub inside: Option<&'static str>,
     /// The function.
     pub function: &'static str,
     /// The recorded arguments by name, in their order, as text: addresses as `0x…`, sizes and counts as numbers.
@@ -71,7 +71,7 @@ impl CallLine {
 
     /// What no other call of the run has.
     fn identity(&self) -> Identity {
-        (self.pid, self.trace_began, self.call, self.inside.then_some(self.begin_ns))
+        (self.pid, self.trace_began, self.call, self.inside.map(|_| self.begin_ns))
     }
 }
 
@@ -165,7 +165,7 @@ impl<F> Lister<F> {
     }
 
     /// The line of a call; `None` if it is not wanted.
-    fn line(&self, call: &FinishedCall<'_>, inside: bool) -> Option<CallLine> {
+    fn line(&self, call: &FinishedCall<'_>) -> Option<CallLine> {
         let header = self.processes.get(call.process as usize)?.as_ref().filter(|_| self.filter.wants(call))?;
         Some(CallLine {
             begin_ns: call.from,
@@ -176,7 +176,7 @@ impl<F> Lister<F> {
             executable: header.executable.clone(),
             tid: call.tid,
             call: call.number,
-            inside,
+            inside: None,
             function: call.function.name(),
             arguments: shown(call.asked),
             answers: shown(call.answered),
@@ -196,12 +196,14 @@ impl<F: FnMut(CallLine)> EventSink for Lister<F> {
 
     fn call(&mut self, call: &FinishedCall<'_>) {
         let inner = self.inner.remove(&(call.process, call.number)).unwrap_or_default();
-        self.line(call, false).into_iter().chain(inner).for_each(&mut self.each);
+        let inside = Some(call.function.name());
+        let inner = inner.into_iter().map(|line| CallLine { inside, ..line });
+        self.line(call).into_iter().chain(inner).for_each(&mut self.each);
     }
 
     fn inner(&mut self, call: &FinishedCall<'_>) {
         if !self.filter.outer
-            && let Some(line) = self.line(call, true)
+            && let Some(line) = self.line(call)
         {
             self.inner.entry((call.process, call.number)).or_default().push(line);
         }

@@ -175,9 +175,10 @@ pub(super) fn call(line: &CallLine, paint: Paint) -> String {
     };
     let at = paint.faint(format!("{:>14}", since(line.begin_ns)));
     let process = plain(&line.process());
-    // Below the call that it is inside of.
-    let inset = if line.inside { "  " } else { "" };
-    format!("{at}  {process}  {inset}{}({}){answers}  {outcome}", paint.strong(line.function), list(&line.arguments))
+    // Below the call that it is inside of, unless that is not listed.
+    let (inset, inside) = line.inside.map_or(("", String::new()), |outer| ("  ", format!("  inside {outer}")));
+    let (function, arguments) = (paint.strong(line.function), list(&line.arguments));
+    format!("{at}  {process}  {inset}{function}({arguments}){answers}  {outcome}{inside}")
 }
 
 pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint) -> io::Result<()> {

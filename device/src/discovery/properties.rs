@@ -18,6 +18,7 @@ use crate::ffi::layout::device::{
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::platform::clock::VALID_BITS;
+use crate::platform::settings;
 
 /// `ZE_DEVICE_TYPE_GPU`: the adapters accept no other type.
 const GPU: u32 = 1;
@@ -222,8 +223,8 @@ pub extern "C" fn get_memory_properties(
     })
 }
 
-/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to all memory, also to that of the system: copies and kernels
-/// take every pointer that is valid in the process.
+/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to memory of the device, and none to system memory unless
+/// `ZE_SOFT_SYSTEM_USM=on`: kernels and copies accept it always, but a program that knows takes another way than on most GPUs.
 pub extern "C" fn get_memory_access_properties(
     device: Handle<Device>,
     properties: Out<DeviceMemoryAccessProperties>,
@@ -235,7 +236,7 @@ pub extern "C" fn get_memory_access_properties(
             out.device_alloc_capabilities = ALL_ACCESS;
             out.shared_single_device_alloc_capabilities = ALL_ACCESS;
             out.shared_cross_device_alloc_capabilities = ALL_ACCESS;
-            out.shared_system_alloc_capabilities = ALL_ACCESS;
+            out.shared_system_alloc_capabilities = if settings::get().system_usm { ALL_ACCESS } else { 0 };
         })
     })
 }

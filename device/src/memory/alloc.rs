@@ -210,7 +210,7 @@ fn allocate(
 ) -> Outcome {
     pointer.check()?;
     if alignment != 0 && !alignment.is_power_of_two() {
-        // To refuse it is the task of the validation layer, as with other arguments. Intel's driver takes it, too.
+        // To refuse it is the task of the validation layer, as with other arguments. Level Zero's conformance tests ask for 12,288.
         log::note(&format!("an alignment of {alignment} bytes is no power of two, as the specification wants it"));
     }
     if let Some(number) = requests.import {

@@ -21,7 +21,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 12] = [
+pub const VARIABLES: [Variable; 13] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -51,6 +51,13 @@ pub const VARIABLES: [Variable; 12] = [
         default: "4G",
         doc: "memory of each device in bytes, with an optional suffix K, M, G or T; at least 1M",
         read: |text, to| set(&mut to.memory, bytes(text).filter(|size| *size >= 1 << 20)),
+    },
+    Variable {
+        name: "ZE_SOFT_SYSTEM_USM",
+        default: "off",
+        doc: "whether the device says that kernels may use all memory of the process, for example that of malloc(3): most \
+              GPUs cannot, so a program that asks runs differently with `on`",
+        read: |text, to| set(&mut to.system_usm, either(text, "off", "on")),
     },
     Variable {
         name: "ZE_SOFT_IP_VERSION",
@@ -116,6 +123,8 @@ pub struct Settings {
     pub peers: bool,
     /// Memory of each device, in bytes.
     pub memory: u64,
+    /// The device says that kernels may use all memory of the process.
+    pub system_usm: bool,
     /// Device IP version, packed as Intel's drivers do: 10 bits architecture, 8 release, 8 reserved, 6 revision.
     pub ip_version: u32,
     /// Return one exported descriptor for each physical memory, instead of one for each query.
@@ -278,6 +287,7 @@ mod tests {
         assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
         assert_eq!(read("ZE_SOFT_SUB_DEVICES", "2").0.sub_devices, 2);
         assert!(!read("ZE_SOFT_PEERS", "off").0.peers);
+        assert!(read("ZE_SOFT_SYSTEM_USM", "on").0.system_usm);
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
         assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
@@ -303,6 +313,7 @@ mod tests {
             ("ZE_SOFT_SUB_DEVICES", "1"),
             ("ZE_SOFT_SUB_DEVICES", "17"),
             ("ZE_SOFT_PEERS", "1"),
+            ("ZE_SOFT_SYSTEM_USM", "1"),
             ("ZE_SOFT_IP_VERSION", "20.1"),
             ("ZE_SOFT_IP_VERSION", "0xzz"),
             ("ZE_SOFT_LOG", "yes"),

@@ -178,6 +178,17 @@ fn indirect_launches_read_their_numbers_when_they_run() {
 }
 
 #[test]
+fn a_kernel_uses_memory_of_the_process() {
+    let setup = setup();
+    let kernel = kernel(module(setup, number), "number");
+    let mut memory = vec![0_u32; COUNT];
+    let pointer = memory.as_mut_ptr();
+    set(kernel, 0, &pointer);
+    launch(setup.immediate_list(1), kernel, COUNT as u32 / 100, 100);
+    assert!(memory.iter().enumerate().all(|(index, value)| *value == index as u32));
+}
+
+#[test]
 fn a_list_for_copies_takes_no_kernels() {
     let setup = setup();
     let (kernel, memory) = numbering(setup);

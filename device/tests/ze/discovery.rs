@@ -146,6 +146,27 @@ fn the_other_queries_succeed() {
 }
 
 #[test]
+fn memory_of_the_system_is_offered_on_demand() {
+    const NAME: &str = "discovery::memory_of_the_system_is_offered_on_demand";
+    let capabilities = || {
+        let mut access: DeviceMemoryAccessProperties = zeroed();
+        ok(zeDeviceGetMemoryAccessProperties(devices()[0], &raw mut access));
+        (access.shared_system_alloc_capabilities, access.device_alloc_capabilities)
+    };
+    if role().is_none() {
+        assert_eq!(capabilities(), (0, 0b1111));
+        run_child(child(NAME, "device", &[("ZE_SOFT_SYSTEM_USM", "on")]));
+        return;
+    }
+    assert_eq!(capabilities(), (0b1111, 0b1111));
+    let setup = Setup::new();
+    let (mut to, from) = (vec![0_u8; 5000], vec![7_u8; 5000]);
+    let list = setup.immediate_list(1);
+    copy(list, to.as_mut_ptr().cast(), from.as_ptr().cast(), 5000);
+    assert_eq!(to, from);
+}
+
+#[test]
 fn host_and_device_share_a_clock() {
     let device = devices()[0];
     let (mut host, mut own, mut later) = (0, 0, 0);

@@ -25,6 +25,7 @@ use super::ddi;
 use crate::{
     backend::adapter::registry::{self, VERSION},
     knobs::{self, Choice, Entry, OnError},
+    layer::trace::notices,
     observed::{self, Observed},
     raw::{
         args::{AdapterHandle, observed::Parameters},
@@ -87,6 +88,8 @@ pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_c
         ))
     };
     if let Some(problem) = problem {
+        // Our constructor may not have run yet.
+        notices::install();
         let module = Module::of(dispatcher);
         ddi::report(&EntryPoint {
             kind: XPTI.into(),
@@ -241,8 +244,11 @@ const fn instead(entry: Entry) -> &'static str {
     }
 }
 
-/// How many calls of a thread may be inside each other: a callback of a call may make calls.
-const DEPTH: usize = 4;
+/// How many calls of a thread may be inside each other: a callback of a call may make one. Each thread has room for them, also where the
+/// library is opened late, for which the C library sets little room aside.
+const DEPTH: usize = 2;
+
+const _: () = assert!(size_of::<Calls<Observed>>() <= 128, "it is small");
 
 /// A call of this thread that has not ended.
 #[derive(Clone, Copy, Debug)]
@@ -336,9 +342,11 @@ unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64,
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
     let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::was_left)).flatten() else { return };
+    // SAFETY: the caller's promise; they are the arguments that were there at the beginning.
+    let Some(parameters) = (unsafe { Parameters::new(call.arguments.expose_provenance()) }) else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.
     let result = unsafe { call.result.as_ref() };
-    ended.returns(result.map_or(UrResult::UNKNOWN, |result| UrResult(*result)));
+    ended.returns(parameters, result.map_or(UrResult::UNKNOWN, |result| UrResult(*result)));
 }
 
 #[cfg(test)]

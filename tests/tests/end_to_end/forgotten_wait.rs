@@ -36,7 +36,7 @@ on_both_adapters! {
                 if mode == "mended" {
                     outcome.traces().iter().for_each(record_fields::assert_as_declared);
                 }
-                let fills = if program == "rows_in_use" { 1 } else { 0 };
+                let fills = usize::from(program == "rows_in_use");
                 assert_eq!(trace::count(&outcome.traces(), "B", "urEnqueueUSMFill2D"), fills);
             }
         }

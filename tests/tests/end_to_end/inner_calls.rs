@@ -121,18 +121,19 @@ on_both_adapters! {
         };
         let all = listed(&[]);
         let get = all.iter().position(|line| line["function"] == "urIPCGetMemHandleExp").unwrap();
-        assert_eq!((&all[get]["inside"], &all[get + 1]["inside"]), (&false.into(), &true.into()), "{all:#?}");
+        assert_eq!((&all[get]["inside"], &all[get + 1]["inside"]), (&Value::Null, &all[get]["function"]), "{all:#?}");
         assert_eq!(all[get + 1]["function"], "zeMemGetIpcHandle");
         assert_eq!(["pid", "tid", "call"].map(|field| &all[get][field]), ["pid", "tid", "call"].map(|field| &all[get + 1][field]));
         let outer = listed(&["--outer"]);
-        assert!(!outer.is_empty() && outer.iter().all(|line| line["inside"] == false), "{outer:#?}");
+        assert!(!outer.is_empty() && outer.iter().all(|line| line["inside"].is_null()), "{outer:#?}");
         assert_eq!(listed(&["--level", "ur"]), outer);
         let inner = listed(&["--level", "ze"]);
         assert_eq!(inner.len() + outer.len(), all.len());
-        assert!(inner.iter().all(|line| line["inside"] == true), "{inner:#?}");
+        assert!(inner.iter().all(|line| line["inside"].as_str().is_some_and(|outer| outer.starts_with("ur"))), "{inner:#?}");
         let text = urscope(&["calls", folder.to_str().unwrap()]).stdout;
         let inset = text.lines().filter(|line| line.contains(")    zeMem")).count();
         assert_eq!(inset, inner.len(), "{text}");
+        assert_eq!(text.matches("  inside ur").count(), inner.len(), "{text}");
     }
 
     /// Nothing is judged twice, also where something is wrong.

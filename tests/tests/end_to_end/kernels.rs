@@ -38,6 +38,14 @@ on_both_adapters! {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\n"), "{}", outcome.stderr);
     }
 
+    /// A program can ask for it, and gets it if the device offers it.
+    fn kernels_use_memory_of_the_process_on_demand(adapter) {
+        let run = TestRun::of("kernel_copies", Release::R2026_2, adapter).with_engine().option("--no-check");
+        let outcome = run.env("ZE_SOFT_SYSTEM_USM", "on").run();
+        let expected = "in order: right\nby events: right\nmemory of the process: right\n";
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, expected), "{}", outcome.stderr);
+    }
+
     /// The adapters change mutable lists for it.
     fn a_command_buffer_takes_other_arguments_and_ranges(adapter) {
         let outcome = TestRun::of("kernel_update", Release::R2026_2, adapter).with_engine().option("--no-check").run();

@@ -200,6 +200,13 @@ impl Arguments {
         (values, CallerOutParams(out))
     }
 
+    /// The arguments, with what their descriptions say, and without what stands in handle data.
+    pub fn described(self, inputs: &Inputs) -> (Values, CallerOutParams) {
+        let Self { mut values, out } = self;
+        inputs.describe(&mut values);
+        (values, CallerOutParams(out))
+    }
+
     /// The arguments themselves.
     pub const fn values(&self) -> &Values {
         &self.values

@@ -1,0 +1,6 @@
+//! Keeps the library where it is: XPTI closes its subscribers, and functions of adapters, threads and `atexit` lead here until the process ends.
+
+fn main() {
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    println!("cargo::rerun-if-changed=build.rs");
+}
