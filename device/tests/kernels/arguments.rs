@@ -57,6 +57,10 @@ fn values_of_all_sizes_arrive() {
     set(kernel, 1, &(u64::from(u32::MAX) << 32 | 0b1110));
     launch(list, kernel, 1, 1);
     assert_eq!(at(out, 4), [14, 0, 13, 0]);
+    // Level Zero's conformance tests pass 4 bytes for a number of 8. Intel's driver takes the rest as 0.
+    set(kernel, 2, &15_u32);
+    launch(list, kernel, 1, 1);
+    assert_eq!(at(out, 4), [14, 15, 13, 0]);
 }
 
 #[test]
@@ -69,7 +73,6 @@ fn what_is_no_argument_of_the_kernel_is_refused() {
     let value = 0_u64;
     let value = (&raw const value).cast();
     assert_eq!(zeKernelSetArgumentValue(kernel, 3, 4, value), INVALID_KERNEL_ARGUMENT_INDEX);
-    assert_eq!(zeKernelSetArgumentValue(kernel, 2, 2, value), INVALID_KERNEL_ARGUMENT_SIZE);
     assert_eq!(zeKernelSetArgumentValue(kernel, 0, 4, value), INVALID_KERNEL_ARGUMENT_SIZE);
     assert_eq!(zeKernelSetGroupSize(kernel, 0, 1, 1), INVALID_GROUP_SIZE_DIMENSION);
     assert_eq!(zeKernelSetGroupSize(kernel, 1024, 2, 1), INVALID_GROUP_SIZE_DIMENSION);
