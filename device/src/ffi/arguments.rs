@@ -316,11 +316,21 @@ impl<T> Out<T> {
         T: ByteSized,
     {
         if !self.is_null() {
-            let room = size.read()?.min(bytes.len());
-            // SAFETY: the header of the entry point promises room for as many bytes as its size argument says.
-            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), room) };
+            self.store(size.read()?, bytes);
         }
         size.write(bytes.len())
+    }
+
+    /// Stores as many of the bytes as there is room for, as the size argument of the entry point says; none without a
+    /// place.
+    pub(crate) fn store(self, room: usize, bytes: &[u8])
+    where
+        T: ByteSized,
+    {
+        if !self.is_null() {
+            // SAFETY: the header of the entry point promises room for as many bytes as its size argument says.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), room.min(bytes.len())) };
+        }
     }
 
     /// The element of an array argument with this index.

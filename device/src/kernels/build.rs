@@ -52,8 +52,8 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
     }
     let mut log = String::new();
     let made = match inputs {
-        [input] => build_one(engine, input, &mut log),
-        _ => link(engine, inputs, &mut log),
+        [input] => build_one(engine, input, info.opencl, &mut log),
+        _ => link(engine, inputs, info.opencl, &mut log),
     };
     match made {
         Some(program) => {
@@ -72,7 +72,7 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
 fn waits_for_others(engine: &'static Engine, inputs: &[Input], info: &Info) -> bool {
     let compiles = |input: &Input| {
         let program = create(engine, input, &mut String::new());
-        program.is_some_and(|program| program.compile(&options(&input.flags)).is_ok())
+        program.is_some_and(|program| program.compile(&options(&input.flags, info.opencl)).is_ok())
     };
     !info.imports.is_empty() && inputs.iter().all(compiles)
 }
@@ -83,9 +83,11 @@ fn info(inputs: &[Input]) -> Option<Info> {
     for input in inputs {
         let one = spirv::read(&input.code)?;
         whole.kernels.extend(one.kernels);
+        whole.names.extend(one.names);
         whole.constants.extend(one.constants);
         whole.imports.extend(one.imports);
         whole.exports.extend(one.exports);
+        whole.opencl = whole.opencl.max(one.opencl);
         whole.unknown = whole.unknown.or(one.unknown);
     }
     let Info { imports, exports, .. } = &mut whole;
@@ -107,18 +109,18 @@ pub(crate) fn needed(inputs: &[Input], others: &[Input]) -> Vec<Input> {
     found
 }
 
-fn build_one(engine: &'static Engine, input: &Input, log: &mut String) -> Option<Program> {
+fn build_one(engine: &'static Engine, input: &Input, opencl: u32, log: &mut String) -> Option<Program> {
     let program = create(engine, input, log)?;
-    let built = program.build(&options(&input.flags));
+    let built = program.build(&options(&input.flags, opencl));
     add(log, &program.log());
     described(log, "build", built).then_some(program)
 }
 
-fn link(engine: &'static Engine, inputs: &[Input], log: &mut String) -> Option<Program> {
+fn link(engine: &'static Engine, inputs: &[Input], opencl: u32, log: &mut String) -> Option<Program> {
     let mut parts = Vec::new();
     for input in inputs {
         let part = create(engine, input, log)?;
-        let compiled = part.compile(&options(&input.flags));
+        let compiled = part.compile(&options(&input.flags, opencl));
         add(log, &part.log());
         if !described(log, "compile", compiled) {
             return None;
@@ -133,7 +135,7 @@ fn link(engine: &'static Engine, inputs: &[Input], log: &mut String) -> Option<P
 }
 
 fn create(engine: &'static Engine, input: &Input, log: &mut String) -> Option<Program> {
-    let program = Program::from_spirv(engine, &input.code);
+    let program = Program::from_spirv(engine, &spirv::without_attributes(&input.code));
     let program = program.inspect_err(|code| add(log, &format!("the engine refuses the input: OpenCL error {code}")));
     let program = program.ok()?;
     for (number, value) in &input.constants {
@@ -178,9 +180,16 @@ fn keep(inputs: &[Input], binary: Vec<u8>, log: &str) {
     }
 }
 
-/// The options for the engine, from build flags of Level Zero. What it does not know is left out.
-fn options(flags: &str) -> String {
+/// The options for the engine, from build flags of Level Zero and the version of OpenCL C that the source is in. What it
+/// does not know is left out. Without the version it compiles as for 1.2, which has no atomic operations through generic
+/// pointers.
+fn options(flags: &str, opencl: u32) -> String {
     let mut options = Vec::new();
+    match opencl {
+        0..200_000 => {}
+        200_000..300_000 => options.push("-cl-std=CL2.0"),
+        _ => options.push("-cl-std=CL3.0"),
+    }
     let mut flags = flags.split_ascii_whitespace();
     while let Some(flag) = flags.next() {
         match flag {
@@ -213,9 +222,9 @@ mod tests {
 
     #[test]
     fn flags_of_level_zero_become_options_of_opencl() {
-        assert_eq!(options("-ze-opt-disable -g"), "-cl-opt-disable -g");
-        assert_eq!(options("-ze-opt-level 0"), "-cl-opt-disable");
-        assert_eq!(options("-ze-opt-level 2 -cl-mad-enable"), "-cl-mad-enable");
-        assert_eq!(options("-ze-opt-level=2 -vc-codegen -ze-opt-large-register-file"), "");
+        assert_eq!(options("-ze-opt-disable -g", 0), "-cl-opt-disable -g");
+        assert_eq!(options("-ze-opt-level 0", 102_000), "-cl-opt-disable");
+        assert_eq!(options("-ze-opt-level 2 -cl-mad-enable", 200_000), "-cl-std=CL2.0 -cl-mad-enable");
+        assert_eq!(options("-ze-opt-level=2 -vc-codegen -ze-opt-large-register-file", 300_000), "-cl-std=CL3.0");
     }
 }

@@ -82,7 +82,8 @@ impl Kernel {
     }
 
     fn largest_group(&self) -> usize {
-        self.facts.largest_group.min(LARGEST_GROUP as usize)
+        let allowed = if self.info.largest == 0 { LARGEST_GROUP } else { self.info.largest.min(LARGEST_GROUP) };
+        self.facts.largest_group.min(allowed as usize)
     }
 
     /// 16 bytes for the kernel and 16 for its module.
@@ -222,14 +223,15 @@ pub extern "C" fn set_global_offset(kernel: Handle<Kernel>, x: u32, y: u32, z: u
     })
 }
 
-/// `zeKernelGetSourceAttributes` (ze_api.h). There are none.
+/// `zeKernelGetSourceAttributes` (ze_api.h). Those that the module's execution modes say. The size includes the zero byte at
+/// the end.
 pub extern "C" fn get_source_attributes(kernel: Handle<Kernel>, size: Out<u32>, text: Out<Out<c_char>>) -> ZeResult {
     call(|| {
-        kernel.get()?;
-        if !text.is_null() && size.read()? > 0 {
-            text.read()?.write_optional(0);
+        let attributes: Vec<u8> = kernel.get()?.info.attributes.join(" ").into_bytes().into_iter().chain([0]).collect();
+        if !text.is_null() {
+            text.read()?.store(size.read()? as usize, &attributes);
         }
-        size.write(1)
+        size.write(attributes.len() as u32)
     })
 }
 

@@ -28,7 +28,7 @@ pub struct Module {
     engine: &'static Engine,
     inputs: Vec<Input>,
     info: Info,
-    /// The names of its kernels.
+    /// The names of its kernels, in the order of the inputs.
     names: Vec<CString>,
     /// Whether it had to be linked with others.
     imports: bool,
@@ -77,7 +77,7 @@ pub extern "C" fn create(
         let (built, text) = build::build(engine, &inputs);
         BuildLog::give(&text, build_log);
         let built = built.inspect_err(|_| log::note(&format!("a module cannot be built: {text}")))?;
-        let names = built.info.kernels.keys().filter_map(|name| CString::new(name.as_str()).ok()).collect();
+        let names = built.info.names.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect();
         let imports = built.program.is_none();
         let program = built.program.map_or_else(OnceLock::new, OnceLock::from);
         module.write(Handle::register(Arc::new(Module { engine, inputs, info: built.info, names, imports, program })))

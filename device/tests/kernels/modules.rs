@@ -19,7 +19,7 @@ fn a_module_names_its_kernels() {
     ok(zeModuleGetKernelNames(module, &raw mut count, names.as_mut_ptr()));
     // SAFETY: the names are C strings that live as long as the module.
     let names: Vec<_> = names.iter().map(|name| unsafe { CStr::from_ptr(*name) }).collect();
-    assert_eq!(names, [c"number", c"scale"]);
+    assert_eq!(names, [c"scale", c"number"]);
     let mut properties: ModuleProperties = zeroed();
     ok(zeModuleGetProperties(module, &raw mut properties));
     assert_eq!(properties.flags, 0);
@@ -68,9 +68,11 @@ fn a_kernel_tells_its_properties() {
     ok(zeKernelSetIndirectAccess(kernel, 0b101));
     ok(zeKernelGetIndirectAccess(kernel, &raw mut flags));
     assert_eq!(flags, 0b101);
-    let (mut size, mut text) = (4, null_mut());
-    ok(zeKernelGetSourceAttributes(kernel, &raw mut size, &raw mut text));
-    assert_eq!(size, 1);
+    let (mut size, mut text) = (0, [0_u8; 64]);
+    ok(zeKernelGetSourceAttributes(kernel, &raw mut size, null_mut()));
+    let mut place = text.as_mut_ptr().cast();
+    ok(zeKernelGetSourceAttributes(kernel, &raw mut size, &raw mut place));
+    assert_eq!(&text[..size as usize], b"reqd_work_group_size(8,4,2)\0");
 }
 
 /// What the device promises without an engine, every kernel has at least.
@@ -99,6 +101,25 @@ fn the_engine_keeps_what_the_device_promises() {
     let mut module: DeviceModuleProperties = zeroed();
     ok(zeDeviceGetModuleProperties(setup.device, &raw mut module));
     assert_eq!(module.spirv_version_supported, 0x1_0004);
+}
+
+/// As a compiler writes it for the SYCL property `max_work_group_size`.
+#[test]
+fn a_kernel_may_limit_its_groups() {
+    let setup = setup();
+    let module = module(setup, |asm| {
+        let id = asm.kernel("limited", &[], |_, _, _| {});
+        asm.capability(5892); // KernelAttributesINTEL
+        asm.extension("SPV_INTEL_kernel_attributes");
+        asm.mode(id, &[5893, 8, 4, 2]); // MaxWorkgroupSizeINTEL
+    });
+    let kernel = kernel(module, "limited");
+    let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
+    let mut properties = KernelProperties { p_next: (&raw mut largest).cast(), ..zeroed() };
+    ok(zeKernelGetProperties(kernel, &raw mut properties));
+    assert_eq!(largest.max_group_size, 64);
+    ok(zeKernelSetGroupSize(kernel, 8, 4, 2));
+    assert_eq!(zeKernelSetGroupSize(kernel, 65, 1, 1), INVALID_GROUP_SIZE_DIMENSION);
 }
 
 /// `constants(out)`: `out[i] = constant 5 + constant 9`, which are 100 and 1000 unless they are specialised.

@@ -7,7 +7,9 @@
 
 mod layout;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub(crate) use layout::Parameter;
@@ -20,10 +22,12 @@ const HEADER: usize = 5;
 
 /// The instructions that are read, and the numbers in them (SPIR-V specification, section 3).
 mod op {
+    pub(super) const SOURCE: u32 = 3;
     pub(super) const EXTENSION: u32 = 10;
     pub(super) const EXT_INST_IMPORT: u32 = 11;
     pub(super) const ENTRY_POINT: u32 = 15;
     pub(super) const EXECUTION_MODE: u32 = 16;
+    pub(super) const CAPABILITY: u32 = 17;
     pub(super) const TYPE_VOID: u32 = 19;
     pub(super) const TYPE_BOOL: u32 = 20;
     pub(super) const TYPE_INT: u32 = 21;
@@ -48,14 +52,23 @@ mod op {
 
 /// `ExecutionModel`, `ExecutionMode` and `Decoration`.
 const KERNEL: u32 = 6;
+/// `SourceLanguage`.
+const OPENCL_C: u32 = 3;
 const MODE_LOCAL_SIZE: u32 = 17;
+const MODE_LOCAL_SIZE_HINT: u32 = 18;
 const MODE_SUBGROUP_SIZE: u32 = 35;
 const MODE_SUBGROUPS_PER_GROUP: u32 = 36;
 const MODE_LOCAL_SIZE_ID: u32 = 38;
+const MODE_LARGEST_GROUP: u32 = 5893;
 const SPEC_ID: u32 = 1;
 const PACKED: u32 = 10;
 const LINKAGE: u32 = 41;
 const IMPORT: u32 = 1;
+
+/// What SPV_INTEL_kernel_attributes brings: its name, its capabilities, and its modes, the largest group first.
+const ATTRIBUTES: &[u8] = b"SPV_INTEL_kernel_attributes";
+const ATTRIBUTE_CAPABILITIES: [u32; 2] = [5892, 5897];
+const ATTRIBUTE_MODES: RangeInclusive<u32> = MODE_LARGEST_GROUP..=5896;
 
 /// How the names of extensions and of instruction sets begin that a compiler for OpenCL may know.
 const EXTENSIONS: [&str; 3] = ["SPV_KHR_", "SPV_EXT_", "SPV_INTEL_"];
@@ -72,19 +85,27 @@ pub(crate) struct KernelInfo {
     pub sub_group: u32,
     /// The number of sub-groups of a group that it requires; 0 for any.
     pub sub_groups: u32,
+    /// The largest number of work items in a group that it allows; 0 for any.
+    pub largest: u32,
+    /// The attributes of its source, as OpenCL C writes them.
+    pub attributes: Vec<String>,
 }
 
 /// A module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Info {
     /// Its kernels by name.
-    pub kernels: BTreeMap<String, KernelInfo>,
+    pub kernels: HashMap<String, KernelInfo>,
+    /// The names of its kernels, in its order.
+    pub names: Vec<String>,
     /// The sizes of its specialisation constants in bytes, by number.
     pub constants: BTreeMap<u32, usize>,
     /// What it takes from other modules. The built-in functions and variables of the engine are among it.
     pub imports: BTreeSet<String>,
     /// What it offers to other modules.
     pub exports: BTreeSet<String>,
+    /// The version of OpenCL C that its source is in, as 200000 for 2.0; 0 for another language.
+    pub opencl: u32,
     /// An extension or a set of instructions that no compiler for OpenCL knows.
     pub unknown: Option<String>,
 }
@@ -129,9 +150,42 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Info> {
     Some(reader.finish())
 }
 
+/// The module without attributes of its kernels (SPV_INTEL_kernel_attributes): compilers write them for the SYCL property
+/// `max_work_group_size`, and the engine refuses modules that have some. They limit how a kernel is launched and do not
+/// change what it does; the device keeps to the largest group itself. What is no module stays as it is.
+pub(crate) fn without_attributes(code: &[u8]) -> Cow<'_, [u8]> {
+    attributes_removed(code).map_or(Cow::Borrowed(code), Cow::Owned)
+}
+
+/// `None` if there are none, or the bytes cannot be read.
+fn attributes_removed(code: &[u8]) -> Option<Vec<u8>> {
+    let (header, mut left) = code.split_at_checked(HEADER * 4)?;
+    let mut kept = header.to_vec();
+    while let Some(first) = left.first_chunk() {
+        let first = u32::from_le_bytes(*first);
+        let (instruction, after) = left.split_at_checked((first >> 16) as usize * 4)?;
+        let operands = instruction.get(4..)?.as_chunks().0;
+        let number = |index: usize| operands.get(index).map(|word| u32::from_le_bytes(*word));
+        let drop = match first & 0xffff {
+            op::CAPABILITY => number(0).is_some_and(|capability| ATTRIBUTE_CAPABILITIES.contains(&capability)),
+            op::EXTENSION => {
+                operands.as_flattened().strip_prefix(ATTRIBUTES).is_some_and(|rest| rest.first() == Some(&0))
+            }
+            op::EXECUTION_MODE => number(1).is_some_and(|mode| ATTRIBUTE_MODES.contains(&mode)),
+            _ => false,
+        };
+        if !drop {
+            kept.extend(instruction);
+        }
+        left = after;
+    }
+    (left.is_empty() && kept.len() < code.len()).then_some(kept)
+}
+
 impl Reader {
     fn instruction(&mut self, code: u32, operands: &[u32]) -> Option<()> {
         match (code, operands) {
+            (op::SOURCE, [OPENCL_C, version, ..]) => self.info.opencl = *version,
             (op::EXTENSION, name) => self.require(&text(name).0, &EXTENSIONS),
             (op::EXT_INST_IMPORT, [_, name @ ..]) => self.require(&text(name).0, &INSTRUCTION_SETS),
             (op::ENTRY_POINT, [KERNEL, function, name @ ..]) => self.entries.push((*function, text(name).0)),
@@ -203,7 +257,13 @@ impl Reader {
         let mut requirements: HashMap<u32, KernelInfo> = HashMap::new();
         for (function, mode, values) in modes {
             let kernel = requirements.entry(function).or_default();
-            let [first, ..] = values;
+            let [first, y, z] = values;
+            kernel.attributes.extend(match mode {
+                MODE_LOCAL_SIZE => Some(format!("reqd_work_group_size({first},{y},{z})")),
+                MODE_LOCAL_SIZE_HINT => Some(format!("work_group_size_hint({first},{y},{z})")),
+                MODE_SUBGROUP_SIZE => Some(format!("intel_reqd_sub_group_size({first})")),
+                _ => None,
+            });
             match mode {
                 MODE_LOCAL_SIZE => kernel.group = values,
                 MODE_LOCAL_SIZE_ID => {
@@ -211,6 +271,9 @@ impl Reader {
                 }
                 MODE_SUBGROUP_SIZE => kernel.sub_group = first,
                 MODE_SUBGROUPS_PER_GROUP => kernel.sub_groups = first,
+                MODE_LARGEST_GROUP => {
+                    kernel.largest = values.iter().fold(1, |items, size| items.saturating_mul((*size).max(1)));
+                }
                 _ => {}
             }
         }
@@ -220,7 +283,10 @@ impl Reader {
                 kinds.into_iter().map(|kind| types.parameter(kind)).collect();
         }
         for (function, name) in entries {
-            info.kernels.insert(name, requirements.get(&function).cloned().unwrap_or_default());
+            let kernel = requirements.get(&function).cloned().unwrap_or_default();
+            if info.kernels.insert(name.clone(), kernel).is_none() {
+                info.names.push(name);
+            }
         }
         info
     }
@@ -263,12 +329,34 @@ mod tests {
             asm.mode(id, &[35, 16]);
         });
         let info = read(&code).unwrap();
-        assert_eq!(info.kernels.keys().collect::<Vec<_>>(), ["fixed", "number", "scale"]);
+        assert_eq!(info.names, ["scale", "number", "fixed"]);
         assert_eq!(parameters(&info, "scale"), [Parameter::Pointer, Parameter::Pointer, Parameter::Value(4)]);
         assert_eq!(parameters(&info, "fixed"), [Parameter::Local, Parameter::Value(4)]);
         let fixed = &info.kernels["fixed"];
         assert_eq!((fixed.group, fixed.sub_group, fixed.sub_groups), ([8, 4, 2], 16, 0));
         assert!(info.imports.contains("__spirv_BuiltInGlobalInvocationId") && info.exports.is_empty());
+    }
+
+    #[test]
+    fn attributes_of_kernels_are_removed_and_the_largest_group_is_known() {
+        let write = |attributes: bool| {
+            module(|asm| {
+                let id = asm.kernel("limited", &[], |_, _, _| {});
+                asm.mode(id, &[17, 4, 4, 2]);
+                if attributes {
+                    asm.capability(5892);
+                    asm.extension("SPV_INTEL_kernel_attributes");
+                    asm.mode(id, &[5893, 8, 4, 2]);
+                    asm.mode(id, &[5895]);
+                }
+            })
+        };
+        let (with, without) = (write(true), write(false));
+        assert_eq!(*without_attributes(&with), without);
+        assert_eq!(*without_attributes(&without), without);
+        assert_eq!(read(&with).unwrap().kernels["limited"].largest, 64);
+        assert_eq!(read(&without).unwrap().kernels["limited"].largest, 0);
+        assert_eq!(*without_attributes(&with[..with.len() - 1]), with[..with.len() - 1]);
     }
 
     #[test]
