@@ -6,7 +6,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
 use urscope_schema::{
     api::{Effect, Function, role::Device},
     handle::Kind,
@@ -16,7 +15,7 @@ use urscope_schema::{
 use crate::{
     backend::adapter::device_info,
     chain,
-    raw::{args::Arg, fork_reset::ForkReset, process},
+    raw::{args::Arg, fork_reset::ForkReset, mutex::RwLock, process},
 };
 
 /// The most devices that are described.

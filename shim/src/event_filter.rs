@@ -3,12 +3,8 @@
 //! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with the IPC flag,
 //! or opened it, until its last release. All other calls pass at the price of one comparison.
 
-use std::{
-    collections::HashMap,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
 use urscope_schema::{
     api::{Effect, Function, UrResult},
     call::Values,
@@ -17,7 +13,7 @@ use urscope_schema::{
 
 use crate::{
     commands,
-    raw::{args::inputs::Inputs, fork_reset::ForkReset},
+    raw::{args::inputs::Inputs, fork_reset::ForkReset, hash_map::HashMap, mutex::RwLock},
 };
 
 /// The watched events and how many references each has.

@@ -6,10 +6,9 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
-use parking_lot::Mutex;
 use urscope_schema::{placeholders, ranks::Ranks, trace::Form};
 
-use crate::raw::process;
+use crate::raw::{mutex::Mutex, process};
 
 macro_rules! knobs {
     ($($(#[doc = $doc:literal])* $field:ident: $type:ty = $name:literal, default $default:literal, example $example:literal;)*) => {

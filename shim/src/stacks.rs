@@ -3,16 +3,18 @@
 //! Only addresses are recorded. The analyzer finds files, functions and lines. The frames of Python have no addresses, so they are recorded
 //! with their names.
 
-use std::{collections::HashMap, ops::Range, sync::OnceLock};
+use std::{ops::Range, sync::OnceLock};
 
-use parking_lot::Mutex;
 use urscope_schema::trace::records::{Hex, Module, PythonFrame, Stack};
 
 use crate::{
     knobs,
     raw::{
         fork_reset::ForkReset,
-        interruptions, python, reserve,
+        hash_map::HashMap,
+        interruptions,
+        mutex::Mutex,
+        python, reserve,
         stack::{self, Registered},
         symbols::modules,
     },

@@ -15,7 +15,6 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use parking_lot::Mutex;
 use urscope_schema::{
     api::{Function, Table, UrResult},
     trace::records::{EntryPoint, INLINE, XPTI},
@@ -34,6 +33,7 @@ use crate::{
     layer::trace,
     raw::{
         args::AdapterHandle,
+        mutex::Mutex,
         symbols::modules::{self, Module},
     },
 };

@@ -9,9 +9,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use parking_lot::Mutex;
-
-use super::{interruptions, symbols::modules, variables};
+use super::{interruptions, mutex::Mutex, symbols::modules, variables};
 
 /// What code belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,6 +85,15 @@ impl<T> Lock<T> {
         }
     }
 
+    /// The lock again, after [`Held::leave`].
+    ///
+    /// # Safety
+    ///
+    /// The thread that left it taken calls this, or that thread in a child of its process, and only once.
+    pub(super) unsafe fn resume(&self) -> Held<'_, T> {
+        Held { lock: self, of_this_thread: PhantomData }
+    }
+
     #[cold]
     fn wait(&self) -> Option<Held<'_, T>> {
         let began = Instant::now();
@@ -103,7 +112,7 @@ impl<T> Lock<T> {
     }
 }
 
-impl<T> Held<'_, T> {
+impl<'a, T> Held<'a, T> {
     /// Gives the lock back; not if another thread has [notified](Lock::get_or_notify) this one since it took the lock or last called this.
     #[inline]
     pub fn give_back(self) -> Option<Self> {
@@ -116,6 +125,13 @@ impl<T> Held<'_, T> {
         // Nobody but the holder takes the notice back, so this cannot fail.
         let _ = holder.compare_exchange(own | NOTIFIED, own, Ordering::Acquire, Ordering::Relaxed);
         Some(self)
+    }
+
+    /// Leaves the lock taken, without a holder that would give it back.
+    pub(super) fn leave(self) -> &'a Lock<T> {
+        let lock = self.lock;
+        std::mem::forget(self);
+        lock
     }
 }
 

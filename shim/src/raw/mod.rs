@@ -12,14 +12,17 @@ pub mod errno;
 pub mod fork;
 pub mod fork_mark;
 pub mod fork_reset;
+pub mod hash_map;
 pub mod interruptions;
 pub mod lock;
+pub mod mutex;
 pub mod named_file;
 #[cfg(feature = "frida-gum")]
 pub mod nesting;
 pub mod open_file;
 pub mod outer;
 pub mod pages;
+pub mod parked;
 pub mod plain_file;
 pub mod process;
 pub mod python;

@@ -2,13 +2,10 @@
 //!
 //! Asked by `liburscope_ipc.so`, whose caller has the driver's handles only, where the runtime has no functions to share memory.
 
-use std::collections::HashMap;
-
-use parking_lot::Mutex;
 use urscope_schema::api::role::Context;
 
 use super::{LevelZero, driver::ZeHandle};
-use crate::raw::{args::Arg, fork_reset::ForkReset};
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 /// The contexts and the numbers of the adapters that made them, by the driver's handles. The newest one counts: an older one with the same
 /// handle has ended unnoticed.

@@ -3,9 +3,6 @@
 //! Where the adapter can make such an event, it makes and ends it. Elsewhere the adapter makes its event around one of the driver
 //! (`urEventCreateWithNativeHandle`), which we signal ([`signal`]) and end. Must signal or end no event of the adapter's own.
 
-use std::collections::HashMap;
-
-use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult,
     constants::{UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK},
@@ -29,6 +26,8 @@ use crate::{
             caller::{receive, with_data},
         },
         fork_reset::ForkReset,
+        hash_map::HashMap,
+        mutex::Mutex,
     },
 };
 

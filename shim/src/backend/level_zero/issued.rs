@@ -3,12 +3,8 @@
 //! A put identifies them by the pointer, as the specification says. A put of an unknown pointer, or of data of another kind, must
 //! change nothing.
 
-use std::{
-    collections::HashMap,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult,
     role::{OutData, OutDataSize},
@@ -18,7 +14,7 @@ use super::{
     fetch::Process,
     handle_data::{self, HandleData, Kind},
 };
-use crate::raw::{args::Arg, fork_reset::ForkReset};
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 /// The handle data of one get. `K` is what a put gives back; a forked child has none for its copies of its parent's data.
 struct Issue<K> {
@@ -48,7 +44,7 @@ pub(crate) struct Contents {
 impl<K: Send> Issued<K> {
     /// Without any data.
     pub(crate) const fn new(kind: Kind) -> Self {
-        Self { kind, data: ForkReset::new(|| Mutex::new(HashMap::new())) }
+        Self { kind, data: ForkReset::new(|| Mutex::new(HashMap::default())) }
     }
 
     /// Answers a get. The caller may leave out the data or their size, but not both; without the data, nothing is made.

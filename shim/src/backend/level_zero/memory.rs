@@ -4,13 +4,8 @@
 //! last of them. Every open makes a mapping of its own, which needs a close of its own. No lock may be held across a call of the
 //! driver but that of one allocation's export.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    os::fd::AsRawFd as _,
-    sync::Arc,
-};
+use std::{collections::hash_map::Entry, os::fd::AsRawFd as _, sync::Arc};
 
-use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult,
     role::{Context, Data, DataSize, Device, OpenedData, OutData, OutDataSize, OutPointer, Pointer},
@@ -32,6 +27,8 @@ use crate::{
             caller::{receive, with_data},
         },
         fork_reset::ForkReset,
+        hash_map::HashMap,
+        mutex::Mutex,
     },
 };
 

@@ -5,12 +5,10 @@
 //! so none may be closed before it is clear that nobody else uses it.
 
 use std::{
-    collections::HashMap,
     os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
     sync::{Arc, Weak},
 };
 
-use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult, constants,
     role::{
@@ -36,6 +34,8 @@ use crate::{
             caller::{Query, receive},
         },
         fork_reset::ForkReset,
+        hash_map::HashMap,
+        mutex::Mutex,
         plain_file,
     },
 };

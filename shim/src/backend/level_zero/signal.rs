@@ -4,9 +4,6 @@
 //! command list of ours waits for it and signals the event that the program passed, and the queue waits for that one before it
 //! continues. The queue's own command list must never be used, because other threads may be using it through the adapter.
 
-use std::collections::HashMap;
-
-use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult,
     role::{InOutEvent, Unseen, Unseen32},
@@ -22,6 +19,8 @@ use crate::{
     raw::{
         args::{Arg, caller::receive_event},
         fork_reset::ForkReset,
+        hash_map::HashMap,
+        mutex::Mutex,
     },
 };
 

@@ -3,9 +3,6 @@
 //! A loader has every function even where its driver has not, so the functions themselves prove nothing. Everything that a trial
 //! makes must be ended again.
 
-use std::collections::HashMap;
-
-use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult, constants,
     role::{Device, IpcProperty, OutBool},
@@ -24,6 +21,8 @@ use crate::{
             caller::{Query, receive_bool},
         },
         fork_reset::ForkReset,
+        hash_map::HashMap,
+        mutex::Mutex,
     },
 };
 

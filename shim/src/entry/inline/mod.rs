@@ -21,7 +21,6 @@ use std::{
 };
 
 use frida_gum::{Error, Gum, NativePointer, interceptor::Interceptor};
-use parking_lot::Mutex;
 use urscope_schema::{
     api::{Function, Table},
     trace::records::{self, EntryPoint, INLINE},
@@ -32,6 +31,7 @@ use crate::{
     backend::adapter::{self, ADAPTERS, registry},
     raw::{
         interruptions,
+        mutex::Mutex,
         symbols::{
             elf,
             modules::{self, Module},

@@ -17,7 +17,6 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
 };
 
-use parking_lot::Mutex;
 use urscope_schema::{
     api::{Function, Table, UrResult},
     trace::records::{EntryPoint, LEVEL_ZERO_DRIVER},
@@ -25,7 +24,7 @@ use urscope_schema::{
 
 use crate::{
     layer::trace,
-    raw::{args::extensions, software_device, symbols::modules::Module},
+    raw::{args::extensions, mutex::Mutex, software_device, symbols::modules::Module},
 };
 
 /// How many drivers one process can have under trace: one for each kind of device.

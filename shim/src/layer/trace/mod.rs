@@ -6,7 +6,6 @@
 //! disk, an unwritable directory, a call in a signal handler that interrupted a write) is counted as lost.
 
 use std::{
-    cell::Cell,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
@@ -25,13 +24,7 @@ use self::{binary::BinaryFile, chrome::ChromeFile};
 use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs,
-    raw::{
-        clock, fork, fork_mark,
-        fork_reset::ForkReset,
-        interruptions,
-        lock::{Held, Lock},
-        process, thread,
-    },
+    raw::{clock, fork, fork_mark, fork_reset::ForkReset, interruptions, lock::Lock, parked::Parked, process, thread},
     stacks::StackSink,
 };
 
@@ -370,25 +363,25 @@ fn footer(how: &str) -> End {
     End::new(pid(), how, &Totals { returned, lost, called: &thread::called }, &clock::snapshot())
 }
 
-thread_local! {
-    /// The lock, while this thread forks.
-    static HELD: Cell<Option<Held<'static, State>>> = const { Cell::new(None) };
-}
+/// The lock, while a thread forks.
+static HELD: Parked<State> = Parked::new();
 
 /// Takes the lock, so that the child does not inherit a file with half a record.
 pub fn before_fork() {
-    HELD.set(STATE.get().get());
+    if let Some(held) = STATE.get().get() {
+        HELD.put(held);
+    }
 }
 
 /// Releases the lock.
 pub fn after_fork_in_parent() {
-    HELD.set(None);
+    drop(HELD.take());
 }
 
 /// Starts over: the file belongs to the parent, and so do the threads that may wait for the lock.
 pub fn after_fork_in_child() {
     // A fork that the C library did not notice took no lock.
-    if let Some(mut parents) = HELD.take().or_else(|| STATE.get().try_get()) {
+    if let Some(mut parents) = HELD.take_in_child().or_else(|| STATE.get().try_get()) {
         if let Some(File::Chrome(file)) = parents.file.take() {
             file.abandon();
         }

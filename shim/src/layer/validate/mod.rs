@@ -7,7 +7,6 @@
 //! it takes nothing that is not in the trace.
 
 use std::{
-    cell::Cell,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -29,6 +28,7 @@ use crate::{
         fork_reset::ForkReset,
         interruptions,
         lock::{Held, Lock},
+        parked::Parked,
         process, reserve, stderr,
     },
 };
@@ -294,15 +294,15 @@ fn no_memory_is_left() {
     }
 }
 
-thread_local! {
-    /// The lock, while this thread forks.
-    static HELD: Cell<Option<Held<'static, State>>> = const { Cell::new(None) };
-}
+/// The lock, while a thread forks.
+static HELD: Parked<State> = Parked::new();
 
 /// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
 pub fn before_fork() {
-    if is_on() {
-        HELD.set(all_taken(STATE.get()));
+    if is_on()
+        && let Some(held) = all_taken(STATE.get())
+    {
+        HELD.put(held);
     }
 }
 
@@ -318,7 +318,7 @@ pub fn after_fork_in_parent() {
 pub fn after_fork_in_child() {
     let mut state = State::default();
     // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is unknown.
-    let parents = HELD.take().or_else(|| STATE.get().try_get());
+    let parents = HELD.take_in_child().or_else(|| STATE.get().try_get());
     state.over = parents.is_none();
     if let Some(mut parents) = parents {
         state.tracker = std::mem::take(&mut parents.tracker);

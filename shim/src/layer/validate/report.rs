@@ -5,7 +5,6 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
 
-use parking_lot::Mutex;
 use urscope_rules::{Finding, Severity};
 use urscope_schema::{api::Function, trace::records::Found};
 
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::{
     knobs::{self, OnError},
-    raw::{fork_reset::ForkReset, interruptions, stderr},
+    raw::{fork_reset::ForkReset, interruptions, mutex::Mutex, stderr},
 };
 
 static SINK: OnceLock<&'static dyn FindingSink> = OnceLock::new();

@@ -1,0 +1,100 @@
+//! A lock that a thread holds while it forks.
+//!
+//! The functions before and after a fork(2) are called one by one, so what the first has taken waits here for the others. Variables of
+//! each thread would do as well, but every thread of every process would have them.
+
+use std::{
+    ptr,
+    sync::atomic::{AtomicPtr, AtomicUsize, Ordering},
+};
+
+use super::{
+    lock::{Held, Lock},
+    variables,
+};
+
+/// A lock, taken, of the one thread that has put it here.
+pub struct Parked<T: 'static> {
+    /// Where the variables of the thread are, which the child has at the same address; 0 for no thread.
+    by: AtomicUsize,
+    /// It is read and written by that thread only.
+    lock: AtomicPtr<Lock<T>>,
+}
+
+fn me() -> usize {
+    ptr::from_ref(variables::own()).addr()
+}
+
+impl<T> Default for Parked<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Parked<T> {
+    /// No lock.
+    pub const fn new() -> Self {
+        Self { by: AtomicUsize::new(0), lock: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Keeps a lock for this thread. It is given back at once if another thread has put its lock here, which only happens after that has
+    /// kept this one waiting for too long.
+    pub fn put(&self, held: Held<'static, T>) {
+        if self.by.compare_exchange(0, me(), Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            self.lock.store(ptr::from_ref(held.leave()).cast_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// The lock that this thread has put here.
+    pub fn take(&self) -> Option<Held<'static, T>> {
+        if self.by.load(Ordering::Relaxed) != me() {
+            return None;
+        }
+        let lock = self.lock.load(Ordering::Relaxed);
+        self.by.store(0, Ordering::Release);
+        // SAFETY: this thread has put it here, as `by` says. It is alive, as it was a static reference, and left taken by its holder.
+        Some(unsafe { (*lock).resume() })
+    }
+
+    /// The same in a child, where the thread that forked is the only one. What another one has put here is forgotten.
+    pub fn take_in_child(&self) -> Option<Held<'static, T>> {
+        let own = self.take();
+        self.by.store(0, Ordering::Relaxed);
+        own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_for_the_thread_that_took_it() {
+        static LOCK: Lock<u32> = Lock::new(1);
+        static OTHER: Lock<u32> = Lock::new(2);
+        static PARKED: Parked<u32> = Parked::new();
+        assert!(PARKED.take().is_none());
+        PARKED.put(LOCK.get().unwrap());
+        assert!(LOCK.get().is_none(), "it is still taken");
+        std::thread::spawn(|| {
+            assert!(PARKED.take().is_none());
+            PARKED.put(OTHER.get().unwrap());
+            assert!(OTHER.get().is_some(), "there was no room for it");
+        })
+        .join()
+        .unwrap();
+        assert_eq!(PARKED.take().map(|held| *held), Some(1));
+        assert!(LOCK.get().is_some());
+    }
+
+    #[test]
+    fn a_child_forgets_what_another_thread_of_its_parent_has() {
+        static LOCK: Lock<u32> = Lock::new(1);
+        static OWN: Lock<u32> = Lock::new(2);
+        static PARKED: Parked<u32> = Parked::new();
+        std::thread::spawn(|| PARKED.put(LOCK.get().unwrap())).join().unwrap();
+        assert!(PARKED.take_in_child().is_none());
+        PARKED.put(OWN.get().unwrap());
+        assert_eq!(PARKED.take_in_child().map(|held| *held), Some(2));
+    }
+}
