@@ -1,10 +1,10 @@
 //! `liburscope.so`: the library that `LD_PRELOAD` names.
 //!
 //! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`, the
-//! `exec` functions, and the constructor. What they do is in the shim. No crate may depend on this one.
+//! `exec` functions, the unwinder, and the constructor. What they do is in the shim. No crate may depend on this one.
 
 use std::{
-    arch::naked_asm,
+    arch::{global_asm, naked_asm},
     ffi::{c_char, c_int, c_void},
 };
 
@@ -22,7 +22,8 @@ use urscope_shim::{
         exports, xpti,
     },
     note_caller,
-    raw::{args::Arg, errno, process, reserve::Allocator, signal_stack},
+    raw::{args::Arg, errno, process, reserve::Allocator, signal_stack, unwinder},
+    unwinder_functions,
 };
 
 #[global_allocator]
@@ -136,6 +137,39 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         real = sym REAL,
     )
 }
+
+/// The functions of the unwinder, for this library alone. A jump keeps the frame of the caller, from which they unwind.
+macro_rules! unwinder {
+    ($($number:literal $symbol:literal $name:literal $version:literal;)*) => {$(
+        global_asm!(
+            concat!(".hidden ", $symbol),
+            concat!(".globl ", $symbol),
+            concat!(".type ", $symbol, ", @function"),
+            concat!($symbol, ":"),
+            "mov rax, qword ptr [rip + {found} + 8 * {number}]",
+            "test rax, rax",
+            "jne 2f",
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "sub rsp, 8",
+            "call {find}",
+            "add rsp, 8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            "mov rax, qword ptr [rip + {found} + 8 * {number}]",
+            "2: jmp rax",
+            found = sym unwinder::FOUND,
+            find = sym unwinder::find,
+            number = const $number,
+        );
+    )*};
+}
+
+unwinder_functions!(unwinder);
 
 extern "C" fn end_now(status: c_int) -> ! {
     chain::end("_exit");

@@ -35,6 +35,7 @@ use crate::{
         args::AdapterHandle,
         mutex::Mutex,
         symbols::modules::{self, Module},
+        unwinder,
     },
 };
 
@@ -88,6 +89,8 @@ pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 /// The number of the adapter whose getter that is; `None` if it is no adapter, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
+    // Not during a call: a signal handler or a cancellation may need it there.
+    unwinder::find();
     let mut adapters = KNOWN.lock();
     if let Some(via) = adapters.iter().position(|known| known.module == module) {
         return adapters.get(via).filter(|known| known.way == Way::Tables).map(|_| via);

@@ -34,5 +34,6 @@ pub mod stderr;
 pub mod symbols;
 mod sync;
 pub mod thread;
+pub mod unwinder;
 #[macro_use]
 mod variables;

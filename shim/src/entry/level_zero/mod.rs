@@ -24,7 +24,7 @@ use urscope_schema::{
 
 use crate::{
     layer::trace,
-    raw::{args::extensions, mutex::Mutex, software_device, symbols::modules::Module},
+    raw::{args::extensions, mutex::Mutex, software_device, symbols::modules::Module, unwinder},
 };
 
 /// How many drivers one process can have under trace: one for each kind of device.
@@ -117,6 +117,7 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 /// The number of the driver whose getter that is; `None` if it is no driver, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
+    unwinder::find();
     let mut modules = MODULES.lock();
     if let Some(via) = modules.iter().position(|known| *known == module) {
         return Some(via);
