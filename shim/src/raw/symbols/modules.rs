@@ -22,6 +22,12 @@ pub struct Module {
 impl Module {
     /// The library that `address` lies in.
     pub fn of(address: usize) -> Option<Self> {
+        // dladdr(3) also compares the address with every symbol of the library, in pages that nobody else may have read.
+        first_loaded(|loaded| loaded.module_of(address)).or_else(|| Self::by_dladdr(address))
+    }
+
+    /// The same for the program itself, whose name is not among those of the libraries, and in other namespaces (dlmopen(3)).
+    fn by_dladdr(address: usize) -> Option<Self> {
         let mut info = libc::Dl_info {
             dli_fname: std::ptr::null(),
             dli_fbase: std::ptr::null_mut(),
@@ -261,12 +267,26 @@ impl Loaded<'_> {
         }
     }
 
+    /// The library, if `address` lies in it and it has a name.
+    fn module_of(&self, address: usize) -> Option<Module> {
+        let segments =
+            || self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| self.span(header));
+        if self.name.is_empty() || !segments().any(|segment| segment.contains(&address)) {
+            return None;
+        }
+        let base = segments().map(|segment| segment.start).min()? & !(PAGE - 1);
+        Some(Module { base, path: PathBuf::from(self.name.to_string_lossy().as_ref()) })
+    }
+
     /// The addresses of the segment of a program header.
     fn span(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
         let from = self.bias + header.p_vaddr as usize;
         from..from + header.p_memsz as usize
     }
 }
+
+/// The size of a page, on which libraries begin.
+const PAGE: usize = 4096;
 
 /// Calls `each` for every loaded library until it gives an answer.
 fn first_loaded<T, F: FnMut(&Loaded<'_>) -> Option<T>>(each: F) -> Option<T> {
@@ -321,6 +341,10 @@ mod tests {
         assert!(module.exports(c"malloc"));
         assert!(!module.exports(c"urLoaderInit"));
         assert_eq!(Module::of(1), None);
+        let of_c = libc::malloc as *const c_void as usize;
+        assert_eq!(Module::of(of_c), Module::by_dladdr(of_c));
+        let own = first_loaded::<(), fn(&Loaded<'_>) -> Option<()>> as *const c_void as usize;
+        assert_eq!(Module::of(own), Module::by_dladdr(own), "that of the program has no name");
     }
 
     #[test]
