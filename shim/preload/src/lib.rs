@@ -1,7 +1,7 @@
 //! `liburscope.so`: the library that `LD_PRELOAD` names.
 //!
 //! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`, the
-//! `exec` functions, the unwinder, and the constructor. What they do is in the shim. No crate may depend on this one.
+//! `exec` functions, the unwinder, what ThreadSanitizer asks for, and the constructor. What they do is in the shim. No crate may depend on this one.
 
 use std::{
     arch::{global_asm, naked_asm},
@@ -170,6 +170,15 @@ macro_rules! unwinder {
 }
 
 unwinder_functions!(unwinder);
+
+/// What ThreadSanitizer leaves out, if the program is built with it and defines no function of this name itself (`sanitizer/tsan_interface.h`):
+/// reads and writes by functions of the C library that this library calls. ThreadSanitizer sees those, and not the atomic
+/// instructions and locks here that put them in order, so it would report races that are none.
+// SAFETY: ThreadSanitizer's own function of this name is weak, and says nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_default_suppressions() -> *const c_char {
+    c"called_from_lib:liburscope.so\n".as_ptr()
+}
 
 extern "C" fn end_now(status: c_int) -> ! {
     chain::end("_exit");

@@ -30,6 +30,37 @@ fn a_program_with_address_sanitizer_starts_and_is_traced() {
     assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
 }
 
+/// ThreadSanitizer does not know the atomic instructions of a library that it has not compiled, but sees each memcpy(3) there.
+#[test]
+fn a_program_with_thread_sanitizer_gets_no_report_about_urscope() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let program = folder.path().join("cycles");
+    let libraries = Release::R2026_2.library("libur_loader.so.0");
+    let rpath = format!("-Wl,-rpath,{}", libraries.parent().expect("it lies in a folder").display());
+    let loader = libraries.to_str().expect("a path in UTF-8");
+    apps::compile_with_headers(
+        "backend_cycles.cpp",
+        &program,
+        &["-fsanitize=thread", "-pthread", "-Wl,--no-as-needed", loader, &rpath],
+    );
+    // The driver is not the matter here: it is not compiled by ThreadSanitizer, either.
+    let left_out = folder.path().join("left_out");
+    fs::write(&left_out, "called_from_lib:libze_loader.so\n").expect("a file can be written");
+    let options = format!("exitcode=66 suppressions={}", left_out.display());
+    let test_run =
+        || TestRun::of_program(&program).adapter(Adapter::V2).env("TSAN_OPTIONS", &options).arg("100").arg("4");
+    let bare = test_run().untraced().run();
+    assert_eq!(bare.code, 0, "{}", bare.stderr);
+    for form in ["binary", "chrome"] {
+        for validate in ["on", "off"] {
+            let traced = test_run().env("URSCOPE_FORMAT", form).env("URSCOPE_VALIDATE", validate).run();
+            assert!(!traced.stderr.contains("WARNING: ThreadSanitizer"), "{form}, {validate}: {}", traced.stderr);
+            let gets = trace::count(&traced.traces(), "E", "urIPCGetMemHandleExp");
+            assert!(gets >= 400, "{form}, {validate}: {gets} gets: {}", traced.stderr);
+        }
+    }
+}
+
 /// The filter kills the program for a call that the standard library of Rust makes, and the program does not.
 #[test]
 fn a_filter_of_system_calls_kills_no_traced_program() {
