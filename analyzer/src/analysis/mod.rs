@@ -5,6 +5,7 @@
 //! the frames of call stacks. An [`Observer`] receives the same events as the rules. `following` analyzes a growing run. The analysis
 //! must keep only what lives in the traced processes: its memory must not grow with the size of the traces.
 
+mod door;
 mod error;
 mod findings;
 mod following;
@@ -23,6 +24,7 @@ use std::{
 
 use urscope_rules::{Place, Severity};
 
+pub use door::Door;
 pub use error::AnalysisError;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
 pub use following::{Following, HOLD};

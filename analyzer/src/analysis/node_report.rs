@@ -7,7 +7,6 @@ use std::{
 
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::{
-    api::Function,
     counted,
     ranks::process_name,
     trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER},
@@ -30,7 +29,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
         let node = nodes.entry(process.host).or_insert_with(|| node(process));
         node.key.runs.insert(process.header.run.clone());
         node.processes.push(summary(process));
-        for (function, count) in Function::ALL.iter().zip(&process.notes.calls).filter(|(_, count)| **count > 0) {
+        for (function, count) in process.notes.calls.iter() {
             *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
         node.unseen.extend(unseen(process));
@@ -181,7 +180,7 @@ fn occurrence(merger: &Merger, first: &Location, occurred: &Occurred) -> Occurre
 
 fn summary(process: &TracedProcess) -> ProcessSummary {
     let TracedProcess { header, notes, .. } = process;
-    let calls = || Function::ALL.iter().zip(&notes.calls);
+    let calls = || notes.calls.iter();
     ProcessSummary {
         pid: header.pid,
         host: header.host.clone(),
@@ -217,8 +216,9 @@ fn gap(process: &TracedProcess) -> String {
 /// What the verdict does not cover of a process.
 fn unseen(process: &TracedProcess) -> Vec<String> {
     let mut unseen = Vec::new();
-    let is_silent = process.notes.calls.iter().all(|count| *count == 0);
-    for EntryPoint { kind, library, problem, .. } in &process.notes.entry_points {
+    let is_silent = process.notes.calls.is_empty();
+    for entry_point in &process.notes.entry_points {
+        let EntryPoint { kind, library, problem, .. } = &**entry_point;
         if kind == UNSEEN_ADAPTER {
             unseen.push(format!("calls of {} through {library} were not seen: {problem}", name(process)));
         } else if is_silent && !problem.is_empty() {

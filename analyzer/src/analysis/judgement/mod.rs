@@ -14,6 +14,8 @@ use urscope_rules::Severity;
 pub use schema::report_schema;
 use schema::{DoorForm, SeverityForm};
 
+use super::door::Door;
+
 /// The version of the JSON format.
 pub const VERSION: u32 = 1;
 
@@ -132,7 +134,7 @@ pub struct ProcessSummary {
     pub torn: bool,
     /// The entry points at which urscope tried to intercept calls.
     #[schemars(with = "Vec<DoorForm>")]
-    pub doors: Vec<urscope_schema::trace::records::EntryPoint>,
+    pub doors: Vec<Door>,
     /// The path of its trace.
     pub file: String,
 }

@@ -6,22 +6,22 @@
 use std::{io, path::Path, sync::Arc};
 
 use urscope_schema::{
-    api::Function,
     call::{Enter, Nanos},
     trace::{
         FORMAT_VERSION,
         read::{Record, Skipped, Why},
-        records::{EntryPoint, Footer, Header},
+        records::{Footer, Header},
     },
 };
 
 use super::{
+    call_counts::CallCounts,
     event::{Events, Label, Moment, Other, TraceEvent},
     input::{Input, Kind},
     source::Source,
     stack_index::StackIndex,
 };
-use crate::analysis::{AnalysisError, SkippedLine};
+use crate::analysis::{AnalysisError, Door, SkippedLine};
 
 /// The number of unusable lines of a file that are listed; others are only counted.
 const SKIPS_LISTED: usize = 20;
@@ -101,7 +101,7 @@ pub(crate) enum Left {
 /// What a trace says about its process besides the calls, as far as it has been read.
 #[derive(Clone, Default)]
 pub(crate) struct Notes {
-    pub(crate) entry_points: Vec<EntryPoint>,
+    pub(crate) entry_points: Vec<Door>,
     pub(crate) footer: Option<Footer>,
     /// The number of records that were lost before the latest gap.
     pub(crate) lost: u64,
@@ -112,7 +112,7 @@ pub(crate) struct Notes {
     pub(crate) torn: bool,
     /// Whether the file has its closing bracket or its footer, which only a normal exit writes.
     pub(crate) closed: bool,
-    pub(crate) calls: Vec<u64>,
+    pub(crate) calls: CallCounts,
     pub(crate) stack_index: StackIndex,
 }
 
@@ -189,7 +189,7 @@ impl Cursor {
         }
         let identity = input.source().identity();
         let stack_index = StackIndex::of(path, identity, input.strings());
-        let notes = Notes { stack_index, calls: vec![0; Function::COUNT], ..Notes::default() };
+        let notes = Notes { stack_index, ..Notes::default() };
         let mut cursor = Self {
             header: Arc::new(header),
             notes,
@@ -204,7 +204,7 @@ impl Cursor {
         cursor.ahead = cursor.read()?.map(Box::new);
         // The header's clock is read before the first call begins. If the first call is earlier, its time is used instead.
         let began = Nanos(cursor.header.clock.monotonic_ns);
-        let called = cursor.notes.calls.iter().any(|count| *count > 0);
+        let called = !cursor.notes.calls.is_empty();
         let earlier = if called { began.0.saturating_sub(cursor.now.0) } else { 0 };
         let clock = &mut Arc::make_mut(&mut cursor.header).clock;
         for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
@@ -321,7 +321,8 @@ impl Cursor {
     /// Adds an event that was read, after the names that precede it.
     fn push(&mut self, event: &TraceEvent, events: &mut Events) {
         let moment = event.order(self.now);
-        self.names.drain(..).for_each(|name| events.push_other(moment, name));
+        // Most names come at the beginning: no room is kept for others.
+        std::mem::take(&mut self.names).into_iter().for_each(|name| events.push_other(moment, name));
         events.push(moment, event);
     }
 
@@ -332,11 +333,8 @@ impl Cursor {
         events.extend(|words| {
             input.next_calls(words, room, |call| {
                 *now = (*now).max(call.time());
-                if call.enters()
-                    && !call.is_inner()
-                    && let Some(count) = notes.calls.get_mut(call.function() as usize)
-                {
-                    *count += 1;
+                if call.enters() && !call.is_inner() {
+                    notes.calls.add(call.function());
                 }
             })
         });
@@ -345,9 +343,7 @@ impl Cursor {
     #[inline]
     fn entered(&mut self, enter: &Enter) {
         self.now = self.now.max(enter.time);
-        if let Some(count) = self.notes.calls.get_mut(enter.function as usize) {
-            *count += 1;
-        }
+        self.notes.calls.add(enter.function);
     }
 
     fn read(&mut self) -> Result<Option<TraceEvent>, AnalysisError> {
@@ -384,7 +380,7 @@ impl Cursor {
                 }
                 Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
                     self.names.push(Other::Adapter(Label::of(&entry_point.library)));
-                    notes.entry_points.push(*entry_point);
+                    notes.entry_points.push(Door::from(*entry_point));
                 }
                 Ok(Record::Device(device)) => {
                     let name = Label::of(&device.name);

@@ -6,6 +6,7 @@
 //! checks whether the process that wrote a file still runs. Nothing here knows a rule or compares two processes.
 
 mod alive;
+mod call_counts;
 mod chunks;
 mod cursor;
 mod event;
