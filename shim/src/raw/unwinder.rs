@@ -55,10 +55,10 @@ pub extern "C" fn find() {
     // SAFETY: a C string; the constructors of this library are those of the C compiler.
     let library = unsafe { libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_NOW) };
     for (found, (name, version)) in FOUND.iter().zip(NAMES) {
-        // SAFETY: the library, which is not closed again, and C strings.
         let function = if library.is_null() {
             null_mut()
         } else {
+            // SAFETY: the library, which is not closed again, and C strings.
             unsafe { libc::dlvsym(library, name.as_ptr(), version.as_ptr()) }
         };
         if function.is_null() {
