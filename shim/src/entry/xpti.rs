@@ -15,7 +15,6 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering},
 };
 
-use parking_lot::Mutex;
 use urscope_schema::{
     api::{Function, UrResult},
     trace::records::{EntryPoint, XPTI},
@@ -30,6 +29,7 @@ use crate::{
     raw::{
         args::{AdapterHandle, observed::Parameters},
         caller, interruptions,
+        mutex::Mutex,
         symbols::modules::Module,
     },
     stacks,

@@ -23,12 +23,11 @@ impl CallCounts {
     #[inline]
     pub(crate) fn add(&mut self, function: Function) {
         let Some(place) = self.places.get_mut(function as usize) else { return };
-        match self.counts.get_mut((*place as usize).wrapping_sub(1)) {
-            Some(count) => *count += 1,
-            None => {
-                self.counts.push(1);
-                *place = self.counts.len() as u8;
-            }
+        if let Some(count) = self.counts.get_mut((*place as usize).wrapping_sub(1)) {
+            *count += 1;
+        } else {
+            self.counts.push(1);
+            *place = self.counts.len() as u8;
         }
     }
 

@@ -322,7 +322,9 @@ impl Cursor {
     fn push(&mut self, event: &TraceEvent, events: &mut Events) {
         let moment = event.order(self.now);
         // Most names come at the beginning: no room is kept for others.
-        std::mem::take(&mut self.names).into_iter().for_each(|name| events.push_other(moment, name));
+        for name in std::mem::take(&mut self.names) {
+            events.push_other(moment, name);
+        }
         events.push(moment, event);
     }
 
