@@ -63,7 +63,8 @@ fn is_quick() -> bool {
 /// Tries all places. Panics if fewer than `least` executions do that, or a tenth of it with `scripts/models --quick`, because then something
 /// is no longer interrupted.
 pub fn explore(model: &Model<'_>, least: usize) {
-    let (interruptions, least) = if is_quick() { (model.interruptions - 1, least / 10) } else { (model.interruptions, least) };
+    let (interruptions, least) =
+        if is_quick() { (model.interruptions - 1, least / 10) } else { (model.interruptions, least) };
     let executions = executions(model, interruptions);
     println!("{executions} executions");
     assert!(executions > least, "{executions}");

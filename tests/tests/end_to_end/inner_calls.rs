@@ -49,7 +49,20 @@ fn inner(trace: &Trace) -> Vec<(String, String)> {
 }
 
 /// What a judge says of a run, without what differs from run to run.
-fn judged(outcome: &Outcome) -> (String, Vec<String>, Vec<(String, u64)>, usize, u64, Vec<u64>) {
+#[derive(Debug, PartialEq, Eq)]
+struct Judgement {
+    verdict: String,
+    violations: Vec<String>,
+    /// The rules, and how often each was violated.
+    found: Vec<(String, u64)>,
+    /// How many findings the process had while it ran.
+    live: usize,
+    all_calls: u64,
+    /// The calls of each process.
+    calls: Vec<u64>,
+}
+
+fn judged(outcome: &Outcome) -> Judgement {
     let report = outcome.report();
     let mut found: Vec<_> = report
         .findings()
@@ -66,7 +79,8 @@ fn judged(outcome: &Outcome) -> (String, Vec<String>, Vec<(String, u64)>, usize,
     let mut calls: Vec<_> =
         report.processes().iter().map(|process| process["calls"].as_u64().expect("a number")).collect();
     calls.sort_unstable();
-    (report.verdict().to_owned(), report.violations(), found, live, report.all_calls(), calls)
+    let (verdict, violations, all_calls) = (report.verdict().to_owned(), report.violations(), report.all_calls());
+    Judgement { verdict, violations, found, live, all_calls, calls }
 }
 
 on_both_adapters! {
@@ -88,7 +102,7 @@ on_both_adapters! {
                 let of = |trace: &Trace| {
                     let is_it = |record: &&Value| record["cat"] == "inner" && record["ph"] == phase && record["name"] == call;
                     let found = trace.records.iter().find(is_it).map(|record| record["args"]["fingerprint"].clone());
-                    found.filter(|fingerprint| fingerprint.is_string())
+                    found.filter(Value::is_string)
                 };
                 traces.iter().find_map(of).unwrap_or_else(|| panic!("{call} in {form} has no fingerprint"))
             };
