@@ -227,7 +227,7 @@ pub extern "C" fn set_global_offset(kernel: Handle<Kernel>, x: u32, y: u32, z: u
 /// the end.
 pub extern "C" fn get_source_attributes(kernel: Handle<Kernel>, size: Out<u32>, text: Out<Out<c_char>>) -> ZeResult {
     call(|| {
-        let attributes: Vec<u8> = kernel.get()?.info.attributes.join(" ").into_bytes().into_iter().chain([0]).collect();
+        let attributes: Vec<u8> = kernel.get()?.info.attributes().into_bytes().into_iter().chain([0]).collect();
         if !text.is_null() {
             text.read()?.store(size.read()? as usize, &attributes);
         }

@@ -37,6 +37,7 @@ fn a_kernel_tells_its_properties() {
         let types = asm.types;
         let id = asm.kernel("fixed", &[types.global, types.local, types.uint], |_, _, _| {});
         asm.mode(id, &[17, 8, 4, 2]);
+        asm.mode(id, &[18, 4, 4, 1]);
     });
     let kernel = kernel(module, "fixed");
     let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
@@ -72,7 +73,7 @@ fn a_kernel_tells_its_properties() {
     ok(zeKernelGetSourceAttributes(kernel, &raw mut size, null_mut()));
     let mut place = text.as_mut_ptr().cast();
     ok(zeKernelGetSourceAttributes(kernel, &raw mut size, &raw mut place));
-    assert_eq!(&text[..size as usize], b"reqd_work_group_size(8,4,2)\0");
+    assert_eq!(&text[..size as usize], b"reqd_work_group_size(8,4,2) work_group_size_hint(4,4,1)\0");
 }
 
 /// What the device promises without an engine, every kernel has at least.

@@ -87,8 +87,19 @@ pub(crate) struct KernelInfo {
     pub sub_groups: u32,
     /// The largest number of work items in a group that it allows; 0 for any.
     pub largest: u32,
-    /// The attributes of its source, as OpenCL C writes them.
-    pub attributes: Vec<String>,
+    /// The group size that its source suggests; zeros for none.
+    pub group_hint: [u32; 3],
+}
+
+impl KernelInfo {
+    /// The attributes of its source, as OpenCL C writes them, with a space between them.
+    pub(crate) fn attributes(&self) -> String {
+        let sized = |name: &str, [x, y, z]: [u32; 3]| ([x, y, z] != [0; 3]).then(|| format!("{name}({x},{y},{z})"));
+        let sub_group = (self.sub_group != 0).then(|| format!("intel_reqd_sub_group_size({})", self.sub_group));
+        let all =
+            [sized("reqd_work_group_size", self.group), sized("work_group_size_hint", self.group_hint), sub_group];
+        all.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// A module.
@@ -257,15 +268,10 @@ impl Reader {
         let mut requirements: HashMap<u32, KernelInfo> = HashMap::new();
         for (function, mode, values) in modes {
             let kernel = requirements.entry(function).or_default();
-            let [first, y, z] = values;
-            kernel.attributes.extend(match mode {
-                MODE_LOCAL_SIZE => Some(format!("reqd_work_group_size({first},{y},{z})")),
-                MODE_LOCAL_SIZE_HINT => Some(format!("work_group_size_hint({first},{y},{z})")),
-                MODE_SUBGROUP_SIZE => Some(format!("intel_reqd_sub_group_size({first})")),
-                _ => None,
-            });
+            let [first, ..] = values;
             match mode {
                 MODE_LOCAL_SIZE => kernel.group = values,
+                MODE_LOCAL_SIZE_HINT => kernel.group_hint = values,
                 MODE_LOCAL_SIZE_ID => {
                     kernel.group = values.map(|id| numbers.get(&id).copied().unwrap_or_default() as u32);
                 }
