@@ -4,8 +4,11 @@
 //! number with a meaning and never reads memory: the shim reads what a pointer leads to, and [`Role::enter`], [`Role::source`]
 //! and [`Role::out`] say where it is.
 
-pub use super::passed_handles::{Descriptor, EventHandle, IpcHandle};
-use super::{constants, demand::Null};
+use super::demand::Null;
+pub use super::{
+    ipc_property::IpcProperty,
+    passed_handles::{Descriptor, EventHandle, IpcHandle},
+};
 use crate::call::Values;
 
 /// What the shim needs to know of a parameter.
@@ -434,36 +437,6 @@ impl Role for WaitCount {
     }
 }
 
-/// A `ur_device_info_t`, recorded only when it asks for IPC support.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IpcProperty(pub u32);
-
-impl IpcProperty {
-    /// The properties that say what can be shared.
-    pub const ASKED: [u32; 3] = [
-        constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
-        constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
-        constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
-    ];
-}
-
-impl Role for IpcProperty {
-    fn of_word(word: u64) -> Self {
-        Self(word as u32)
-    }
-
-    #[inline]
-    fn enter(self, values: &mut Values) {
-        values.property = Some(u64::from(self.0));
-    }
-
-    #[inline]
-    fn watched(self) -> bool {
-        Self::ASKED.contains(&self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -476,14 +449,6 @@ mod tests {
         assert_eq!(size_of::<IpcProperty>(), size_of::<u32>());
         assert_eq!(size_of::<IpcHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
         assert_eq!(size_of::<EventHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
-    }
-
-    #[test]
-    fn only_questions_about_ipc_are_watched() {
-        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP).watched());
-        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP).watched());
-        assert!(!IpcProperty(constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP).watched());
-        assert!(!IpcProperty(0).watched());
     }
 
     #[test]

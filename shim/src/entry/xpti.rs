@@ -11,6 +11,7 @@
 use std::{
     cell::Cell,
     ffi::{CStr, c_char, c_void},
+    mem::ManuallyDrop,
     ptr::null_mut,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering},
 };
@@ -300,16 +301,20 @@ impl<T: Copy> Calls<T> {
 }
 
 thread_local! {
-    /// In a box, because every thread of every process has this variable.
-    static UNDER_WAY: Cell<Option<Box<Calls<Observed>>>> = const { Cell::new(None) };
+    /// In a box, because every thread of every process has this variable, and without a destructor, because adapters are called until the
+    /// process has ended.
+    static UNDER_WAY: Cell<ManuallyDrop<Option<Box<Calls<Observed>>>>> = const { Cell::new(ManuallyDrop::new(None)) };
 }
 
-/// Calls `with` with the calls of this thread; `None` if the thread is ending.
-fn of_this_thread<R>(with: impl FnOnce(&mut Calls<Observed>) -> R) -> Option<R> {
-    let mut calls = UNDER_WAY.try_with(Cell::take).ok()?.unwrap_or_else(|| Box::new(Calls([None; DEPTH])));
+/// Calls `with` with the calls of this thread.
+fn of_this_thread<R>(with: impl FnOnce(&mut Calls<Observed>) -> R) -> R {
+    let kept = ManuallyDrop::into_inner(UNDER_WAY.replace(ManuallyDrop::new(None)));
+    let mut calls = kept.unwrap_or_else(|| Box::new(Calls([None; DEPTH])));
     let result = with(&mut calls);
-    UNDER_WAY.try_with(|own| own.set(Some(calls))).ok()?;
-    Some(result)
+    if calls.0.iter().any(Option::is_some) {
+        UNDER_WAY.set(ManuallyDrop::new(Some(calls)));
+    }
+    result
 }
 
 /// A call begins.
@@ -341,7 +346,7 @@ unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u6
 unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
-    let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::was_left)).flatten() else { return };
+    let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::was_left)) else { return };
     // SAFETY: the caller's promise; they are the arguments that were there at the beginning.
     let Some(parameters) = (unsafe { Parameters::new(call.arguments.expose_provenance()) }) else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.

@@ -67,12 +67,13 @@ impl<S: Copy, const N: usize> Backlog<S, N> {
             let number = self.added.0.load(Ordering::Relaxed);
             let (place, turns) = self.place(number);
             let now = place.turns.load(Ordering::Acquire);
-            if now < turns {
-                return Err(Full);
-            }
-            // Otherwise others have been here since the number was read.
-            let got = || self.added.0.compare_exchange(number, number + 1, Ordering::Relaxed, Ordering::Relaxed);
-            if now == turns && got().is_ok() {
+            if now != turns {
+                // Unless others have been here since the number was read, the step before is still here. Or a handler has forked in the
+                // middle of a step, and the child goes on with it after `clear`.
+                if self.added.0.load(Ordering::Relaxed) == number {
+                    return Err(Full);
+                }
+            } else if self.added.0.compare_exchange(number, number + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 // SAFETY: no other thread gets this place in this turn, and none reads it before the store.
                 unsafe { (*place.step.get()).write(step) };
                 place.turns.store(turns + 1, Ordering::Release);
@@ -152,6 +153,13 @@ mod tests {
             assert_eq!(taken(&backlog), [0, 1, 2, 3].map(|step| lap * 10 + step));
             assert!(backlog.is_empty());
         }
+    }
+
+    #[test]
+    fn a_place_that_was_left_in_a_wrong_state_holds_up_nobody() {
+        let backlog = Backlog::<u64, 2>::empty();
+        backlog.places[0].turns.store(2, Ordering::Relaxed);
+        assert_eq!(backlog.add(1), Err(Full));
     }
 
     #[test]

@@ -251,7 +251,9 @@ fn all_taken(lock: &Lock<State>) -> Option<Held<'_, State>> {
     let mut state = lock.get()?;
     let began = Instant::now();
     while !state.catch_up(usize::MAX) {
-        if began.elapsed() > PATIENCE {
+        // A handler may have interrupted the thread that is about to leave a step: this one.
+        let patience = if process::may_be_in_signal_handler() { PATIENCE / 30 } else { PATIENCE };
+        if began.elapsed() > patience {
             return None;
         }
         std::thread::yield_now();
@@ -320,6 +322,10 @@ pub fn after_fork_in_child() {
     // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is unknown.
     let parents = HELD.take_in_child().or_else(|| STATE.get().try_get());
     state.over = parents.is_none();
+    if state.over {
+        // The thread may go on with a step that a handler has interrupted.
+        MISSED.store(true, Ordering::Relaxed);
+    }
     if let Some(mut parents) = parents {
         state.tracker = std::mem::take(&mut parents.tracker);
         state.checker = std::mem::take(&mut parents.checker);
