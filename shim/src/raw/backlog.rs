@@ -110,6 +110,16 @@ impl<S: Copy, const N: usize> Backlog<S, N> {
         self.added.0.load(Ordering::Relaxed) == self.taker.0.taken.load(Ordering::Acquire)
     }
 
+    /// How many steps have been added so far.
+    pub fn added(&self) -> u64 {
+        self.added.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether the first so many steps have been taken.
+    pub fn has_taken(&self, steps: u64) -> bool {
+        self.taker.0.taken.load(Ordering::Acquire) >= steps
+    }
+
     /// Forgets all steps, in a process that has no other thread.
     pub fn clear(&self) {
         if self.added.0.load(Ordering::Relaxed) == 0 {

@@ -246,11 +246,12 @@ fn contended(step: Step<'_>) -> Verdict {
     for_others(state, Vec::new())
 }
 
-/// The lock, when everything that was left has been taken; `None` if that does not come to pass.
+/// The lock, when everything that had been left before has been taken; `None` if that does not come to pass. What others leave
+/// meanwhile can wait.
 fn all_taken(lock: &Lock<State>) -> Option<Held<'_, State>> {
     let mut state = lock.get()?;
-    let began = Instant::now();
-    while !state.catch_up(usize::MAX) {
+    let (began, before) = (Instant::now(), LEFT.added());
+    while !state.catch_up(PLACES) && !LEFT.has_taken(before) {
         // A handler may have interrupted the thread that is about to leave a step: this one.
         let patience = if process::may_be_in_signal_handler() { PATIENCE / 30 } else { PATIENCE };
         if began.elapsed() > patience {
