@@ -69,7 +69,7 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         rank,
-        late: modules::came_late(describe as *const () as usize),
+        late: modules::came_late(),
         ranks: String::new(),
         clock: clock::snapshot(),
     }

@@ -65,7 +65,7 @@ static SEARCHER: AtomicU32 = AtomicU32::new(0);
 /// Watches what is in the process. Called once, when the library is loaded.
 pub fn start() {
     IS_ON.store(true, Ordering::Release);
-    let late = modules::came_late(start as *const () as usize);
+    let late = modules::came_late();
     if late {
         take_dlsym();
     }

@@ -3,5 +3,6 @@
 
 pub mod demangle;
 pub mod elf;
+mod find_object;
 pub mod modules;
 pub mod namespaces;

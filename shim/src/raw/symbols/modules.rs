@@ -5,10 +5,14 @@ use std::{
     ops::Range,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use libloading::os::unix::{Library, RTLD_LAZY};
 use urscope_schema::trace::records::{self, Hex};
+
+use super::find_object;
+use crate::raw::{fork, interruptions};
 
 /// A loaded library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +26,7 @@ pub struct Module {
 impl Module {
     /// The library that `address` lies in.
     pub fn of(address: usize) -> Option<Self> {
-        // dladdr(3) also compares the address with every symbol of the library, in pages that nobody else may have read.
-        first_loaded(|loaded| loaded.module_of(address)).or_else(|| Self::by_dladdr(address))
+        around(address, |loaded| loaded.module_of(address)).or_else(|| Self::by_dladdr(address))
     }
 
     /// The same for the program itself, whose name is not among those of the libraries, and in other namespaces (dlmopen(3)).
@@ -111,7 +114,7 @@ pub fn size_of_function(address: usize) -> Option<usize> {
 
 /// The library or program that `address` lies in, as a record for the trace.
 pub fn describe(address: usize) -> Option<records::Module> {
-    first_loaded(|loaded| loaded.addresses().contains(&address).then(|| loaded.record()))
+    around(address, |loaded| loaded.addresses().contains(&address).then(|| loaded.record()))
 }
 
 /// The program and all loaded libraries, as records for the trace, in the order in which they were loaded.
@@ -131,9 +134,16 @@ pub fn loads() -> u64 {
     first_loaded(|loaded| Some(loaded.loads)).unwrap_or(0)
 }
 
-/// Whether the library or program with the code at `address` came into a process that was running: one that was preloaded, and one
-/// that was linked, is loaded before the C library or together with it.
-pub fn came_late(address: usize) -> bool {
+/// Whether this library came into a process that was running: one that was preloaded, and one that was linked, is loaded before the C
+/// library or together with it.
+pub fn came_late() -> bool {
+    // A forked child has it from its parent.
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| is_late(came_late as *const () as usize))
+}
+
+/// The same for the library or program with the code at `address`.
+fn is_late(address: usize) -> bool {
     let c_library = libc::gnu_get_libc_version as *const () as usize;
     // They come in the order in which they were loaded.
     let first = first_loaded(|loaded| {
@@ -169,7 +179,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// The addresses of the code of the library that an address of its code is in.
 pub fn code_around(address: usize) -> Option<Range<usize>> {
-    first_loaded(|loaded| {
+    around(address, |loaded| {
         let parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         parts.map(|header| loaded.span(header)).find(|span| span.contains(&address))
     })
@@ -178,10 +188,9 @@ pub fn code_around(address: usize) -> Option<Range<usize>> {
 /// The number of bytes from `address` on that are writable data of a library; 0 if the address is in no library, or in a part that
 /// is read-only after loading.
 pub fn writable_from(address: usize) -> usize {
-    first_loaded(|loaded| {
-        let around = loaded.headers.iter().filter(|header| loaded.span(header).contains(&address));
+    around(address, |loaded| {
         let mut writable = None;
-        for header in around {
+        for header in loaded.headers.iter().filter(|header| loaded.span(header).contains(&address)) {
             match header.p_type {
                 libc::PT_LOAD if header.p_flags & libc::PF_W != 0 => writable = Some(loaded.span(header).end - address),
                 libc::PT_GNU_RELRO => return Some(0),
@@ -195,7 +204,7 @@ pub fn writable_from(address: usize) -> usize {
 
 /// The number of bytes from `address` on that are in the same part of a library, which can be read; 0 if the address is in no library.
 pub fn mapped_from(address: usize) -> usize {
-    first_loaded(|loaded| {
+    around(address, |loaded| {
         let mut parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let part = parts.find(|header| header.p_flags & libc::PF_R != 0 && loaded.span(header).contains(&address))?;
         Some(loaded.span(part).end - address)
@@ -203,28 +212,15 @@ pub fn mapped_from(address: usize) -> usize {
     .unwrap_or(0)
 }
 
-/// Calls `act` with the address at which the dynamic loader describes the process to debuggers (`struct r_debug` of `link.h`), while
-/// no thread can load or unload a library. Does nothing where the program has no such address.
-pub fn with_loaders_own(act: impl FnOnce(usize)) {
+/// Calls `act` while no other thread can load or unload a library. The dynamic loader's lock for that is not taken in a forked child,
+/// where a thread that did not come along may hold it.
+pub fn while_nothing_is_loaded(act: impl FnOnce()) {
+    if fork::own().is_some() {
+        return act();
+    }
     let mut act = Some(act);
-    // The program is the first one.
-    first_loaded(|program| {
-        let dynamic = program.headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
-        let span = program.span(dynamic);
-        let entries = span.len() / size_of::<[usize; 2]>();
-        // SAFETY: the segment of the program that the header describes is mapped, and holds pairs of a tag and a value.
-        let entries =
-            unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<[usize; 2]>(span.start), entries) };
-        let debug = entries.iter().find(|[tag, _]| *tag == DT_DEBUG).map(|[_, value]| *value);
-        if let (Some(act), Some(debug @ 1..)) = (act.take(), debug) {
-            act(debug);
-        }
-        Some(())
-    });
+    first_loaded(|_| act.take().map(|act| act()));
 }
-
-/// The entry of a dynamic segment that the dynamic loader fills with that address (elf.h).
-const DT_DEBUG: usize = 21;
 
 /// The dynamic loader's description of a loaded library or program.
 struct Loaded<'a> {
@@ -288,7 +284,41 @@ impl Loaded<'_> {
 /// The size of a page, on which libraries begin.
 const PAGE: usize = 4096;
 
-/// Calls `each` for every loaded library until it gives an answer.
+/// Asks the library or the program that `address` lies in, which must not be unloaded meanwhile.
+fn around<T>(address: usize, mut ask: impl FnMut(&Loaded<'_>) -> Option<T>) -> Option<T> {
+    let object = find_object::at(address)?;
+    let Some(headers) = headers_at(object.start) else { return first_loaded(ask) };
+    // SAFETY: the address lies in the object, so the object is loaded.
+    let map = unsafe { object.map.as_ref() };
+    ask(&Loaded {
+        bias: map.bias,
+        name: OsStr::from_bytes(map.name().to_bytes()),
+        headers,
+        #[cfg(feature = "frida-gum")]
+        loads: 0,
+    })
+}
+
+/// The program headers of the library whose first byte is at `start`. `None` if the library does not begin with its ELF header, or the
+/// program headers are not in the page behind it.
+fn headers_at<'a>(start: usize) -> Option<&'a [libc::Elf64_Phdr]> {
+    if !start.is_multiple_of(PAGE) {
+        return None;
+    }
+    // SAFETY: the first page of a loaded library is mapped. The caller looks at it as long as the library is.
+    let header = unsafe { &*std::ptr::with_exposed_provenance::<libc::Elf64_Ehdr>(start) };
+    let (from, count) = (header.e_phoff as usize, usize::from(header.e_phnum));
+    let size = size_of::<libc::Elf64_Phdr>();
+    let is_usual = header.e_ident.starts_with(b"\x7fELF") && usize::from(header.e_phentsize) == size;
+    if !is_usual || !from.is_multiple_of(align_of::<libc::Elf64_Phdr>()) || from.checked_add(count * size)? > PAGE {
+        return None;
+    }
+    // SAFETY: as above; they end in that page.
+    Some(unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start + from), count) })
+}
+
+/// Calls `each` for every loaded library until it gives an answer. A lock of the dynamic loader is held meanwhile, which a forked child
+/// would find taken for ever. So nothing may interrupt it.
 fn first_loaded<T, F: FnMut(&Loaded<'_>) -> Option<T>>(each: F) -> Option<T> {
     struct Search<T, F> {
         each: F,
@@ -321,6 +351,7 @@ fn first_loaded<T, F: FnMut(&Loaded<'_>) -> Option<T>>(each: F) -> Option<T> {
         c_int::from(search.answer.is_some())
     }
 
+    let _held_off = interruptions::hold_off();
     let mut search = Search { each, answer: None };
     // SAFETY: the callback has the signature of dl_iterate_phdr(3), and `search` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(look::<T, F>), (&raw mut search).cast()) };
@@ -345,6 +376,23 @@ mod tests {
         assert_eq!(Module::of(of_c), Module::by_dladdr(of_c));
         let own = first_loaded::<(), fn(&Loaded<'_>) -> Option<()>> as *const c_void as usize;
         assert_eq!(Module::of(own), Module::by_dladdr(own), "that of the program has no name");
+    }
+
+    #[test]
+    fn both_ways_find_the_same_library() {
+        let variable = 0;
+        let addresses = [
+            libc::malloc as *const c_void as usize,
+            headers_at as *const c_void as usize,
+            TEXT.as_ptr() as usize,
+            (&raw const DATA) as usize,
+            (&raw const variable) as usize,
+            1,
+        ];
+        for address in addresses {
+            let by_search = first_loaded(|loaded| loaded.addresses().contains(&address).then(|| loaded.record()));
+            assert_eq!(around(address, |loaded| Some(loaded.record())), by_search, "{address:#x}");
+        }
     }
 
     #[test]
@@ -376,13 +424,13 @@ mod tests {
 
     #[test]
     fn a_program_does_not_come_late_but_what_it_opens_does() {
-        assert!(!came_late(came_late as *const () as usize));
+        assert!(!came_late());
         // SAFETY: this library runs only its own initialization.
         let opened = unsafe { libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW) };
         assert!(!opened.is_null());
         // SAFETY: the library is open, and the symbol is only asked for its address.
         let address = unsafe { libc::dlsym(opened, c"__ctype_get_mb_cur_max".as_ptr()) };
-        assert!(came_late(address as usize));
+        assert!(is_late(address as usize));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
     ptr::NonNull,
 };
 
-use super::modules::{Module, with_loaders_own};
+use super::modules::{self, Module};
 
 /// A loaded library, and whether it is in the namespace of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +23,24 @@ pub struct Placed {
 
 /// `struct link_map` of `link.h`.
 #[repr(C)]
-struct LinkMap {
-    bias: usize,
+pub(super) struct LinkMap {
+    /// The difference between an address in the process and the address in the file.
+    pub bias: usize,
     name: *const c_char,
     dynamic: *const c_void,
     next: Option<NonNull<Self>>,
     previous: Option<NonNull<Self>>,
+}
+
+impl LinkMap {
+    /// The path with which it was opened; empty for the program.
+    pub(super) fn name(&self) -> &CStr {
+        if self.name.is_null() {
+            return c"";
+        }
+        // SAFETY: the name of a library in a list of the loader is a C string, which lives as long as the library.
+        unsafe { CStr::from_ptr(self.name) }
+    }
 }
 
 /// `struct r_debug_extended` of `link.h`.
@@ -49,11 +61,13 @@ const LINKED: c_int = 2;
 /// The libraries whose file names begin with `beginning`, in all namespaces.
 pub fn loaded(beginning: &str) -> Vec<Placed> {
     let mut found = Vec::new();
-    with_loaders_own(|debug| {
-        let mut lists = NonNull::new(std::ptr::with_exposed_provenance_mut::<Debug>(debug));
+    // SAFETY: C strings. It is not `dlsym`, so it does not come back to us.
+    let debug = unsafe { libc::dlvsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr(), c"GLIBC_2.2.5".as_ptr()) };
+    modules::while_nothing_is_loaded(|| {
+        let mut lists = NonNull::new(debug.cast::<Debug>());
         let mut of_program = true;
         while let Some(list) = lists {
-            // SAFETY: the dynamic loader's own description of its lists; it does not change while the loader waits.
+            // SAFETY: the dynamic loader's own description of its lists, which do not change meanwhile.
             let list = unsafe { list.as_ref() };
             collect(list, beginning, of_program, &mut found);
             of_program = false;
@@ -69,12 +83,7 @@ fn collect(list: &Debug, beginning: &str, of_program: bool, found: &mut Vec<Plac
         // SAFETY: an element of the loader's list, which does not change while the loader waits.
         let map = unsafe { map.as_ref() };
         maps = map.next;
-        if map.name.is_null() {
-            continue;
-        }
-        // SAFETY: the name of a library in the list is a C string.
-        let name = unsafe { CStr::from_ptr(map.name) };
-        let module = Module { base: map.bias, path: PathBuf::from(OsStr::from_bytes(name.to_bytes())) };
+        let module = Module { base: map.bias, path: PathBuf::from(OsStr::from_bytes(map.name().to_bytes())) };
         if module.file_name().starts_with(beginning) {
             found.push(Placed { module, of_program });
         }
