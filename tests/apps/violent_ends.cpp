@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -346,8 +347,15 @@ int end_many(uint64_t count, uint64_t seed, const std::string &way) {
     const auto &offers = board.value->offers;
     require(wait_until([&] { return std::all_of(offers, std::end(offers), [](const Offer &it) { return it.size > 0; }); }),
             "nothing is exported");
+    // Victims and what comes from them have its end for writing, the exporter has not.
+    int alive[2];
+    require(pipe(alive) == 0, "no pipe");
     std::vector<Victims> all;
     for (uint64_t index = 0; index < count; index++) all.push_back(end_one(seed + index, way, board));
+    ::close(alive[1]);
+    pollfd gone = {alive[0], POLLIN, 0};
+    // A child that was forked late may still open what is exported.
+    require(poll(&gone, 1, std::chrono::milliseconds(patience).count()) == 1 && gone.revents == POLLHUP, "children do not end");
     board.value->stop = 1;
     int status = 0;
     require(reap(exporter, status) && status == 0, "the exporter does not end in order");
