@@ -8,7 +8,7 @@ affects all of them. Of all rounds of a side, the minimum, the lower quartile an
 `overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with strace;
 and with two ways of recording that cannot be put into the runtime, and are measured alone. `threads` compares 1, 2, 8 and 16 threads.
 `commands` does the same with a program that copies 64 bytes again and again (tests/apps/bench_commands.cpp): before and after the process has
-shared memory, because copies are recorded only then.
+shared memory, because copies are recorded only then; and with one that launches a kernel instead.
 `--json` writes the figures to a file.
 """
 
@@ -29,6 +29,9 @@ from measured import ROOT, TARGET
 
 RELEASE = "2026.2.0"
 RUNTIME = ROOT / "target/runtime" / RELEASE
+# What runs the kernels is in another release's environment, as for the tests (tests/src/run.rs).
+ENGINE_RELEASE = "2026.1.2"
+ENGINE = ROOT / "target/runtime" / ENGINE_RELEASE / "lib/libintelocl.so"
 ROUNDS = 4
 PAIRS = 50000
 COPIES = 20000
@@ -43,6 +46,7 @@ TRACED = {
     for kind, switch in (("traced", "off"), ("validated", "on"))
 }
 BARE = "bare"
+LAUNCHES = "launches, "
 
 
 class Failed(Exception):
@@ -52,6 +56,7 @@ class Failed(Exception):
 def prepared():
     """Builds everything; the paths of the command, of the two programs and of the counting subscriber."""
     subprocess.run([ROOT / "scripts/setup"], check=True)
+    subprocess.run([ROOT / "scripts/setup", "--runtime", ENGINE_RELEASE], check=True)
     build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "-p", "urscope-preload", "-p", "urscope-device-loader"]
     subprocess.run([*build, "--lib", "--bin", "urscope", "--example", "span-cost"], cwd=ROOT, check=True)
     compiled = [[ROOT / "scripts/compile-app", name] for name in ("bench_get_put", "bench_commands")]
@@ -140,9 +145,11 @@ def sides(bench, mode, adapter, threads):
     chosen = adapter_choice(adapter)
     if mode == "commands":
         recorded = {**chosen, "URSCOPE_FORMAT": "binary", "URSCOPE_VALIDATE": "off"}
-        yield BARE, lambda: bench.run(["--no-shim"], chosen, program=bench.in_copies())[0]
-        yield "traced, nothing shared", lambda: bench.run([], recorded, program=bench.in_copies())[0]
-        yield "traced, with shared memory", lambda: bench.run([], recorded, program=bench.in_copies("shared"))[0]
+        chosen["ZE_SOFT_ENGINE"] = recorded["ZE_SOFT_ENGINE"] = str(ENGINE)
+        for before, alone, shared in [("", [], "shared"), (LAUNCHES, ["launches"], "shared-launches")]:
+            yield before + BARE, lambda alone=alone: bench.run(["--no-shim"], chosen, program=bench.in_copies(*alone))[0]
+            yield before + "traced, nothing shared", lambda alone=alone: bench.run([], recorded, program=bench.in_copies(*alone))[0]
+            yield before + "traced, with shared memory", lambda shared=shared: bench.run([], recorded, program=bench.in_copies(shared))[0]
         return
     program = bench.in_pairs(threads)
     yield BARE, lambda: bench.run(["--no-shim"], chosen, program=program)[0]
@@ -171,8 +178,9 @@ def rows_of(bench, keys, calls):
             rows.append({**row, "failed": bench.failed[key]})
             continue
         row["ns_per_pair"] = summary(bench.rounds[key])
-        bare = bench.rounds.get((adapter, threads, BARE))
-        if name != BARE and bare:
+        of_bare = LAUNCHES + BARE if name.startswith(LAUNCHES) else BARE
+        bare = bench.rounds.get((adapter, threads, of_bare))
+        if name != of_bare and bare:
             without = summary(bare)
             added = {name: (value - without[name]) / calls for name, value in row["ns_per_pair"].items()}
             row["added_ns_per_call"] = added
@@ -229,7 +237,7 @@ def main():
     about = {"mode": arguments.mode, "date": datetime.date.today().isoformat(), "machine": machine()}
     about |= {"turns": arguments.turns, "rounds": ROUNDS, "copies" if commands else "pairs": COPIES if commands else PAIRS}
     per_thread = " by all threads" if arguments.mode == "threads" else ""
-    repeated = f"{COPIES} copies of 64 bytes" if commands else f"{PAIRS} pairs of a get and a put{per_thread}"
+    repeated = f"{COPIES} copies of 64 bytes, or launches" if commands else f"{PAIRS} pairs of a get and a put{per_thread}"
     print(f"{arguments.turns * ROUNDS} rounds of {repeated}; {about['machine']['cores']} cores")
     show(rows)
     if arguments.json:

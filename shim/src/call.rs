@@ -30,10 +30,32 @@ use crate::{
 
 macro_rules! stand_ins {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        mod stand_in {
+        /// The functions that replace those of the adapter number `VIA`.
+        pub mod stand_in {
             use super::*;
 
             $(
+                #[doc = $doc]
+                pub extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                    let mut nulls = Nulls::default();
+                    $(nulls.note(Function::$name, stringify!($param), $param.null());)*
+                    // Programs that share nothing make very many of these calls.
+                    if event_filter::passes_any(Function::$name) && nulls.is_empty() {
+                        let result = backend::$name::<VIA>()($($param),*);
+                        commands::passed(Function::$name, result);
+                        return result;
+                    }
+                    decided::$name::<VIA>($($param),*)
+                }
+            )*
+        }
+
+        /// What a stand-in goes on at where it depends on the call whether it is recorded: with the same arguments, which thus stay where they are.
+        mod decided {
+            use super::*;
+
+            $(
+                #[inline(never)]
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     recorded::$name(VIA, backend::$name::<VIA>(), $($param),*)
                 }

@@ -17,8 +17,8 @@ use urscope_schema::{
 
 use crate::raw::{args::inputs::Inputs, software_device};
 
-/// Whether this process has got or opened handle data of memory.
-static SHARES: AtomicBool = AtomicBool::new(false);
+/// Whether this process has got or opened handle data of memory. What stands in for a command looks at it in its first instruction.
+pub(crate) static SHARES: AtomicBool = AtomicBool::new(false);
 
 /// How often the host has waited, and in the low bits the number of the first recorded command since; 0 if there is none. They are one
 /// word, so that a command which another thread's wait overtakes is not taken for one that came later.

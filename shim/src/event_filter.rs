@@ -43,6 +43,31 @@ impl Recording {
     }
 }
 
+/// Whether no call of `function` is recorded at this moment, whatever its arguments are: because nothing is shared that it could be about, or
+/// because it is a wait.
+#[expect(
+    clippy::inline_always,
+    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+)]
+#[inline(always)]
+pub(crate) fn passes_any(function: Function) -> bool {
+    if is_about_events(function) {
+        !function.is_ipc() && COUNT.load(Ordering::Acquire) == 0
+    } else {
+        function.waits() || function.is_command() && !commands::are_recorded()
+    }
+}
+
+const fn is_about_events(function: Function) -> bool {
+    matches!(
+        function.effect(),
+        Effect::Asks(Kind::Event)
+            | Effect::Uses(Kind::Event)
+            | Effect::Retains(Kind::Event)
+            | Effect::Releases(Kind::Event)
+    )
+}
+
 /// Whether a call of `function` is recorded.
 ///
 /// Every call of an IPC function is, because one about an event that cannot be shared is a violation.
@@ -52,15 +77,11 @@ impl Recording {
 )]
 #[inline(always)]
 pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
-    let about_events = matches!(
-        function.effect(),
-        Effect::Asks(Kind::Event)
-            | Effect::Uses(Kind::Event)
-            | Effect::Retains(Kind::Event)
-            | Effect::Releases(Kind::Event)
-    );
-    if !about_events {
-        let passes = function.waits() || function.is_command() && !commands::is_recorded(function, inputs);
+    if passes_any(function) {
+        return Recording::No;
+    }
+    if !is_about_events(function) {
+        let passes = function.is_command() && !commands::is_recorded(function, inputs);
         return if passes { Recording::No } else { Recording::Yes };
     }
     // Also a close of what was not opened.

@@ -1,7 +1,9 @@
-// Measures a copy of 64 bytes on an in-order queue. `bench_commands ROUNDS COPIES [shared|resident]` prints the nanoseconds for one copy, one
-// line per round. The host waits after every 1,000 copies. With "shared", the process has handle data of the memory. With "resident", it
-// prints last the most memory that it had resident, in KiB.
+// Measures a copy of 64 bytes on an in-order queue. `bench_commands ROUNDS COPIES [shared|resident|launches|shared-launches]` prints the
+// nanoseconds for one copy, one line per round. The host waits after every 1,000 copies. With "shared", the process has handle data of the
+// memory. With "resident", it prints last the most memory that it had resident, in KiB. With "launches", a kernel with one item takes the place
+// of the copy; it needs an engine.
 #include "ipc_app.hpp"
+#include "spirv.hpp"
 
 #include <chrono>
 #include <fstream>
@@ -14,17 +16,30 @@ int main(int argc, char **argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
   const int copies = argc > 2 ? std::atoi(argv[2]) : 100000;
   const std::string choice = argc > 3 ? argv[3] : "";
-  const bool shared = choice == "shared";
+  const bool shared = choice == "shared" || choice == "shared-launches";
+  const bool launches = choice == "launches" || choice == "shared-launches";
   return run_alone([=] {
     Gpu gpu;
     std::byte *memory = gpu.allocate(1 << 20);
     std::optional<Handle> handle;
     if (shared) handle = get(memory, gpu);
     Bytes data(64);
+    std::optional<sycl::kernel> kernel;
+    if (launches) {
+      namespace compiler = sycl::ext::oneapi::experimental;
+      auto source = compiler::create_kernel_bundle_from_source(gpu.context, compiler::source_language::spirv, spirv::scale());
+      kernel = compiler::build(source).ext_oneapi_get_kernel("scale");
+    }
+    auto *numbers = reinterpret_cast<uint32_t *>(memory);
+    const auto scale = [&](sycl::handler &handler) {
+      handler.set_args(numbers, static_cast<const uint32_t *>(numbers), uint32_t{3});
+      handler.parallel_for(sycl::range<1>(1), *kernel);
+    };
     for (int round = 0; round < rounds; round++) {
       const auto begin = std::chrono::steady_clock::now();
       for (int copy = 0; copy < copies; copy++) {
-        gpu.queue.memcpy(memory, data.data(), data.size());
+        if (kernel) gpu.queue.submit(scale);
+        else gpu.queue.memcpy(memory, data.data(), data.size());
         if (copy % 1000 == 999) gpu.queue.wait();
       }
       gpu.queue.wait();

@@ -20,6 +20,7 @@ use urscope_schema::{
     trace::records::{EntryPoint, INLINE, XPTI},
 };
 
+use super::command::stand_in;
 use crate::{
     backend::{
         Family,
@@ -28,7 +29,6 @@ use crate::{
             registry::{self, Getter, VERSION},
         },
     },
-    call::stand_in,
     knobs::{self, Entry},
     layer::trace,
     raw::{

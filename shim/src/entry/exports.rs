@@ -21,13 +21,12 @@ use urscope_schema::{
     ur_functions,
 };
 
-use super::dlsym;
+use super::{command::stand_in, dlsym};
 use crate::{
     backend::{
         self,
         adapter::{self, ADAPTERS, registry},
     },
-    call::stand_in,
     chain, knobs,
     layer::trace,
     raw::{

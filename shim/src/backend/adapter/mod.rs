@@ -22,8 +22,13 @@ pub mod registry;
 
 pub use registry::ADAPTERS;
 
-static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
+pub(crate) static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
     [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; ADAPTERS];
+
+/// How many bytes behind the beginning of [`ORIGINALS`] the function of the adapter of that number is kept.
+pub(crate) const fn place(via: usize, function: Function) -> usize {
+    (via * Function::COUNT + function as usize) * size_of::<usize>()
+}
 
 fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
     ORIGINALS.get(via)?.get(function as usize)

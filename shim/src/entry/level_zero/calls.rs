@@ -4,7 +4,7 @@
 //! recorded around the driver's own function, any other one is passed on, or recorded as a part of the call that it is inside of. Must never
 //! hold a lock or allocate across the real call.
 
-use std::ffi::c_void;
+use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
 use urscope_schema::{
     api::{
@@ -22,14 +22,14 @@ use urscope_schema::{
     ze_functions,
 };
 
-use super::{real, report_once};
+use super::{Driver, KNOWN, real, report_once};
 use crate::{
     chain, commands,
     event_filter::{self, Recording},
     inner, note_caller,
     raw::{
         args::{
-            Arg,
+            Arg, extensions,
             inputs::{Arguments, Inputs},
             out_params::{self, OpenedCopy, RedirectedOutParams},
         },
@@ -52,6 +52,57 @@ macro_rules! stand_ins {
                 #[unsafe(naked)]
                 pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
                     note_caller!(passed::$name::<VIA>)
+                }
+            )*
+        }
+
+        /// The ways in for commands, which go on at the driver's own function while the process shares nothing: programs make very many.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod command {
+            use super::*;
+
+            $(
+                /// # Safety
+                ///
+                /// The arguments are those of the function of this name, which has been kept for the driver.
+                #[unsafe(naked)]
+                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
+                    naked_asm!(
+                        "cmp byte ptr [rip + {shares}], 0",
+                        "jne {entry}",
+                        "jmp qword ptr [rip + {known} + {place}]",
+                        shares = sym commands::SHARES,
+                        entry = sym entry::$name::<VIA>,
+                        known = sym KNOWN,
+                        place = const place(VIA, Function::$name),
+                    )
+                }
+            )*
+        }
+
+        /// The ways in for functions that export if their third argument, a structure, is extended: without an extension, they go on at the
+        /// driver's own function.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod property {
+            use super::*;
+
+            $(
+                /// # Safety
+                ///
+                /// As for those in `command`.
+                #[unsafe(naked)]
+                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
+                    naked_asm!(
+                        "test rdx, rdx",
+                        "jz {entry}",
+                        "cmp qword ptr [rdx + {next}], 0",
+                        "jne {entry}",
+                        "jmp qword ptr [rip + {known} + {place}]",
+                        next = const extensions::NEXT,
+                        entry = sym entry::$name::<VIA>,
+                        known = sym KNOWN,
+                        place = const place(VIA, Function::$name),
+                    )
                 }
             )*
         }
@@ -166,11 +217,47 @@ macro_rules! stand_ins {
         /// The function that replaces `function` of the driver number `VIA`.
         pub(super) fn stand_in<const VIA: usize>(function: Function) -> Option<*mut c_void> {
             match function {
-                $(Function::$name => Some(entry::$name::<VIA> as *mut c_void),)*
+                $(Function::$name => Some(match Way::of(Function::$name) {
+                    Way::Noted => entry::$name::<VIA> as *mut c_void,
+                    Way::Command => command::$name::<VIA> as *mut c_void,
+                    Way::Property => property::$name::<VIA> as *mut c_void,
+                    Way::Wait => passed::$name::<VIA> as *mut c_void,
+                }),)*
                 _ => None,
             }
         }
     };
+}
+
+/// How a call of a function comes in.
+enum Way {
+    /// Its caller is noted.
+    Noted,
+    /// By `command`.
+    Command,
+    /// By `property`.
+    Property,
+    /// It is never recorded, whoever calls.
+    Wait,
+}
+
+impl Way {
+    const fn of(function: Function) -> Self {
+        if function.is_command() {
+            Self::Command
+        } else if function.may_export() {
+            Self::Property
+        } else if matches!(function.effect(), Effect::Waits(_)) {
+            Self::Wait
+        } else {
+            Self::Noted
+        }
+    }
+}
+
+/// Where in [`KNOWN`] the function of a driver is kept.
+const fn place(via: usize, function: Function) -> usize {
+    via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
 
 /// Whether it depends on its arguments if a call of `function` is recorded.

@@ -13,7 +13,7 @@ use urscope_schema::api::constants::ze::{
 const LONGEST: usize = 64;
 
 /// The offsets of `pNext` behind `stype`, of the flags behind that, and of the `int` behind these in the two extensions with a descriptor.
-const NEXT: usize = 8;
+pub const NEXT: usize = 8;
 const FLAGS: usize = 16;
 const DESCRIPTOR: usize = 20;
 

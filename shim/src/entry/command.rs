@@ -1,0 +1,79 @@
+//! What stands in an adapter's slots for commands. Programs make very many of them, and while the process shares nothing, none is recorded: then
+//! they go on at the adapter's own function, with all arguments where they are.
+
+use std::{arch::naked_asm, ffi::c_void};
+
+#[cfg(test)]
+use urscope_schema::api::{demand::Nulls, role::*};
+use urscope_schema::{api::Function, ur_functions};
+
+#[cfg(test)]
+use crate::raw::args::Arg;
+use crate::{backend::adapter, call, commands};
+
+macro_rules! stand_ins {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod passed {
+            use super::*;
+
+            $(
+                /// # Safety
+                ///
+                /// The arguments are those of the function of this name.
+                #[unsafe(naked)]
+                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
+                    naked_asm!(
+                        "cmp byte ptr [rip + {shares}], 0",
+                        "jne {recorded}",
+                        "mov rax, qword ptr [rip + {originals} + {place}]",
+                        "test rax, rax",
+                        "jz {recorded}",
+                        "jmp rax",
+                        shares = sym commands::SHARES,
+                        recorded = sym call::stand_in::$name::<VIA>,
+                        originals = sym adapter::ORIGINALS,
+                        place = const adapter::place(VIA, Function::$name),
+                    )
+                }
+            )*
+        }
+
+        /// The function that replaces `function` in the tables of the adapter number `via`, which is below
+        /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
+        pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
+            macro_rules! of {
+                ($of:ident) => {
+                    match via {
+                        0 => passed::$of::<0> as *mut c_void,
+                        1 => passed::$of::<1> as *mut c_void,
+                        2 => passed::$of::<2> as *mut c_void,
+                        3 => passed::$of::<3> as *mut c_void,
+                        4 => passed::$of::<4> as *mut c_void,
+                        5 => passed::$of::<5> as *mut c_void,
+                        6 => passed::$of::<6> as *mut c_void,
+                        7 => passed::$of::<7> as *mut c_void,
+                        _ => return None,
+                    }
+                };
+            }
+            Some(match function {
+                $(Function::$name if Function::$name.is_command() => of!($name),)*
+                _ => return call::stand_in(function, via),
+            })
+        }
+
+        /// A missing argument is a violation, which is recorded also while nothing is shared. What stands in for a command looks at none.
+        #[test]
+        fn no_argument_of_a_command_must_be_there() {
+            $(
+                let mut nulls = Nulls::default();
+                // SAFETY: a role is a number, and nothing follows it here.
+                $(nulls.note(Function::$name, stringify!($param), unsafe { std::mem::zeroed::<Arg<$role>>() }.null());)*
+                assert!(!Function::$name.is_command() || nulls.is_empty(), concat!(stringify!($name), ": {:?}"), nulls);
+            )*
+        }
+    };
+}
+
+ur_functions!(stand_ins);
