@@ -116,4 +116,45 @@ inline Export export_pattern(Gpu &gpu, size_t size, uint32_t seed) {
   return {memory, get(memory, gpu)};
 }
 
+// A command that reads shared memory, and whether it has got what was sent, once it has completed.
+struct Reading {
+  sycl::event event;
+  std::function<bool()> is_right;
+};
+
+// A program with a violation: the consumer closes memory that its command still reads, and tells the producer, which uses the memory for
+// something else. With the argument "mended" the consumer waits for the command first. Its device is slowed, so that the command always comes
+// late.
+inline int close_while_read(int argc, char **argv, const Bytes &sent, const Bytes &written_later,
+                            const std::function<Reading(Gpu &, const std::byte *)> &read) {
+  const std::string mode = argc > 1 ? argv[1] : "forgotten";
+  const auto producer = [&](Peer &consumer) {
+    consumer.say(mode);
+    Gpu gpu;
+    std::byte *memory = gpu.allocate(sent.size());
+    gpu.write(memory, sent);
+    const Handle handle = get(memory, gpu);
+    consumer.send(handle.data());
+    consumer.await("closed");
+    gpu.write(memory, written_later);
+    consumer.say("used again");
+    put(handle, gpu);
+    gpu.free(memory);
+  };
+  const auto consumer = [&](Peer &producer) {
+    const bool waits = producer.receive_word() == "mended";
+    setenv("ZE_SOFT_DELAY", "4s", 1);
+    Gpu gpu;
+    std::byte *memory = open(producer.receive(), gpu);
+    Reading reading = read(gpu, memory);
+    if (waits) reading.event.wait();
+    close(memory, gpu);
+    producer.say("closed");
+    producer.await("used again");
+    reading.event.wait();
+    print(reading.is_right() ? "consumer has what was sent" : "consumer has something else");
+  };
+  return run(argc, argv, producer, consumer);
+}
+
 } // namespace app

@@ -1,9 +1,6 @@
-// The violation: the consumer closes memory that its kernel still reads, and tells the producer, which uses the memory for something
-// else. With the argument "mended" the consumer waits for the kernel first. Its device is slowed, so that the kernel always comes late.
+// The violation: the consumer closes memory that its kernel still reads. With the argument "mended" it waits for the kernel first.
 #include "ipc_app.hpp"
 #include "spirv.hpp"
-
-#include <cstdlib>
 
 using namespace app;
 namespace compiler = sycl::ext::oneapi::experimental;
@@ -20,44 +17,19 @@ static Bytes numbers(uint32_t first, uint32_t step) {
   return data;
 }
 
-static void producer(Peer &consumer, const std::string &mode) {
-  consumer.say(mode);
-  Gpu gpu;
-  std::byte *memory = gpu.allocate(size);
-  gpu.write(memory, numbers(0, 1));
-  const Handle handle = get(memory, gpu);
-  consumer.send(handle.data());
-  consumer.await("closed");
-  gpu.write(memory, numbers(7, 0));
-  consumer.say("used again");
-  put(handle, gpu);
-  gpu.free(memory);
-}
-
-static void consumer(Peer &producer) {
-  const bool waits = producer.receive_word() == "mended";
-  setenv("ZE_SOFT_DELAY", "4s", 1);
-  Gpu gpu;
+static Reading scaled(Gpu &gpu, const std::byte *memory) {
   auto source = compiler::create_kernel_bundle_from_source(gpu.context, compiler::source_language::spirv, spirv::scale());
   const sycl::kernel kernel = compiler::build(source).ext_oneapi_get_kernel("scale");
   auto *result = sycl::malloc_shared<uint32_t>(count, gpu.queue);
-  std::byte *memory = open(producer.receive(), gpu);
   const auto scale = [&](sycl::handler &handler) {
     handler.set_args(result, reinterpret_cast<const uint32_t *>(memory), uint32_t{3});
     handler.parallel_for(sycl::range<1>(count), kernel);
   };
-  sycl::event scaled = gpu.queue.submit(scale);
-  if (waits) scaled.wait();
-  close(memory, gpu);
-  producer.say("closed");
-  producer.await("used again");
-  scaled.wait();
-  print(std::memcmp(result, numbers(1, 3).data(), size) == 0 ? "consumer has what was sent"
-                                                             : "consumer has something else");
-  sycl::free(result, gpu.queue);
+  return {gpu.queue.submit(scale), [&gpu, result] {
+            const bool is_right = std::memcmp(result, numbers(1, 3).data(), size) == 0;
+            sycl::free(result, gpu.queue);
+            return is_right;
+          }};
 }
 
-int main(int argc, char **argv) {
-  const std::string mode = argc > 1 ? argv[1] : "forgotten";
-  return run(argc, argv, [&](Peer &other) { producer(other, mode); }, consumer);
-}
+int main(int argc, char **argv) { return close_while_read(argc, argv, numbers(0, 1), numbers(7, 0), scaled); }
