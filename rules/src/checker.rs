@@ -185,6 +185,11 @@ impl FactConsumer for Checker {
     }
 
     #[inline]
+    fn consume_of(&mut self, kind: FactKind, fact: &Fact<'_>) {
+        self.ask(kind, fact);
+    }
+
+    #[inline]
     fn wants(&self, kind: FactKind) -> bool {
         self.kinds >> kind as u64 & 1 != 0
     }

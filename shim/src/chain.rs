@@ -9,6 +9,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use urscope_rules::tracker::usual::{Begins, Returns};
 use urscope_schema::{
     api::{Function, UrResult, demand::Nulls},
     call::{Enter, Exit, Values},
@@ -50,6 +51,7 @@ pub fn enter(function: Function, values: Values, nulls: &Nulls) -> Entered {
         let _ = traced.enter(enter, nulls);
     }
     if validate::is_on()
+        && !(nulls.is_empty() && Begins::of(&enter).is_some_and(|begins| validated.begins_usually(&begins)))
         && let Verdict::Answered(result) = validated.enter(enter, nulls)
     {
         return Entered { call, answer: Some(result) };
@@ -74,6 +76,7 @@ pub fn exit(function: Function, call: u64, result: UrResult, values: Values) -> 
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
     let [_, validated] = &LAYERS;
     if validate::is_on()
+        && !Returns::of(&exit).is_some_and(|returns| validated.returns_usually(&returns))
         && let Verdict::Answered(result) = validated.exit(exit)
     {
         return recorded(Exit { result, values: Values::NONE, ..exit });
@@ -176,19 +179,42 @@ impl GuardedLayer {
         self.show(|layer| layer.exit(&exit))
     }
 
+    /// Shows the layer of validation a call that may be a usual one. False if it is none: then the layer has seen nothing.
+    #[inline(never)]
+    fn begins_usually(&self, begins: &Begins) -> bool {
+        self.guarded(|| validate::begins_usually(begins)).unwrap_or_default()
+    }
+
+    /// The same when it has returned.
+    #[inline(never)]
+    fn returns_usually(&self, returns: &Returns) -> bool {
+        self.guarded(|| validate::returns_usually(returns)).unwrap_or_default()
+    }
+
     fn show(&self, what: impl Fn(&dyn Layer) -> Verdict) -> Verdict {
+        self.guarded(|| what(self.layer)).unwrap_or(Verdict::Passed)
+    }
+
+    /// What the layer answers; nothing if it is switched off.
+    #[inline]
+    fn guarded<T>(&self, what: impl Fn() -> T) -> Option<T> {
         if !self.is_on() {
-            return Verdict::Passed;
+            return None;
         }
-        if let Ok(verdict) = catch_unwind(AssertUnwindSafe(|| what(self.layer))) {
-            return verdict;
+        if let Ok(answer) = catch_unwind(AssertUnwindSafe(what)) {
+            return Some(answer);
         }
+        self.fails();
+        None
+    }
+
+    #[cold]
+    fn fails(&self) {
         if !self.off.swap(true, Ordering::Relaxed) {
             crate::raw::stderr::say(&format!(
                 "the {} layer failed and is now off; the program continues without it",
                 self.name
             ));
         }
-        Verdict::Passed
     }
 }

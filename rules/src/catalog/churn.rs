@@ -74,7 +74,7 @@ use crate::{
     finding::{Finding, Severity},
     tracker::{
         ExportId,
-        exports::Export,
+        exports::{Export, Exports},
         fact::{Exported, Fact, FactKind, What},
     },
 };
@@ -85,12 +85,12 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "the same handle data is got and put again and again",
     sentence: "got and put the same handle data again and again",
-    facts: &[FactKind::Exported, FactKind::ProcessEnded],
+    facts: &[FactKind::PartExportedUsm, FactKind::PartExportedOther, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Churn::default())),
 };
 
 /// From how many gets of equal handle data on, each after all of it was put, that is reported.
-const OFTEN: u64 = 100;
+const OFTEN: u64 = Exports::OFTEN;
 
 /// How many such exports are remembered per process.
 const EXPORTS: usize = 64;

@@ -7,12 +7,13 @@ use crate::{
     finding::{Finding, Place},
     tracker::{
         ProcessId, Tracker,
+        exports::Exports,
         fact::{Fact, Left, UnknownHandle, What},
     },
 };
 
-/// From how many handles on that are not put that is growth, and not a handle that was forgotten.
-pub(super) const MANY: u64 = 256;
+/// [`Exports::MANY`]
+pub(super) const MANY: u64 = Exports::MANY;
 
 /// One value of each process, found by its number.
 #[derive(Clone, Debug)]

@@ -85,7 +85,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "hundreds of handles of one allocation are got and not put",
     sentence: "got hundreds of handles of one allocation and did not put them",
-    facts: &[FactKind::Exported],
+    facts: &[FactKind::PartExportedUsm, FactKind::PartExportedOther],
     check: Check::Stateless(check),
 };
 

@@ -83,10 +83,12 @@ pub(super) static RULE: Rule = Rule {
     sentence: "shared {what} on a device that does not support it",
     facts: &[
         FactKind::Support,
-        FactKind::Exporting,
+        FactKind::PartExportingUsm,
+        FactKind::PartExportingOther,
         FactKind::Opening,
         FactKind::Creating,
         FactKind::PartReturnedMaking,
+        FactKind::PartReturnedGetting,
         FactKind::ProcessEnded,
     ],
     check: Check::Stateful(|| Box::new(Devices::default())),

@@ -89,6 +89,28 @@ impl Export {
         self.process
     }
 
+    /// Whether a get by that process would be another one of it whose bytes have that key: it is their latest export, and of that
+    /// allocation.
+    #[inline]
+    pub(crate) fn is_latest(&self, key: (u64, u64), of: (ProcessId, Kind, Option<Serial>)) -> bool {
+        self.alive.is_some() && self.key == key && (self.process, self.subject.kind, self.subject.serial) == of
+    }
+
+    /// Another get of it has returned that took so many nanoseconds, where `alive` exports of its bytes had handles that were not put.
+    /// Returns how often all its handle data had been put before a get, if that is so of this one.
+    #[inline]
+    fn get_again(&mut self, alive: u64, got: Place, took: u64) -> Option<u64> {
+        let again = self.handles == 0;
+        self.alive = Some(alive + u64::from(again));
+        self.again += u64::from(again);
+        self.gets += 1;
+        self.spent += took;
+        self.got = got;
+        self.handles += 1;
+        self.retired = 0;
+        again.then_some(self.again)
+    }
+
     /// The first get.
     pub(crate) fn first_got(&self) -> Place {
         self.first_got
@@ -148,6 +170,14 @@ impl Exports {
     /// How many exports are kept whose handles are all put, or whose memory is freed. An open of older bytes than these
     /// is an open of unknown origin.
     pub(crate) const KEPT: usize = 65_536;
+
+    /// From how many gets of an export on, each after all its handle data was put, that is often: the get with this number is not a
+    /// [usual](super::usual) one.
+    pub(crate) const OFTEN: u64 = 100;
+
+    /// From how many handles on that are not put that is growth, and not a handle that was forgotten: the get that makes it so many of one
+    /// allocation is not a usual one either.
+    pub(crate) const MANY: u64 = 256;
 
     /// Whether bytes that were handed out may be unknown by now.
     pub(crate) fn have_forgotten(&self) -> bool {
@@ -237,15 +267,7 @@ impl Exports {
             && (export.process, export.subject.kind, export.subject.serial)
                 == (got.process, subject.kind, subject.serial)
         {
-            let again = export.handles == 0;
-            export.alive = Some(alive + u64::from(again));
-            export.again += u64::from(again);
-            export.gets += 1;
-            export.spent += took;
-            export.got = got;
-            export.handles += 1;
-            export.retired = 0;
-            return (id, again.then_some(export.again));
+            return (id, export.get_again(alive, got, took));
         }
         // Where every get returns other bytes, as with our backend, one export follows another.
         let followed = previous.and_then(|id| self.get(id)).filter(|previous| previous.subject == subject);
@@ -291,6 +313,16 @@ impl Exports {
             });
         }
         (id, again)
+    }
+
+    /// Another get of the [latest](Export::is_latest) export of its bytes has returned that took so many nanoseconds.
+    #[inline]
+    pub(crate) fn get_again(&mut self, id: ExportId, got: Place, took: u64) {
+        if let Some(export) = self.get_mut(id)
+            && let Some(alive) = export.alive
+        {
+            export.get_again(alive, got, took);
+        }
     }
 
     /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
@@ -367,7 +399,11 @@ impl Exports {
         let stamp = self.next;
         if let Some(export) = self.get_mut(id) {
             export.retired = stamp;
-            self.retired.push_back((id, stamp));
+            // What it left here before is over: nothing is between the two.
+            match self.retired.back_mut() {
+                Some(latest) if latest.0 == id => latest.1 = stamp,
+                _ => self.retired.push_back((id, stamp)),
+            }
         }
         while self.retired.len() > Self::KEPT {
             let Some((old, stamp)) = self.retired.pop_front() else { return };

@@ -28,6 +28,13 @@ pub trait FactConsumer {
     /// Takes one fact. What it refers to is valid during this call only.
     fn consume(&mut self, fact: &Fact<'_>);
 
+    /// The same, of a fact whose kind is known.
+    #[inline]
+    fn consume_of(&mut self, kind: FactKind, fact: &Fact<'_>) {
+        let _ = kind;
+        self.consume(fact);
+    }
+
     /// Whether it does anything with facts of a kind, one that [`What::kind`] returns. It gets no others.
     fn wants(&self, kind: FactKind) -> bool {
         let _ = kind;
@@ -248,8 +255,19 @@ pub struct Returned {
     pub time: Nanos,
     /// Whether it did what it was called for.
     pub outcome: Outcome,
-    /// Whether its function makes something.
-    pub makes: bool,
+    /// Which calls it is one of.
+    pub of: Returning,
+}
+
+/// Calls that rules tell apart when they return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returning {
+    /// Those that make something other than handle data.
+    Making,
+    /// Gets, where a device of any process has reported that it cannot share something.
+    Getting,
+    /// All others.
+    Other,
 }
 
 /// What became of a call.

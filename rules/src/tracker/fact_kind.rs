@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 use urscope_schema::handle::Kind;
 
-use super::fact::{Exporting, Returned, Source, What};
+use super::fact::{Exporting, Returning, Source, What};
 
 /// The kinds of facts, for choosing those that a consumer wants.
 ///
@@ -56,23 +56,30 @@ pub enum FactKind {
     PartPuttingOther,
     /// [`What::Ending`] of anything else.
     PartEndingOther,
-    /// [`What::Returned`] of a call that makes something.
+    /// [`What::Returned`] of a call that makes something other than handle data.
     PartReturnedMaking,
+    /// [`What::Returned`] of a get, where a device of any process has reported that it cannot share something.
+    PartReturnedGetting,
     /// [`What::Returned`] of any other call.
     PartReturnedOther,
+    /// [`What::Exporting`] and [`What::Exported`] of memory whose handle data has been got before, where the facts have
+    /// [nothing](super::usual) that a rule looks for. A consumer that does not want this kind gets neither of the two.
+    PartUsualGet,
 }
 
 impl FactKind {
     /// How many kinds there are.
-    pub const COUNT: usize = Self::PartReturnedOther as usize + 1;
+    pub const COUNT: usize = Self::PartUsualGet as usize + 1;
 
     /// The kinds that [`What::kind`] tells apart in this one.
     pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
         let parts: SmallVec<[Self; 3]> = match self {
-            Self::Exporting => smallvec![Self::PartExportingUsm, Self::PartExportingOther],
-            Self::Exported => smallvec![Self::PartExportedUsm, Self::PartExportedOther],
+            Self::Exporting => smallvec![Self::PartExportingUsm, Self::PartExportingOther, Self::PartUsualGet],
+            Self::Exported => smallvec![Self::PartExportedUsm, Self::PartExportedOther, Self::PartUsualGet],
             Self::Ending => smallvec![Self::PartPuttingUsm, Self::PartPuttingOther, Self::PartEndingOther],
-            Self::Returned => smallvec![Self::PartReturnedMaking, Self::PartReturnedOther],
+            Self::Returned => {
+                smallvec![Self::PartReturnedMaking, Self::PartReturnedGetting, Self::PartReturnedOther]
+            }
             whole => smallvec![whole],
         };
         parts.into_iter()
@@ -99,8 +106,11 @@ impl What<'_> {
             Self::InvalidEnding(_) => FactKind::InvalidEnding,
             Self::InUse(_) => FactKind::InUse,
             Self::StaleUse(_) => FactKind::StaleUse,
-            Self::Returned(Returned { makes: true, .. }) => FactKind::PartReturnedMaking,
-            Self::Returned(_) => FactKind::PartReturnedOther,
+            Self::Returned(returned) => match returned.of {
+                Returning::Making => FactKind::PartReturnedMaking,
+                Returning::Getting => FactKind::PartReturnedGetting,
+                Returning::Other => FactKind::PartReturnedOther,
+            },
             Self::Refused(_) => FactKind::Refused,
             Self::OpenedExpired(..) => FactKind::OpenedExpired,
             Self::OpenedUnknown(_) => FactKind::OpenedUnknown,

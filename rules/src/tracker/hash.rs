@@ -4,6 +4,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    fmt,
     hash::BuildHasher as _,
 };
 
@@ -15,7 +16,7 @@ pub(crate) type Set<K> = HashSet<K, foldhash::fast::RandomState>;
 
 /// Finds the slots of a slab by their keys: a flat table with open addresses, in which the keys themselves are not kept. Its seed is
 /// random, too.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Slots {
     /// A part of the hash and the slot, which is [`EMPTY`] where there is none. Empty, or a power of two that is at least twice `used`.
     places: Vec<(u32, u32)>,
@@ -25,6 +26,13 @@ pub(crate) struct Slots {
 
 /// No slot.
 const EMPTY: u32 = u32::MAX;
+
+/// Where the slots lie depends on the seed.
+impl fmt::Debug for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slots").field("used", &self.used).finish_non_exhaustive()
+    }
+}
 
 impl Slots {
     fn hash(&self, key: (u64, u64)) -> u32 {

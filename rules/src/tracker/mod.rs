@@ -6,6 +6,7 @@
 //!
 //! The tracker knows no rule and no consumer of its facts, and it never judges.
 
+pub(crate) mod durations;
 mod entering;
 pub(crate) mod exports;
 pub mod fact;
@@ -23,6 +24,7 @@ mod rights;
 mod table;
 mod tombstones;
 mod transitions;
+pub mod usual;
 mod view;
 
 pub use self::{
@@ -48,6 +50,7 @@ use self::{
     process_state::{Inherited, ProcessState},
     records::{Device, Serial},
     tombstones::Tombstones,
+    usual::Begins,
 };
 use crate::finding::Place;
 
@@ -109,6 +112,8 @@ pub struct Tracker {
     spare: SparePlaces,
     serial: Serial,
     ipc_calls: u64,
+    /// A device has reported that it cannot share something.
+    has_denied: bool,
 }
 
 impl Tracker {
@@ -144,6 +149,12 @@ impl Tracker {
         nulls: &Nulls,
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
+        if nulls.is_empty()
+            && let Some(begins) = Begins::of(enter)
+            && self.enter_usual(who, &begins, facts)
+        {
+            return;
+        }
         self.facts_of_enter(who, enter, nulls, facts);
         if enter.is_ipc() {
             self.ipc_calls += 1;
@@ -221,7 +232,7 @@ impl Tracker {
 
     /// The call that a process is inside of, the one that began last.
     pub fn inside(&self, who: ProcessId) -> Option<Place> {
-        self.state(who)?.inside()
+        self.state(who)?.inside(who)
     }
 
     /// How many `urIPC*` calls have begun, in all processes.
@@ -239,7 +250,7 @@ impl Tracker {
     #[inline(always)]
     fn emit(&self, facts: &mut (impl FactConsumer + ?Sized), at: Place, what: What<'_>) {
         if facts.wants(what.kind()) {
-            facts.consume(&Fact { tracker: self, at, what });
+            facts.consume_of(what.kind(), &Fact { tracker: self, at, what });
         }
     }
 

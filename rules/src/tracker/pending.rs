@@ -1,8 +1,15 @@
 //! Calls that have begun and not returned, with what their return will need.
 
-use urscope_schema::handle::{Handle, Kind};
+use std::{collections::BTreeMap, fmt};
+
+use urscope_schema::{
+    api::Function,
+    call::Nanos,
+    handle::{Handle, Kind},
+};
 
 use super::{
+    ProcessId,
     exports::ExportId,
     fact::{DanglingUse, Expired, Freed, Freeing, StillMapped, Support},
     records::{MappedRange, Open, Origin, Requested, Serial},
@@ -20,16 +27,85 @@ pub struct PendingCall {
 }
 
 /// The calls of a process that have not returned. They stay where they are, in memory that is used again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct PendingCalls {
     all: Table<u64, Box<PendingCall>>,
+    /// Those that began in the [usual](super::usual) way, up to [`USUAL`]. None of them has the number of another call.
+    usual: Vec<UsualCall>,
+}
+
+/// How many usual calls of a process are kept in few words, and are found by looking at all of them.
+const USUAL: usize = 8;
+
+/// A call that began in the [usual](super::usual) way, in the process that it is kept in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UsualCall {
+    pub(super) call: u64,
+    pub(super) tid: u32,
+    pub(super) time: Nanos,
+    pub(super) stack: Option<u64>,
+    pub(super) of: Usual,
+}
+
+/// What such a call is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Usual {
+    /// It gets handle data of the memory that starts there.
+    Get { pointer: u64, exported: Serial, slot: Slot, context: Option<u64> },
+    /// It puts handle data of memory.
+    Put { data: u64, serial: Serial, slot: Slot },
+}
+
+impl UsualCall {
+    /// Where it began.
+    #[inline]
+    pub(super) fn place(&self, process: ProcessId) -> Place {
+        let function = match self.of {
+            Usual::Get { .. } => Function::urIPCGetMemHandleExp,
+            Usual::Put { .. } => Function::urIPCPutMemHandleExp,
+        };
+        let (call, function) = (Some(self.call), Some(function));
+        Place { process, tid: self.tid, time: self.time, call, function, stack: self.stack }
+    }
+
+    /// The call as others are kept.
+    pub(super) fn pending(&self, process: ProcessId) -> PendingCall {
+        let kind = Kind::MemHandle;
+        let operation = match self.of {
+            Usual::Get { pointer, exported, slot, context } => {
+                let (value, exported, slot) = (Some(pointer), Some(exported), Some(slot));
+                Operation::Get { kind, value, exported, slot, context, dangling: None }
+            }
+            Usual::Put { data, serial, slot } => Operation::Put { handle: Handle { kind, value: data }, serial, slot },
+        };
+        PendingCall { place: self.place(process), operation }
+    }
+}
+
+/// The calls in the order of their numbers, in whichever way each is kept. They are shown as those of an unknown process.
+impl fmt::Debug for PendingCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usual = self.usual.iter().map(|usual| (usual.call, usual.pending(ProcessId::UNKNOWN)));
+        let others = self.all.iter().map(|(call, pending)| {
+            let place = Place { process: ProcessId::UNKNOWN, ..pending.place };
+            (call, PendingCall { place, operation: pending.operation.clone() })
+        });
+        f.debug_map().entries(usual.chain(others).collect::<BTreeMap<_, _>>()).finish()
+    }
 }
 
 /// Memory for calls, of all processes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct SparePlaces {
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     places: Vec<Box<PendingCall>>,
+}
+
+/// What is in spare places has no meaning.
+impl fmt::Debug for SparePlaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SparePlaces").finish_non_exhaustive()
+    }
 }
 
 /// How many spare places are kept.
@@ -61,7 +137,41 @@ impl PendingCalls {
     /// A call has begun. An earlier one with the same number is forgotten.
     #[inline]
     pub(super) fn insert(&mut self, call: u64, pending: Box<PendingCall>) {
+        self.usual.retain(|usual| usual.call != call);
         self.all.insert(call, pending);
+    }
+
+    /// Whether a call with that number can begin in the usual way.
+    #[inline]
+    pub(super) fn has_room_for(&self, call: u64) -> bool {
+        let is_free = self.usual.len() < USUAL && self.usual.iter().all(|usual| usual.call != call);
+        is_free && (self.all.len() == 0 || !self.all.contains(call))
+    }
+
+    /// A call has begun in the usual way, for which there is room.
+    #[inline]
+    pub(super) fn add_usual(&mut self, call: UsualCall) {
+        if self.usual.len() == self.usual.capacity() {
+            self.usual.reserve_exact(self.usual.len().max(1));
+        }
+        self.usual.push(call);
+    }
+
+    /// The call with that number, if it began in the usual way, and its index for [`Self::remove_usual`].
+    #[inline]
+    pub(super) fn usual(&self, call: u64) -> Option<(usize, &UsualCall)> {
+        // Of one thread, the latest returns first.
+        self.usual.iter().enumerate().rev().find(|(_, usual)| usual.call == call)
+    }
+
+    /// A call that began in the usual way has returned.
+    #[inline]
+    pub(super) fn remove_usual(&mut self, index: usize) {
+        if index + 1 == self.usual.len() {
+            self.usual.pop();
+        } else if index < self.usual.len() {
+            self.usual.swap_remove(index);
+        }
     }
 
     /// A call has returned.
@@ -70,9 +180,14 @@ impl PendingCalls {
         self.all.remove(call)
     }
 
-    /// All of them, in no order.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &PendingCall> {
+    /// All but those that began in the usual way, in no order.
+    pub(crate) fn unusual(&self) -> impl Iterator<Item = &PendingCall> {
         self.all.values().map(|pending| &**pending)
+    }
+
+    /// Where all of them began that are those of a process, in no order.
+    pub(super) fn places(&self, process: ProcessId) -> impl Iterator<Item = Place> {
+        self.usual.iter().map(move |usual| usual.place(process)).chain(self.unusual().map(|pending| pending.place))
     }
 }
 
@@ -255,10 +370,7 @@ pub struct Opens {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::call::Nanos;
-
     use super::*;
-    use crate::tracker::ProcessId;
 
     fn place(time: u64) -> Place {
         let (process, time) = (ProcessId(0), Nanos(time));
@@ -275,7 +387,7 @@ mod tests {
                 let spare = spare_places.take(place(round * 1000 + call));
                 calls.insert(call, spare);
             }
-            assert_eq!(calls.values().count(), 100);
+            assert_eq!(calls.unusual().count(), 100);
             for call in (0..100).rev().step_by(2).chain((0..100).step_by(2)) {
                 let found = calls.remove(call).unwrap();
                 assert_eq!(found.place.time, Nanos(round * 1000 + call));
@@ -283,6 +395,6 @@ mod tests {
                 assert!(calls.remove(call).is_none());
             }
         }
-        assert!(calls.values().count() == 0 && spare_places.places.len() == SPARE);
+        assert!(calls.unusual().count() == 0 && spare_places.places.len() == SPARE);
     }
 }

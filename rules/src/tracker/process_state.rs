@@ -11,6 +11,7 @@ use urscope_schema::{
 
 use super::{
     End, ExportId, Process, ProcessId,
+    durations::Durations,
     fact::{Confusion, DanglingUse, Missing, Target},
     hash::Set,
     mapped::MappedRanges,
@@ -78,6 +79,10 @@ pub(crate) struct ProcessState {
     pub(crate) devices: Table<u64, Device>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
+    /// The size of handle data of memory that a get has given last, which the tracker has noted.
+    pub(crate) noted_size: Option<u64>,
+    /// How long its calls took.
+    pub(crate) durations: Durations,
 }
 
 impl ProcessState {
@@ -104,6 +109,8 @@ impl ProcessState {
             adapters: Vec::new(),
             devices: Table::default(),
             ipc_calls: 0,
+            noted_size: None,
+            durations: Durations::default(),
         }
     }
 
@@ -301,9 +308,9 @@ impl ProcessState {
         }
     }
 
-    /// The call under way that began last.
-    pub(crate) fn inside(&self) -> Option<Place> {
-        self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
+    /// The call under way that began last, of a process that is `who`.
+    pub(crate) fn inside(&self, who: ProcessId) -> Option<Place> {
+        self.pending.places(who).max_by_key(|place| place.call)
     }
 }
 

@@ -9,10 +9,11 @@ use urscope_schema::{
 use super::{
     ProcessId, Tracker,
     exports::DataSize,
-    fact::{FactConsumer, Outcome, Refused, Returned, UnknownHandle, What},
+    fact::{FactConsumer, Outcome, Refused, Returned, Returning, UnknownHandle, What},
     pending::{Opens, Operation, PendingCall},
     records::{Origin, Requested, UsmType},
     transitions,
+    usual::Returns,
 };
 use crate::finding::Place;
 
@@ -20,19 +21,36 @@ impl Tracker {
     /// A call returns. Facts about the call show the tracker as it was before, those about what became of it as it is
     /// afterwards.
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
+        if let Some(returns) = Returns::of(exit)
+            && self.exit_usual(who, &returns, facts)
+        {
+            return;
+        }
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
-        let outcome = outcome(exit);
+        if let Some((index, usual)) = state.pending.usual(exit.call) {
+            let mut pending = usual.pending(who);
+            state.pending.remove_usual(index);
+            return self.exit_of(&mut pending, exit, facts);
+        }
         let Some(mut pending) = state.pending.remove(exit.call) else {
             // What is made is known at least, so that its end is no surprise.
-            return self.became(&mut without_enter(who, exit), exit, outcome, facts);
+            return self.became(&mut without_enter(who, exit), exit, outcome(exit), facts);
         };
-        self.facts_of_return(&pending, exit, outcome, facts);
-        if outcome == Outcome::Done {
-            self.note_size(&pending, exit);
-        }
-        self.became(&mut pending, exit, outcome, facts);
+        self.exit_of(&mut pending, exit, facts);
         self.spare.give(pending);
+    }
+
+    fn exit_of(&mut self, pending: &mut PendingCall, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
+        let outcome = outcome(exit);
+        if let Some(state) = self.state_mut(pending.place.process) {
+            state.durations.note(&pending.place, exit.time);
+        }
+        self.facts_of_return(pending, exit, outcome, facts);
+        if outcome == Outcome::Done {
+            self.note_size(pending, exit);
+        }
+        self.became(pending, exit, outcome, facts);
     }
 
     #[inline]
@@ -78,8 +96,12 @@ impl Tracker {
                 self.emit(facts, place, What::OpenedUnknown(unknown));
             }
         }
-        let (call, time, makes) = (exit.call, exit.time, makes.is_some());
-        self.emit(facts, place, What::Returned(Returned { call, time, outcome, makes }));
+        let of = match makes {
+            Some(kind) if kind.shares().is_none() => Returning::Making,
+            Some(_) if self.has_denied => Returning::Getting,
+            _ => Returning::Other,
+        };
+        self.emit(facts, place, What::Returned(Returned { call: exit.call, time: exit.time, outcome, of }));
     }
 
     /// An open of bytes that no traced process got, neither before it began nor meanwhile.
@@ -97,9 +119,13 @@ impl Tracker {
     fn note_size(&mut self, pending: &PendingCall, exit: &Exit) {
         if let (Effect::Makes(kind), Some(size)) = (exit.function.effect(), exit.values.data_size)
             && kind.shares().is_some()
-            && let Some(host) = self.process(pending.place.process).map(|process| process.host)
+            && let Tracker { states, exports, .. } = self
+            && let Some(state) = states.get_mut(pending.place.process.0 as usize)
         {
-            self.exports.note_size(DataSize { host, kind, size, got: pending.place });
+            exports.note_size(DataSize { host: state.process.host, kind, size, got: pending.place });
+            if kind == Kind::MemHandle {
+                state.noted_size = Some(size);
+            }
         }
     }
 }

@@ -40,17 +40,21 @@ impl Tombstones {
     }
 
     pub(crate) fn add(&mut self, handle: Handle, tombstone: Tombstone) {
-        self.next += 1;
-        let entry = Entry { number: self.next, over: self.now, forgotten: false, tombstone };
-        let slot = match self.all.find(handle) {
-            Some(slot) => {
-                if let Some(known) = self.all.at_mut(slot) {
-                    *known = entry;
-                }
+        let known = self.all.find(handle);
+        let entry = |number| Entry { number, over: self.now, forgotten: false, tombstone };
+        let slot = match known.and_then(|slot| Some((slot, self.all.at_mut(slot)?))) {
+            // It is the latest that was added, and stays that.
+            Some((_, latest)) if latest.number == self.next => {
+                *latest = entry(self.next);
+                return;
+            }
+            Some((slot, known)) => {
+                *known = entry(self.next + 1);
                 slot
             }
-            None => self.all.add(handle, entry),
+            None => self.all.add(handle, entry(self.next + 1)),
         };
+        self.next += 1;
         if self.order.len() == self.order.capacity() {
             self.order.reserve_exact(self.order.len().max(1));
         }

@@ -86,7 +86,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "handle data also exposes other memory of its process",
     sentence: "exposed other memory together with {what}",
-    facts: &[FactKind::Exported, FactKind::ProcessEnded],
+    facts: &[FactKind::PartExportedUsm, FactKind::PartExportedOther, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Gets::default())),
 };
 

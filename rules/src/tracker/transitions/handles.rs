@@ -12,7 +12,7 @@ use crate::{
     lifecycle::{Event, State, step},
     tracker::{
         ProcessId, Tracker,
-        exports::Subject,
+        exports::{ExportId, Exports, Subject},
         fact::{DanglingUse, Ended, Exported, FactConsumer, What},
         pending::Operation,
         process_state::ProcessState,
@@ -91,6 +91,18 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Option<(S
     let Tracker { states, exports, .. } = tracker;
     let state = states.get_mut(at.process.0 as usize)?;
     let slot = state.handles.find(handle)?;
+    put_at(state, exports, at, handle, slot)
+}
+
+/// The same, of handle data in that slot.
+#[inline]
+pub(in crate::tracker) fn put_at(
+    state: &mut ProcessState,
+    exports: &mut Exports,
+    at: Place,
+    handle: Handle,
+    slot: Slot,
+) -> Option<(Serial, Slot, bool)> {
     let data = state.handles.at_mut(slot)?;
     let before = data.state;
     if before == State::Alive && data.gets > 1 {
@@ -239,21 +251,7 @@ pub(super) fn got(
         known.got = Some(born);
     }
     state.tombstones.forget(handle);
-    let new = HandleData {
-        serial,
-        state: State::Alive,
-        born,
-        pointer,
-        size,
-        fingerprint,
-        export,
-        exported,
-        slot,
-        context,
-        context_released: None,
-        ended_wrongly: false,
-        gets: 1,
-    };
+    let new = new_data((serial, born), (pointer, size, context), (fingerprint, export), (exported, slot));
     let place = state.handles.find(handle);
     if is_level_zero
         && !is_descriptor
@@ -290,6 +288,31 @@ pub(super) fn got(
     }
     if let Some((_, data)) = tracker.state(who).and_then(|state| state.handles.at(place)) {
         tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced }));
+    }
+}
+
+/// Handle data that a get has returned.
+#[inline]
+pub(in crate::tracker) const fn new_data(
+    (serial, born): (Serial, Place),
+    (pointer, size, context): (Option<u64>, Option<u64>, Option<u64>),
+    (fingerprint, export): (Option<u64>, Option<ExportId>),
+    (exported, slot): (Option<Serial>, Option<Slot>),
+) -> HandleData {
+    HandleData {
+        serial,
+        state: State::Alive,
+        born,
+        pointer,
+        size,
+        fingerprint,
+        export,
+        exported,
+        slot,
+        context,
+        context_released: None,
+        ended_wrongly: false,
+        gets: 1,
     }
 }
 
@@ -334,7 +357,7 @@ fn memory(tracker: &mut Tracker, who: ProcessId, handle: Handle, from: From) -> 
 }
 
 /// A put has returned.
-pub(super) fn has_put(
+pub(in crate::tracker) fn has_put(
     tracker: &mut Tracker,
     died: Place,
     (handle, serial, slot): (Handle, Serial, Slot),

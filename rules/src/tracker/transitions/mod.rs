@@ -5,7 +5,7 @@
 
 mod commands;
 mod contexts;
-mod handles;
+pub(super) mod handles;
 mod mappings;
 mod memory;
 mod objects;
@@ -36,7 +36,7 @@ impl Tracker {
         self.state(who).is_some_and(|state| state.is_imported(pointer))
     }
 
-    fn next_serial(&mut self) -> Serial {
+    pub(super) fn next_serial(&mut self) -> Serial {
         self.serial += 1;
         self.serial
     }
@@ -194,6 +194,7 @@ fn ended(
         Operation::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
         Operation::Open(open) => opens::returned(tracker, place, open, values, success, facts),
         Operation::Ask(support) if success => {
+            tracker.has_denied |= values.value == Some(0);
             tracker.emit(facts, place, What::Support(Support { value: values.value, ..*support }));
         }
         Operation::Allocate(requested) => {

@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use urscope_rules::{Checker, End, Finding, Process, ProcessId, Rights, Tracker};
+use urscope_rules::{
+    Checker, End, Finding, Process, ProcessId, Rights, Tracker,
+    tracker::usual::{Begins, Returns},
+};
 use urscope_schema::{
     api::demand::Nulls,
     call::{Enter, Exit},
@@ -227,6 +230,35 @@ fn follow(step: Step<'_>) -> Verdict {
         None => reported(&found),
         Some(state) => for_others(state, found),
     }
+}
+
+/// Takes the begin of a call that may be a usual one. False if it is to be taken in the general way.
+#[inline]
+pub fn begins_usually(begins: &Begins) -> bool {
+    follow_usual(|tracker, who, checker| tracker.enter_usual(who, begins, checker))
+}
+
+/// Takes the return of a call that may be a usual one. False if it is to be taken in the general way.
+#[inline]
+pub fn returns_usually(returns: &Returns) -> bool {
+    follow_usual(|tracker, who, checker| tracker.exit_usual(who, returns, checker))
+}
+
+/// Has this thread take a step in which nothing can be found, if nobody else is in the tracker.
+#[inline]
+fn follow_usual(take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> bool {
+    if !LEFT.is_empty() {
+        return false;
+    }
+    let Some(mut state) = STATE.get().try_get() else { return false };
+    let State { tracker, checker, who, over, .. } = &mut *state;
+    let taken = !*over && who.is_some_and(|who| take(tracker, who, checker));
+    if let Some(state) = state.give_back() {
+        let _ = for_others(state, Vec::new());
+    } else if reserve::is_used() {
+        no_memory_is_left();
+    }
+    taken
 }
 
 /// Another thread is in the tracker, or has left a step.

@@ -47,15 +47,15 @@
 //!
 //! Check what else happened at that moment: the timeline of the traces, `urscope stats`, and the load of the machine.
 
-mod durations;
-
 use urscope_schema::duration;
 
-use self::durations::{Durations, Outlier};
-use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::call};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
+    tracker::{
+        durations::Outlier,
+        fact::{Fact, FactKind, What},
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -64,26 +64,13 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "some calls of a function took far longer than the others",
     sentence: "made calls that took far longer than the others",
-    facts: &[FactKind::Returned, FactKind::ProcessEnded],
-    check: Check::Stateful(|| Box::new(Calls::default())),
+    facts: &[FactKind::ProcessEnded],
+    check: Check::Each(check),
 };
 
-/// How long the calls of each process took.
-#[derive(Clone, Debug, Default)]
-struct Calls(PerProcess<Durations>);
-
-impl RuleState for Calls {
-    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
-        match fact.what {
-            What::Returned(returned) => {
-                self.0.get_or_insert_with(fact.at.process, Durations::default).note(fact.at, returned.time);
-            }
-            What::ProcessEnded(_) => {
-                let durations = self.0.take(fact.at.process);
-                found.extend(durations.iter().flat_map(Durations::outliers).map(|outlier| report(fact, &outlier)));
-            }
-            _ => {}
-        }
+fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
+    if let (What::ProcessEnded(_), Some(state)) = (fact.what, fact.tracker.state(fact.at.process)) {
+        found.extend(state.durations.outliers().map(|outlier| report(fact, &outlier)));
     }
 }
 

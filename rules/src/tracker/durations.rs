@@ -12,13 +12,13 @@ use crate::finding::Place;
 
 /// From which time on a call is worth remembering, in nanoseconds: no scheduler lets a thread that wants to run wait so long
 /// on a machine that is not overloaded.
-pub(super) const SLOW: u64 = 10_000_000;
+pub(crate) const SLOW: u64 = 10_000_000;
 
 /// How many calls of a function make a distribution, more than [`KEPT`].
-pub(super) const ENOUGH: u64 = 1000;
+pub(crate) const ENOUGH: u64 = 1000;
 
 /// How many times as long as the median an outlier takes.
-pub(super) const OUTLIER: u64 = 100;
+pub(crate) const OUTLIER: u64 = 100;
 
 /// How many steps each doubling of the time is divided into.
 const STEPS: usize = 4;
@@ -40,6 +40,13 @@ struct Column {
 }
 
 impl Column {
+    #[cold]
+    fn note_slow(&mut self, took: u64, place: &Place) {
+        if self.slowest.as_ref().is_none_or(|slowest| took > slowest.0) {
+            self.slowest = Some(Box::new((took, *place)));
+        }
+    }
+
     #[inline]
     fn count(&mut self, step: usize) {
         self.calls += 1;
@@ -66,7 +73,7 @@ fn count(steps: &mut [u32], step: usize) {
 
 /// The calls of a process, without those that wait for other processes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Durations {
+pub(crate) struct Durations {
     /// The place of each function in `columns`, from 1 on; 0 if it was not called.
     places: Vec<u8>,
     columns: Vec<Column>,
@@ -74,40 +81,49 @@ pub(super) struct Durations {
 
 /// Calls that took far longer than others of their function.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outlier {
+pub(crate) struct Outlier {
     /// The slowest of them, and how long it took in nanoseconds.
-    pub(super) place: Place,
-    pub(super) took: u64,
+    pub(crate) place: Place,
+    pub(crate) took: u64,
     /// Half of all calls took no longer.
-    pub(super) median: u64,
-    pub(super) calls: u64,
+    pub(crate) median: u64,
+    pub(crate) calls: u64,
     /// How many were outliers.
-    pub(super) outliers: u64,
+    pub(crate) outliers: u64,
 }
 
 impl Durations {
     /// A call that began at `place` has returned.
     #[inline]
-    pub(super) fn note(&mut self, place: Place, returned: Nanos) {
-        let Some(function) = place.function.filter(|function| !waits(*function)) else { return };
+    pub(crate) fn note(&mut self, place: &Place, returned: Nanos) {
+        let Some(function) = place.function else { return };
+        let known = self.places.get(function as usize).filter(|place| **place != 0);
+        let Some(number) = known.copied().or_else(|| self.add(function)) else { return };
+        let Some(column) = self.columns.get_mut(usize::from(number) - 1) else { return };
         let took = returned.0.saturating_sub(place.time.0);
-        if self.places.is_empty() {
-            self.places.resize(Function::COUNT, 0);
-        }
-        let Some(place_of) = self.places.get_mut(function as usize) else { return };
-        if *place_of == 0 {
-            self.columns.push(Column::default());
-            *place_of = self.columns.len() as u8;
-        }
-        let Some(column) = self.columns.get_mut(usize::from(*place_of) - 1) else { return };
         column.count(step(took));
-        if took >= SLOW && column.slowest.as_ref().is_none_or(|slowest| took > slowest.0) {
-            column.slowest = Some(Box::new((took, place)));
+        if took >= SLOW {
+            column.note_slow(took, place);
         }
     }
 
+    /// A function is called for the first time, whose place this gives; none of one that waits.
+    #[cold]
+    fn add(&mut self, function: Function) -> Option<u8> {
+        if waits(function) {
+            return None;
+        }
+        if self.places.is_empty() {
+            self.places.resize(Function::COUNT, 0);
+        }
+        let place_of = self.places.get_mut(function as usize)?;
+        self.columns.push(Column::default());
+        *place_of = self.columns.len() as u8;
+        Some(*place_of)
+    }
+
     /// The outliers of each function that was called often enough.
-    pub(super) fn outliers(&self) -> impl Iterator<Item = Outlier> {
+    pub(crate) fn outliers(&self) -> impl Iterator<Item = Outlier> {
         let columns = self.places.iter().filter_map(|place| self.columns.get(usize::from(*place).checked_sub(1)?));
         columns.filter_map(|column| {
             let (took, place) = **column.slowest.as_ref().filter(|_| column.calls >= ENOUGH)?;

@@ -1,0 +1,238 @@
+//! Shortcuts for the calls that programs make again and again: gets of memory that return what a get of it has returned before, and puts of
+//! what this process has got.
+//!
+//! A call takes a shortcut where nothing is unusual, so that no rule can find anything in its facts. Then the tracker moves as it does
+//! otherwise, in fewer steps. Where anything else is the case, a shortcut changes nothing, and the general way is taken. A consumer that
+//! wants [the facts](FactKind::PartUsualGet) of such calls has all calls take the general way; so a test compares both ways.
+
+use urscope_schema::{
+    api::Function,
+    call::{Enter, Exit, Nanos, Values},
+    handle::{Handle, Kind},
+};
+
+use super::{
+    ProcessId, Tracker,
+    exports::{ExportId, Exports},
+    fact::{FactConsumer, FactKind},
+    pending::{Usual, UsualCall},
+    process_state::ProcessState,
+    records::{Allocation, HandleData, Serial, Tombstone, UsmType},
+    table::Slot,
+    transitions::handles,
+};
+use crate::lifecycle::State;
+
+/// The begin of a call that may be a usual one, with all that a shortcut needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Begins {
+    gets: bool,
+    call: u64,
+    tid: u32,
+    time: Nanos,
+    stack: Option<u64>,
+    context: Option<u64>,
+    /// The address of the memory that is got, or of the handle data that is put.
+    subject: u64,
+}
+
+impl Begins {
+    /// The begin of a call none of whose arguments is missing; nothing if its function has no shortcut.
+    #[expect(clippy::inline_always, reason = "the function is a constant of most callers")]
+    #[inline(always)]
+    pub fn of(enter: &Enter) -> Option<Self> {
+        let Values { pointer, data, context, stack, .. } = enter.values;
+        let (gets, subject) = match enter.function {
+            Function::urIPCGetMemHandleExp => (true, pointer),
+            Function::urIPCPutMemHandleExp => (false, data),
+            _ => return None,
+        };
+        Some(Self { gets, call: enter.call, tid: enter.tid, time: enter.time, stack, context, subject: subject? })
+    }
+
+    #[inline]
+    const fn usual(&self, of: Usual) -> UsualCall {
+        UsualCall { call: self.call, tid: self.tid, time: self.time, stack: self.stack, of }
+    }
+}
+
+/// The success of a call that may be a usual one, with all that a shortcut needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Returns {
+    call: u64,
+    time: Nanos,
+    /// What a get has returned; nothing of a put.
+    got: Option<Got>,
+}
+
+/// What a get has returned.
+#[derive(Clone, Copy, Debug)]
+struct Got {
+    data: u64,
+    data_size: u64,
+    fingerprint: u64,
+    /// Where the memory begins that the driver exports, and its size, where the handle data says so.
+    memory: Option<(u64, u64)>,
+}
+
+impl Returns {
+    /// The return of a call; nothing if it has failed or its function has no shortcut.
+    #[expect(clippy::inline_always, reason = "the function is a constant of most callers")]
+    #[inline(always)]
+    pub fn of(exit: &Exit) -> Option<Self> {
+        let Values { data, data_size, fingerprint, pointer, size, .. } = exit.values;
+        let got = match exit.function {
+            Function::urIPCGetMemHandleExp => {
+                let (data, data_size, fingerprint) = (data.filter(|data| *data != 0)?, data_size?, fingerprint?);
+                Some(Got { data, data_size, fingerprint, memory: pointer.zip(size) })
+            }
+            Function::urIPCPutMemHandleExp => None,
+            _ => return None,
+        };
+        exit.result.is_success().then_some(Self { call: exit.call, time: exit.time, got })
+    }
+}
+
+/// A get that returns what it has returned before.
+struct Again {
+    /// The size of the memory.
+    size: Option<u64>,
+    export: ExportId,
+    handle: Handle,
+}
+
+impl Tracker {
+    /// A call begins. False if it is not a usual one: then nothing has moved, and [`Tracker::enter`] is to be called.
+    #[inline]
+    pub fn enter_usual(&mut self, who: ProcessId, begins: &Begins, facts: &(impl FactConsumer + ?Sized)) -> bool {
+        let Some(state) = self.states.get_mut(who.0 as usize) else { return false };
+        if self.has_denied || !passes_over(facts) || !state.pending.has_room_for(begins.call) {
+            return false;
+        }
+        let of = if begins.gets { get(state, begins) } else { put(state, &mut self.exports, who, begins) };
+        let Some(of) = of else { return false };
+        state.pending.add_usual(begins.usual(of));
+        state.ipc_calls += 1;
+        self.ipc_calls += 1;
+        true
+    }
+
+    /// A call returns. False if it did not begin as a usual one, or is none any more: then nothing has moved, and [`Tracker::exit`] is to
+    /// be called.
+    #[inline]
+    pub fn exit_usual(&mut self, who: ProcessId, returns: &Returns, facts: &(impl FactConsumer + ?Sized)) -> bool {
+        let Some(state) = self.states.get_mut(who.0 as usize) else { return false };
+        let Some((index, call)) = state.pending.usual(returns.call) else { return false };
+        if self.has_denied || !passes_over(facts) {
+            return false;
+        }
+        let took = returns.time.0.saturating_sub(call.time.0);
+        let place = call.place(who);
+        match (call.of, &returns.got) {
+            (Usual::Get { pointer, exported, slot, context }, Some(got)) => {
+                let Some(again) = again(state, &self.exports, who, (pointer, exported, slot), got) else {
+                    return false;
+                };
+                let Again { size, export, handle } = again;
+                self.serial += 1;
+                self.exports.get_again(export, place, took);
+                if let Some(memory) = state.allocations.at_mut(slot) {
+                    memory.handles += 1;
+                }
+                state.tombstones.forget(handle);
+                let (of, bytes) = ((Some(pointer), size, context), (Some(got.fingerprint), Some(export)));
+                let data = handles::new_data((self.serial, place), of, bytes, (Some(exported), Some(slot)));
+                state.handles.add(handle, data);
+                state.tombstones.returned(returns.time);
+            }
+            (Usual::Put { data, serial, slot }, None) => {
+                let Some((handle, known)) = state.handles.at(slot) else { return false };
+                if handle.value != data || known.serial != serial || known.state != State::Dying {
+                    return false;
+                }
+                let HandleData { born, size, fingerprint, export, .. } = *known;
+                if let Some(export) = export {
+                    self.exports.spend(export, took);
+                }
+                state.handles.clear(slot);
+                state.tombstones.returned(returns.time);
+                let tombstone = Tombstone { born, died: place, size, fingerprint, excused: false };
+                state.tombstones.add(handle, tombstone);
+            }
+            _ => return false,
+        }
+        state.durations.note(&place, returns.time);
+        state.pending.remove_usual(index);
+        true
+    }
+}
+
+/// Whether nobody wants facts of usual calls.
+#[inline]
+fn passes_over(facts: &(impl FactConsumer + ?Sized)) -> bool {
+    let wanted = [FactKind::PartUsualGet, FactKind::PartPuttingUsm, FactKind::PartReturnedOther, FactKind::Put];
+    !wanted.into_iter().any(|kind| facts.wants(kind))
+}
+
+/// A get begins of memory that may be exported.
+#[inline]
+fn get(state: &ProcessState, begins: &Begins) -> Option<Usual> {
+    let (pointer, context) = (begins.subject, begins.context);
+    let slot = state.allocations.find(pointer)?;
+    let (_, memory) = state.allocations.at(slot)?;
+    let may_be_exported = memory.freed.is_none() && is_fit(memory, context);
+    may_be_exported.then_some(Usual::Get { pointer, exported: memory.serial, slot, context })
+}
+
+/// Whether memory is what a get in that context should be of, as far as is known.
+#[inline]
+fn is_fit(memory: &Allocation, context: Option<u64>) -> bool {
+    let in_other = memory.requested.context.zip(context).is_some_and(|(own, given)| own != given);
+    !in_other && memory.requested.usm.is_none_or(|usm| usm == UsmType::Device)
+}
+
+/// A put begins of what this process has got.
+#[inline]
+fn put(state: &mut ProcessState, exports: &mut Exports, who: ProcessId, begins: &Begins) -> Option<Usual> {
+    let data = begins.subject;
+    let handle = Handle { kind: Kind::MemHandle, value: data };
+    let slot = state.handles.find(handle)?;
+    let (_, known) = state.handles.at(slot)?;
+    if data == 0 || known.state != State::Alive || known.gets != 1 {
+        return None;
+    }
+    let of = Usual::Put { data, serial: known.serial, slot };
+    handles::put_at(state, exports, begins.usual(of).place(who), handle, slot)?;
+    Some(of)
+}
+
+/// What a get has returned, if that is what a get of the same memory has returned before, and nothing else is to be said of it.
+#[inline]
+fn again(
+    state: &ProcessState,
+    exports: &Exports,
+    who: ProcessId,
+    (pointer, exported, slot): (u64, Serial, Slot),
+    got: &Got,
+) -> Option<Again> {
+    let (base, memory) = state.allocations.at(slot)?;
+    let is_it = pointer == base && memory.serial == exported;
+    let is_known = is_it && memory.freed.is_none() && memory.born.is_some();
+    if !is_known || memory.handles + 1 == Exports::MANY || state.noted_size != Some(got.data_size) {
+        return None;
+    }
+    // The driver exports no more than this memory.
+    if let Some((start, bytes)) = got.memory
+        && (start != base || memory.requested.size.is_none_or(|size| size < bytes))
+    {
+        return None;
+    }
+    let id = *memory.exports.last()?;
+    let export = exports.get(id)?;
+    let key = (state.process.host, got.fingerprint);
+    let is_latest = export.is_latest(key, (who, Kind::MemHandle, Some(exported)));
+    let is_often = export.handles == 0 && export.again + 1 == Exports::OFTEN;
+    let handle = Handle { kind: Kind::MemHandle, value: got.data };
+    let is_again = is_latest && !is_often && !state.handles.contains(handle);
+    is_again.then_some(Again { size: memory.requested.size, export: id, handle })
+}
