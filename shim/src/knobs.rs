@@ -271,7 +271,7 @@ pub fn read() -> &'static Knobs {
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;
         }
-        complaints.extend(std::env::vars_os().filter_map(|(name, _)| unknown(&name.to_string_lossy())));
+        complaints.extend(process::variables(PREFIX).iter().filter_map(|name| unknown(name)));
         *COMPLAINTS.lock() = complaints;
         knobs
     })

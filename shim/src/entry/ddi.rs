@@ -11,8 +11,12 @@
 
 use std::{
     ffi::{CString, c_void},
+    ops::Range,
     ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicPtr, Ordering},
+    },
 };
 
 use urscope_schema::{
@@ -194,13 +198,19 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
 /// The adapter's implementation of a function for which its table has `original`; `None` if there is none. An adapter that was built with
 /// visible symbols means its own function there, and the dynamic loader put in the one that we export.
 fn implementation(via: usize, function: Function, original: *mut c_void) -> Option<*mut c_void> {
-    let module = Module::of(original as usize);
-    if module.is_none() || module != Module::of(implementation as *const () as usize) {
+    if !is_own(original as usize) {
         return Some(original).filter(|original| !original.is_null());
     }
     let name = CString::new(function.name()).ok()?;
     let adapter = KNOWN.lock().get(via)?.module.clone();
     adapter.address_of(&name).map(std::ptr::with_exposed_provenance_mut)
+}
+
+/// Whether an address is in the code of this library. Every function of every adapter is asked about.
+fn is_own(address: usize) -> bool {
+    static OWN: OnceLock<Option<Range<usize>>> = OnceLock::new();
+    let own = OWN.get_or_init(|| modules::code_around(is_own as *const () as usize));
+    own.as_ref().is_some_and(|own| own.contains(&address))
 }
 
 /// Replaces functions in a table that the adapter has filled; gives those that were replaced.

@@ -3,7 +3,7 @@
 //! A value that the kernel does not give is left out of a header; it must never stop the program.
 
 use std::{
-    ffi::{c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     fs, io,
     path::Path,
     sync::atomic::{AtomicU32, AtomicUsize, Ordering},
@@ -73,6 +73,30 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         ranks: String::new(),
         clock: clock::snapshot(),
     }
+}
+
+/// The names of the environment variables that begin so. Nothing is copied of the others: every process has this library, and most have many
+/// variables and none of ours.
+///
+/// Like getenv(3), it must not run while another thread changes the environment.
+pub fn variables(prefix: &str) -> Vec<String> {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    let mut found = Vec::new();
+    // SAFETY: environ(7) is null, or an array of C strings that ends with a null pointer.
+    unsafe {
+        let mut place = environ;
+        while !place.is_null() && !(*place).is_null() {
+            let variable = CStr::from_ptr(*place).to_bytes();
+            if variable.starts_with(prefix.as_bytes()) {
+                let name = variable.split(|byte| *byte == b'=').next().unwrap_or_default();
+                found.push(String::from_utf8_lossy(name).into_owned());
+            }
+            place = place.add(1);
+        }
+    }
+    found
 }
 
 /// The effective user id.
@@ -233,6 +257,16 @@ mod tests {
         assert_eq!(header.command, std::env::args().collect::<Vec<_>>());
         let rights = header.rights;
         assert!(rights.sys_ptrace.is_some() && rights.seccomp.is_some() && rights.dumpable.is_some(), "{rights:?}");
+    }
+
+    #[test]
+    fn variables_are_found_by_the_beginning_of_their_names() {
+        let all: Vec<_> = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        assert_eq!(variables(""), all);
+        let cargo: Vec<_> = all.into_iter().filter(|name| name.starts_with("CARGO_")).collect();
+        assert!(!cargo.is_empty());
+        assert_eq!(variables("CARGO_"), cargo);
+        assert!(variables("A name that nobody has").is_empty());
     }
 
     #[test]
