@@ -21,7 +21,7 @@ use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
-use crate::platform::clock;
+use crate::platform::deadline::Deadline;
 
 /// `ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS`.
 const SYNCHRONOUS: u32 = 1;
@@ -93,7 +93,7 @@ impl CommandList {
             Body::Immediate { stream, attributes } => {
                 let ticket = stream.submit(&commands, None)?;
                 if attributes.is_synchronous() {
-                    stream.wait(ticket, None);
+                    stream.wait(ticket, Deadline::NEVER);
                 }
                 Ok(())
             }
@@ -209,7 +209,7 @@ pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
 /// `INVALID_ARGUMENT` for a regular list.
 pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> ZeResult {
     call(|| match &list.get()?.body {
-        Body::Immediate { stream, .. } if stream.synchronize(clock::deadline(timeout)) => Ok(()),
+        Body::Immediate { stream, .. } if stream.synchronize(Deadline::after(timeout)) => Ok(()),
         Body::Immediate { .. } => Err(ZeResult::NOT_READY),
         Body::Regular { .. } => Err(ZeResult::INVALID_ARGUMENT),
     })

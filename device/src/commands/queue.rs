@@ -13,7 +13,7 @@ use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::CommandQueueDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
-use crate::platform::clock;
+use crate::platform::deadline::Deadline;
 
 /// The object behind a `ze_command_queue_handle_t`.
 pub struct CommandQueue {
@@ -80,7 +80,7 @@ pub extern "C" fn execute_command_lists(
         }
         let ticket = queue.stream.submit(&commands, fence.map(|fence| Arc::clone(&fence.signal)))?;
         if queue.attributes.is_synchronous() {
-            queue.stream.wait(ticket, None);
+            queue.stream.wait(ticket, Deadline::NEVER);
         }
         Ok(())
     })
@@ -89,7 +89,7 @@ pub extern "C" fn execute_command_lists(
 /// `zeCommandQueueSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires.
 pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeResult {
     call(|| {
-        let done = queue.get()?.stream.synchronize(clock::deadline(timeout));
+        let done = queue.get()?.stream.synchronize(Deadline::after(timeout));
         if done { Ok(()) } else { Err(ZeResult::NOT_READY) }
     })
 }

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -23,6 +23,7 @@ use crate::events::signal::{Signal, Timestamps, WaitResult};
 use crate::ffi::handles::Object;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::kernels::faults;
+use crate::platform::deadline::Deadline;
 use crate::platform::{clock, process, settings, threads};
 
 /// The streams of all devices.
@@ -118,23 +119,19 @@ impl Stream {
         Ok(Ticket(state.accepted))
     }
 
-    /// Waits for everything submitted so far. False if the deadline (`None`: never) passes first.
-    pub(crate) fn synchronize(&self, deadline: Option<Instant>) -> bool {
+    /// Waits for everything submitted so far. False if the deadline passes first.
+    pub(crate) fn synchronize(&self, deadline: Deadline) -> bool {
         let ticket = Ticket(self.state.lock().accepted);
         self.wait(ticket, deadline)
     }
 
-    /// Waits for one command and all before it. False if the deadline (`None`: never) passes first.
-    pub(crate) fn wait(&self, ticket: Ticket, deadline: Option<Instant>) -> bool {
+    /// Waits for one command and all before it. False if the deadline passes first.
+    pub(crate) fn wait(&self, ticket: Ticket, deadline: Deadline) -> bool {
+        let mut wait = deadline.wait();
         let mut state = self.state.lock();
         while state.done < ticket.0 && !process::devices_are_lost() {
-            match deadline {
-                None => self.finished.wait(&mut state),
-                Some(deadline) => {
-                    if self.finished.wait_until(&mut state, deadline).timed_out() {
-                        return state.done >= ticket.0;
-                    }
-                }
+            if !wait.step(&self.finished, &mut state) {
+                return false;
             }
         }
         true
@@ -238,9 +235,9 @@ impl Task {
         Self { place: order.take_place(priority), command, waits, completes, fence: None }
     }
 
-    /// Waits for the events of the command, at most until the deadline (`None`: without an end). True if that did not
+    /// Waits for the events of the command, at most until the deadline. True if that did not
     /// pass first. A destroyed event counts as signalled: see `zeEventDestroy`.
-    fn wait(&self, deadline: Option<Instant>) -> bool {
+    fn wait(&self, deadline: Deadline) -> bool {
         let mut events = self.command.waits.iter().zip(&self.waits);
         events.all(|(event, value)| event.signal.wait_in_order(*value, deadline) != WaitResult::TimedOut)
     }
@@ -248,9 +245,9 @@ impl Task {
     fn run(&self, stream: &Stream) {
         let engine = &stream.engine;
         engine.wait_for_turn(self.place);
-        if !self.command.waits.is_empty() && !self.wait(Some(Instant::now())) {
+        if !self.command.waits.is_empty() && !self.wait(Deadline::now()) {
             engine.step_aside(self.place);
-            self.wait(None);
+            self.wait(Deadline::NEVER);
             engine.step_back(self.place);
             engine.wait_for_turn(self.place);
         }
@@ -314,7 +311,7 @@ pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
 pub(crate) fn synchronize_device(device: &Device) {
     let streams: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     for stream in streams.iter().filter(|stream| stream.device.is_of(device)) {
-        stream.synchronize(None);
+        stream.synchronize(Deadline::NEVER);
     }
 }
 

@@ -4,8 +4,6 @@
 //! Global timestamps, kernel timestamps and timestamps that command lists write all come from here. Must never be mixed
 //! with another clock, because profiling subtracts timestamps from one another.
 
-use std::time::{Duration, Instant};
-
 /// Number of valid bits in a timestamp. The device properties report it, and [`now`] masks with it.
 pub(crate) const VALID_BITS: u32 = 63;
 
@@ -15,10 +13,4 @@ pub(crate) fn now() -> u64 {
     // SAFETY: clock_gettime(2) writes the timespec that it is given, which is on our stack.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64) & ((1 << VALID_BITS) - 1)
-}
-
-/// When a Level Zero timeout of `nanoseconds` that starts now expires. `None` means never: `UINT64_MAX`, or more than
-/// the clock can count.
-pub(crate) fn deadline(nanoseconds: u64) -> Option<Instant> {
-    if nanoseconds == u64::MAX { None } else { Instant::now().checked_add(Duration::from_nanos(nanoseconds)) }
 }

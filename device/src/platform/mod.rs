@@ -5,6 +5,8 @@
 pub(crate) mod budget;
 #[expect(unsafe_code, reason = "clock_gettime")]
 pub(crate) mod clock;
+#[expect(unsafe_code, reason = "the timer slack of a thread is set by prctl")]
+pub(crate) mod deadline;
 #[expect(unsafe_code, reason = "descriptors of this process and of others come from system calls")]
 pub(crate) mod descriptor;
 pub(crate) mod faults;

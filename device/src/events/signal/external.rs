@@ -5,11 +5,12 @@
 //! the word, as the event was created. The destruction of the event does not end a wait: the word may still change.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::local::Local;
 use super::{Kind, Timestamps, WaitResult};
 use crate::memory::word::Word;
+use crate::platform::deadline::{self, Deadline, Next};
 use crate::platform::process;
 
 /// How long a wait sleeps before it looks for the second time, and at most.
@@ -60,12 +61,12 @@ impl External {
     }
 
     /// Waits on the host.
-    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+    pub(super) fn wait(&self, value: u64, deadline: Deadline) -> WaitResult {
         if value == 0 { self.watch(self.seen_by_host(), deadline) } else { self.local.wait(value, deadline) }
     }
 
     /// Waits in a stream.
-    pub(super) fn wait_in_stream(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+    pub(super) fn wait_in_stream(&self, value: u64, deadline: Deadline) -> WaitResult {
         if value == 0 { self.watch(&self.words.device, deadline) } else { self.local.wait(value, deadline) }
     }
 
@@ -94,8 +95,9 @@ impl External {
         word.load() >= self.words.completion
     }
 
-    fn watch(&self, word: &Word, deadline: Option<Instant>) -> WaitResult {
+    fn watch(&self, word: &Word, deadline: Deadline) -> WaitResult {
         let [mut pause, longest] = PAUSES;
+        let mut wait = deadline.wait();
         loop {
             if self.is_reached(word) {
                 return WaitResult::Completed;
@@ -103,12 +105,14 @@ impl External {
             if process::devices_are_lost() {
                 return WaitResult::Abandoned;
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return WaitResult::TimedOut;
+            match wait.next() {
+                Next::Sleep(left) => {
+                    thread::sleep(left.map_or(pause, |left| left.min(pause)));
+                    pause = longest.min(pause * 2);
+                }
+                Next::Spin => deadline::pause(),
+                Next::End => return WaitResult::TimedOut,
             }
-            thread::sleep(left.map_or(pause, |left| left.min(pause)));
-            pause = longest.min(pause * 2);
         }
     }
 }

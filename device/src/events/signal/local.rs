@@ -3,11 +3,11 @@
 //! Must never hold its lock while it waits.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::{Kind, Timestamps, WaitResult};
+use crate::platform::deadline::Deadline;
 use crate::platform::process;
 
 /// A flag or a counter of this process.
@@ -74,7 +74,7 @@ impl Local {
     }
 
     /// Waits until as many resets were performed as were submitted before the wait, and then for a signal.
-    pub(super) fn wait_after_resets(&self, resets: u64, deadline: Option<Instant>) -> WaitResult {
+    pub(super) fn wait_after_resets(&self, resets: u64, deadline: Deadline) -> WaitResult {
         self.wait_until(deadline, |state| state.performed_resets >= resets && state.is_complete(Kind::Flag, 1))
     }
 
@@ -120,11 +120,12 @@ impl Local {
         self.state.lock().timestamps.map(|(_, timestamps)| timestamps)
     }
 
-    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+    pub(super) fn wait(&self, value: u64, deadline: Deadline) -> WaitResult {
         self.wait_until(deadline, |state| state.is_complete(self.kind, value))
     }
 
-    fn wait_until(&self, deadline: Option<Instant>, complete: impl Fn(&State) -> bool) -> WaitResult {
+    fn wait_until(&self, deadline: Deadline, complete: impl Fn(&State) -> bool) -> WaitResult {
+        let mut wait = deadline.wait();
         let mut state = self.state.lock();
         loop {
             if complete(&state) {
@@ -133,14 +134,8 @@ impl Local {
             if state.abandoned && state.pending == 0 && state.incomplete.is_empty() || process::devices_are_lost() {
                 return WaitResult::Abandoned;
             }
-            match deadline {
-                None => self.changed.wait(&mut state),
-                Some(deadline) => {
-                    let late = self.changed.wait_until(&mut state, deadline).timed_out();
-                    if late && !complete(&state) {
-                        return WaitResult::TimedOut;
-                    }
-                }
+            if !wait.step(&self.changed, &mut state) {
+                return WaitResult::TimedOut;
             }
         }
     }

@@ -12,11 +12,11 @@ mod local;
 mod shared;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::events::page::EventPage;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::clock;
+use crate::platform::deadline::Deadline;
 use external::External;
 pub(crate) use external::Words;
 use local::Local;
@@ -138,8 +138,8 @@ impl Signal {
         }
     }
 
-    /// Waits in a stream for what [`submit_wait`](Self::submit_wait) has returned, until the deadline (`None`: never).
-    pub(crate) fn wait_in_order(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+    /// Waits in a stream for what [`submit_wait`](Self::submit_wait) has returned, until the deadline.
+    pub(crate) fn wait_in_order(&self, value: u64, deadline: Deadline) -> WaitResult {
         match (&self.state, self.kind) {
             (State::Local(state), Kind::Flag) => state.wait_after_resets(value, deadline),
             (State::External(state), _) => state.wait_in_stream(value, deadline),
@@ -188,8 +188,8 @@ impl Signal {
         if self.is_signalled() { with_state!(self, state => state.timestamps()) } else { None }
     }
 
-    /// Waits until `value` completes, the deadline (`None`: never) passes, or the event is destroyed.
-    pub(crate) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+    /// Waits until `value` completes, the deadline passes, or the event is destroyed.
+    pub(crate) fn wait(&self, value: u64, deadline: Deadline) -> WaitResult {
         with_state!(self, state => state.wait(value, deadline))
     }
 
@@ -201,7 +201,7 @@ impl Signal {
 
     /// Waits on the host for `timeout` nanoseconds: `NOT_READY` when it expires. A destroyed event counts as signalled.
     pub(crate) fn synchronize(&self, timeout: u64) -> Outcome {
-        match self.wait(self.wait_value(), clock::deadline(timeout)) {
+        match self.wait(self.wait_value(), Deadline::after(timeout)) {
             WaitResult::Completed | WaitResult::Abandoned => Ok(()),
             WaitResult::TimedOut => Err(ZeResult::NOT_READY),
         }
@@ -245,7 +245,7 @@ mod tests {
         let second = counter.submit();
         counter.complete(first, TIMESTAMPS);
         assert!(!counter.is_signalled() && counter.timestamps().is_none());
-        assert_eq!(counter.wait(first, None), WaitResult::Completed);
+        assert_eq!(counter.wait(first, Deadline::NEVER), WaitResult::Completed);
         counter.complete(second, TIMESTAMPS);
         assert!(counter.is_signalled() && counter.timestamps().is_some());
     }
@@ -258,9 +258,9 @@ mod tests {
             let (first, second) = (counter.submit(), counter.submit());
             counter.complete(second, TIMESTAMPS);
             assert!(counter.is_signalled());
-            assert_eq!(counter.wait(first, Some(Instant::now())), WaitResult::TimedOut);
+            assert_eq!(counter.wait(first, Deadline::now()), WaitResult::TimedOut);
             counter.complete(first, TIMESTAMPS);
-            assert_eq!(counter.wait(first, None), WaitResult::Completed);
+            assert_eq!(counter.wait(first, Deadline::NEVER), WaitResult::Completed);
         }
     }
 
@@ -268,7 +268,7 @@ mod tests {
     fn a_wait_ends_when_the_event_is_abandoned() {
         let flag = Signal::new(Kind::Flag);
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| flag.wait(1, None));
+            let waiter = scope.spawn(|| flag.wait(1, Deadline::NEVER));
             flag.abandon();
             assert_eq!(waiter.join().unwrap(), WaitResult::Abandoned);
         });
@@ -279,16 +279,16 @@ mod tests {
         let flag = Signal::new(Kind::Flag);
         let value = flag.submit();
         flag.abandon();
-        assert_eq!(flag.wait(value, Some(Instant::now())), WaitResult::TimedOut);
+        assert_eq!(flag.wait(value, Deadline::now()), WaitResult::TimedOut);
         flag.complete(value, TIMESTAMPS);
-        assert_eq!(flag.wait(value, None), WaitResult::Completed);
+        assert_eq!(flag.wait(value, Deadline::NEVER), WaitResult::Completed);
     }
 
     #[test]
     fn a_deadline_in_the_past_only_checks() {
         let flag = Signal::new(Kind::Flag);
-        assert_eq!(flag.wait(1, Some(Instant::now())), WaitResult::TimedOut);
+        assert_eq!(flag.wait(1, Deadline::now()), WaitResult::TimedOut);
         flag.complete(1, TIMESTAMPS);
-        assert_eq!(flag.wait(1, Some(Instant::now())), WaitResult::Completed);
+        assert_eq!(flag.wait(1, Deadline::now()), WaitResult::Completed);
     }
 }

@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
 use super::{Kind, Timestamps, WaitResult};
 use crate::events::page::{EventPage, EventState};
+use crate::platform::deadline::{self, Deadline, Next};
 use crate::platform::{futex, process};
 
 /// A flag or a counter on a shared event page.
@@ -86,8 +86,9 @@ impl Shared {
         (timestamps.end > 0).then_some(timestamps)
     }
 
-    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+    pub(super) fn wait(&self, value: u64, deadline: Deadline) -> WaitResult {
         let sequence = &self.state().sequence;
+        let mut wait = deadline.wait();
         loop {
             // Read before the checks: a change after this makes the wait return at once.
             let seen = sequence.load(Ordering::Acquire);
@@ -98,11 +99,11 @@ impl Shared {
             if abandoned || process::devices_are_lost() {
                 return WaitResult::Abandoned;
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return WaitResult::TimedOut;
+            match wait.next() {
+                Next::Sleep(left) => futex::wait(sequence, seen, left),
+                Next::Spin => deadline::pause(),
+                Next::End => return WaitResult::TimedOut,
             }
-            futex::wait(sequence, seen, left);
         }
     }
 }

@@ -1,0 +1,161 @@
+//! The end of a wait with a timeout.
+//!
+//! A thread that sleeps until a time wakes up later: Linux joins timers that end within 50 us (PR_SET_TIMERSLACK(2const)),
+//! and a processor that idles takes a while to go on. So such a wait asks for exact timers, sleeps until shortly before its
+//! end, and looks again and again from then on. Must never spin for longer than [`SPUN`].
+
+use std::hint;
+use std::marker::PhantomData;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, MutexGuard};
+
+/// How long before its end a wait stops to sleep.
+const SPUN: Duration = Duration::from_micros(50);
+/// How often a wait lets the processor pause before it looks again.
+const PAUSES: u32 = 16;
+
+/// When a wait ends at the latest; [`NEVER`](Self::NEVER) is a deadline, too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(Option<Instant>);
+
+/// A wait that has begun.
+pub(crate) struct Wait {
+    deadline: Deadline,
+    exact: Option<ExactTimers>,
+}
+
+/// What a wait that has not found what it waits for does next. It looks again after that, unless it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Sleeps until it is woken, or for this long.
+    Sleep(Option<Duration>),
+    /// Lets the processor [pause](pause).
+    Spin,
+    /// Ends.
+    End,
+}
+
+impl Deadline {
+    /// That of a wait without a timeout.
+    pub(crate) const NEVER: Self = Self(None);
+
+    /// That of a look without a wait.
+    pub(crate) fn now() -> Self {
+        Self(Some(Instant::now()))
+    }
+
+    /// When a Level Zero timeout of `nanoseconds` that starts now expires. Never for `UINT64_MAX`, or more than the clock
+    /// can count.
+    pub(crate) fn after(nanoseconds: u64) -> Self {
+        let finite = (nanoseconds != u64::MAX).then(|| Duration::from_nanos(nanoseconds));
+        Self(finite.and_then(|timeout| Instant::now().checked_add(timeout)))
+    }
+
+    /// A wait until then.
+    pub(crate) fn wait(self) -> Wait {
+        Wait { deadline: self, exact: None }
+    }
+
+    fn next(self) -> Next {
+        let Some(end) = self.0 else { return Next::Sleep(None) };
+        match end.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Next::End,
+            left if left <= SPUN => Next::Spin,
+            left => Next::Sleep(Some(left.saturating_sub(SPUN))),
+        }
+    }
+}
+
+impl Wait {
+    /// What the wait does next.
+    pub(crate) fn next(&mut self) -> Next {
+        let next = self.deadline.next();
+        if let Next::Sleep(Some(_)) = next {
+            self.exact.get_or_insert_with(ExactTimers::new);
+        }
+        next
+    }
+
+    /// Sleeps until `changed` is notified, or lets the processor pause, without the lock. False once the wait is over.
+    pub(crate) fn step<T>(&mut self, changed: &Condvar, state: &mut MutexGuard<'_, T>) -> bool {
+        match self.next() {
+            Next::Sleep(None) => changed.wait(state),
+            Next::Sleep(Some(left)) => drop(changed.wait_for(state, left)),
+            Next::Spin => MutexGuard::unlocked(state, pause),
+            Next::End => return false,
+        }
+        true
+    }
+}
+
+/// Lets the processor pause for less than a microsecond.
+pub(crate) fn pause() {
+    for _ in 0..PAUSES {
+        hint::spin_loop();
+    }
+}
+
+/// While it lives, the timers of the calling thread end when they should.
+struct ExactTimers {
+    /// The slack that the thread had before, in nanoseconds.
+    before: libc::c_int,
+    /// The slack is that of the thread that calls.
+    _of_one_thread: PhantomData<*const ()>,
+}
+
+impl ExactTimers {
+    fn new() -> Self {
+        // SAFETY: PR_GET_TIMERSLACK(2const) takes no pointer.
+        let before = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+        set_slack(1);
+        Self { before, _of_one_thread: PhantomData }
+    }
+}
+
+impl Drop for ExactTimers {
+    fn drop(&mut self) {
+        // An error is negative. The slack of a thread that runs in real time is 0, and to set 0 would be to set the default.
+        if self.before > 0 {
+            set_slack(self.before);
+        }
+    }
+}
+
+/// Sets the slack of the timers of the calling thread, in nanoseconds.
+fn set_slack(nanoseconds: libc::c_int) {
+    let nanoseconds = libc::c_ulong::from(nanoseconds.unsigned_abs());
+    // SAFETY: PR_SET_TIMERSLACK(2const) takes a number.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slack() -> libc::c_int {
+        // SAFETY: PR_GET_TIMERSLACK(2const) takes no pointer.
+        unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }
+    }
+
+    #[test]
+    fn a_wait_sleeps_until_shortly_before_its_end_and_then_spins() {
+        assert_eq!(Deadline::NEVER.next(), Next::Sleep(None));
+        assert_eq!(Deadline::after(u64::MAX).next(), Next::Sleep(None));
+        assert_eq!(Deadline::now().next(), Next::End);
+        let hour = Duration::from_hours(1);
+        let Next::Sleep(Some(left)) = Deadline::after(hour.as_nanos() as u64).next() else { panic!("no sleep") };
+        assert!(left + SPUN <= hour);
+    }
+
+    #[test]
+    fn a_sleep_leaves_the_slack_of_the_thread_as_it_was() {
+        set_slack(1234);
+        let mut wait = Deadline::after(3_600_000_000_000).wait();
+        assert_eq!(slack(), 1234);
+        wait.next();
+        assert_eq!(slack(), 1);
+        drop(wait);
+        assert_eq!(slack(), 1234);
+    }
+}
