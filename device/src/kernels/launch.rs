@@ -16,6 +16,9 @@ use crate::memory::{self, Retained};
 /// longer.
 const FEW_ITEMS: usize = 1024;
 
+/// Groups with fewer items than this leave a part of the processor's vectors empty.
+const SMALL_GROUP: usize = 64;
+
 /// An argument of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) enum Argument {
@@ -156,6 +159,9 @@ impl Launch {
             return;
         }
         let inline = groups == [1; 3] || items <= FEW_ITEMS;
+        // Where no kernel can tell the difference, the engine chooses groups that fill its vectors.
+        let is_small = group.iter().product::<usize>() < SMALL_GROUP && groups != [1; 3];
+        let group = if is_small && self.kernel.info().ungrouped { None } else { Some(group) };
         let _running = Running::new(self.kernel.name());
         let ran = self.kernel.with_function(|function| {
             for (index, argument) in arguments.iter().enumerate() {

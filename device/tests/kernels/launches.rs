@@ -3,7 +3,7 @@
 use urscope_device::ddi::unfinished_from;
 
 use crate::api::layout::command::{CommandListDesc, CommandQueueDesc};
-use crate::spirv::{empty, number, scale};
+use crate::spirv::{Assembler, empty, increment, number, scale};
 use crate::*;
 
 const COUNT: usize = 100_000;
@@ -43,6 +43,33 @@ fn a_kernel_runs_between_copies_and_fills() {
         ok(zeCommandListHostSynchronize(list, FOREVER));
         assert!(at(back, COUNT).iter().all(|value| *value == 22));
         assert!(at(from, COUNT).iter().all(|value| *value == 1));
+    }
+}
+
+/// The engine may run it in other groups, of the same items.
+#[test]
+fn a_kernel_that_knows_nothing_of_groups_runs_all_items_once() {
+    let setup = setup();
+    let mut asm = Assembler::without_groups();
+    number(&mut asm);
+    increment(&mut asm);
+    let module = module_of(setup, &asm.finish());
+    let list = setup.immediate_list(0);
+    let [number, increment] = ["number", "increment"].map(|name| kernel(module, name));
+    for size in [1, 3, 8, 63, 64] {
+        for (groups, offset) in [(1, 0), (2, 5), (1009, 0), (1009, 77)] {
+            let memory = numbers(setup, COUNT);
+            for kernel in [number, increment] {
+                set(kernel, 0, &memory);
+                ok(zeKernelSetGlobalOffsetExp(kernel, offset, 0, 0));
+                launch(list, kernel, groups, size);
+            }
+            ok(zeCommandListHostSynchronize(list, FOREVER));
+            let (first, count) = (offset as usize, (groups * size) as usize);
+            let expected = |index| if (first..first + count).contains(&index) { index as u32 + 1 } else { 0 };
+            assert!(at(memory, COUNT).iter().enumerate().all(|(index, value)| *value == expected(index)), "{size}");
+            ok(zeMemFree(setup.context, address(memory)));
+        }
     }
 }
 

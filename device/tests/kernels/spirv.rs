@@ -46,6 +46,15 @@ fn text(text: &str) -> Vec<u32> {
 impl Assembler {
     /// An empty module.
     pub(crate) fn new() -> Self {
+        Self::with(true)
+    }
+
+    /// An empty module whose kernels know nothing of groups: without local memory and numbers in a group.
+    pub(crate) fn without_groups() -> Self {
+        Self::with(false)
+    }
+
+    fn with(groups: bool) -> Self {
         let types = Types { void: 1, uint: 2, long: 3, global: 4, local: 5 };
         let mut made = Self {
             next: 6,
@@ -68,13 +77,17 @@ impl Assembler {
         made.declare(21, &[types.uint, 32, 0]);
         made.declare(21, &[types.long, 64, 0]);
         made.declare(32, &[types.global, 5, types.uint]);
-        made.declare(32, &[types.local, 4, types.uint]);
+        if groups {
+            made.declare(32, &[types.local, 4, types.uint]);
+        }
         made.vector = made.id();
         made.declare(23, &[made.vector, types.long, 3]);
         let pointer = made.id();
         made.declare(32, &[pointer, 1, made.vector]);
         made.global_number = made.built_in(28, "__spirv_BuiltInGlobalInvocationId", pointer);
-        made.local_number = made.built_in(27, "__spirv_BuiltInLocalInvocationId", pointer);
+        if groups {
+            made.local_number = made.built_in(27, "__spirv_BuiltInLocalInvocationId", pointer);
+        }
         made
     }
 
@@ -157,8 +170,8 @@ impl Assembler {
             body(asm, given, item);
             asm.does(253, &[]);
         });
-        let names: Vec<u32> =
-            [6, id].into_iter().chain(text(name)).chain([self.global_number, self.local_number]).collect();
+        let variables = [self.global_number, self.local_number].into_iter().filter(|id| *id != 0);
+        let names: Vec<u32> = [6, id].into_iter().chain(text(name)).chain(variables).collect();
         put(&mut self.entries, 15, &names);
         id
     }
@@ -266,6 +279,17 @@ pub(crate) fn number(asm: &mut Assembler) {
         let value = asm.gives(113, types.uint, &[item]);
         let to = asm.place(types.global, given[0], item);
         asm.store(to, value);
+    });
+}
+
+/// `increment(out)`: `out[i] += 1`.
+pub(crate) fn increment(asm: &mut Assembler) {
+    let (types, one) = (asm.types, asm.number(1));
+    asm.kernel("increment", &[types.global], |asm, given, item| {
+        let place = asm.place(types.global, given[0], item);
+        let value = asm.load(place);
+        let value = asm.sum(value, one);
+        asm.store(place, value);
     });
 }
 

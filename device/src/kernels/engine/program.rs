@@ -275,22 +275,23 @@ impl Function {
         outcome(unsafe { (self.engine.cl.set_argument)(self.object, index, size, null()) })
     }
 
-    /// Runs it, and returns when all work items have ended. All arguments must have been set. With `inline`, it runs in
-    /// this thread.
+    /// Runs it, and returns when all work items have ended. All arguments must have been set. Without a size of groups the
+    /// engine chooses one. With `inline`, it runs in this thread.
     pub(crate) fn run(
         &mut self,
         offset: [usize; 3],
         global: [usize; 3],
-        group: [usize; 3],
+        group: Option<[usize; 3]>,
         inline: bool,
     ) -> Result<(), Failure> {
         let cl = &self.engine.cl;
         let queue = if inline { self.engine.inline } else { self.engine.parallel };
         let (mut event, mut status) = (null_mut(), 0);
-        // SAFETY: three dimensions each, and a place for an event, which is released. What the kernel accesses is what
+        // SAFETY: three dimensions each, or none for the groups, and a place for an event, which is released. What the kernel accesses is what
         // the application has passed to it.
         unsafe {
-            let (offset, global, group) = (offset.as_ptr(), global.as_ptr(), group.as_ptr());
+            let group = group.as_ref().map_or(null(), |group| group.as_ptr());
+            let (offset, global) = (offset.as_ptr(), global.as_ptr());
             outcome((cl.enqueue)(queue, self.object, 3, offset, global, group, 0, null(), &raw mut event))?;
             let waited = (cl.wait)(1, &raw const event);
             let place = (&raw mut status).cast();

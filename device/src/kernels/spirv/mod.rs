@@ -45,7 +45,13 @@ mod op {
     pub(super) const SPEC_CONSTANT: u32 = 50;
     pub(super) const FUNCTION: u32 = 54;
     pub(super) const FUNCTION_PARAMETER: u32 = 55;
+    pub(super) const VARIABLE: u32 = 59;
     pub(super) const DECORATE: u32 = 71;
+    pub(super) const CONTROL_BARRIER: u32 = 224;
+    pub(super) const ATOMIC_LOAD: u32 = 227;
+    pub(super) const ATOMIC_XOR: u32 = 242;
+    pub(super) const GROUP_ASYNC_COPY: u32 = 259;
+    pub(super) const GROUP_SMAX: u32 = 271;
     pub(super) const EXECUTION_MODE_ID: u32 = 331;
     pub(super) const TYPE_UNTYPED_POINTER: u32 = 4417;
 }
@@ -62,8 +68,24 @@ const MODE_LOCAL_SIZE_ID: u32 = 38;
 const MODE_LARGEST_GROUP: u32 = 5893;
 const SPEC_ID: u32 = 1;
 const PACKED: u32 = 10;
+const BUILT_IN: u32 = 11;
 const LINKAGE: u32 = 41;
 const IMPORT: u32 = 1;
+
+/// `StorageClass`: local memory.
+const WORKGROUP: u32 = 4;
+/// `BuiltIn`: the number of a work item, of dimensions, of all items, and what is added to each, and the names by which
+/// modules import them. What else is built in depends on the groups.
+const UNGROUPED: [(u32, &str); 5] = [
+    (28, "__spirv_BuiltInGlobalInvocationId"),
+    (30, "__spirv_BuiltInWorkDim"),
+    (31, "__spirv_BuiltInGlobalSize"),
+    (33, "__spirv_BuiltInGlobalOffset"),
+    (34, "__spirv_BuiltInGlobalLinearId"),
+];
+/// `Capability`: Matrix, Addresses, Linkage, Kernel, Vector16, Float16Buffer, Float16, Float64, Int64, Int16, GenericPointer
+/// and Int8. They bring no instruction for groups but those that [`Reader::grouped`] knows.
+const UNGROUPED_CAPABILITIES: [u32; 12] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 22, 38, 39];
 
 /// What SPV_INTEL_kernel_attributes brings: its name, its capabilities, and its modes, the largest group first.
 const ATTRIBUTES: &[u8] = b"SPV_INTEL_kernel_attributes";
@@ -89,6 +111,9 @@ pub(crate) struct KernelInfo {
     pub largest: u32,
     /// The group size that its source suggests; zeros for none.
     pub group_hint: [u32; 3],
+    /// It runs the same however its work items are grouped: it does not ask for groups, require a size of them, or share
+    /// anything in them, and no item can wait for another one.
+    pub ungrouped: bool,
 }
 
 impl KernelInfo {
@@ -137,6 +162,8 @@ struct Reader {
     /// Whole numbers.
     numbers: HashMap<u32, u64>,
     packed: HashSet<u32>,
+    /// Whether something in the module may depend on how work items are grouped.
+    grouped: bool,
     /// Numbers of specialisation constants, by id.
     constants: HashMap<u32, u32>,
 }
@@ -195,6 +222,7 @@ fn attributes_removed(code: &[u8]) -> Option<Vec<u8>> {
 
 impl Reader {
     fn instruction(&mut self, code: u32, operands: &[u32]) -> Option<()> {
+        self.grouped |= Self::grouped(code, operands);
         match (code, operands) {
             (op::SOURCE, [OPENCL_C, version, ..]) => self.info.opencl = *version,
             (op::EXTENSION, name) => self.require(&text(name).0, &EXTENSIONS),
@@ -221,6 +249,19 @@ impl Reader {
             _ => self.types.add(*operands.first()?, self.kind(code, operands)?),
         }
         Some(())
+    }
+
+    /// Whether an instruction may depend on how work items are grouped, or let one wait for another one.
+    fn grouped(code: u32, operands: &[u32]) -> bool {
+        match (code, operands) {
+            (op::CAPABILITY, [capability, ..]) => !UNGROUPED_CAPABILITIES.contains(capability),
+            (op::DECORATE, [_, BUILT_IN, built_in, ..]) => UNGROUPED.iter().all(|(number, _)| number != built_in),
+            (op::TYPE_POINTER | op::TYPE_UNTYPED_POINTER, [_, storage, ..]) | (op::VARIABLE, [_, _, storage, ..]) => {
+                *storage == WORKGROUP
+            }
+            (op::CONTROL_BARRIER | op::ATOMIC_LOAD..=op::ATOMIC_XOR | op::GROUP_ASYNC_COPY..=op::GROUP_SMAX, _) => true,
+            _ => false,
+        }
     }
 
     fn require(&mut self, name: &str, known: &[&str]) {
@@ -264,7 +305,9 @@ impl Reader {
     }
 
     fn finish(self) -> Info {
-        let Self { mut info, types, entries, functions, modes, numbers, .. } = self;
+        let Self { mut info, types, entries, functions, modes, numbers, grouped, .. } = self;
+        // What another module brings may depend on anything.
+        let grouped = grouped || info.imports.iter().any(|import| UNGROUPED.iter().all(|(_, name)| name != import));
         let mut requirements: HashMap<u32, KernelInfo> = HashMap::new();
         for (function, mode, values) in modes {
             let kernel = requirements.entry(function).or_default();
@@ -289,7 +332,9 @@ impl Reader {
                 kinds.into_iter().map(|kind| types.parameter(kind)).collect();
         }
         for (function, name) in entries {
-            let kernel = requirements.get(&function).cloned().unwrap_or_default();
+            let mut kernel = requirements.get(&function).cloned().unwrap_or_default();
+            let of_any_size = kernel.group == [0; 3] && [kernel.sub_group, kernel.sub_groups, kernel.largest] == [0; 3];
+            kernel.ungrouped = of_any_size && !grouped;
             if info.kernels.insert(name.clone(), kernel).is_none() {
                 info.names.push(name);
             }
@@ -363,6 +408,34 @@ mod tests {
         assert_eq!(read(&with).unwrap().kernels["limited"].largest, 64);
         assert_eq!(read(&without).unwrap().kernels["limited"].largest, 0);
         assert_eq!(*without_attributes(&with[..with.len() - 1]), with[..with.len() - 1]);
+    }
+
+    /// A kernel that only knows the numbers of its items, and what makes a difference.
+    #[test]
+    fn a_kernel_that_knows_nothing_of_groups_is_found() {
+        let ungrouped = |change: fn(&mut Assembler)| {
+            let mut asm = Assembler::without_groups();
+            scale(&mut asm);
+            change(&mut asm);
+            read(&asm.finish()).unwrap().kernels["scale"].ungrouped
+        };
+        assert!(ungrouped(|_| {}));
+        assert!(ungrouped(|asm| asm.linkage(900, "__spirv_BuiltInGlobalSize", IMPORT)));
+        assert!(!ungrouped(|asm| asm.linkage(900, "__spirv_BuiltInLocalInvocationId", IMPORT)));
+        assert!(!ungrouped(|asm| asm.linkage(900, "elsewhere", IMPORT)));
+        assert!(!ungrouped(|asm| asm.decorate(&[900, BUILT_IN, 27])));
+        assert!(!ungrouped(|asm| asm.capability(18)));
+        assert!(!ungrouped(|asm| asm.declare(op::TYPE_POINTER, &[900, WORKGROUP, 2])));
+        assert!(!ungrouped(|asm| asm.declare(op::VARIABLE, &[901, 900, WORKGROUP])));
+        assert!(!ungrouped(|asm| asm.does(op::CONTROL_BARRIER, &[901, 901, 902])));
+        assert!(!ungrouped(|asm| asm.does(op::ATOMIC_LOAD, &[2, 903, 901, 902, 904])));
+        assert!(!ungrouped(|asm| asm.does(op::GROUP_ASYNC_COPY, &[900, 903, 901, 902, 904, 905, 906, 907])));
+        for mode in [&[MODE_LOCAL_SIZE, 8, 4, 2][..], &[MODE_SUBGROUP_SIZE, 16], &[MODE_LARGEST_GROUP, 8, 4, 2]] {
+            let mut asm = Assembler::without_groups();
+            let id = asm.kernel("fixed", &[], |_, _, _| {});
+            asm.mode(id, mode);
+            assert!(!read(&asm.finish()).unwrap().kernels["fixed"].ungrouped);
+        }
     }
 
     #[test]
