@@ -184,9 +184,9 @@ macro_rules! ze_functions {
                 12 zeCommandListAppendWaitExternalSemaphoreExt;
                 14 zeCommandListAppendLaunchKernelWithParameters => commands::launch::kernel_with_parameters;
                 14 zeCommandListAppendLaunchKernelWithArguments => commands::launch::kernel_with_arguments;
-                16 zeCommandListAppendMemoryCopyWithParameters;
-                16 zeCommandListAppendMemoryFillWithParameters;
-                16 zeCommandListImmediateAppendCommandListsWithParameters;
+                16 zeCommandListAppendMemoryCopyWithParameters => commands::append::memory_copy_with_parameters;
+                16 zeCommandListAppendMemoryFillWithParameters => commands::append::memory_fill_with_parameters;
+                16 zeCommandListImmediateAppendCommandListsWithParameters => commands::list::immediate_append_command_lists_with_parameters;
                 17 zeCommandListGetFlags => commands::list::get_flags;
                 17 zeCommandListImmediateGetFlags => commands::list::immediate_get_flags;
                 17 zeCommandListImmediateGetMode => commands::list::immediate_get_mode;
@@ -197,7 +197,7 @@ macro_rules! ze_functions {
                 17 zeCommandListEndGraphCaptureExt;
                 17 zeCommandListGetGraphExt;
                 17 zeCommandListAppendGraphExt;
-                17 zeCommandListAppendHostFunction;
+                17 zeCommandListAppendHostFunction => commands::append::host_function;
             }
             zeGetCommandListExpProcAddrTable {
                  9 zeCommandListCreateCloneExp;
@@ -299,8 +299,8 @@ macro_rules! ze_functions {
             zeGetMemExpProcAddrTable {
                  6 zeMemGetIpcHandleFromFileDescriptorExp => memory::ipc::get_by_descriptor;
                  6 zeMemGetFileDescriptorFromIpcHandleExp => memory::ipc::get_descriptor;
-                 7 zeMemSetAtomicAccessAttributeExp;
-                 7 zeMemGetAtomicAccessAttributeExp;
+                 7 zeMemSetAtomicAccessAttributeExp => memory::atomics::set;
+                 7 zeMemGetAtomicAccessAttributeExp => memory::atomics::get;
             }
             zeGetModuleProcAddrTable {
                  0 zeModuleCreate => kernels::module::create;

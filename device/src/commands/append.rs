@@ -9,10 +9,11 @@ use crate::commands::work::{Region, Work};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
+use crate::ffi::chain::Base;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::command::CopyRegion;
 use crate::ffi::result::{Outcome, ZeResult, call};
-use crate::ffi::{Address, Argument, In};
+use crate::ffi::{Address, Argument, HostFunction, In, UserData};
 
 /// `zeCommandListAppendMemoryCopy` (ze_api.h).
 pub extern "C" fn memory_copy(
@@ -30,6 +31,23 @@ pub extern "C" fn memory_copy(
         from.check()?;
         append(&list, Work::copy(to, from, length), signal, wait_count, waits)
     })
+}
+
+/// `zeCommandListAppendMemoryCopyWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
+pub extern "C" fn memory_copy_with_parameters(
+    list: Handle<CommandList>,
+    to: Address,
+    from: Address,
+    length: Argument<usize>,
+    extensions: In<Base>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    match call(|| extensions.check_no_extension()) {
+        ZeResult::SUCCESS => memory_copy(list, to, from, length, signal, wait_count, waits),
+        error => error,
+    }
 }
 
 /// `zeCommandListAppendMemoryCopyFromContext` (ze_api.h). All contexts share one address space.
@@ -66,6 +84,43 @@ pub extern "C" fn memory_fill(
         to.check()?;
         list.check_pattern(pattern_size.value())?;
         append(&list, Work::fill(to, pattern, pattern_size, length)?, signal, wait_count, waits)
+    })
+}
+
+/// `zeCommandListAppendMemoryFillWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
+pub extern "C" fn memory_fill_with_parameters(
+    list: Handle<CommandList>,
+    to: Address,
+    pattern: In<u8>,
+    pattern_size: Argument<usize>,
+    length: Argument<usize>,
+    extensions: In<Base>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    match call(|| extensions.check_no_extension()) {
+        ZeResult::SUCCESS => memory_fill(list, to, pattern, pattern_size, length, signal, wait_count, waits),
+        error => error,
+    }
+}
+
+/// `zeCommandListAppendHostFunction` (ze_api.h). A thread of the device calls the function, with all signals blocked but those
+/// of faults. No extension is known: `UNSUPPORTED_FEATURE` for any.
+pub extern "C" fn host_function(
+    list: Handle<CommandList>,
+    function: HostFunction,
+    data: UserData,
+    extensions: In<Base>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    call(|| {
+        let list = list.get()?;
+        function.check()?;
+        extensions.check_no_extension()?;
+        append(&list, Work::host_function(function, data), signal, wait_count, waits)
     })
 }
 

@@ -16,6 +16,7 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::properties::QueueGroup;
 use crate::events::event::Event;
+use crate::ffi::chain::Base;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::ffi::layout::stype;
@@ -288,6 +289,22 @@ pub extern "C" fn immediate_append_command_lists(
         commands.push(Arc::new(Command { work: Work::nothing(), waits: Vec::new(), signals }));
         list.append_all(commands)
     })
+}
+
+/// `zeCommandListImmediateAppendCommandListsWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
+pub extern "C" fn immediate_append_command_lists_with_parameters(
+    list: Handle<CommandList>,
+    count: Argument<u32>,
+    lists: In<Handle<CommandList>>,
+    extensions: In<Base>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    match call(|| extensions.check_no_extension().and_then(|()| lists.check())) {
+        ZeResult::SUCCESS => immediate_append_command_lists(list, count, lists, signal, wait_count, waits),
+        error => error,
+    }
 }
 
 fn register(list: CommandList, to: Out<Handle<CommandList>>) -> Outcome {

@@ -4,7 +4,8 @@
 //! there is none. For each command it waits for its turn (`engine`) and for events, performs the work, and signals. So
 //! an event is never signalled before its work has ended, and a wait for another stream blocks this stream only. When
 //! its owner is destroyed, a stream completes what was submitted and ends; a wait for a destroyed event ends too, so no
-//! thread is left behind. Kernels need a larger stack than copies, so the first one moves the stream to another thread.
+//! thread is left behind. Kernels and
+//! functions of the application need a larger stack than copies, so the first one moves the stream to another thread.
 //! Must never perform work on the thread that appends it.
 
 use std::collections::VecDeque;
@@ -157,10 +158,11 @@ impl Stream {
         threads::spawn(move || stream.run(false)).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)
     }
 
-    /// The body of a thread. One that is not for kernels ends at the first kernel, and another goes on from there.
-    fn run(self: &Arc<Self>, for_kernels: bool) {
+    /// The body of a thread. One with a small stack ends at the first kernel or function of the application, and another goes on
+    /// from there.
+    fn run(self: &Arc<Self>, has_large_stack: bool) {
         while let Some(task) = self.next() {
-            let task = if for_kernels || !task.command.work.runs_kernels() {
+            let task = if has_large_stack || !task.command.work.runs_foreign_code() {
                 task
             } else {
                 let Some(task) = self.hand_over(task) else { return };
@@ -185,7 +187,7 @@ impl Stream {
         self.finished.notify_all();
     }
 
-    /// Starts a thread for kernels, which goes on with this task. Returns the task if that fails.
+    /// Starts a thread with a larger stack, which goes on with this task. Returns the task if that fails.
     fn hand_over(self: &Arc<Self>, task: Task) -> Option<Task> {
         faults::when_lost(end_waits);
         let mut state = self.state.lock();

@@ -15,7 +15,7 @@ use crate::ffi::layout::command::CopyRegion;
 use crate::ffi::layout::event::KernelTimestampResult;
 use crate::ffi::layout::module::Extent;
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::ffi::{Address, Argument, In};
+use crate::ffi::{Address, Argument, HostFunction, In, UserData};
 use crate::kernels::launch::Launch;
 use crate::memory::{self, Retained};
 use crate::platform::clock;
@@ -44,6 +44,8 @@ enum Action {
     LaunchIndirect { launches: Vec<Launch>, count: Option<Location>, groups: Location },
     /// Resets an event.
     Reset(Arc<Event>),
+    /// Calls a function of the application.
+    Call { function: HostFunction, data: UserData },
 }
 
 /// An address, and a reference that keeps memory of the device mapped. Other memory is the application's
@@ -165,6 +167,11 @@ impl Work {
         Self(Action::LaunchIndirect { launches, count, groups })
     }
 
+    /// Calls a function of the application.
+    pub(crate) fn host_function(function: HostFunction, data: UserData) -> Self {
+        Self(Action::Call { function, data })
+    }
+
     /// The event that it resets.
     pub(super) fn resets(&self) -> Option<&Event> {
         if let Action::Reset(event) = &self.0 { Some(event) } else { None }
@@ -181,7 +188,7 @@ impl Work {
         };
         let named = launches.iter().flat_map(Launch::pointers).map(|address| address..address.saturating_add(1));
         let ranges = match &self.0 {
-            Action::Nothing | Action::Reset(_) | Action::Launch { .. } => [None, None],
+            Action::Nothing | Action::Reset(_) | Action::Launch { .. } | Action::Call { .. } => [None, None],
             Action::LaunchIndirect { launches, count, groups } => [
                 count.as_ref().map(|count| of(count, size_of::<u32>())),
                 Some(of(groups, launches.len() * size_of::<Extent>())),
@@ -203,6 +210,11 @@ impl Work {
     /// Whether it runs kernels.
     pub(super) fn runs_kernels(&self) -> bool {
         matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
+    }
+
+    /// Whether it runs code of the application, which may need more of a stack than copies do.
+    pub(super) fn runs_foreign_code(&self) -> bool {
+        self.runs_kernels() || matches!(self.0, Action::Call { .. })
     }
 
     /// The kernel that it launches once, and with how many groups. `None` for other work and for indirect launches.
@@ -255,6 +267,7 @@ impl Work {
                 }
             }
             Action::Reset(event) => event.signal.perform_reset(),
+            Action::Call { function, data } => function.call(*data),
         }
     }
 }

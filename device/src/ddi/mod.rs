@@ -62,9 +62,12 @@ pub fn unfinished_from(address: usize) -> Option<usize> {
     stream::unfinished_from(address)
 }
 
-/// The entry point of a driver extension function, which has no exported symbol.
+/// The entry point of a driver extension function. That may be one of the API, too: the adapters ask for some of them by
+/// name, and then call them only if they are implemented.
 pub(crate) fn lookup_extension(name: &str) -> Option<*const ()> {
-    address_in(EXTENSIONS, name)
+    let implemented = |function: &&Function| function.implemented && function.name == name;
+    let in_tables = || TABLES.iter().flat_map(|table| table.functions).find(implemented);
+    address_in(EXTENSIONS, name).or_else(|| in_tables().map(|function| function.address))
 }
 
 fn address_in(functions: &[Function], name: &str) -> Option<*const ()> {

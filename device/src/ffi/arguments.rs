@@ -44,6 +44,16 @@ pub struct Address(usize);
 #[repr(transparent)]
 pub struct Argument<T>(T);
 
+/// `ze_host_function_callback_t`: what an application wants a command list to call.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct HostFunction(Option<unsafe extern "C" fn(UserData)>);
+
+/// `void*` of the application, which only its own function looks at. It may be NULL.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct UserData(usize);
+
 /// `void*` that the device returns. Unlike an [`Address`], it grants no access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
@@ -65,6 +75,22 @@ impl<T> Clone for Out<T> {
 
 impl<T> Copy for Out<T> {}
 
+impl HostFunction {
+    /// `INVALID_ARGUMENT` if the argument was omitted.
+    pub(crate) fn check(self) -> Outcome {
+        self.0.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
+    }
+
+    /// Calls the function.
+    pub(crate) fn call(self, data: UserData) {
+        if let Some(function) = self.0 {
+            // SAFETY: the application has passed both for this call, and ze_api.h lets the device make it at any time before
+            // the command has completed.
+            unsafe { function(data) };
+        }
+    }
+}
+
 impl<T: Copy> Argument<T> {
     /// The number.
     pub(crate) const fn value(self) -> T {
@@ -76,6 +102,13 @@ impl Argument<usize> {
     /// The smaller one of two sizes of the same call.
     pub(crate) fn at_most(self, other: Self) -> Self {
         Self(self.0.min(other.0))
+    }
+}
+
+impl In<Base> {
+    /// `UNSUPPORTED_FEATURE` for a call with extensions that takes none of them.
+    pub(crate) fn check_no_extension(self) -> Outcome {
+        if self.is_null() { Ok(()) } else { Err(ZeResult::UNSUPPORTED_FEATURE) }
     }
 }
 

@@ -12,4 +12,4 @@ pub(crate) mod handles;
 pub mod layout;
 pub(crate) mod result;
 
-pub(crate) use arguments::{Address, Argument, In, Out, Pointer, enumerate, text};
+pub(crate) use arguments::{Address, Argument, HostFunction, In, Out, Pointer, UserData, enumerate, text};

@@ -3,10 +3,13 @@
 //! Work in flight holds a reference, so memory that is freed too early is unmapped only when the work that uses it has
 //! completed. Must never be found by a pointer after it was freed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::discovery::device::Device;
+use parking_lot::Mutex;
+
+use crate::discovery::device::{Device, Numbers};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::budget::Charge;
 use crate::shared_memory::PAGE;
@@ -45,6 +48,8 @@ pub(crate) struct Allocation {
     pub id: u64,
     /// The device that it was created for or opened on.
     pub device: Option<Arc<Device>>,
+    /// Who may use atomic operations on it (`ze_memory_atomic_attr_exp_flags_t`), by device.
+    pub atomics: Mutex<BTreeMap<Numbers, u32>>,
 }
 
 /// Where an allocation comes from.
@@ -82,17 +87,21 @@ impl Allocation {
         let span = if exportable { Span::own(length as u64)? } else { Span::take(length as u64)? };
         let mapping = span.map(alignment)?;
         let id = span.identity();
-        Ok(Self { origin: Origin::Own { mapping, span, _charge: charge }, size, kind, id, device })
+        Ok(Self::with(Origin::Own { mapping, span, _charge: charge }, kind, size, id, device))
     }
 
     /// Memory of another process, or of this one, that was opened from a handle.
     pub(crate) fn opened(import: Import, kind: Kind, size: usize, device: Arc<Device>) -> Self {
-        Self { origin: Origin::Opened(import), size, kind, id: imported_id(), device: Some(device) }
+        Self::with(Origin::Opened(import), kind, size, imported_id(), Some(device))
     }
 
     /// Memory that was imported from a descriptor.
     pub(crate) fn imported(import: Import, kind: Kind, size: usize, device: Option<Arc<Device>>) -> Self {
-        Self { origin: Origin::Imported(import), size, kind, id: imported_id(), device }
+        Self::with(Origin::Imported(import), kind, size, imported_id(), device)
+    }
+
+    fn with(origin: Origin, kind: Kind, size: usize, id: u64, device: Option<Arc<Device>>) -> Self {
+        Self { origin, size, kind, id, device, atomics: Mutex::default() }
     }
 
     /// Its first address.

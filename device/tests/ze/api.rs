@@ -70,6 +70,9 @@ macro_rules! functions {
     (@result $result:ty) => { $result };
 }
 
+/// `ze_host_function_callback_t`.
+pub(crate) type HostFunction = extern "C" fn(*mut c_void);
+
 functions! {
     zelTracerCreate(desc: *const TracerDesc, tracer: *mut Handle);
     zelTracerDestroy(tracer: Handle);
@@ -125,6 +128,8 @@ functions! {
     zeMemAllocShared(context: Handle, desc: *const DeviceMemAllocDesc, host: *const HostMemAllocDesc, size: usize, alignment: usize, device: Handle, out: *mut *mut c_void);
     zeMemFree(context: Handle, pointer: *mut c_void);
     zeMemFreeExt(context: Handle, desc: *const MemoryFreeExtDesc, pointer: *mut c_void);
+    zeMemSetAtomicAccessAttributeExp(context: Handle, device: Handle, pointer: *const c_void, size: usize, attributes: u32);
+    zeMemGetAtomicAccessAttributeExp(context: Handle, device: Handle, pointer: *const c_void, size: usize, attributes: *mut u32);
     zeMemGetAllocProperties(context: Handle, pointer: *const c_void, properties: *mut MemoryAllocationProperties, device: *mut Handle);
     zeMemGetAddressRange(context: Handle, pointer: *const c_void, base: *mut *mut c_void, size: *mut usize);
     zeMemGetIpcHandle(context: Handle, pointer: *const c_void, handle: *mut IpcMemHandle);
@@ -174,6 +179,10 @@ functions! {
     zeCommandListAppendMemoryCopy(list: Handle, to: *mut c_void, from: *const c_void, size: usize, signal: Handle, waits: u32, events: *const Handle);
     zeCommandListAppendMemoryFill(list: Handle, to: *mut c_void, pattern: *const c_void, pattern_size: usize, size: usize, signal: Handle, waits: u32, events: *const Handle);
     zeCommandListAppendMemoryCopyRegion(list: Handle, to: *mut c_void, to_region: *const CopyRegion, to_pitch: u32, to_slice: u32, from: *const c_void, from_region: *const CopyRegion, from_pitch: u32, from_slice: u32, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendMemoryCopyWithParameters(list: Handle, to: *mut c_void, from: *const c_void, size: usize, extensions: *const c_void, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendMemoryFillWithParameters(list: Handle, to: *mut c_void, pattern: *const c_void, pattern_size: usize, size: usize, extensions: *const c_void, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListImmediateAppendCommandListsWithParameters(list: Handle, count: u32, lists: *const Handle, extensions: *const c_void, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendHostFunction(list: Handle, function: Option<HostFunction>, data: *mut c_void, extensions: *const c_void, signal: Handle, waits: u32, events: *const Handle);
     zeCommandListAppendBarrier(list: Handle, signal: Handle, waits: u32, events: *const Handle);
     zeCommandListAppendSignalEvent(list: Handle, event: Handle);
     zeCommandListAppendWaitOnEvents(list: Handle, count: u32, events: *const Handle);

@@ -169,3 +169,26 @@ fn thousands_of_allocations_need_few_descriptors() {
     }
     assert!(open_descriptors() < 16);
 }
+
+#[test]
+fn attributes_of_atomic_access_are_kept_for_shared_memory() {
+    let setup = Setup::new();
+    let (context, device) = (setup.context, setup.device);
+    let (desc, host_desc) = (zeroed(), zeroed());
+    let memory = make(|out| zeMemAllocShared(context, &raw const desc, &raw const host_desc, 100, 0, device, out));
+    let mut found = 77;
+    ok(zeMemGetAtomicAccessAttributeExp(context, device, memory, 100, &raw mut found));
+    assert_eq!(found, 0);
+    for attributes in [1, 0x44, 0x7f] {
+        ok(zeMemSetAtomicAccessAttributeExp(context, device, memory, 100, attributes));
+        ok(zeMemGetAtomicAccessAttributeExp(context, device, memory.wrapping_byte_add(99), 1, &raw mut found));
+        assert_eq!(found, attributes);
+    }
+    assert_eq!(zeMemSetAtomicAccessAttributeExp(context, device, memory, 100, 0x80), INVALID_ENUMERATION);
+    assert_eq!(zeMemSetAtomicAccessAttributeExp(context, device, memory, 101, 1), INVALID_ARGUMENT);
+    let other = setup.device_memory(100);
+    assert_eq!(zeMemGetAtomicAccessAttributeExp(context, device, other, 1, &raw mut found), INVALID_ARGUMENT);
+    ok(zeMemFree(context, memory));
+    assert_eq!(zeMemGetAtomicAccessAttributeExp(context, device, memory, 1, &raw mut found), INVALID_ARGUMENT);
+    setup.free(other);
+}
