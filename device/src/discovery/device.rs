@@ -26,6 +26,8 @@ pub struct Device {
     pub(crate) index: u32,
     /// The device that it is a part of, and its number there, starting from 0. None for a whole device.
     pub(crate) part: Option<(Arc<Self>, u32)>,
+    /// Whether the application sees a part as a device, which is a part of no other.
+    pub(crate) stands_alone: bool,
     /// Device IP version, packed as `ze_device_ip_version_ext_t` has it.
     pub(crate) ip_version: u32,
     /// The memory that can be allocated on it.
@@ -33,19 +35,24 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device with this number.
-    pub(crate) fn new(index: u32, settings: &Settings) -> Self {
-        Self { index, part: None, ip_version: settings.ip_version, memory: Budget::new(settings.memory) }
+    /// The device with this number, of which some sub-devices are seen: it has their memory.
+    pub(crate) fn new(index: u32, seen: usize, settings: &Settings) -> Self {
+        let is_whole = seen == settings.sub_devices as usize;
+        let of_parts = settings.memory / u64::from(settings.sub_devices.max(1)) * seen as u64;
+        let memory = if is_whole { settings.memory } else { of_parts };
+        Self { index, part: None, stands_alone: true, ip_version: settings.ip_version, memory: Budget::new(memory) }
     }
 
-    /// Its sub-devices, which are parts of the same size.
-    pub(crate) fn parts(self: &Arc<Self>, settings: &Settings) -> Vec<Arc<Self>> {
-        let part = |number| {
-            let memory = self.memory.part(settings.memory / u64::from(settings.sub_devices));
-            let part = Some((Arc::clone(self), number));
-            Arc::new(Self { index: self.index, part, ip_version: self.ip_version, memory })
-        };
-        (0..settings.sub_devices).map(part).collect()
+    /// The sub-device with this number. All are of the same size.
+    pub(crate) fn part(self: &Arc<Self>, number: u32, stands_alone: bool, settings: &Settings) -> Arc<Self> {
+        let memory = self.memory.part(settings.memory / u64::from(settings.sub_devices.max(1)));
+        let part = Some((Arc::clone(self), number));
+        Arc::new(Self { index: self.index, part, stands_alone, ip_version: self.ip_version, memory })
+    }
+
+    /// The device that the application sees this one as a part of, and its number there.
+    pub(crate) fn whole(&self) -> Option<&(Arc<Self>, u32)> {
+        self.part.as_ref().filter(|_| !self.stands_alone)
     }
 
     /// Its number, and its number in that device if it is a sub-device.
@@ -105,7 +112,7 @@ pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devic
 
 /// `zeDeviceGetRootDevice` (ze_api.h). NULL for a device that is a part of no other.
 pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Device>>) -> ZeResult {
-    call(|| root.write(device.get()?.part.as_ref().map_or(Handle::NULL, |(whole, _)| Handle::of(whole))))
+    call(|| root.write(device.get()?.whole().map_or(Handle::NULL, |(whole, _)| Handle::of(whole))))
 }
 
 /// `zeDeviceGetP2PProperties` (ze_api.h). Access and atomics work between peers.

@@ -3,12 +3,14 @@
 //! The first initialisation creates the instance, which then lives as long as the process. Must never list an extension
 //! that is not implemented.
 
+use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::{Arc, LazyLock};
 
 use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::device::{Device, Numbers};
 use crate::discovery::fabric::FabricVertex;
+use crate::discovery::selection::Selection;
 use crate::ffi;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::API_VERSION;
@@ -19,8 +21,9 @@ use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Budget;
 use crate::platform::host;
+use crate::platform::log;
 use crate::platform::process;
-use crate::platform::settings;
+use crate::platform::settings::{self, Hierarchy};
 
 /// The build number is in the low 16 bits. The Unified Runtime offers event IPC from build 38646 on.
 const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
@@ -65,12 +68,13 @@ impl Object for Driver {
 /// Driver and devices of this process.
 struct Instance {
     driver: Handle<Driver>,
+    /// Those that `zeDeviceGet` returns.
     devices: Vec<Arc<Device>>,
-    /// Of each device.
-    sub_devices: Vec<Vec<Arc<Device>>>,
-    fabric_vertices: Vec<Handle<FabricVertex>>,
-    /// Of each device, those of its sub-devices.
-    sub_vertices: Vec<Vec<Handle<FabricVertex>>>,
+    /// Of each whole device, by its number.
+    sub_devices: BTreeMap<u32, Vec<Arc<Device>>>,
+    /// All that have a handle: first those that are listed.
+    all: Vec<Arc<Device>>,
+    fabric_vertices: BTreeMap<Numbers, Handle<FabricVertex>>,
     host_memory: Arc<Budget>,
     default_context: Handle<Context>,
 }
@@ -78,47 +82,63 @@ struct Instance {
 static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     process::watch_forks();
     let settings = settings::get();
-    let devices: Vec<_> = (0..settings.devices).map(|index| Arc::new(Device::new(index, settings))).collect();
-    let sub_devices: Vec<_> = devices.iter().map(|device| device.parts(settings)).collect();
-    for device in devices.iter().chain(sub_devices.iter().flatten()) {
+    let selection = Selection::of(settings);
+    for (device, part) in &selection.unused {
+        let part = part.map(|part| format!(".{part}")).unwrap_or_default();
+        log::warn(&format!("ZE_AFFINITY_MASK: there is no device {device}{part}"));
+    }
+    let (mut wholes, mut sub_devices) = (Vec::new(), BTreeMap::new());
+    for (index, parts) in selection.wholes {
+        let whole = Arc::new(Device::new(index, parts.len(), settings));
+        let is_listed = |number| selection.listed.contains(&(index, Some(number)));
+        let stands_alone = |number| settings.hierarchy != Hierarchy::Combined && is_listed(number);
+        let part = |number| whole.part(number, stands_alone(number), settings);
+        let parts: Vec<_> = parts.into_iter().map(part).collect();
+        wholes.push(whole);
+        sub_devices.insert(index, parts);
+    }
+    let of_numbers = |numbers: &Numbers| {
+        let mut all = wholes.iter().chain(sub_devices.values().flatten());
+        all.find(|device| device.numbers() == *numbers).map(Arc::clone)
+    };
+    let devices: Vec<_> = selection.listed.iter().filter_map(of_numbers).collect();
+    // What stands alone hides the device that it is a part of.
+    let hidden = |whole: &&Arc<Device>| {
+        sub_devices.get(&whole.index).is_some_and(|parts| parts.iter().any(|part: &Arc<Device>| part.stands_alone))
+    };
+    let is_listed = |device: &&Arc<Device>| devices.iter().any(|listed| Arc::ptr_eq(listed, device));
+    let others = wholes.iter().filter(|whole| !hidden(whole)).chain(sub_devices.values().flatten());
+    let all: Vec<_> = devices.iter().chain(others.filter(|device| !is_listed(device))).map(Arc::clone).collect();
+    for device in &all {
         Handle::register(Arc::clone(device));
     }
-    let vertex = |device: &Arc<Device>| Handle::register(Arc::new(FabricVertex::new(Arc::clone(device))));
+    let vertex =
+        |device: &Arc<Device>| (device.numbers(), Handle::register(Arc::new(FabricVertex::new(Arc::clone(device)))));
     Instance {
-        fabric_vertices: devices.iter().map(vertex).collect(),
-        sub_vertices: sub_devices.iter().map(|parts| parts.iter().map(vertex).collect()).collect(),
+        fabric_vertices: all.iter().map(vertex).collect(),
         driver: Handle::register(Arc::new(Driver { _identity: 0 })),
         devices,
         sub_devices,
+        all,
         host_memory: Budget::new(host::physical_memory()),
         default_context: Handle::register(Arc::new(Context::new())),
     }
 });
 
-/// All devices, ordered by their numbers.
+/// The devices that `zeDeviceGet` returns, ordered by their numbers.
 pub(crate) fn devices() -> &'static [Arc<Device>] {
     &INSTANCE.devices
 }
 
-/// The sub-devices of a device, ordered by their numbers. A sub-device has none.
+/// The sub-devices of a device that the process sees, ordered by their numbers. A sub-device has none.
 pub(crate) fn sub_devices(device: &Device) -> &'static [Arc<Device>] {
-    of_whole(&INSTANCE.sub_devices, device)
+    let of_whole = INSTANCE.sub_devices.get(&device.index).filter(|_| device.part.is_none());
+    of_whole.map_or(&[], Vec::as_slice)
 }
 
-/// The fabric vertices of all devices, ordered by their numbers.
-pub(crate) fn fabric_vertices() -> &'static [Handle<FabricVertex>] {
-    &INSTANCE.fabric_vertices
-}
-
-/// The fabric vertices of the sub-devices of a device. A sub-device has none.
-pub(crate) fn sub_vertices(device: &Device) -> &'static [Handle<FabricVertex>] {
-    of_whole(&INSTANCE.sub_vertices, device)
-}
-
-/// What a whole device has, of what each has.
-fn of_whole<T>(of_each: &'static [Vec<T>], device: &Device) -> &'static [T] {
-    let whole = device.part.is_none();
-    of_each.get(device.index as usize).filter(|_| whole).map_or(&[], Vec::as_slice)
+/// The fabric vertex of a device.
+pub(crate) fn vertex_of(device: &Device) -> Handle<FabricVertex> {
+    INSTANCE.fabric_vertices.get(&device.numbers()).copied().unwrap_or(Handle::NULL)
 }
 
 /// The budget for an allocation on `device`, or on the host for `None`, and the error when it is exhausted.
@@ -135,9 +155,9 @@ pub extern "C" fn init(flags: u32) -> ZeResult {
         if flags & !0b11 != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        LazyLock::force(&INSTANCE);
-        // The caller wants an NPU only: there is none.
-        if flags != 0 && flags & GPU == 0 { Err(ZeResult::UNINITIALIZED) } else { Ok(()) }
+        // The caller wants an NPU only, and there is none; or the mask selects no device.
+        let none = flags != 0 && flags & GPU == 0 || INSTANCE.devices.is_empty();
+        if none { Err(ZeResult::UNINITIALIZED) } else { Ok(()) }
     })
 }
 
@@ -152,7 +172,11 @@ pub extern "C" fn init_drivers(
         if flags == 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        let fitting = if flags & GPU == 0 { &[][..] } else { std::slice::from_ref(&INSTANCE.driver) };
+        let fitting = if flags & GPU == 0 || INSTANCE.devices.is_empty() {
+            &[][..]
+        } else {
+            std::slice::from_ref(&INSTANCE.driver)
+        };
         ffi::enumerate(count, drivers, fitting, |place, driver| place.write(*driver))
     })
 }
@@ -230,7 +254,7 @@ pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) 
     let mut identifier = u32::MAX;
     let _ = call(|| {
         let device = device.get()?;
-        let place = all_devices().position(|other| Arc::ptr_eq(other, &device));
+        let place = INSTANCE.all.iter().position(|other| Arc::ptr_eq(other, &device));
         identifier = place.map_or(u32::MAX, |place| place as u32);
         Ok(())
     });
@@ -241,15 +265,10 @@ pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) 
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
     let mut handle = Handle::NULL;
     let _ = call(|| {
-        handle = all_devices().nth(identifier as usize).map_or(Handle::NULL, Handle::of);
+        handle = INSTANCE.all.get(identifier as usize).map_or(Handle::NULL, Handle::of);
         Ok(())
     });
     handle
-}
-
-/// All devices, and then all sub-devices.
-fn all_devices() -> impl Iterator<Item = &'static Arc<Device>> {
-    INSTANCE.devices.iter().chain(INSTANCE.sub_devices.iter().flatten())
 }
 
 /// `INVALID_NULL_HANDLE` or `INVALID_ARGUMENT` unless this is the handle of the driver.

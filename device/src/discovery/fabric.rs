@@ -37,24 +37,17 @@ impl Object for FabricVertex {
     }
 }
 
-/// `zeFabricVertexGetExp` (ze_api.h). One for each device, in their order.
+/// `zeFabricVertexGetExp` (ze_api.h). One for each device that `zeDeviceGet` returns, in their order.
 pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, vertices: Out<Handle<FabricVertex>>) -> ZeResult {
     call(|| {
         driver::check(driver)?;
-        ffi::enumerate(count, vertices, driver::fabric_vertices(), |place, vertex| place.write(*vertex))
+        ffi::enumerate(count, vertices, driver::devices(), |place, device| place.write(driver::vertex_of(device)))
     })
 }
 
 /// `zeDeviceGetFabricVertexExp` (ze_api.h).
 pub extern "C" fn of_device(device: Handle<Device>, vertex: Out<Handle<FabricVertex>>) -> ZeResult {
-    call(|| {
-        let device = device.get()?;
-        let of_all = match &device.part {
-            Some((whole, number)) => driver::sub_vertices(whole).get(*number as usize),
-            None => driver::fabric_vertices().get(device.index as usize),
-        };
-        vertex.write(of_all.copied().unwrap_or(Handle::NULL))
-    })
+    call(|| vertex.write(driver::vertex_of(&*device.get()?)))
 }
 
 /// `zeFabricVertexGetDeviceExp` (ze_api.h).
@@ -69,8 +62,8 @@ pub extern "C" fn get_sub_vertices(
     vertices: Out<Handle<FabricVertex>>,
 ) -> ZeResult {
     call(|| {
-        let parts = driver::sub_vertices(&vertex.get()?.device);
-        ffi::enumerate(count, vertices, parts, |place, vertex| place.write(*vertex))
+        let parts = driver::sub_devices(&vertex.get()?.device);
+        ffi::enumerate(count, vertices, parts, |place, part| place.write(driver::vertex_of(part)))
     })
 }
 
@@ -80,7 +73,7 @@ pub extern "C" fn get_properties(vertex: Handle<FabricVertex>, out: Out<FabricVe
         let vertex = vertex.get()?;
         out.edit(|out| {
             out.uuid = properties::uuid(&vertex.device);
-            out.kind = if vertex.device.part.is_none() { DEVICE } else { SUB_DEVICE };
+            out.kind = if vertex.device.whole().is_none() { DEVICE } else { SUB_DEVICE };
             out.remote = 0;
             out.address = properties::pci_address(vertex.device.index);
         })

@@ -7,3 +7,5 @@ pub(crate) mod device;
 pub(crate) mod driver;
 pub(crate) mod fabric;
 pub(crate) mod properties;
+
+mod selection;

@@ -91,7 +91,7 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
         let [slices, subslices, units, threads] = SHAPE;
         // Of all its parts.
         let slices = slices * driver::sub_devices(&device).len().max(1) as u32;
-        let part = device.part.as_ref().map(|(_, number)| *number);
+        let part = device.whole().map(|(_, number)| *number);
         properties.edit(|out| {
             out.kind = GPU;
             out.vendor_id = VENDOR;

@@ -21,7 +21,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 13] = [
+pub const VARIABLES: [Variable; 15] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -39,6 +39,20 @@ pub const VARIABLES: [Variable; 13] = [
         default: "0",
         doc: "number of sub-devices of each device, 2 to 16; `0` for none",
         read: |text, to| set(&mut to.sub_devices, text.parse().ok().filter(|count| matches!(count, 0 | 2..=16))),
+    },
+    Variable {
+        name: "ZE_FLAT_DEVICE_HIERARCHY",
+        default: "COMPOSITE",
+        doc: "how devices with sub-devices are listed: `COMPOSITE`: devices, which have sub-devices; `FLAT`: sub-devices as \
+              devices; `COMBINED`: sub-devices, which know their device",
+        read: |text, to| set(&mut to.hierarchy, hierarchy(text)),
+    },
+    Variable {
+        name: "ZE_AFFINITY_MASK",
+        default: "default",
+        doc: "the devices that the process sees, by their numbers: `1`, `0,2`; a sub-device with `COMPOSITE` as `0.1`, otherwise \
+              by its number among all; `default` or nothing: all",
+        read: |text, to| set(&mut to.affinity, affinity(text)),
     },
     Variable {
         name: "ZE_SOFT_PEERS",
@@ -119,6 +133,10 @@ pub struct Settings {
     pub devices: u32,
     /// Number of sub-devices of each device.
     pub sub_devices: u32,
+    /// How devices with sub-devices are listed.
+    pub hierarchy: Hierarchy,
+    /// The devices and sub-devices that the process sees; all if there are none.
+    pub affinity: Vec<(u32, Option<u32>)>,
     /// Devices access each other's memory.
     pub peers: bool,
     /// Memory of each device, in bytes.
@@ -151,6 +169,18 @@ pub enum Engine {
     Off,
     /// The library with this path.
     Path(String),
+}
+
+/// How devices with sub-devices are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hierarchy {
+    /// As devices, which have sub-devices.
+    #[default]
+    Composite,
+    /// Their sub-devices, as devices.
+    Flat,
+    /// Their sub-devices, which know their device.
+    Combined,
 }
 
 impl Settings {
@@ -220,6 +250,26 @@ fn faults(text: &str) -> Option<Vec<(String, u32)>> {
     }
 }
 
+fn hierarchy(text: &str) -> Option<Hierarchy> {
+    match text {
+        "" | "COMPOSITE" => Some(Hierarchy::Composite),
+        "FLAT" => Some(Hierarchy::Flat),
+        "COMBINED" => Some(Hierarchy::Combined),
+        _ => None,
+    }
+}
+
+fn affinity(text: &str) -> Option<Vec<(u32, Option<u32>)>> {
+    let entry = |entry: &str| match entry.trim().split_once('.') {
+        None => Some((entry.trim().parse().ok()?, None)),
+        Some((device, part)) => Some((device.parse().ok()?, Some(part.parse().ok()?))),
+    };
+    match text {
+        "" | "default" => Some(Vec::new()),
+        _ => text.split(',').map(entry).collect(),
+    }
+}
+
 fn engine(text: &str) -> Option<Engine> {
     match text {
         "" | "auto" => Some(Engine::Auto),
@@ -286,6 +336,10 @@ mod tests {
         assert_eq!(read("ZE_SOFT_IP_VERSION", "12.60.7").0.ip_version, 12 << 22 | 60 << 14 | 7);
         assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
         assert_eq!(read("ZE_SOFT_SUB_DEVICES", "2").0.sub_devices, 2);
+        assert_eq!(read("ZE_FLAT_DEVICE_HIERARCHY", "FLAT").0.hierarchy, Hierarchy::Flat);
+        assert_eq!(read("ZE_FLAT_DEVICE_HIERARCHY", "COMBINED").0.hierarchy, Hierarchy::Combined);
+        assert_eq!(read("ZE_AFFINITY_MASK", "").0.affinity, []);
+        assert_eq!(read("ZE_AFFINITY_MASK", "2, 0.1").0.affinity, [(2, None), (0, Some(1))]);
         assert!(!read("ZE_SOFT_PEERS", "off").0.peers);
         assert!(read("ZE_SOFT_SYSTEM_USM", "on").0.system_usm);
         assert!(read("ZE_SOFT_LOG", "1").0.log);
@@ -312,6 +366,10 @@ mod tests {
             ("ZE_SOFT_DEVICES", "-1"),
             ("ZE_SOFT_SUB_DEVICES", "1"),
             ("ZE_SOFT_SUB_DEVICES", "17"),
+            ("ZE_FLAT_DEVICE_HIERARCHY", "flat"),
+            ("ZE_AFFINITY_MASK", "0,"),
+            ("ZE_AFFINITY_MASK", "0.1.2"),
+            ("ZE_AFFINITY_MASK", "-1"),
             ("ZE_SOFT_PEERS", "1"),
             ("ZE_SOFT_SYSTEM_USM", "1"),
             ("ZE_SOFT_IP_VERSION", "20.1"),

@@ -3,6 +3,7 @@
 use std::ptr::{null, null_mut};
 
 use crate::api::layout::device::*;
+use crate::api::layout::driver::InitDriverTypeDesc;
 use crate::api::layout::memory::*;
 use crate::api::*;
 
@@ -164,4 +165,87 @@ fn a_part_does_not_wait_for_the_other_one() {
     });
     // Each has waited 3 s before it began, and both did so at the same time.
     assert!(second.kernel_start.abs_diff(first.kernel_start) < 2_500_000_000, "{first:?} {second:?}");
+}
+
+/// What the process sees with a hierarchy and a mask: the UUIDs of the devices that are listed, whether each is a
+/// sub-device, and how many sub-devices it has.
+fn seen() -> Vec<([u8; 16], bool, usize)> {
+    let described = |device: &Handle| {
+        let properties = properties(*device);
+        (properties.uuid, properties.flags & 2 != 0, parts(*device).len())
+    };
+    devices().iter().map(described).collect()
+}
+
+#[test]
+fn flat_sub_devices_are_devices() {
+    if !with_parts("sub_devices::flat_sub_devices_are_devices", &[("ZE_FLAT_DEVICE_HIERARCHY", "FLAT")]) {
+        return;
+    }
+    let seen = seen();
+    assert_eq!(seen.len(), 4);
+    assert!(seen.iter().all(|(_, is_part, parts)| !is_part && *parts == 0));
+    for (number, device) in devices().into_iter().enumerate() {
+        let mut root = device;
+        ok(zeDeviceGetRootDevice(device, &raw mut root));
+        assert!(root.is_null());
+        assert_eq!(zerTranslateDeviceHandleToIdentifier(device) as usize, number);
+        let vertex = make(|out| zeDeviceGetFabricVertexExp(device, out));
+        let mut described: FabricVertexProperties = zeroed();
+        ok(zeFabricVertexGetPropertiesExp(vertex, &raw mut described));
+        assert_eq!(described.kind, 1);
+        on(device).free(on(device).device_memory(SHARE));
+    }
+    assert!(zerTranslateIdentifierToDeviceHandle(4).is_null());
+}
+
+#[test]
+fn combined_sub_devices_know_their_device() {
+    let variables = [("ZE_FLAT_DEVICE_HIERARCHY", "COMBINED"), ("ZE_AFFINITY_MASK", "1,2,3")];
+    if !with_parts("sub_devices::combined_sub_devices_know_their_device", &variables) {
+        return;
+    }
+    assert!(seen().iter().all(|(_, is_part, parts)| *is_part && *parts == 0));
+    let listed = devices();
+    let roots: Vec<Handle> = listed.iter().map(|device| make(|out| zeDeviceGetRootDevice(*device, out))).collect();
+    assert_eq!((listed.len(), roots[1]), (3, roots[2]));
+    assert_eq!(parts(roots[0]), [listed[0]]);
+    assert_eq!(parts(roots[1]), listed[1..]);
+    // The first device has the memory of the sub-device that is seen.
+    assert_eq!(properties(roots[0]).max_mem_alloc_size, 32 << 20);
+    assert_eq!(properties(roots[1]).max_mem_alloc_size, 64 << 20);
+    let list = on(roots[1]).immediate_list(1);
+    let memory = on(listed[0]).device_memory(SHARE);
+    ok(zeCommandListAppendMemoryFill(list, memory, [7_u8].as_ptr().cast(), 1, SHARE, null_mut(), 0, null()));
+    assert_eq!(bytes(memory, SHARE)[SHARE - 1], 7);
+}
+
+#[test]
+fn a_mask_leaves_one_sub_device_as_a_device() {
+    let variables = [("ZE_AFFINITY_MASK", "0.1,1,7")];
+    if !with_parts("sub_devices::a_mask_leaves_one_sub_device_as_a_device", &variables) {
+        return;
+    }
+    let seen = seen();
+    assert_eq!(seen.iter().map(|(_, is_part, parts)| (*is_part, *parts)).collect::<Vec<_>>(), [(false, 0), (false, 2)]);
+    // The second sub-device of the first device.
+    assert_eq!(seen[0].0[12..], [0, 2, 0, 0]);
+    let mut root = devices()[0];
+    ok(zeDeviceGetRootDevice(devices()[0], &raw mut root));
+    assert!(root.is_null());
+    assert_eq!(properties(devices()[0]).max_mem_alloc_size, 32 << 20);
+}
+
+#[test]
+fn a_mask_for_nothing_leaves_no_device() {
+    if role().is_none() {
+        let name = "sub_devices::a_mask_for_nothing_leaves_no_device";
+        run_child(child(name, "device", &[("ZE_AFFINITY_MASK", "3")]));
+        return;
+    }
+    assert_eq!(zeInit(0), UNINITIALIZED);
+    let desc = InitDriverTypeDesc { flags: 1, ..zeroed() };
+    let mut count = 7;
+    ok(zeInitDrivers(&raw mut count, null_mut(), &raw const desc));
+    assert_eq!(count, 0);
 }
