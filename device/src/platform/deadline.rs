@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, MutexGuard};
 
 /// How long before its end a wait stops to sleep.
-const SPUN: Duration = Duration::from_micros(50);
+const SPUN: Duration = Duration::from_micros(75);
 /// How often a wait lets the processor pause before it looks again.
 const PAUSES: u32 = 16;
 
