@@ -39,7 +39,8 @@ def measured(command):
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         text = out.read().decode()
-    if process.returncode not in (0, 1):  # urscope ends with 1 when it has findings, the importer when it has warnings.
+    # urscope ends with 1 when it has findings, and with 2 when traces of the run are missing; the importer with 1 when it has warnings.
+    if process.returncode not in (0, 1, 2):
         raise RuntimeError(errors.strip().splitlines()[-1] if errors.strip() else f"it ended with {process.returncode}")
     return Measured(text, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
 
