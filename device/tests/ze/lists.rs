@@ -4,7 +4,6 @@
 //! are scheduled; where a test must show that a command waited, it compares the timestamp of the command with the time
 //! at which the gate was opened.
 
-use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::api::*;
 const SIZE: usize = 100_003;
 
 /// Appends a wait for a gate, and returns the gate.
-fn gated(setup: Setup, list: Handle) -> Handle {
+pub(super) fn gated(setup: Setup, list: Handle) -> Handle {
     let [gate] = setup.events();
     ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
     gate
@@ -488,76 +487,4 @@ fn the_clock_is_that_of_intels_driver() {
     let setup = Setup::new();
     let (before, device, after) = (raw(), now(setup), raw());
     assert!((before..=after).contains(&device), "{before} {device} {after}");
-}
-
-/// Adds what the device sees at its first word to the second one.
-extern "C" fn add(data: *mut c_void) {
-    // SAFETY: the tests pass two words, and nobody else uses them until the command has completed.
-    let words = unsafe { &mut *data.cast::<[u64; 2]>() };
-    words[1] += words[0];
-}
-
-#[test]
-fn a_host_function_runs_in_its_place_in_every_kind_of_list() {
-    let setup = Setup::new();
-    let (immediate, regular, queue) = (setup.immediate_list(2), setup.regular_list(), setup.queue(2));
-    let memory = setup.device_memory(16);
-    let [done] = setup.events();
-    let append = |list: Handle, signal: Handle, waits: &[Handle]| {
-        for word in [3_u64, 4] {
-            let pattern = (&raw const word).cast();
-            ok(zeCommandListAppendMemoryFill(list, memory, pattern, 8, 8, null_mut(), 0, null()));
-            let waits = (waits.len() as u32, waits.as_ptr());
-            ok(zeCommandListAppendHostFunction(list, Some(add), memory, null(), signal, waits.0, waits.1));
-        }
-    };
-    let gate = gated(setup, immediate);
-    append(immediate, done, &[gate]);
-    assert_eq!(zeEventQueryStatus(done), NOT_READY);
-    ok(zeEventHostSignal(gate));
-    ok(zeCommandListHostSynchronize(immediate, FOREVER));
-    ok(zeEventQueryStatus(done));
-    append(regular, null_mut(), &[]);
-    ok(zeCommandListClose(regular));
-    for _ in 0..2 {
-        ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const regular, null_mut()));
-    }
-    ok(zeCommandQueueSynchronize(queue, FOREVER));
-    let mut words = [0_u64; 2];
-    copy(immediate, (&raw mut words).cast(), memory, 16);
-    ok(zeCommandListHostSynchronize(immediate, FOREVER));
-    assert_eq!(words, [4, 21]);
-    let refused = zeCommandListAppendHostFunction(immediate, None, memory, null(), null_mut(), 0, null());
-    assert_eq!(refused, INVALID_ARGUMENT);
-    setup.free(memory);
-}
-
-#[test]
-fn calls_with_parameters_do_the_same_without_extensions_and_refuse_them() {
-    let setup = Setup::new();
-    let (immediate, regular) = (setup.immediate_list(1), setup.regular_list());
-    let (to, from, extension) = (setup.device_memory(SIZE), setup.device_memory(SIZE), [0_u64; 2]);
-    let byte = (&raw const extension).cast();
-    let none = (null_mut(), 0, null());
-    for (extensions, expected) in [(byte, UNSUPPORTED_FEATURE), (null(), 0)] {
-        let (signal, count, waits) = none;
-        let seven = [7_u8];
-        let pattern = seven.as_ptr().cast();
-        let filled = zeCommandListAppendMemoryFillWithParameters(
-            immediate, from, pattern, 1, SIZE, extensions, signal, count, waits,
-        );
-        let copied =
-            zeCommandListAppendMemoryCopyWithParameters(regular, to, from, SIZE, extensions, signal, count, waits);
-        assert_eq!([filled, copied], [expected; 2]);
-    }
-    ok(zeCommandListClose(regular));
-    for (extensions, expected) in [(byte, UNSUPPORTED_FEATURE), (null(), 0)] {
-        let (signal, count, waits) = none;
-        let lists = &raw const regular;
-        let appended = zeCommandListImmediateAppendCommandListsWithParameters(
-            immediate, 1, lists, extensions, signal, count, waits,
-        );
-        assert_eq!(appended, expected);
-    }
-    assert!(bytes(to, SIZE).iter().all(|byte| *byte == 7));
 }

@@ -29,6 +29,7 @@ mod handles;
 mod ipc;
 mod lists;
 mod memory;
+mod newer_calls;
 mod physical;
 mod stress;
 mod sub_devices;
