@@ -123,25 +123,10 @@ macro_rules! stand_ins {
         /// The function that replaces `function` in the tables of the adapter number `via`, which is below
         /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
         pub fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
-            macro_rules! of {
-                ($of:ident) => {
-                    match via {
-                        0 => stand_in::$of::<0> as *mut c_void,
-                        1 => stand_in::$of::<1> as *mut c_void,
-                        2 => stand_in::$of::<2> as *mut c_void,
-                        3 => stand_in::$of::<3> as *mut c_void,
-                        4 => stand_in::$of::<4> as *mut c_void,
-                        5 => stand_in::$of::<5> as *mut c_void,
-                        6 => stand_in::$of::<6> as *mut c_void,
-                        7 => stand_in::$of::<7> as *mut c_void,
-                        _ => return None,
-                    }
-                };
+            match function {
+                $(Function::$name => backend::adapter::for_adapter!(stand_in::$name, via),)*
+                _ => None,
             }
-            Some(match function {
-                $(Function::$name => of!($name),)*
-                _ => return None,
-            })
         }
     };
 }

@@ -42,25 +42,10 @@ macro_rules! stand_ins {
         /// The function that replaces `function` in the tables of the adapter number `via`, which is below
         /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
         pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
-            macro_rules! of {
-                ($of:ident) => {
-                    match via {
-                        0 => passed::$of::<0> as *mut c_void,
-                        1 => passed::$of::<1> as *mut c_void,
-                        2 => passed::$of::<2> as *mut c_void,
-                        3 => passed::$of::<3> as *mut c_void,
-                        4 => passed::$of::<4> as *mut c_void,
-                        5 => passed::$of::<5> as *mut c_void,
-                        6 => passed::$of::<6> as *mut c_void,
-                        7 => passed::$of::<7> as *mut c_void,
-                        _ => return None,
-                    }
-                };
+            match function {
+                $(Function::$name if Function::$name.is_command() => adapter::for_adapter!(passed::$name, via),)*
+                _ => call::stand_in(function, via),
             }
-            Some(match function {
-                $(Function::$name if Function::$name.is_command() => of!($name),)*
-                _ => return call::stand_in(function, via),
-            })
         }
 
         /// A missing argument is a violation, which is recorded also while nothing is shared. What stands in for a command looks at none.

@@ -25,6 +25,25 @@ pub use registry::ADAPTERS;
 pub(crate) static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
     [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; ADAPTERS];
 
+/// The address of `$module::$function` for the adapter of the number `$via`, as an `Option`: the number is a constant of each of these
+/// functions.
+macro_rules! for_adapter {
+    ($module:ident::$function:ident, $via:expr) => {
+        match $via {
+            0 => Some($module::$function::<0> as *mut c_void),
+            1 => Some($module::$function::<1> as *mut c_void),
+            2 => Some($module::$function::<2> as *mut c_void),
+            3 => Some($module::$function::<3> as *mut c_void),
+            4 => Some($module::$function::<4> as *mut c_void),
+            5 => Some($module::$function::<5> as *mut c_void),
+            6 => Some($module::$function::<6> as *mut c_void),
+            7 => Some($module::$function::<7> as *mut c_void),
+            _ => None,
+        }
+    };
+}
+pub(crate) use for_adapter;
+
 /// How many bytes behind the beginning of [`ORIGINALS`] the function of the adapter of that number is kept.
 pub(crate) const fn place(via: usize, function: Function) -> usize {
     (via * Function::COUNT + function as usize) * size_of::<usize>()

@@ -110,25 +110,10 @@ macro_rules! stand_ins {
 
         /// The function that the code of `function` of the adapter number `via` is to jump to.
         pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
-            macro_rules! of {
-                ($of:ident) => {
-                    match via {
-                        0 => entry::$of::<0> as *mut c_void,
-                        1 => entry::$of::<1> as *mut c_void,
-                        2 => entry::$of::<2> as *mut c_void,
-                        3 => entry::$of::<3> as *mut c_void,
-                        4 => entry::$of::<4> as *mut c_void,
-                        5 => entry::$of::<5> as *mut c_void,
-                        6 => entry::$of::<6> as *mut c_void,
-                        7 => entry::$of::<7> as *mut c_void,
-                        _ => return None,
-                    }
-                };
+            match function {
+                $(Function::$name => adapter::for_adapter!(entry::$name, via),)*
+                _ => None,
             }
-            Some(match function {
-                $(Function::$name => of!($name),)*
-                _ => return None,
-            })
         }
     };
 }
