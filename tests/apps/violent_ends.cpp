@@ -299,10 +299,11 @@ Victims end_one(uint64_t seed, const std::string &name, const Shared<Board> &boa
   if (started == 0) _exit(guarded([&] { be_full_disk(arguments, board, victims.page, random); }));
   const auto signal = [&](int number) { kill(fills_disk ? static_cast<pid_t>(process.pid) : started, number); };
 
-  const auto ended = [&] {
-    siginfo_t gone = {};
-    return waitid(P_PID, static_cast<id_t>(started), &gone, WEXITED | WNOHANG | WNOWAIT) == 0 && gone.si_pid == started;
+  const auto came = [&](int what) {
+    siginfo_t news = {};
+    return waitid(P_PID, static_cast<id_t>(started), &news, what | WNOHANG | WNOWAIT) == 0 && news.si_pid == started;
   };
+  const auto ended = [&] { return came(WEXITED); };
   if (way.end == End::early) {
     pause_for(static_cast<double>(random.below(30000)));
     signal(SIGKILL);
@@ -319,8 +320,9 @@ Victims end_one(uint64_t seed, const std::string &name, const Shared<Board> &boa
   case End::by_signal: signal(way.signal); break;
   case End::stopped:
     signal(SIGSTOP);
-    pause_for(1000);
-    copy_traces(process.pid);
+    // A copy that is made while a thread still writes may lack the beginning of a record and have its end.
+    if (wait_until([&] { return came(WSTOPPED) || ended(); })) copy_traces(process.pid);
+    else victims.hung = true;
     if (in_order) signal(SIGCONT), pause_at_random(random);
     signal(SIGKILL);
     break;
