@@ -6,27 +6,28 @@
 //! when all others are there. So a signal handler may append on the same thread at any instruction, and a process that is killed
 //! leaves only whole records. As in [`super::pages`], no descriptor is kept.
 
-use std::{
-    fs::File,
-    io,
-    os::{fd::AsRawFd as _, unix::fs::FileExt as _},
-    path::Path,
-    ptr::NonNull,
-};
+use std::{fs::File, io, os::fd::AsRawFd as _, path::Path, ptr::NonNull};
 
 use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
 use super::{
     named_file::{KeptByte, NamedFile},
+    plain_file,
     sync::{self, AtomicU32, Cell, Ordering, compiler_fence},
     variables,
 };
 
-/// The number of bytes by which the file grows, and of one mapping.
-pub const PIECE: u64 = 1 << 20;
+/// The file grows to the next multiple of this, by one mapping: a size at which kernels that have large pages for files use one.
+const PIECE: u64 = 2 << 20;
 
 /// The size of the file at first: room for a process that shares nothing, whose memory it is.
 const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
+
+/// What it grows to then: most processes need no more.
+const SECOND_PIECE: u64 = 1 << 20;
+
+/// How many full chunks are unmapped together.
+const SPENT: usize = (PIECE / CHUNK_BYTES) as usize;
 
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
@@ -48,7 +49,7 @@ pub struct Chunks {
     next: u64,
     lanes: u32,
     /// Chunks that are full, until they are unmapped together.
-    spent: [Option<NonNull<u8>>; 32],
+    spent: [Option<NonNull<u8>>; SPENT],
     /// Chunks of threads that have ended: the first free word, the end, and the number of the lane.
     left: Vec<Position>,
 }
@@ -88,7 +89,7 @@ impl Chunks {
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let mut chunks =
-            Self { name, size: 0, piece: None, piece_at: 0, next: 0, lanes: 0, spent: [None; 32], left: Vec::new() };
+            Self { name, size: 0, piece: None, piece_at: 0, next: 0, lanes: 0, spent: [None; SPENT], left: Vec::new() };
         if let Err(error) = chunks.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
             chunks.name.remove();
@@ -167,7 +168,7 @@ impl Chunks {
     fn chunk(&mut self) -> io::Result<usize> {
         if self.next == self.size {
             let file = self.name.reopen()?;
-            if (super::plain_file::status_of(&file)?.st_size as u64) < self.size {
+            if (plain_file::status_of(&file)?.st_size as u64) < self.size {
                 let why = "another program has truncated the file of the trace";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
             }
@@ -180,16 +181,20 @@ impl Chunks {
     }
 
     fn grow_with(&mut self, file: &File) -> io::Result<()> {
-        let size = self.size + if self.size == 0 { FIRST_PIECE } else { PIECE };
-        if size > super::process::file_size_limit() {
+        let wanted = match self.size {
+            0 => FIRST_PIECE,
+            size @ ..SECOND_PIECE => (size + 1).next_multiple_of(SECOND_PIECE),
+            size => (size + 1).next_multiple_of(PIECE),
+        };
+        let limit = super::process::file_size_limit();
+        let size = wanted.min(limit - limit % CHUNK_BYTES);
+        if size <= self.size {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
         }
-        for at in (self.size..size).step_by(CHUNK_BYTES as usize) {
-            if let Err(error) = file.write_all_at(zerocopy::IntoBytes::as_bytes(&FREE), at) {
-                // The disk is full: no part of a chunk may stay.
-                let _ = file.set_len(self.size);
-                return Err(error);
-            }
+        if let Err(error) = plain_file::write_copies(file, zerocopy::IntoBytes::as_bytes(&FREE), self.size, size) {
+            // The disk is full: no part of a chunk may stay.
+            let _ = file.set_len(self.size);
+            return Err(error);
         }
         let (protection, length) = (libc::PROT_READ | libc::PROT_WRITE, (size - self.size) as usize);
         // SAFETY: a new shared mapping of a part of the file that has just been written.
@@ -229,7 +234,7 @@ impl Chunks {
                 };
             }
         }
-        self.spent = [None; 32];
+        self.spent = [None; SPENT];
     }
 
     /// Truncates the file behind the last chunk that was handed out. Further chunks are errors.

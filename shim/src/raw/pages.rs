@@ -16,7 +16,10 @@ use std::{
 
 use urscope_schema::trace::write::STEP;
 
-use super::named_file::{KeptByte, NamedFile};
+use super::{
+    named_file::{KeptByte, NamedFile},
+    plain_file,
+};
 
 /// The number of bytes by which the file grows.
 pub const PIECE: u64 = 1 << 20;
@@ -95,7 +98,7 @@ impl Pages {
     /// Fails if somebody else truncated the file. Its pages are gone then, and a store into them would end the process by SIGBUS, so
     /// nothing is appended any more.
     fn expect_whole(&mut self, file: &File) -> io::Result<()> {
-        let size = super::plain_file::status_of(file)?.st_size as u64;
+        let size = plain_file::status_of(file)?.st_size as u64;
         if self.mapping.is_some() && size < self.capacity {
             self.truncated = true;
             self.unmap();
@@ -111,9 +114,7 @@ impl Pages {
         if capacity > super::process::file_size_limit() {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
         }
-        for at in (self.capacity..capacity).step_by(SPACES.len()) {
-            file.write_all_at(&SPACES, at)?;
-        }
+        plain_file::write_copies(file, &SPACES, self.capacity, capacity)?;
         let from = self.used - self.used % PAGE;
         // SAFETY: a new shared mapping of a part of the file that has just been written, at an address of the kernel's choice.
         let mapping = unsafe {
