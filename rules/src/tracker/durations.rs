@@ -41,18 +41,27 @@ struct Column {
 
 impl Column {
     #[cold]
-    fn note_slow(&mut self, took: u64, place: &Place) {
+    #[inline(never)]
+    fn note_slow(&mut self, took: u64, place: Place) {
         if self.slowest.as_ref().is_none_or(|slowest| took > slowest.0) {
-            self.slowest = Some(Box::new((took, *place)));
+            self.slowest = Some(Box::new((took, place)));
         }
     }
 
     #[inline]
     fn count(&mut self, step: usize) {
         self.calls += 1;
-        if let Some(steps) = &mut self.steps {
-            count(&mut **steps, step);
-        } else if self.first.len() < KEPT {
+        match &mut self.steps {
+            Some(steps) => count(&mut **steps, step),
+            None => self.count_first(step),
+        }
+    }
+
+    /// One of the first calls.
+    #[cold]
+    #[inline(never)]
+    fn count_first(&mut self, step: usize) {
+        if self.first.len() < KEPT {
             self.first.push(step as u8);
         } else {
             let steps = &mut **self.steps.insert(Box::new([0; 64 * STEPS]));
@@ -93,17 +102,17 @@ pub(crate) struct Outlier {
 }
 
 impl Durations {
-    /// A call that began at `place` has returned.
-    #[inline]
-    pub(crate) fn note(&mut self, place: &Place, returned: Nanos) {
-        let Some(function) = place.function else { return };
+    /// A call of `function` that began at that time has returned. `place` says where it began, and is hardly ever asked.
+    #[expect(clippy::inline_always, reason = "the place is made only where it is asked for")]
+    #[inline(always)]
+    pub(crate) fn note(&mut self, function: Function, began: Nanos, returned: Nanos, place: impl FnOnce() -> Place) {
         let known = self.places.get(function as usize).filter(|place| **place != 0);
         let Some(number) = known.copied().or_else(|| self.add(function)) else { return };
         let Some(column) = self.columns.get_mut(usize::from(number) - 1) else { return };
-        let took = returned.0.saturating_sub(place.time.0);
+        let took = returned.0.saturating_sub(began.0);
         column.count(step(took));
         if took >= SLOW {
-            column.note_slow(took, place);
+            column.note_slow(took, place());
         }
     }
 

@@ -37,46 +37,50 @@ pub(crate) struct PendingCalls {
 /// How many usual calls of a process are kept in few words, and are found by looking at all of them.
 const USUAL: usize = 8;
 
-/// A call that began in the [usual](super::usual) way, in the process that it is kept in.
+/// A call that began in the [usual](super::usual) way, in the process that it is kept in: a get or a put of handle data of memory.
+///
+/// One structure for both, and no value in another, so that it is stored field by field: a copy of what has just been stored in other sizes
+/// has to wait until all stores before it have reached the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UsualCall {
     pub(super) call: u64,
-    pub(super) tid: u32,
     pub(super) time: Nanos,
     pub(super) stack: Option<u64>,
-    pub(super) of: Usual,
-}
-
-/// What such a call is about.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Usual {
-    /// It gets handle data of the memory that starts there.
-    Get { pointer: u64, exported: Serial, slot: Slot, context: Option<u64> },
-    /// It puts handle data of memory.
-    Put { data: u64, serial: Serial, slot: Slot },
+    /// Of a get, the memory starts there; of a put, the handle data lies there.
+    pub(super) subject: u64,
+    /// Which life of that.
+    pub(super) serial: Serial,
+    /// Of a get.
+    pub(super) context: Option<u64>,
+    /// Where the memory lies among the allocations, or the handle data among the handles.
+    pub(super) slot: Slot,
+    pub(super) tid: u32,
+    pub(super) gets: bool,
 }
 
 impl UsualCall {
+    /// The function that is called.
+    #[inline]
+    pub(super) const fn function(&self) -> Function {
+        if self.gets { Function::urIPCGetMemHandleExp } else { Function::urIPCPutMemHandleExp }
+    }
+
     /// Where it began.
     #[inline]
-    pub(super) fn place(&self, process: ProcessId) -> Place {
-        let function = match self.of {
-            Usual::Get { .. } => Function::urIPCGetMemHandleExp,
-            Usual::Put { .. } => Function::urIPCPutMemHandleExp,
-        };
-        let (call, function) = (Some(self.call), Some(function));
+    pub(super) const fn place(&self, process: ProcessId) -> Place {
+        let (call, function) = (Some(self.call), Some(self.function()));
         Place { process, tid: self.tid, time: self.time, call, function, stack: self.stack }
     }
 
     /// The call as others are kept.
     pub(super) fn pending(&self, process: ProcessId) -> PendingCall {
+        let Self { subject, serial, slot, context, .. } = *self;
         let kind = Kind::MemHandle;
-        let operation = match self.of {
-            Usual::Get { pointer, exported, slot, context } => {
-                let (value, exported, slot) = (Some(pointer), Some(exported), Some(slot));
-                Operation::Get { kind, value, exported, slot, context, dangling: None }
-            }
-            Usual::Put { data, serial, slot } => Operation::Put { handle: Handle { kind, value: data }, serial, slot },
+        let operation = if self.gets {
+            let (value, exported, slot) = (Some(subject), Some(serial), Some(slot));
+            Operation::Get { kind, value, exported, slot, context, dangling: None }
+        } else {
+            Operation::Put { handle: Handle { kind, value: subject }, serial, slot }
         };
         PendingCall { place: self.place(process), operation }
     }
@@ -149,12 +153,19 @@ impl PendingCalls {
     }
 
     /// A call has begun in the usual way, for which there is room.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the call is stored where it stays")]
+    #[inline(always)]
     pub(super) fn add_usual(&mut self, call: UsualCall) {
         if self.usual.len() == self.usual.capacity() {
-            self.usual.reserve_exact(self.usual.len().max(1));
+            self.make_room();
         }
         self.usual.push(call);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        self.usual.reserve_exact(self.usual.len().max(1));
     }
 
     /// The call with that number, if it began in the usual way, and its index for [`Self::remove_usual`].

@@ -43,8 +43,9 @@ impl Tracker {
 
     fn exit_of(&mut self, pending: &mut PendingCall, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
         let outcome = outcome(exit);
-        if let Some(state) = self.state_mut(pending.place.process) {
-            state.durations.note(&pending.place, exit.time);
+        let Place { process, time, function, .. } = pending.place;
+        if let (Some(state), Some(function)) = (self.state_mut(process), function) {
+            state.durations.note(function, time, exit.time, || pending.place);
         }
         self.facts_of_return(pending, exit, outcome, facts);
         if outcome == Outcome::Done {

@@ -132,21 +132,32 @@ impl<K: Key, V> Table<K, V> {
     }
 
     /// Adds a value for a key that has none.
-    #[inline]
     pub(crate) fn add(&mut self, key: K, value: V) -> Slot {
+        self.add_in_place(key, || value)
+    }
+
+    /// The same for a value that is made where it stays, if a slot is empty: a large value is not copied then.
+    #[expect(clippy::inline_always, reason = "so that the value is stored field by field")]
+    #[inline(always)]
+    pub(crate) fn add_in_place(&mut self, key: K, value: impl FnOnce() -> V) -> Slot {
+        let slot = self.free;
+        let Some(place) = self.entries.get_mut(slot as usize) else { return self.push(key, value()) };
+        if let Entry::Empty(next) = place {
+            self.free = *next;
+        }
+        *place = Entry::Full(key, value());
+        self.len += 1;
+        if self.entries.len() > FEW {
+            self.index.insert(key.words(), slot);
+        }
+        slot
+    }
+
+    /// Adds a value behind all slots, none of which is empty.
+    #[inline(never)]
+    fn push(&mut self, key: K, value: V) -> Slot {
         let new = Entry::Full(key, value);
         self.len += 1;
-        let slot = self.free;
-        if let Some(place) = self.entries.get_mut(slot as usize) {
-            if let Entry::Empty(next) = place {
-                self.free = *next;
-            }
-            *place = new;
-            if self.entries.len() > FEW {
-                self.index.insert(key.words(), slot);
-            }
-            return slot;
-        }
         let slot = self.entries.len() as Slot;
         if self.entries.len() == self.entries.capacity() {
             self.entries.reserve_exact(self.entries.len().max(1));

@@ -40,19 +40,34 @@ impl Tombstones {
     }
 
     pub(crate) fn add(&mut self, handle: Handle, tombstone: Tombstone) {
-        let known = self.all.find(handle);
-        let entry = |number| Entry { number, over: self.now, forgotten: false, tombstone };
-        let slot = match known.and_then(|slot| Some((slot, self.all.at_mut(slot)?))) {
-            // It is the latest that was added, and stays that.
-            Some((_, latest)) if latest.number == self.next => {
-                *latest = entry(self.next);
-                return;
-            }
+        self.add_in_place(handle, || tombstone);
+    }
+
+    /// The same for one that is made where it stays.
+    #[expect(clippy::inline_always, reason = "so that it is stored field by field")]
+    #[inline(always)]
+    pub(crate) fn add_in_place(&mut self, handle: Handle, tombstone: impl FnOnce() -> Tombstone) {
+        // Mostly it is the latest that was added, and stays that.
+        if let Some(slot) = self.all.find(handle)
+            && let Some(latest) = self.all.at_mut(slot)
+            && latest.number == self.next
+        {
+            *latest = Entry { number: self.next, over: self.now, forgotten: false, tombstone: tombstone() };
+            return;
+        }
+        self.add_behind(handle, tombstone());
+    }
+
+    /// Adds one behind all others.
+    #[inline(never)]
+    fn add_behind(&mut self, handle: Handle, tombstone: Tombstone) {
+        let entry = Entry { number: self.next + 1, over: self.now, forgotten: false, tombstone };
+        let slot = match self.all.find(handle).and_then(|slot| Some((slot, self.all.at_mut(slot)?))) {
             Some((slot, known)) => {
-                *known = entry(self.next + 1);
+                *known = entry;
                 slot
             }
-            None => self.all.add(handle, entry(self.next + 1)),
+            None => self.all.add(handle, entry),
         };
         self.next += 1;
         if self.order.len() == self.order.capacity() {

@@ -15,7 +15,7 @@ use super::{
     ProcessId, Tracker,
     exports::{ExportId, Exports},
     fact::{FactConsumer, FactKind},
-    pending::{Usual, UsualCall},
+    pending::UsualCall,
     process_state::ProcessState,
     records::{Allocation, HandleData, Serial, Tombstone, UsmType},
     table::Slot,
@@ -50,9 +50,11 @@ impl Begins {
         Some(Self { gets, call: enter.call, tid: enter.tid, time: enter.time, stack, context, subject: subject? })
     }
 
+    /// The call, about the life of that number, which lies in that slot.
     #[inline]
-    const fn usual(&self, of: Usual) -> UsualCall {
-        UsualCall { call: self.call, tid: self.tid, time: self.time, stack: self.stack, of }
+    const fn usual(&self, serial: Serial, slot: Slot) -> UsualCall {
+        let Self { gets, call, tid, time, stack, context, subject } = *self;
+        UsualCall { call, time, stack, subject, serial, context, slot, tid, gets }
     }
 }
 
@@ -110,8 +112,8 @@ impl Tracker {
             return false;
         }
         let of = if begins.gets { get(state, begins) } else { put(state, &mut self.exports, who, begins) };
-        let Some(of) = of else { return false };
-        state.pending.add_usual(begins.usual(of));
+        let Some((serial, slot)) = of else { return false };
+        state.pending.add_usual(begins.usual(serial, slot));
         state.ipc_calls += 1;
         self.ipc_calls += 1;
         true
@@ -126,28 +128,27 @@ impl Tracker {
         if self.has_denied || !passes_over(facts) {
             return false;
         }
-        let took = returns.time.0.saturating_sub(call.time.0);
-        let place = call.place(who);
-        match (call.of, &returns.got) {
-            (Usual::Get { pointer, exported, slot, context }, Some(got)) => {
-                let Some(again) = again(state, &self.exports, who, (pointer, exported, slot), got) else {
+        let UsualCall { time, subject, serial, context, slot, .. } = *call;
+        let took = returns.time.0.saturating_sub(time.0);
+        match (call.gets, &returns.got) {
+            (true, Some(got)) => {
+                let Some(again) = again(state, &self.exports, who, (subject, serial, slot), got) else {
                     return false;
                 };
                 let Again { size, export, handle } = again;
                 self.serial += 1;
-                self.exports.get_again(export, place, took);
+                self.exports.get_again(export, call.place(who), took);
                 if let Some(memory) = state.allocations.at_mut(slot) {
                     memory.handles += 1;
                 }
                 state.tombstones.forget(handle);
-                let (of, bytes) = ((Some(pointer), size, context), (Some(got.fingerprint), Some(export)));
-                let data = handles::new_data((self.serial, place), of, bytes, (Some(exported), Some(slot)));
-                state.handles.add(handle, data);
-                state.tombstones.returned(returns.time);
+                let (life, of) = ((self.serial, call.place(who)), (Some(subject), size, context));
+                let bytes = (Some(got.fingerprint), Some(export));
+                state.handles.add_in_place(handle, || handles::new_data(life, of, bytes, (Some(serial), Some(slot))));
             }
-            (Usual::Put { data, serial, slot }, None) => {
+            (false, None) => {
                 let Some((handle, known)) = state.handles.at(slot) else { return false };
-                if handle.value != data || known.serial != serial || known.state != State::Dying {
+                if handle.value != subject || known.serial != serial || known.state != State::Dying {
                     return false;
                 }
                 let HandleData { born, size, fingerprint, export, .. } = *known;
@@ -155,13 +156,15 @@ impl Tracker {
                     self.exports.spend(export, took);
                 }
                 state.handles.clear(slot);
+                let died = call.place(who);
                 state.tombstones.returned(returns.time);
-                let tombstone = Tombstone { born, died: place, size, fingerprint, excused: false };
-                state.tombstones.add(handle, tombstone);
+                let tombstone = || Tombstone { born, died, size, fingerprint, excused: false };
+                state.tombstones.add_in_place(handle, tombstone);
             }
             _ => return false,
         }
-        state.durations.note(&place, returns.time);
+        state.tombstones.returned(returns.time);
+        state.durations.note(call.function(), time, returns.time, || call.place(who));
         state.pending.remove_usual(index);
         true
     }
@@ -176,12 +179,12 @@ fn passes_over(facts: &(impl FactConsumer + ?Sized)) -> bool {
 
 /// A get begins of memory that may be exported.
 #[inline]
-fn get(state: &ProcessState, begins: &Begins) -> Option<Usual> {
+fn get(state: &ProcessState, begins: &Begins) -> Option<(Serial, Slot)> {
     let (pointer, context) = (begins.subject, begins.context);
     let slot = state.allocations.find(pointer)?;
     let (_, memory) = state.allocations.at(slot)?;
     let may_be_exported = memory.freed.is_none() && is_fit(memory, context);
-    may_be_exported.then_some(Usual::Get { pointer, exported: memory.serial, slot, context })
+    may_be_exported.then_some((memory.serial, slot))
 }
 
 /// Whether memory is what a get in that context should be of, as far as is known.
@@ -193,7 +196,7 @@ fn is_fit(memory: &Allocation, context: Option<u64>) -> bool {
 
 /// A put begins of what this process has got.
 #[inline]
-fn put(state: &mut ProcessState, exports: &mut Exports, who: ProcessId, begins: &Begins) -> Option<Usual> {
+fn put(state: &mut ProcessState, exports: &mut Exports, who: ProcessId, begins: &Begins) -> Option<(Serial, Slot)> {
     let data = begins.subject;
     let handle = Handle { kind: Kind::MemHandle, value: data };
     let slot = state.handles.find(handle)?;
@@ -201,9 +204,9 @@ fn put(state: &mut ProcessState, exports: &mut Exports, who: ProcessId, begins: 
     if data == 0 || known.state != State::Alive || known.gets != 1 {
         return None;
     }
-    let of = Usual::Put { data, serial: known.serial, slot };
-    handles::put_at(state, exports, begins.usual(of).place(who), handle, slot)?;
-    Some(of)
+    let serial = known.serial;
+    handles::put_at(state, exports, begins.usual(serial, slot).place(who), handle, slot)?;
+    Some((serial, slot))
 }
 
 /// What a get has returned, if that is what a get of the same memory has returned before, and nothing else is to be said of it.
