@@ -32,6 +32,9 @@ const SPENT: usize = (PIECE / CHUNK_BYTES) as usize;
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
+/// How many bytes behind a record the processor is to fetch what the next ones will be written to.
+const AHEAD: usize = 128;
+
 /// A position behind every end.
 const NOWHERE: usize = usize::MAX / 2;
 
@@ -398,6 +401,7 @@ pub fn append_with(record: &impl Record) -> Appended {
             record.words(before, &mut Words(place.add(1)));
             sync::store(place, first);
         }
+        sync::prefetch_to_write(next + bytes + AHEAD);
         lane.written(record.says(before), next + bytes, outer);
         return Appended::Yes;
     }

@@ -79,6 +79,13 @@ pub(super) fn prefetch<T>(value: &T) {
     }
 }
 
+/// Has the processor fetch the line of the cache that an address lies in, to write to it. The address may be any.
+#[inline]
+pub(super) fn prefetch_to_write(address: usize) {
+    // SAFETY: it has no effect that the program could notice, whatever the address.
+    unsafe { asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags)) };
+}
+
 /// The kernel's number of this thread.
 pub(super) fn thread_id() -> u32 {
     // SAFETY: gettid(2) has no arguments and cannot fail. The C library has a function for it since 2.30 only.
