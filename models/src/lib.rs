@@ -18,7 +18,7 @@ pub mod threads {
 
     pub use sync::explore;
 
-    pub use super::{interruptions, stack};
+    pub use super::{interruptions, kept_data, stack};
 
     /// The variables of a thread.
     pub mod variables {
@@ -53,7 +53,7 @@ pub mod handlers {
     pub mod sync;
     pub mod thread;
 
-    pub use super::{interruptions, process, stack};
+    pub use super::{interruptions, kept_data, process, stack};
 
     /// The variables of the one thread.
     pub mod variables {
@@ -78,6 +78,12 @@ pub mod handlers {
 /// Nothing interrupts a thread while it holds that off.
 pub mod interruptions {
     pub fn hold_off() {}
+}
+
+/// What a thread keeps of handle data is no part of the models.
+pub mod kept_data {
+    #[derive(Default)]
+    pub struct KeptData;
 }
 
 pub mod process {

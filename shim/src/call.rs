@@ -16,12 +16,12 @@ use urscope_schema::{
 use crate::{
     backend, chain, commands, devices,
     event_filter::{self, Recording},
-    inner,
+    inner, knobs,
     raw::{
         args::{
             Arg,
             inputs::{Arguments, Inputs},
-            out_params::{OpenedCopy, RedirectedOutParams},
+            out_params::{Opened, OpenedCopy, RedirectedOutParams},
         },
         fork,
     },
@@ -57,6 +57,25 @@ macro_rules! stand_ins {
             $(
                 #[inline(never)]
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                    if !Function::$name.is_ipc() {
+                        return recorded::$name(VIA, backend::$name::<VIA>(), $($param),*);
+                    }
+                    match backend::plain::$name::<VIA>() {
+                        Some(real) => recorded::$name(VIA, real, $($param),*),
+                        None => chosen::$name::<VIA>($($param),*),
+                    }
+                }
+            )*
+        }
+
+        /// The same where it takes a function call to find out who implements the function, which the arguments would have to be kept over.
+        mod chosen {
+            use super::*;
+
+            $(
+                #[cold]
+                #[inline(never)]
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     recorded::$name(VIA, backend::$name::<VIA>(), $($param),*)
                 }
             )*
@@ -71,6 +90,7 @@ macro_rules! stand_ins {
                 #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
                 pub(super) fn $name(via: usize, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
                     fork::notice();
+                    let hot = knobs::hot();
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*
                     let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &inputs) } else { Recording::No };
@@ -86,36 +106,34 @@ macro_rules! stand_ins {
                     let mut arguments = Arguments::new(Some(via as u64));
                     $(arguments.add($param);)*
                     let (mut values, out_params) = arguments.record(&inputs);
-                    values.stack = stacks::current();
+                    values.stack = stacks::current(hot);
                     values.object = event.map_or(values.object, |event| Some(event as u64));
                     commands::name_memory(Function::$name, &inputs, &mut values);
                     let waits = commands::before(Function::$name, &mut values);
                     let (flags, pointer, blocking) = (values.flags, values.pointer, values.value);
                     let device = inputs.device();
                     devices::before(Function::$name, via, device);
-                    let entered = chain::enter(Function::$name, values, &nulls);
+                    let entered = chain::enter(hot, Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
                         return without_answers(Function::$name, entered.call, answer);
                     }
                     event_filter::enter(Function::$name, event);
-                    let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
-                    if Function::$name.opens().is_some() {
-                        opened.take(&values);
-                    }
-                    let ours = answers.redirection(&out_params, &mut opened);
+                    let (mut answers, mut room) = (RedirectedOutParams::untouched(), OpenedCopy::room());
+                    let opened = if Function::$name.opens().is_some() { room.take(&values) } else { Opened::NOTHING };
+                    let ours = answers.redirection(&out_params, opened);
                     let before = inner::begin(Function::$name, entered.call);
                     let thrown = Thrown { function: Function::$name, call: entered.call, before };
                     let result = real($(ours.redirect($param)),*);
                     inner::end(&thrown.before);
                     std::mem::forget(thrown);
                     commands::after(Function::$name, entered.call, waits, blocking, result);
-                    let values = out_params.carry_over(&answers, &opened, result, pointer);
+                    let values = out_params.carry_over(&answers, opened, result, pointer);
                     commands::shared(Function::$name, pointer, &values);
                     if result.is_success() {
                         devices::after(via, device);
                     }
                     event_filter::exit(Function::$name, event, flags, result, &values);
-                    chain::exit(Function::$name, entered.call, result, values)
+                    chain::exit(hot, Function::$name, entered.call, result, values)
                 }
             )*
         }
@@ -150,7 +168,7 @@ impl Drop for Thrown {
 #[cold]
 #[inline(never)]
 fn without_answers(function: Function, call: u64, result: UrResult) -> UrResult {
-    chain::exit(function, call, result, Values::NONE)
+    chain::exit(knobs::hot(), function, call, result, Values::NONE)
 }
 
 ur_functions!(stand_ins);

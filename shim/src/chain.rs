@@ -17,6 +17,7 @@ use urscope_schema::{
 };
 
 use crate::{
+    knobs::Hot,
     layer::{Layer, Verdict, trace, validate},
     raw::{clock, thread},
 };
@@ -39,18 +40,18 @@ pub struct Entered {
     pub answer: Option<UrResult>,
 }
 
-/// Shows a call that begins to every layer, until one answers it.
+/// Shows a call that begins to every layer, until one answers it. `hot` is what the call has read.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
-pub fn enter(function: Function, values: Values, nulls: &Nulls) -> Entered {
+pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Entered {
     let call = thread::next_call();
     let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
     let [traced, validated] = &LAYERS;
     // What is not inlined gets a copy, so that the values of most calls are never in memory.
-    if traced.is_on() && !trace::begins(&enter) {
+    if traced.is_on() && !trace::begins(hot, &enter) {
         let _ = traced.enter(enter, nulls);
     }
-    if validate::is_on()
+    if validate::is_on(hot)
         && !(nulls.is_empty() && Begins::of(&enter).is_some_and(|begins| validated.begins_usually(&begins)))
         && let Verdict::Answered(result) = validated.enter(enter, nulls)
     {
@@ -72,34 +73,34 @@ pub fn device(device: &Device) {
 /// Shows a call that returned to every layer, the last one first; gives the result for the caller.
 #[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]
-pub fn exit(function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
+pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
     let [_, validated] = &LAYERS;
-    if validate::is_on()
+    if validate::is_on(hot)
         && !Returns::of(&exit).is_some_and(|returns| validated.returns_usually(&returns))
         && let Verdict::Answered(result) = validated.exit(exit)
     {
-        return recorded(Exit { result, values: Values::NONE, ..exit });
+        return recorded(hot, Exit { result, values: Values::NONE, ..exit });
     }
-    record(exit)
+    record(hot, exit)
 }
 
 /// Shows a call to every layer that returned, and whose result the caller has already.
-pub fn returned(function: Function, call: u64, result: UrResult, values: Values) {
+pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
     let [_, validated] = &LAYERS;
-    if validate::is_on() {
+    if validate::is_on(hot) {
         let _ = validated.exit(exit);
     }
-    recorded(exit);
+    recorded(hot, exit);
 }
 
 /// Shows the trace a call that returned; gives its result.
 #[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]
-fn record(exit: Exit) -> UrResult {
+fn record(hot: Hot, exit: Exit) -> UrResult {
     let [traced, _] = &LAYERS;
-    if traced.is_on() && !trace::returns(&exit) {
+    if traced.is_on() && !trace::returns(hot, &exit) {
         let _ = traced.exit(exit);
     }
     exit.result
@@ -108,8 +109,8 @@ fn record(exit: Exit) -> UrResult {
 /// Shows the trace a call whose result a layer has replaced.
 #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
 #[cold]
-fn recorded(exit: Exit) -> UrResult {
-    record(exit)
+fn recorded(hot: Hot, exit: Exit) -> UrResult {
+    record(hot, exit)
 }
 
 /// Shows the trace a call that begins inside of the one with its number. No other layer sees it.

@@ -4,7 +4,14 @@
 //! environment is read once, when the library is loaded; an invalid value is reported and the default used. No other module may
 //! read the environment.
 
-use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use urscope_schema::{placeholders, ranks::Ranks, trace::Form};
 
@@ -275,6 +282,74 @@ pub fn read() -> &'static Knobs {
         *COMPLAINTS.lock() = complaints;
         knobs
     })
+}
+
+/// What every call looks at, in one word that is read once for a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Hot(u32);
+
+static HOT: AtomicU32 = AtomicU32::new(0);
+
+impl Hot {
+    const READ: u32 = 1;
+    const BINARY: u32 = 2;
+    const STACKS: u32 = 4;
+    const VALIDATES: u32 = 8;
+    const ADAPTER: u32 = 16;
+
+    fn of(knobs: &Knobs) -> Self {
+        let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
+        let binary = bit(knobs.format.0 == Form::Binary, Self::BINARY);
+        let adapter = bit(knobs.backend != Choice::LevelZero, Self::ADAPTER);
+        let (stacks, validates) = (bit(knobs.stacks, Self::STACKS), bit(knobs.validate.0, Self::VALIDATES));
+        Self(Self::READ | binary | stacks | validates | adapter)
+    }
+
+    /// Whether the trace has the binary form.
+    #[inline]
+    pub const fn is_binary(self) -> bool {
+        self.0 & Self::BINARY != 0
+    }
+
+    /// Whether call stacks are recorded.
+    #[inline]
+    pub const fn has_stacks(self) -> bool {
+        self.0 & Self::STACKS != 0
+    }
+
+    /// Whether the rules are checked.
+    #[inline]
+    pub const fn validates(self) -> bool {
+        self.0 & Self::VALIDATES != 0
+    }
+
+    /// Whether the runtime's own adapter implements what it has the functions for.
+    #[inline]
+    pub const fn prefers_adapter(self) -> bool {
+        self.0 & Self::ADAPTER != 0
+    }
+}
+
+/// What every call looks at.
+#[inline]
+pub fn hot() -> Hot {
+    match HOT.load(Ordering::Relaxed) {
+        0 => first_hot(),
+        hot => Hot(hot),
+    }
+}
+
+/// The same without a function call, which a caller would have to keep its arguments over. Before the first [`hot`], nothing is so.
+#[inline]
+pub fn hot_or_nothing() -> Hot {
+    Hot(HOT.load(Ordering::Relaxed))
+}
+
+#[cold]
+fn first_hot() -> Hot {
+    let hot = Hot::of(read());
+    HOT.store(hot.0, Ordering::Relaxed);
+    hot
 }
 
 /// The rank that a launcher gave this process; later changes of the environment have no effect.

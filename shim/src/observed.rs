@@ -14,6 +14,7 @@ use crate::{
     chain,
     commands::{self, Waits},
     event_filter::{self, Recording},
+    knobs,
     raw::{
         args::{
             AdapterHandle,
@@ -107,11 +108,11 @@ pub(crate) fn begins(function: Function, via: usize, parameters: Parameters) -> 
         return Some(unrecorded);
     }
     let (mut values, _) = arguments.record(&inputs);
-    values.stack = stacks::current();
+    values.stack = stacks::current(knobs::hot());
     values.object = event.map_or(values.object, |event| Some(event as u64));
     let waits = commands::before(function, &mut values);
     let extent = if function.opens().is_some() { out_params::extent(&values).unwrap_or(0) } else { 0 };
-    let entered = chain::enter(function, values, &nulls);
+    let entered = chain::enter(knobs::hot(), function, values, &nulls);
     event_filter::enter(function, event);
     Some(Observed { is_recorded: true, call: entered.call, waits, extent, ..unrecorded })
 }
@@ -129,13 +130,13 @@ impl Observed {
         commands::after(function, call, waits, blocking, result);
         let values = out_params.read(result, pointer, Some(extent).filter(|extent| *extent != 0));
         event_filter::exit(function, Some(event).filter(|event| *event != 0), flags, result, &values);
-        chain::returned(function, call, result, values);
+        chain::returned(knobs::hot(), function, call, result, values);
     }
 
     /// Shows the layers that the adapter has left the call by a C++ exception, for which the loader answers UNKNOWN.
     pub(crate) fn was_left(self) {
         if self.is_recorded {
-            chain::returned(self.function, self.call, UrResult::UNKNOWN, Values::NONE);
+            chain::returned(knobs::hot(), self.function, self.call, UrResult::UNKNOWN, Values::NONE);
         }
     }
 }

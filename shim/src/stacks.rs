@@ -8,7 +8,7 @@ use std::{ops::Range, sync::OnceLock};
 use urscope_schema::trace::records::{Hex, Module, PythonFrame, Stack};
 
 use crate::{
-    knobs,
+    knobs::Hot,
     raw::{
         fork_reset::ForkReset,
         hash_map::HashMap,
@@ -59,8 +59,9 @@ pub(crate) struct Frames {
 }
 
 /// The number of the current call stack; `None` where stacks are switched off or there are too many.
-pub(crate) fn current() -> Option<u64> {
-    if !knobs::read().stacks {
+#[inline]
+pub(crate) fn current(hot: Hot) -> Option<u64> {
+    if !hot.has_stacks() {
         return None;
     }
     match stack::number(own, register) {

@@ -8,7 +8,7 @@ use urscope_schema::{
     call::Values,
     trace::read::{Reader, Record},
 };
-use urscope_shim::{chain, layer::trace};
+use urscope_shim::{chain, knobs, layer::trace};
 
 const CALLS: u64 = 20_000;
 
@@ -22,10 +22,14 @@ fn a_full_disk_stops_the_recording_and_nothing_else() {
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
     }
     for _ in 0..CALLS {
-        let call =
-            chain::enter(Function::urUSMFree, Values { pointer: Some(0x7f00), ..Values::default() }, &Nulls::default())
-                .call;
-        chain::exit(Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
+        let call = chain::enter(
+            knobs::hot(),
+            Function::urUSMFree,
+            Values { pointer: Some(0x7f00), ..Values::default() },
+            &Nulls::default(),
+        )
+        .call;
+        chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
     }
     trace::end("exit");
 

@@ -7,11 +7,11 @@ use urscope_schema::{
     call::Values,
     trace::read::{Reader, Record},
 };
-use urscope_shim::{chain, layer::trace};
+use urscope_shim::{chain, knobs, layer::trace};
 
 fn call() {
-    let call = chain::enter(Function::urUSMFree, Values::default(), &Nulls::default()).call;
-    chain::exit(Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
+    let call = chain::enter(knobs::hot(), Function::urUSMFree, Values::default(), &Nulls::default()).call;
+    chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
 }
 
 #[test]

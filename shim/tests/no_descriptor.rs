@@ -14,14 +14,14 @@ use urscope_schema::{
     call::Values,
     trace::read::{Reader, Record},
 };
-use urscope_shim::{chain, layer::trace};
+use urscope_shim::{chain, knobs, layer::trace};
 
 const CALLS: u64 = 20_000;
 
 fn calls(count: u64) {
     for _ in 0..count {
-        let call = chain::enter(Function::urUSMFree, Values::default(), &Nulls::default()).call;
-        chain::exit(Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
+        let call = chain::enter(knobs::hot(), Function::urUSMFree, Values::default(), &Nulls::default()).call;
+        chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
     }
 }
 

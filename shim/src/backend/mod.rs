@@ -81,6 +81,13 @@ pub fn is_ours(function: Function, via: usize) -> bool {
     }
 }
 
+/// Whether the adapter of that number implements a function because it has what the function's objects are shared by.
+#[inline]
+fn is_plain(function: Function, via: usize) -> bool {
+    knobs::hot_or_nothing().prefers_adapter()
+        && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
+}
+
 /// In a forked child, which must not put or close what its parent shared.
 pub fn after_fork_in_child() {
     level_zero::after_fork_in_child();
@@ -111,6 +118,21 @@ macro_rules! backends {
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let call = || Backend::$name(&level_zero::LevelZero::new(VIA), $($param),*);
                     catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult::UNKNOWN)
+                }
+            )*
+        }
+
+        /// The functions that implement calls where it is plain that the adapter does, which takes a few instructions to see; `None` elsewhere.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        pub mod plain {
+            use super::*;
+
+            $(
+                #[doc = concat!("That of `", stringify!($name), "` for the adapter number `VIA`.")]
+                #[inline]
+                pub fn $name<const VIA: usize>() -> Option<extern "C-unwind" fn($(Arg<$role>),*) -> UrResult> {
+                    let is_plain = is_plain(Function::$name, VIA);
+                    is_plain.then(|| adapter::$name(VIA))
                 }
             )*
         }

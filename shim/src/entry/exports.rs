@@ -163,10 +163,10 @@ macro_rules! exports {
                     }
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    let values = arguments.values();
-                    let entered = chain::enter(Function::$name, *values, &nulls);
+                    let (hot, values) = (knobs::hot(), arguments.values());
+                    let entered = chain::enter(hot, Function::$name, *values, &nulls);
                     let result = entered.answer.unwrap_or_else(|| unserved(Function::$name, values, &nulls));
-                    chain::exit(Function::$name, entered.call, result, Values::default())
+                    chain::exit(hot, Function::$name, entered.call, result, Values::default())
                 }
                 let own = callers_own(Function::$name);
                 let next = if own.is_null() { next(Function::$name) } else { own };

@@ -14,6 +14,7 @@ pub mod fork_mark;
 pub mod fork_reset;
 pub mod hash_map;
 pub mod interruptions;
+mod kept_data;
 pub mod lock;
 pub mod mutex;
 pub mod named_file;

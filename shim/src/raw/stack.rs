@@ -20,6 +20,9 @@ pub const DEPTH: usize = 24;
 /// The number of stacks that a thread keeps: a loop of calls has a handful.
 const KEPT: usize = 16;
 
+/// So many frames are compared at a time.
+const GROUP: usize = 4;
+
 /// One kept stack.
 struct Kept {
     /// The stack pointer it was unwound at, and the generation it belongs to; 0 for none.
@@ -27,14 +30,17 @@ struct Kept {
     generation: u32,
     id: u32,
     len: usize,
-    /// The position of each return address, and the address.
-    frames: [(usize, usize); DEPTH],
+    /// How many groups there are, once it is kept.
+    groups: usize,
+    /// The position of each return address, and the address. The last one follows again up to a whole [`GROUP`], once it is kept.
+    frames: [[(usize, usize); GROUP]; DEPTH / GROUP],
     /// The place in Python; `None` where the stack does not lead through it.
     python: Option<Box<python::Place>>,
 }
 
 /// No stack.
-const NOTHING: Kept = Kept { at: 0, generation: 0, id: 0, len: 0, frames: [(0, 0); DEPTH], python: None };
+const NOTHING: Kept =
+    Kept { at: 0, generation: 0, id: 0, len: 0, groups: 0, frames: [[(0, 0); GROUP]; DEPTH / GROUP], python: None };
 
 /// What a stack was registered as.
 pub struct Registered {
@@ -54,19 +60,24 @@ struct Cache {
 }
 
 impl Cache {
-    /// The number of the current stack, if it is kept.
+    /// The number of the current stack, if it is the one that came next the last time. A stack that leads through Python is not found so.
     #[inline]
+    fn expected(&self, at: usize, generation: u32) -> Option<u32> {
+        let expected = self.after.get(self.latest.get() % KEPT)?.get() % KEPT;
+        let kept = self.kept.get(expected)?;
+        if kept.at != at || kept.generation != generation || kept.python.is_some() || !kept.are_addresses_there() {
+            return None;
+        }
+        self.latest.set(expected);
+        Some(kept.id)
+    }
+
+    /// The number of the current stack, if it is kept.
     fn find(&self, at: usize, generation: u32) -> Option<u32> {
         let is_it = |kept: &Kept| kept.at == at && kept.generation == generation && kept.is_current();
         let after = self.after.get(self.latest.get())?;
-        let expected = after.get();
-        if let Some(kept) = self.kept.get(expected)
-            && is_it(kept)
-        {
-            self.latest.set(expected);
-            return Some(kept.id);
-        }
-        let found = self.kept.iter().position(is_it)?;
+        let expected = Some(after.get()).filter(|expected| self.kept.get(*expected).is_some_and(is_it));
+        let found = expected.or_else(|| self.kept.iter().position(is_it))?;
         after.set(found);
         self.latest.set(found);
         self.kept.get(found).map(|kept| kept.id)
@@ -98,11 +109,29 @@ pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[u
     }
     let generation = GENERATION.load(Ordering::Relaxed);
     // SAFETY: null, or the box of this thread, which is changed and freed only while the thread is busy.
-    let kept = unsafe { stacks.cache.get().as_ref() }.and_then(|cache| cache.find(at, generation));
-    kept.unwrap_or_else(|| stacks.number_of_new(at, generation, own, register))
+    let cache = unsafe { stacks.cache.get().as_ref() };
+    match cache.and_then(|cache| cache.expected(at, generation)) {
+        Some(id) => id,
+        None => stacks.number_of_other(at, generation, own, register),
+    }
 }
 
 impl Stacks {
+    /// The number of a stack that was not expected, or that leads through Python.
+    #[inline(never)]
+    fn number_of_other(
+        &self,
+        at: usize,
+        generation: u32,
+        own: impl FnOnce() -> [Range<usize>; 2],
+        register: impl FnOnce(&[usize]) -> Registered,
+    ) -> u32 {
+        // SAFETY: as in `number`.
+        let cache = unsafe { self.cache.get().as_ref() };
+        let kept = cache.and_then(|cache| cache.find(at, generation));
+        kept.unwrap_or_else(|| self.number_of_new(at, generation, own, register))
+    }
+
     #[cold]
     #[inline(never)]
     fn number_of_new(
@@ -118,7 +147,7 @@ impl Stacks {
         let mut id = 0;
         if !unwind(&own(), &mut kept) {
             let mut addresses = [0; DEPTH];
-            for (address, (_, found)) in addresses.iter_mut().zip(&kept.frames) {
+            for (address, (_, found)) in addresses.iter_mut().zip(kept.frames.as_flattened()) {
                 *address = *found;
             }
             let registered = register(addresses.get(..kept.len).unwrap_or_default());
@@ -131,8 +160,13 @@ impl Stacks {
         id
     }
 
-    fn keep(&self, kept: Kept) {
-        let is_comparable = kept.frames.iter().take(kept.len).all(|(place, _)| *place != 0);
+    fn keep(&self, mut kept: Kept) {
+        let frames = kept.frames.as_flattened_mut();
+        let is_comparable = frames.iter().take(kept.len).all(|(place, _)| *place != 0);
+        if let Some(last) = kept.len.checked_sub(1).and_then(|last| frames.get(last).copied()) {
+            frames.iter_mut().skip(kept.len).for_each(|frame| *frame = last);
+        }
+        kept.groups = kept.len.div_ceil(GROUP);
         if kept.len == 0 || !is_comparable {
             let _held_off = kept.python.is_some().then(interruptions::hold_off);
             drop(kept);
@@ -179,15 +213,28 @@ pub fn forget() {
 }
 
 impl Kept {
-    #[inline]
     fn is_current(&self) -> bool {
-        let frames = self.frames.get(..self.len).unwrap_or_default();
-        let are_there = frames.iter().all(|(place, address)| {
-            // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the same stack
-            // pointer before: from there up to the thread's first frame the memory is mapped as long as the thread lives.
-            unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() == *address }
-        });
-        are_there && self.python.as_deref().is_none_or(python::Place::is_current)
+        self.are_addresses_there() && self.python.as_deref().is_none_or(python::Place::is_current)
+    }
+
+    #[expect(
+        clippy::inline_always,
+        reason = "a call would have the caller save registers that it needs for nothing else"
+    )]
+    #[inline(always)]
+    fn are_addresses_there(&self) -> bool {
+        // Not by an iterator's `all`, which the compiler makes twice as many instructions of.
+        for [one, two, three, four] in self.frames.iter().take(self.groups) {
+            let difference = |(place, address): &(usize, usize)| {
+                // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the same stack
+                // pointer before: from there up to the thread's first frame the memory is mapped as long as the thread lives.
+                unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() ^ address }
+            };
+            if difference(one) | difference(two) | difference(three) | difference(four) != 0 {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -226,7 +273,7 @@ fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
         if ours && unwinding.kept.len == 0 {
             return CONTINUE;
         }
-        let Some(slot) = unwinding.kept.frames.get_mut(unwinding.kept.len) else { return END };
+        let Some(slot) = unwinding.kept.frames.as_flattened_mut().get_mut(unwinding.kept.len) else { return END };
         // SAFETY: the unwinder has read this stack. A frame that no call entered (a signal's) fails the comparison.
         let there =
             frame != 0 && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;

@@ -12,6 +12,7 @@ use urscope_schema::api::Function;
 use super::{
     fork_reset::ForkReset,
     interruptions,
+    kept_data::KeptData,
     lock::Lock,
     stack,
     sync::{self, AtomicU64, Cell, Ordering, compiler_fence},
@@ -82,6 +83,8 @@ fn first_of_block(own: &Own) -> u64 {
 struct Counts {
     called: [AtomicU64; Function::COUNT],
     returned: AtomicU64,
+    /// Of one thread at a time, too.
+    data: KeptData,
 }
 
 /// The counts of all threads. Those of threads that have ended are used by others.
@@ -109,6 +112,12 @@ pub fn count_return() {
     }
 }
 
+/// What this thread keeps of handle data; nothing before its first call.
+#[inline]
+pub(super) fn kept_data() -> Option<&'static KeptData> {
+    own().counts.get().map(|counts| &counts.data)
+}
+
 #[inline]
 fn own_counts() -> Option<&'static Counts> {
     own().counts.get().or_else(|| new_counts(own()))
@@ -123,6 +132,7 @@ fn new_counts(own: &Own) -> Option<&'static Counts> {
         let new: &'static Counts = Box::leak(Box::new(Counts {
             called: [const { AtomicU64::new(0) }; Function::COUNT],
             returned: AtomicU64::new(0),
+            data: KeptData::default(),
         }));
         all.counts.push(new);
         new

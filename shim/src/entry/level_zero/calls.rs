@@ -26,12 +26,12 @@ use super::{Driver, KNOWN, real, report_once};
 use crate::{
     chain, commands,
     event_filter::{self, Recording},
-    inner, note_caller,
+    inner, knobs, note_caller,
     raw::{
         args::{
             Arg, extensions,
             inputs::{Arguments, Inputs},
-            out_params::{self, OpenedCopy, RedirectedOutParams},
+            out_params::{self, Opened, RedirectedOutParams},
         },
         caller::{self, Owner},
         clock, fork, thread,
@@ -149,6 +149,7 @@ macro_rules! stand_ins {
                 #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
                 pub(super) fn $name(via: usize, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
                     fork::notice();
+                    let hot = knobs::hot();
                     report_once(via);
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*
@@ -161,25 +162,25 @@ macro_rules! stand_ins {
                     let event = event_filter::decide(Function::$name, &inputs).event();
                     let imports = values.property == Some(EXTERNAL_MEMORY_IMPORT_FD);
                     let flags = values.flags;
-                    values.stack = stacks::current();
+                    values.stack = stacks::current(hot);
                     let waits = commands::before(Function::$name, &mut values);
                     let pointer = values.pointer;
-                    let entered = chain::enter(Function::$name, values, &nulls);
+                    let entered = chain::enter(hot, Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
-                        return chain::exit(Function::$name, entered.call, answer.level_zero(), Values::NONE);
+                        return chain::exit(hot, Function::$name, entered.call, answer.level_zero(), Values::NONE);
                     }
                     event_filter::enter(Function::$name, event);
-                    let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
-                    let ours = answers.redirection(&expected, &mut opened);
+                    let mut answers = RedirectedOutParams::untouched();
+                    let ours = answers.redirection(&expected, Opened::NOTHING);
                     let result = real($(ours.redirect($param)),*);
                     commands::after(Function::$name, entered.call, waits, None, result);
                     if imports {
                         commands::imported(result);
                     }
-                    let values = expected.carry_over(&answers, &opened, result, pointer);
+                    let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
                     commands::shared(Function::$name, pointer, &values);
                     event_filter::exit(Function::$name, event, flags, result, &values);
-                    chain::exit(Function::$name, entered.call, result, values)
+                    chain::exit(hot, Function::$name, entered.call, result, values)
                 }
             )*
         }
@@ -203,11 +204,11 @@ macro_rules! stand_ins {
                     identify(function, &mut values);
                     let pointer = values.pointer;
                     chain::inner_enter(&Enter { function, call, tid, time: clock::now(), values });
-                    let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
-                    let ours = answers.redirection(&expected, &mut opened);
+                    let mut answers = RedirectedOutParams::untouched();
+                    let ours = answers.redirection(&expected, Opened::NOTHING);
                     let result = real($(ours.redirect($param)),*);
                     commands::passed(function, result);
-                    let values = expected.carry_over(&answers, &opened, result, pointer);
+                    let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
                     chain::inner_exit(&Exit { function, call, tid, time: clock::now(), result, values });
                     result
                 }

@@ -14,7 +14,7 @@ use urscope_schema::{
     api::demand::Nulls,
     call::{Enter, Exit, Nanos},
     trace::{
-        Form, fxt,
+        fxt,
         records::{Device, EntryPoint, Exec, Found, Gap, Module, Named, Stack},
         write::{self, End, Line, Totals},
     },
@@ -23,7 +23,7 @@ use urscope_schema::{
 use self::{binary::BinaryFile, chrome::ChromeFile};
 use super::{FindingSink, Layer, Verdict};
 use crate::{
-    knobs,
+    knobs::{self, Hot},
     raw::{clock, fork, fork_mark, fork_reset::ForkReset, interruptions, lock::Lock, parked::Parked, process, thread},
     stacks::StackSink,
 };
@@ -84,24 +84,24 @@ impl State {
 /// Whether the trace is written in the binary form.
 #[inline]
 fn is_binary() -> bool {
-    knobs::read().format.0 == Form::Binary
+    knobs::hot().is_binary()
 }
 
 /// Records a call that begins, without a lock; false where it takes the layer ([`Trace`]) to do so.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
-pub fn begins(enter: &Enter) -> bool {
+pub fn begins(hot: Hot, enter: &Enter) -> bool {
     // Also where the call cannot be recorded.
     thread::count_call(enter.function);
-    is_binary() && binary::shortly_begins(enter)
+    hot.is_binary() && binary::shortly_begins(enter)
 }
 
 /// Records a call that has returned, without a lock; false where it takes the layer to do so.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-pub fn returns(exit: &Exit) -> bool {
+pub fn returns(hot: Hot, exit: &Exit) -> bool {
     thread::count_return();
-    if !is_binary() || !binary::shortly_returns(exit) {
+    if !hot.is_binary() || !binary::shortly_returns(exit) {
         return false;
     }
     if exit.function.is_ipc() {

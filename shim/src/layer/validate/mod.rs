@@ -24,7 +24,7 @@ use urscope_schema::{
 
 use super::{FindingSink, Layer, Verdict};
 use crate::{
-    knobs::{self, OnError},
+    knobs::{self, Hot, OnError},
     raw::{
         backlog::Backlog,
         clock, fork,
@@ -175,8 +175,8 @@ pub fn send_findings_to(sink: &'static dyn FindingSink) {
 
 /// Whether the layer is switched on.
 #[inline]
-pub fn is_on() -> bool {
-    knobs::read().validate.0 && !MISSED.load(Ordering::Relaxed)
+pub fn is_on(hot: Hot) -> bool {
+    hot.validates() && !MISSED.load(Ordering::Relaxed)
 }
 
 impl Layer for Validate {
@@ -194,7 +194,7 @@ impl Layer for Validate {
 
     fn end(&self, how: &'static str) {
         // `_exit` may be called in a signal handler, where nothing can be allocated; the analyzer finds what was left.
-        if !is_on() || (how == "_exit" && process::may_be_in_signal_handler()) {
+        if !is_on(knobs::hot()) || (how == "_exit" && process::may_be_in_signal_handler()) {
             return;
         }
         // A process without calls has nothing to report.
@@ -219,7 +219,7 @@ impl Layer for Validate {
 /// Has a step taken, by this thread or by the one that holds the lock.
 #[inline]
 fn follow(step: Step<'_>) -> Verdict {
-    if !is_on() {
+    if !is_on(knobs::hot()) {
         return Verdict::Passed;
     }
     let free = if LEFT.is_empty() { STATE.get().try_get() } else { None };
@@ -334,7 +334,7 @@ static HELD: Parked<State> = Parked::new();
 
 /// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
 pub fn before_fork() {
-    if is_on()
+    if is_on(knobs::hot())
         && let Some(held) = all_taken(STATE.get())
     {
         HELD.put(held);

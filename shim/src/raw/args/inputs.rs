@@ -9,7 +9,7 @@ use urscope_schema::{
         role::{Device, OutParams, Role, Sources},
     },
     call::Values,
-    handle::{descriptor_data, fingerprint},
+    handle::descriptor_data,
 };
 
 use super::{
@@ -18,6 +18,7 @@ use super::{
     handed_in,
     umf_header::{UMF_SIZES, UmfHeader},
 };
+use crate::raw::kept_data::fingerprint_of;
 
 /// The offset of the flags in every description: behind a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
@@ -189,7 +190,7 @@ impl Arguments {
         inputs.describe(&mut values);
         if let (Some(data), Some(size)) = (values.data, values.data_size) {
             // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
-            values.fingerprint = unsafe { handed_in::read(data as usize, size as usize, fingerprint) };
+            values.fingerprint = unsafe { handed_in::read(data as usize, size as usize, fingerprint_of) };
             if values.fingerprint.is_some() && UMF_SIZES.contains(&(size as usize)) {
                 // SAFETY: so many bytes have just been read.
                 let header = unsafe { UmfHeader::read(data as usize, size as usize) };
@@ -244,11 +245,13 @@ pub(super) unsafe fn data_fingerprint(address: usize, size: usize) -> Option<u64
     }
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(address), size) };
-    Some(fingerprint(bytes))
+    Some(fingerprint_of(bytes))
 }
 
 #[cfg(test)]
 mod tests {
+    use urscope_schema::handle::fingerprint;
+
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@
 //! variable would then show what stood in it before, so the callee is given variables of ours. An adapter may also write into the
 //! handle data that it opens (Level Zero v1 writes a descriptor there), which would no longer be the bytes that the producer sent.
 
-use std::mem::MaybeUninit;
+use std::{marker::PhantomData, mem::MaybeUninit};
 
 use urscope_schema::{
     api::{
@@ -36,11 +36,16 @@ pub struct RedirectedOutParams {
     object: usize,
 }
 
-/// A copy of the handle data that a call opens, as long as it is.
-pub struct OpenedCopy {
-    bytes: MaybeUninit<[u8; handed_in::LARGEST]>,
+/// Room for a copy of the handle data that a call opens.
+pub struct OpenedCopy(MaybeUninit<[u8; handed_in::LARGEST]>);
+
+/// Where such a copy is. It is apart from the room, which the callee can write to: so nothing of it is in memory where nothing is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'room> {
+    address: usize,
     /// How many bytes there are; 0 where nothing is opened.
     size: usize,
+    room: PhantomData<&'room mut OpenedCopy>,
 }
 
 /// The addresses of our variables, to be passed on.
@@ -55,31 +60,37 @@ impl Redirection {
 }
 
 impl OpenedCopy {
-    /// No copy.
+    /// Room without a copy.
     #[inline]
-    pub fn none() -> Self {
-        Self { bytes: MaybeUninit::uninit(), size: 0 }
+    pub const fn room() -> Self {
+        Self(MaybeUninit::uninit())
     }
 
     /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any adapter's, or
     /// shorter than the caller says, is passed on as it is, and refused.
     #[inline]
-    pub fn take(&mut self, arguments: &Values) {
-        let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return };
-        let to = self.bytes.as_mut_ptr().cast::<u8>();
+    pub fn take<'room>(&'room mut self, arguments: &Values) -> Opened<'room> {
+        let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return Opened::NOTHING };
+        let to = self.0.as_mut_ptr().cast::<u8>();
         // SAFETY: there is room for so many bytes in a variable of ours, which is no part of the caller's memory.
         let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
         // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
-        if unsafe { handed_in::read(data as usize, size as usize, copy) }.is_some() {
-            self.size = size as usize;
+        match unsafe { handed_in::read(data as usize, size as usize, copy) } {
+            Some(()) => Opened { address: to.expose_provenance(), size: size as usize, room: PhantomData },
+            None => Opened::NOTHING,
         }
     }
+}
+
+impl Opened<'_> {
+    /// No copy.
+    pub const NOTHING: Self = Self { address: 0, size: 0, room: PhantomData };
 
     /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the driver's
     /// allocation may be larger than the exported one.
-    fn extent(&self) -> Option<u64> {
-        // SAFETY: so many bytes are initialised.
-        unsafe { extent_at((&raw const self.bytes).expose_provenance(), self.size) }
+    fn extent(self) -> Option<u64> {
+        // SAFETY: so many bytes are initialised, in room that lives.
+        unsafe { extent_at(self.address, self.size) }
     }
 }
 
@@ -117,7 +128,7 @@ impl RedirectedOutParams {
     /// The addresses of those that the caller expects, and of the copy of the opened data. They are valid until
     /// [`CallerOutParams::carry_over`].
     #[inline]
-    pub fn redirection(&mut self, CallerOutParams(caller): &CallerOutParams, opened: &mut OpenedCopy) -> Redirection {
+    pub fn redirection(&mut self, CallerOutParams(caller): &CallerOutParams, opened: Opened<'_>) -> Redirection {
         // A variable whose address is not taken costs nothing.
         let ours = |callers: usize, ours: *mut usize| if callers == 0 { 0 } else { ours.expose_provenance() };
         Redirection(OutParams {
@@ -125,7 +136,7 @@ impl RedirectedOutParams {
             data: ours(caller.data, &raw mut self.data),
             data_size: ours(caller.data_size, &raw mut self.data_size),
             object: ours(caller.object, &raw mut self.object),
-            copied_data: if opened.size == 0 { 0 } else { (&raw mut opened.bytes).expose_provenance() },
+            copied_data: opened.address,
             ..OutParams::NONE
         })
     }
@@ -138,7 +149,7 @@ impl CallerOutParams {
     pub fn carry_over(
         &self,
         ours: &RedirectedOutParams,
-        opened: &OpenedCopy,
+        opened: Opened<'_>,
         result: UrResult,
         exported: Option<u64>,
     ) -> Values {
@@ -305,11 +316,11 @@ mod tests {
         let mut arguments = Arguments::new(None);
         arguments.add(caller);
         let expected = arguments.record(&Inputs::default()).1;
-        let (mut ours, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
-        let to = ours.redirection(&expected, &mut opened).redirect(caller).get().0;
+        let mut ours = RedirectedOutParams::untouched();
+        let to = ours.redirection(&expected, Opened::NOTHING).redirect(caller).get().0;
         // SAFETY: the address of a variable that was just made for this.
         unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
-        assert_eq!(expected.carry_over(&ours, &opened, UrResult::SUCCESS, None).pointer, Some(7));
+        assert_eq!(expected.carry_over(&ours, Opened::NOTHING, UrResult::SUCCESS, None).pointer, Some(7));
         assert_eq!(variable, 7);
     }
 
@@ -320,9 +331,9 @@ mod tests {
         arguments.add(arg(OutData((&raw mut data).expose_provenance())));
         arguments.add(arg(OutDataSize((&raw mut size).expose_provenance())));
         let expected = arguments.record(&Inputs::default()).1;
-        let (mut ours, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
-        ours.redirection(&expected, &mut opened);
-        assert_eq!(expected.carry_over(&ours, &opened, UrResult::SUCCESS, None), Values::default());
+        let mut ours = RedirectedOutParams::untouched();
+        ours.redirection(&expected, Opened::NOTHING);
+        assert_eq!(expected.carry_over(&ours, Opened::NOTHING, UrResult::SUCCESS, None), Values::default());
         assert_eq!((data, size), (1, 2));
     }
 

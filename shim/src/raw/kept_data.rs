@@ -1,0 +1,127 @@
+//! The handle data that a thread has met lately, with its fingerprint.
+//!
+//! Programs get the same handle data again and again. Each step of the hash waits for the one before, which takes about as long as
+//! everything else that is recorded of a call together; a comparison does not.
+
+use std::cell::{Cell, UnsafeCell};
+
+use urscope_schema::handle::fingerprint;
+
+use super::{
+    sync::{Ordering, compiler_fence},
+    thread,
+};
+
+/// How many a thread keeps: where two lie at different places, each most likely has a room of its own.
+const ROOMS: usize = 4;
+
+/// The sizes in bytes of what is kept. Shorter data takes no longer to hash.
+const LONGEST: usize = 128;
+const SHORTEST: usize = 64;
+
+/// What a thread keeps. A signal handler may use it at any instruction.
+#[derive(Default)]
+pub(super) struct KeptData([Room; ROOMS]);
+
+struct Room {
+    /// Rises with each change, by two. Odd during one.
+    turn: Cell<u64>,
+    size: Cell<usize>,
+    bytes: UnsafeCell<[u8; LONGEST]>,
+    fingerprint: Cell<u64>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let (turn, fingerprint) = (Cell::new(0), Cell::new(0));
+        Self { turn, size: Cell::new(0), bytes: UnsafeCell::new([0; LONGEST]), fingerprint }
+    }
+}
+
+// SAFETY: it is a part of what one thread has at a time (`thread::kept_data`).
+unsafe impl Sync for KeptData {}
+
+/// The [fingerprint] of handle data.
+#[inline]
+pub(super) fn fingerprint_of(data: &[u8]) -> u64 {
+    let kept = if (SHORTEST..=LONGEST).contains(&data.len()) { thread::kept_data() } else { None };
+    let place = data.as_ptr().addr() / 16 % ROOMS;
+    match kept.and_then(|kept| kept.0.get(place)) {
+        Some(room) => room.fingerprint_of(data),
+        None => fingerprint(data),
+    }
+}
+
+impl Room {
+    #[inline]
+    fn fingerprint_of(&self, data: &[u8]) -> u64 {
+        let turn = self.turn.get();
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: only this thread writes there. A handler may do so during the comparison; then the turn is another one.
+        let bytes = unsafe { &*self.bytes.get() };
+        let is_it = self.size.get() == data.len() && bytes.get(..data.len()) == Some(data);
+        let kept = self.fingerprint.get();
+        compiler_fence(Ordering::SeqCst);
+        if is_it && turn.is_multiple_of(2) && self.turn.get() == turn { kept } else { self.renew(data) }
+    }
+
+    #[inline(never)]
+    fn renew(&self, data: &[u8]) -> u64 {
+        let fingerprint = fingerprint(data);
+        let turn = self.turn.get();
+        // Not in a handler that has interrupted this.
+        if turn.is_multiple_of(2) {
+            self.turn.set(turn + 1);
+            compiler_fence(Ordering::SeqCst);
+            // SAFETY: as above; nobody else writes there before the turn is over.
+            if let Some(room) = unsafe { &mut *self.bytes.get() }.get_mut(..data.len()) {
+                room.copy_from_slice(data);
+                self.size.set(data.len());
+                self.fingerprint.set(fingerprint);
+            }
+            compiler_fence(Ordering::SeqCst);
+            self.turn.set(turn + 2);
+        }
+        fingerprint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use urscope_schema::api::Function;
+
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_that_of_the_bytes_whatever_was_there_before() {
+        thread::count_call(Function::urIPCGetMemHandleExp);
+        assert!(thread::kept_data().is_some());
+        let mut bytes = [7_u8; 256];
+        for turn in 0..200_u8 {
+            for size in [0, 1, 63, 64, 104, 108, 120, 128, 129, 256] {
+                // Often the same, and sometimes another byte, also the last one.
+                if turn % 3 == 0 {
+                    let at = usize::from(turn) * 7 % size.max(1);
+                    bytes[at] ^= turn;
+                    bytes[size.max(1) - 1] ^= 1;
+                }
+                assert_eq!(fingerprint_of(&bytes[..size]), fingerprint(&bytes[..size]), "{size} in turn {turn}");
+                assert_eq!(fingerprint_of(&bytes[..size]), fingerprint(&bytes[..size]), "{size} in turn {turn}, again");
+            }
+        }
+    }
+
+    #[test]
+    fn data_is_kept_whole_or_not_at_all_where_a_handler_comes_in_between() {
+        let room = Room::default();
+        let [one, other] = [[1_u8; 120], [2; 120]];
+        assert_eq!(room.fingerprint_of(&one), fingerprint(&one));
+        assert_eq!(room.turn.get(), 2);
+        // As in a handler that has interrupted a change.
+        room.turn.set(3);
+        room.fingerprint.set(0);
+        assert_eq!(room.fingerprint_of(&one), fingerprint(&one));
+        assert_eq!(room.fingerprint_of(&other), fingerprint(&other));
+        assert_eq!((room.turn.get(), room.fingerprint.get()), (3, 0));
+    }
+}
