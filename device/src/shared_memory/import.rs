@@ -48,7 +48,7 @@ impl Import {
         let file = file.file().as_fd();
         let record = OpenRecord::open(file, size, u32::from(data.record), data.identity)
             .map_err(|_| ImportError::Refused("its producer has freed it or put the handle".into()))?;
-        let mapping = Mapping::shared(file, data.offset, length, PAGE).map_err(ImportError::Host)?;
+        let mapping = Mapping::guarded(file, data.offset, length, PAGE).map_err(ImportError::Host)?;
         Ok(Self { mapping, _record: Some(record) })
     }
 
@@ -60,7 +60,7 @@ impl Import {
         };
         let file = descriptor::borrow(number).ok_or_else(refuse)?;
         let (description, length) = description(&file).ok_or_else(refuse)?;
-        let mapping = Mapping::shared(file.as_fd(), 0, length as usize, alignment).map_err(ImportError::Host)?;
+        let mapping = Mapping::guarded(file.as_fd(), 0, length as usize, alignment).map_err(ImportError::Host)?;
         Ok((Self { mapping, _record: None }, description))
     }
 

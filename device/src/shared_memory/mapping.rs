@@ -40,11 +40,17 @@ impl Access {
 /// mmap(2) flags of address space without memory.
 const RESERVED: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
+/// Inaccessible bytes behind memory of the application. A kernel that writes beyond the end faults there, and does not change
+/// what else the process has mapped: a GPU does not see that either.
+const GUARD: usize = 1 << 20;
+
 /// A range of address space, unmapped on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: usize,
     length: usize,
+    /// Address space behind it that is kept free, in bytes.
+    guard: usize,
 }
 
 impl Mapping {
@@ -52,8 +58,20 @@ impl Mapping {
     /// `alignment`, unless that is 0. Length and offset are multiples of the page size. `UNSUPPORTED_ALIGNMENT` if there are
     /// no such addresses, `OUT_OF_HOST_MEMORY` if the kernel refuses.
     pub(crate) fn shared(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
+        Self::with_guard(file, offset, length, alignment, 0)
+    }
+
+    /// Like [`shared`](Self::shared), with inaccessible address space behind it if there is enough.
+    pub(crate) fn guarded(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
+        let guarded = Self::with_guard(file, offset, length, alignment, GUARD);
+        // The address space of a process may have a limit (RLIMIT_AS).
+        guarded.or_else(|_| Self::shared(file, offset, length, alignment))
+    }
+
+    fn with_guard(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize, guard: usize) -> Outcome<Self> {
         let step = multiple_of_pages(alignment)?;
-        let base = if step == PAGE { 0 } else { reserve_aligned(length, step)? };
+        let whole = length.checked_add(guard).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
+        let base = if step == PAGE && guard == 0 { 0 } else { reserve_aligned(whole, step)? };
         let fixed = if base == 0 { 0 } else { libc::MAP_FIXED };
         // SAFETY: with MAP_FIXED the range is one that reserve_aligned has just reserved and nobody else knows; without
         // it the kernel picks a free one.
@@ -69,11 +87,11 @@ impl Mapping {
         };
         if at == libc::MAP_FAILED {
             if base != 0 {
-                unmap(base, length);
+                unmap(base, whole);
             }
             return Err(ZeResult::OUT_OF_HOST_MEMORY);
         }
-        Ok(Self { base: at as usize, length })
+        Ok(Self { base: at as usize, length, guard })
     }
 
     /// Reserves `length` bytes of inaccessible address space, at `wanted` if that is free and elsewhere otherwise:
@@ -84,7 +102,7 @@ impl Mapping {
         if at == libc::MAP_FAILED {
             return Err(ZeResult::OUT_OF_HOST_MEMORY);
         }
-        Ok(Self { base: at as usize, length })
+        Ok(Self { base: at as usize, length, guard: 0 })
     }
 
     /// Maps `length` bytes of `file` from `offset` at `base`, which must be inside this range. Replaces what was mapped
@@ -169,7 +187,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        unmap(self.base, self.length);
+        unmap(self.base, self.length + self.guard);
     }
 }
 
@@ -184,9 +202,9 @@ fn multiple_of_pages(alignment: usize) -> Outcome<usize> {
     alignment.checked_mul(PAGE / shared).ok_or(ZeResult::UNSUPPORTED_ALIGNMENT)
 }
 
-/// Reserves `length` bytes of address space at a multiple of `alignment`.
+/// Reserves `length` bytes of address space at a multiple of `alignment`, which is one of the page size, too.
 fn reserve_aligned(length: usize, alignment: usize) -> Outcome<usize> {
-    let padded = length.checked_add(alignment).ok_or(ZeResult::UNSUPPORTED_ALIGNMENT)?;
+    let padded = length.checked_add(alignment - PAGE).ok_or(ZeResult::UNSUPPORTED_ALIGNMENT)?;
     // SAFETY: the kernel picks a free range, so no memory in use changes.
     let at = unsafe { libc::mmap(null_mut(), padded, libc::PROT_NONE, RESERVED, -1, 0) };
     if at == libc::MAP_FAILED {

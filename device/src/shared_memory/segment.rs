@@ -111,9 +111,10 @@ impl Span {
         segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY)
     }
 
-    /// Maps the range at a multiple of `alignment`, unless that is 0: an error of [`Mapping::shared`].
+    /// Maps the range at a multiple of `alignment`, unless that is 0, with inaccessible address space behind it: an error of
+    /// [`Mapping::shared`].
     pub(crate) fn map(&self, alignment: usize) -> Outcome<Mapping> {
-        Mapping::shared(self.file(), self.offset(), self.length as usize, alignment)
+        Mapping::guarded(self.file(), self.offset(), self.length as usize, alignment)
     }
 
     /// Its file.

@@ -58,6 +58,28 @@ fn memory_of_any_size_and_alignment_is_zeroed_writable_and_described() {
     assert_eq!(ids.len(), count);
 }
 
+/// It would change what else the process has mapped, and no GPU does that.
+#[test]
+fn what_is_written_beyond_the_end_faults() {
+    let setup = Setup::new();
+    for kind in TYPES {
+        for (size, alignment) in [(1, 0), (8192, 0), (5 << 20, 2 << 20), (100_003, 12_288)] {
+            // Another one lies beside it.
+            let pointers = [(); 2].map(|()| make(|out| allocate(setup, kind, size, alignment, out)));
+            for pointer in pointers {
+                let end = size.next_multiple_of(4096);
+                for beyond in [0, 8191, 3 * 8192, (1 << 20) - 1] {
+                    assert_eq!(touch(pointer.wrapping_byte_add(end + beyond)), (false, false), "{size}: {beyond}");
+                }
+                assert_eq!(touch(pointer.wrapping_byte_add(end - 1)), (true, true));
+            }
+            for pointer in pointers {
+                setup.free(pointer);
+            }
+        }
+    }
+}
+
 #[test]
 fn reused_memory_is_zero() {
     let setup = Setup::new();
