@@ -212,6 +212,7 @@ impl Stream {
     }
 
     fn next(&self) -> Option<Task> {
+        let mut wait = Deadline::NEVER.wait();
         let mut state = self.state.lock();
         loop {
             if let Some(task) = state.waiting.pop_front() {
@@ -221,7 +222,7 @@ impl Stream {
             if state.closed {
                 return None;
             }
-            self.submitted.wait(&mut state);
+            wait.step(&self.submitted, &mut state);
         }
     }
 }

@@ -1,15 +1,29 @@
-//! The end of a wait with a timeout.
+//! The beginning and the end of a wait.
 //!
-//! A thread that sleeps until a time wakes up later: Linux joins timers that end within 50 us (PR_SET_TIMERSLACK(2const)),
-//! and a processor that idles takes a while to go on. So such a wait asks for exact timers, sleeps until shortly before its
-//! end, and looks again and again from then on. Must never spin for longer than [`SPUN`].
+//! A processor that idles takes tens of microseconds to go on, longer than most commands take. So a wait looks again and again
+//! before it sleeps for the first time. Where that was in vain, because what is waited for takes longer or because no processor
+//! is free for it, the next waits of the thread sleep at once. And a thread that sleeps until a time wakes up later: Linux
+//! joins timers that end within 50 us (PR_SET_TIMERSLACK(2const)). So a wait with a timeout asks for exact timers, sleeps
+//! until shortly before its end, and looks again and again from then on. Must never spin for longer than [`FIRST`] and
+//! [`SPUN`].
 
+use std::cell::Cell;
 use std::hint;
 use std::marker::PhantomData;
+use std::mem;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, MutexGuard};
 
+/// How long a wait looks again and again before it sleeps.
+const FIRST: Duration = Duration::from_micros(50);
+
+/// How many waits of a thread in a row spin in vain, before others sleep at once.
+const MOST_CREDIT: i8 = 4;
+/// How many then do so, before one spins again.
+const SLEEPS: i8 = 32;
 /// How long before its end a wait stops to sleep.
 const SPUN: Duration = Duration::from_micros(75);
 /// How often a wait lets the processor pause before it looks again.
@@ -22,7 +36,17 @@ pub(crate) struct Deadline(Option<Instant>);
 /// A wait that has begun.
 pub(crate) struct Wait {
     deadline: Deadline,
+    first: First,
     exact: Option<ExactTimers>,
+}
+
+/// The time before the first sleep of a wait.
+enum First {
+    /// The wait has not looked yet.
+    Ahead,
+    /// It looks again and again.
+    Now(Spinner),
+    Over,
 }
 
 /// What a wait that has not found what it waits for does next. It looks again after that, unless it is over.
@@ -54,7 +78,7 @@ impl Deadline {
 
     /// A wait until then.
     pub(crate) fn wait(self) -> Wait {
-        Wait { deadline: self, exact: None }
+        Wait { deadline: self, first: First::Ahead, exact: None }
     }
 
     fn next(self) -> Next {
@@ -71,10 +95,23 @@ impl Wait {
     /// What the wait does next.
     pub(crate) fn next(&mut self) -> Next {
         let next = self.deadline.next();
+        if matches!(next, Next::Sleep(_)) && self.is_new() {
+            return Next::Spin;
+        }
         if let Next::Sleep(Some(_)) = next {
             self.exact.get_or_insert_with(ExactTimers::new);
         }
         next
+    }
+
+    /// Whether it is too early for the first sleep.
+    fn is_new(&mut self) -> bool {
+        self.first = match mem::replace(&mut self.first, First::Over) {
+            First::Ahead => Spinner::new().map_or(First::Over, First::Now),
+            First::Now(spinner) if spinner.is_early() => First::Now(spinner),
+            First::Now(_) | First::Over => First::Over,
+        };
+        matches!(self.first, First::Now(_))
     }
 
     /// Sleeps until `changed` is notified, or lets the processor pause, without the lock. False once the wait is over.
@@ -87,6 +124,61 @@ impl Wait {
         }
         true
     }
+}
+
+/// A thread that looks again and again before it sleeps.
+struct Spinner {
+    end: Instant,
+}
+
+/// How many there are.
+static SPINNERS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// How often waits of this thread may spin in vain, or, below 0, how many have yet to sleep at once.
+    static CREDIT: Cell<i8> = const { Cell::new(MOST_CREDIT) };
+}
+
+impl Spinner {
+    /// `None` if the wait is to sleep at once.
+    fn new() -> Option<Self> {
+        let credit = CREDIT.get();
+        let most = processors();
+        // With one processor, nothing happens while a thread spins.
+        if credit < 0 || most == 1 {
+            CREDIT.set(credit.saturating_add(1).min(MOST_CREDIT));
+            return None;
+        }
+        let others = SPINNERS.fetch_add(1, Ordering::Relaxed);
+        let spinner = Self { end: Instant::now() + FIRST };
+        (others < most).then_some(spinner)
+    }
+
+    fn is_early(&self) -> bool {
+        Instant::now() < self.end
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        SPINNERS.fetch_sub(1, Ordering::Relaxed);
+        let credit = CREDIT.get();
+        let changed = if self.is_early() { credit.saturating_add(1).min(MOST_CREDIT) } else { credit - 1 };
+        CREDIT.set(if changed < 0 { -SLEEPS } else { changed });
+    }
+}
+
+/// How many processors the process may use: one, if the system does not tell.
+fn processors() -> usize {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| {
+        // SAFETY: an all-zero cpu_set_t is a valid value, and the call writes at most as many bytes as it has.
+        unsafe {
+            let mut set: libc::cpu_set_t = mem::zeroed();
+            libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
+            libc::CPU_COUNT(&set).max(1) as usize
+        }
+    })
 }
 
 /// Lets the processor pause for less than a microsecond.
@@ -149,11 +241,18 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_spins_before_its_first_sleep_and_not_again() {
+        let mut wait = Deadline::NEVER.wait();
+        while wait.next() == Next::Spin {}
+        assert_eq!([wait.next(), wait.next()], [Next::Sleep(None); 2]);
+    }
+
+    #[test]
     fn a_sleep_leaves_the_slack_of_the_thread_as_it_was() {
         set_slack(1234);
         let mut wait = Deadline::after(3_600_000_000_000).wait();
         assert_eq!(slack(), 1234);
-        wait.next();
+        while wait.next() == Next::Spin {}
         assert_eq!(slack(), 1);
         drop(wait);
         assert_eq!(slack(), 1234);
