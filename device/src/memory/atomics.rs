@@ -1,22 +1,41 @@
 //! Attributes of shared memory that say who may use atomic operations on it.
 //!
-//! All of them work on all memory, so an attribute changes nothing: the device keeps it for whoever asks. It is that of the
-//! whole allocation, and of one device. Must never accept a range that is not shared memory.
+//! All of them work on all memory, so an attribute changes nothing: the device keeps it for whoever asks, for each device. It is
+//! that of the whole shared allocation; of memory of the system, if kernels may use that, it is that of the range, until another
+//! call changes it: nobody says when such memory is freed. Must never accept other memory of a device.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::allocation::{Allocation, Kind};
-use super::lookup;
+use super::{lookup, retain};
 use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::device::{Device, Numbers};
 use crate::ffi::handles::Handle;
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Address, Out};
+use crate::platform::settings;
 
 /// All flags of `ze_memory_atomic_attr_exp_flags_t`.
 const FLAGS: u32 = 0x7f;
 
-/// `zeMemSetAtomicAccessAttributeExp` (ze_api.h). `INVALID_ARGUMENT` unless the range lies in one shared allocation.
+/// Ranges of memory of the system with attributes, by their first addresses. They do not overlap.
+type Ranges = BTreeMap<usize, (usize, u32)>;
+
+/// Those of each device: end and attributes of each range.
+static OF_THE_SYSTEM: Mutex<BTreeMap<Numbers, Ranges>> = Mutex::new(BTreeMap::new());
+
+/// What has attributes.
+enum Memory {
+    Shared(Arc<Allocation>),
+    OfTheSystem(Range<usize>),
+}
+
+/// `zeMemSetAtomicAccessAttributeExp` (ze_api.h). `INVALID_ARGUMENT` unless the range lies in one shared allocation, or in memory
+/// of the system that kernels may use.
 pub extern "C" fn set(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -25,11 +44,19 @@ pub extern "C" fn set(
     attributes: u32,
 ) -> ZeResult {
     call(|| {
-        let (allocation, device) = shared(context, device, pointer, size)?;
+        let (memory, device) = find(context, device, pointer, size)?;
         if attributes & !FLAGS != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        allocation.atomics.lock().insert(device.numbers(), attributes);
+        match memory {
+            Memory::Shared(allocation) => {
+                allocation.atomics.lock().insert(device.numbers(), attributes);
+            }
+            Memory::OfTheSystem(range) => {
+                let mut all = OF_THE_SYSTEM.lock();
+                replace(all.entry(device.numbers()).or_default(), range, attributes);
+            }
+        }
         Ok(())
     })
 }
@@ -43,26 +70,82 @@ pub extern "C" fn get(
     attributes: Out<u32>,
 ) -> ZeResult {
     call(|| {
-        let (allocation, device) = shared(context, device, pointer, size)?;
-        let found = allocation.atomics.lock().get(&device.numbers()).copied();
+        let (memory, device) = find(context, device, pointer, size)?;
+        let found = match memory {
+            Memory::Shared(allocation) => allocation.atomics.lock().get(&device.numbers()).copied(),
+            Memory::OfTheSystem(range) => {
+                let all = OF_THE_SYSTEM.lock();
+                all.get(&device.numbers()).and_then(|ranges| at(ranges, range.start))
+            }
+        };
         attributes.write(found.unwrap_or_default())
     })
 }
 
-/// The shared allocation that contains a range.
-fn shared(
+/// The memory of a range.
+fn find(
     context: Handle<Context>,
     device: Handle<Device>,
     pointer: Address,
     size: usize,
-) -> Outcome<(Arc<Allocation>, Arc<Device>)> {
+) -> Outcome<(Memory, Arc<Device>)> {
     context.get()?;
     let device = device.get()?;
     pointer.check()?;
-    let contains = |allocation: &Arc<Allocation>| {
-        let offset = pointer.number().saturating_sub(allocation.base());
-        allocation.kind == Kind::Shared && offset.checked_add(size).is_some_and(|end| end <= allocation.size)
+    let start = pointer.number();
+    let end = start.checked_add(size).ok_or(ZeResult::INVALID_ARGUMENT)?;
+    let memory = match lookup::find(start) {
+        Some(found) if found.kind == Kind::Shared && end - found.base() <= found.size => Memory::Shared(found),
+        None if settings::get().system_usm && retain(start).is_none() => Memory::OfTheSystem(start..end),
+        _ => return Err(ZeResult::INVALID_ARGUMENT),
     };
-    let found = lookup::find(pointer.number()).filter(contains);
-    Ok((found.ok_or(ZeResult::INVALID_ARGUMENT)?, device))
+    Ok((memory, device))
+}
+
+/// Gives a range these attributes, and leaves those of the rest.
+fn replace(ranges: &mut Ranges, new: Range<usize>, attributes: u32) {
+    if new.is_empty() {
+        return;
+    }
+    let overlapping = ranges.range(..new.end).rev().take_while(|(_, (end, _))| *end > new.start);
+    let overlapping: Vec<_> = overlapping.map(|(start, (end, attributes))| (*start, *end, *attributes)).collect();
+    for (start, end, before) in overlapping {
+        ranges.remove(&start);
+        if start < new.start {
+            ranges.insert(start, (new.start, before));
+        }
+        if end > new.end {
+            ranges.insert(new.end, (end, before));
+        }
+    }
+    ranges.insert(new.start, (new.end, attributes));
+}
+
+/// The attributes at an address.
+fn at(ranges: &Ranges, address: usize) -> Option<u32> {
+    let (_, (end, attributes)) = ranges.range(..=address).next_back()?;
+    (address < *end).then_some(*attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_replaces_what_it_overlaps_and_nothing_else() {
+        let mut ranges = Ranges::new();
+        let steps = [
+            (10..50, 1, vec![(10, 50, 1)]),
+            (20..30, 2, vec![(10, 20, 1), (20, 30, 2), (30, 50, 1)]),
+            (15..35, 4, vec![(10, 15, 1), (15, 35, 4), (35, 50, 1)]),
+            (40..40, 8, vec![(10, 15, 1), (15, 35, 4), (35, 50, 1)]),
+            (5..60, 8, vec![(5, 60, 8)]),
+        ];
+        for (range, attributes, expected) in steps {
+            replace(&mut ranges, range, attributes);
+            let found: Vec<_> = ranges.iter().map(|(start, (end, attributes))| (*start, *end, *attributes)).collect();
+            assert_eq!(found, expected);
+        }
+        assert_eq!([4, 5, 59, 60].map(|address| at(&ranges, address)), [None, Some(8), Some(8), None]);
+    }
 }

@@ -214,3 +214,38 @@ fn attributes_of_atomic_access_are_kept_for_shared_memory() {
     assert_eq!(zeMemGetAtomicAccessAttributeExp(context, device, memory, 1, &raw mut found), INVALID_ARGUMENT);
     setup.free(other);
 }
+
+#[test]
+fn attributes_of_atomic_access_are_kept_for_memory_of_the_system_that_kernels_may_use() {
+    const NAME: &str = "memory::attributes_of_atomic_access_are_kept_for_memory_of_the_system_that_kernels_may_use";
+    let setup = Setup::new();
+    let Some(role) = role() else {
+        for usm in ["on", "off"] {
+            run_child(child(NAME, usm, &[("ZE_SOFT_SYSTEM_USM", usm)]));
+        }
+        return;
+    };
+    let (context, device) = (setup.context, setup.device);
+    let memory = [0_u8; 100];
+    let at = |offset: usize| memory.as_ptr().wrapping_add(offset).cast::<c_void>();
+    let set =
+        |offset, size, attributes| zeMemSetAtomicAccessAttributeExp(context, device, at(offset), size, attributes);
+    if role == "off" {
+        assert_eq!(set(0, 100, 4), INVALID_ARGUMENT);
+        return;
+    }
+    let found = |offset| {
+        let mut found = 77;
+        ok(zeMemGetAtomicAccessAttributeExp(context, device, at(offset), 1, &raw mut found));
+        found
+    };
+    assert_eq!(found(0), 0);
+    ok(set(0, 100, 4));
+    ok(set(40, 20, 0x10));
+    assert_eq!([0, 39, 40, 59, 60, 99].map(found), [4, 4, 0x10, 0x10, 4, 4]);
+    assert_eq!(set(0, 100, 0x80), INVALID_ENUMERATION);
+    assert_eq!(set(0, usize::MAX, 4), INVALID_ARGUMENT);
+    let own = setup.device_memory(100);
+    assert_eq!(zeMemSetAtomicAccessAttributeExp(context, device, own, 100, 4), INVALID_ARGUMENT);
+    setup.free(own);
+}
