@@ -20,6 +20,7 @@ mod faults;
 mod launches;
 mod modules;
 mod mutable;
+mod processes;
 
 use std::ffi::{CString, c_void};
 use std::path::Path;
