@@ -108,4 +108,12 @@ inline std::vector<std::byte> scale() {
   return module.finish();
 }
 
+// The kernel `empty()`, which does nothing.
+inline std::vector<std::byte> empty() {
+  Module module;
+  module.begin("empty", {});
+  module.end();
+  return module.finish();
+}
+
 } // namespace spirv
