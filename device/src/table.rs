@@ -40,6 +40,7 @@ macro_rules! ze_functions {
                 zelTracerResetAllCallbacks => ddi::tracing::reset_all_callbacks;
             }
             extensions {
+                zeGraphGetIdExt => commands::graph::get_id;
                 zexCounterBasedEventCreate2 => events::event::counter_based_create;
                 zexCounterBasedEventGetIpcHandle => events::ipc::get;
                 zexCounterBasedEventOpenIpcHandle => events::ipc::open;
@@ -191,12 +192,12 @@ macro_rules! ze_functions {
                 17 zeCommandListImmediateGetFlags => commands::list::immediate_get_flags;
                 17 zeCommandListImmediateGetMode => commands::list::immediate_get_mode;
                 17 zeCommandListImmediateGetPriority => commands::list::immediate_get_priority;
-                17 zeCommandListBeginGraphCaptureExt;
-                17 zeCommandListBeginCaptureIntoGraphExt;
-                17 zeCommandListIsGraphCaptureEnabledExt;
-                17 zeCommandListEndGraphCaptureExt;
-                17 zeCommandListGetGraphExt;
-                17 zeCommandListAppendGraphExt;
+                17 zeCommandListBeginGraphCaptureExt => commands::graph::begin_capture;
+                17 zeCommandListBeginCaptureIntoGraphExt => commands::graph::begin_capture_into;
+                17 zeCommandListIsGraphCaptureEnabledExt => commands::graph::is_capture_enabled;
+                17 zeCommandListEndGraphCaptureExt => commands::graph::end_capture;
+                17 zeCommandListGetGraphExt => commands::graph::of_list;
+                17 zeCommandListAppendGraphExt => commands::graph::append;
                 17 zeCommandListAppendHostFunction => commands::append::host_function;
             }
             zeGetCommandListExpProcAddrTable {
@@ -347,17 +348,17 @@ macro_rules! ze_functions {
                  4 zeFabricVertexGetDeviceExp => discovery::fabric::get_device;
             }
             zeGetExecutableGraphProcAddrTable {
-                17 zeExecutableGraphGetSourceGraphExt;
-                17 zeExecutableGraphDestroyExt;
+                17 zeExecutableGraphGetSourceGraphExt => commands::graph::get_source;
+                17 zeExecutableGraphDestroyExt => commands::graph::destroy_executable;
             }
             zeGetGraphProcAddrTable {
-                17 zeGraphCreateExt;
-                17 zeGraphGetPrimaryCommandListExt;
-                17 zeGraphSetDestructionCallbackExt;
-                17 zeGraphInstantiateExt;
-                17 zeGraphIsEmptyExt;
-                17 zeGraphDumpContentsExt;
-                17 zeGraphDestroyExt;
+                17 zeGraphCreateExt => commands::graph::create;
+                17 zeGraphGetPrimaryCommandListExt => commands::graph::get_primary_list;
+                17 zeGraphSetDestructionCallbackExt => commands::graph::set_destruction_callback;
+                17 zeGraphInstantiateExt => commands::graph::instantiate;
+                17 zeGraphIsEmptyExt => commands::graph::is_empty;
+                17 zeGraphDumpContentsExt => commands::graph::dump_contents;
+                17 zeGraphDestroyExt => commands::graph::destroy;
             }
             zetGetMetricDecoderExpProcAddrTable {
                 11 zetMetricDecoderCreateExp;

@@ -3,8 +3,10 @@
 //! Each checks its arguments, creates the work, and passes it to the list with the events to wait for and to signal.
 //! Must never access the memory that an address argument names: only the work does, when it is performed.
 
+use std::sync::Arc;
+
 use crate::commands::list::CommandList;
-use crate::commands::stream::Command;
+use crate::commands::stream::{Command, Wait};
 use crate::commands::work::{Region, Work};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
@@ -156,7 +158,7 @@ pub extern "C" fn barrier(
     wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    call(|| append(&*list.get()?, Work::nothing(), signal, wait_count, waits))
+    call(|| append(&list.get()?, Work::nothing(), signal, wait_count, waits))
 }
 
 /// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h). The same as a barrier, for any ranges.
@@ -270,20 +272,28 @@ pub extern "C" fn mem_advise(
 
 /// Appends work with the events to wait for before it and to signal after it.
 pub(super) fn append(
-    list: &CommandList,
+    list: &Arc<CommandList>,
     work: Work,
     signal: Handle<Event>,
     wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> Outcome {
-    if wait_count.value() > 0 && waits.is_null() {
-        return Err(ZeResult::INVALID_SIZE);
-    }
-    let waits = waits.objects(wait_count)?;
-    let signals = signal.get_optional()?;
+    let (waits, signals) = events(signal, wait_count, waits)?;
     list.append(Command { work, waits, signals })
 }
 
-fn append_without_waits(list: &CommandList, work: Work, signal: Handle<Event>) -> Outcome {
+/// The events to wait for and to signal, as the append calls take them: `INVALID_SIZE` for a count without an array.
+pub(super) fn events(
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> Outcome<(Vec<Wait>, Option<Arc<Event>>)> {
+    if wait_count.value() > 0 && waits.is_null() {
+        return Err(ZeResult::INVALID_SIZE);
+    }
+    Ok((Wait::all(waits.objects(wait_count)?), signal.get_optional()?))
+}
+
+fn append_without_waits(list: &Arc<CommandList>, work: Work, signal: Handle<Event>) -> Outcome {
     list.append(Command { work, waits: Vec::new(), signals: signal.get_optional()? })
 }

@@ -1,17 +1,19 @@
 //! Command lists and the entry points about them, except those that append commands (`append`).
 //!
 //! A regular list records commands, and a queue executes them later; an immediate list submits each command to its
-//! stream at once. All lists execute in order, also those that need not, so a barrier needs no work. Must never wait
+//! stream at once, unless it is captured (`capture`). All lists execute in order, also those that need not, so a barrier needs no work. Must never wait
 //! for work in an append, unless the list is synchronous.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::commands::capture;
 use crate::commands::engine::{Priority, Queue};
+use crate::commands::graph;
 use crate::commands::recording::Recording;
-use crate::commands::stream::{Command, Stream};
-use crate::commands::work::Work;
+use crate::commands::stream::{Command, Stream, Wait};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::properties::QueueGroup;
@@ -35,6 +37,8 @@ pub struct CommandList {
     device: Arc<Device>,
     ordinal: u32,
     body: Body,
+    /// The number of the capture that the list is a part of. 0 for none.
+    capture: AtomicU64,
 }
 
 enum Body {
@@ -80,8 +84,9 @@ impl Object for CommandList {
 
 impl CommandList {
     /// Records a command in a regular list, or submits it to the stream of an immediate one: `INVALID_ARGUMENT` if the
-    /// list is closed, `INVALID_COMMAND_LIST_TYPE` for a kernel in a list for copies.
-    pub(crate) fn append(&self, command: Command) -> Outcome {
+    /// list is closed, `INVALID_COMMAND_LIST_TYPE` for a kernel in a list for copies, or an error of
+    /// [`capture::record`].
+    pub(crate) fn append(self: &Arc<Self>, command: Command) -> Outcome {
         if command.work.runs_kernels() && !QueueGroup::of(self.ordinal)?.runs_kernels() {
             return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
         }
@@ -89,7 +94,12 @@ impl CommandList {
     }
 
     /// Appends several commands, with no other command between them.
-    pub(crate) fn append_all(&self, commands: Vec<Arc<Command>>) -> Outcome {
+    pub(crate) fn append_all(self: &Arc<Self>, commands: Vec<Arc<Command>>) -> Outcome {
+        if capture::record(self, &commands)? { Ok(()) } else { self.append_now(commands) }
+    }
+
+    /// The same, whether the list is captured or not.
+    pub(super) fn append_now(&self, commands: Vec<Arc<Command>>) -> Outcome {
         match &self.body {
             Body::Immediate { stream, attributes } => {
                 let ticket = stream.submit(&commands, None)?;
@@ -100,6 +110,26 @@ impl CommandList {
             }
             Body::Regular { recording, .. } => recording.lock().append(commands),
         }
+    }
+
+    /// Whether it can be captured: an asynchronous immediate list.
+    pub(super) fn can_be_captured(&self) -> bool {
+        self.attributes().is_ok_and(|attributes| !attributes.is_synchronous())
+    }
+
+    /// The number of the capture that it is a part of. 0 for none.
+    pub(super) fn capture(&self) -> u64 {
+        self.capture.load(Ordering::Acquire)
+    }
+
+    /// Makes it a part of a capture, or of none with 0.
+    pub(super) fn set_capture(&self, number: u64) {
+        self.capture.store(number, Ordering::Release);
+    }
+
+    /// `GRAPH_CAPTURE_UNSUPPORTED` for a list that is captured.
+    fn check_not_captured(&self) -> Outcome {
+        if self.capture() == 0 { Ok(()) } else { Err(ZeResult::GRAPH_CAPTURE_UNSUPPORTED) }
     }
 
     /// The ordinal of its queue group.
@@ -159,7 +189,7 @@ pub extern "C" fn create(
         QueueGroup::of(ordinal)?;
         let mutable = desc.has_next(stype::MUTABLE_COMMAND_LIST_EXP_DESC);
         let body = Body::Regular { recording: Mutex::default(), flags, mutable };
-        register(CommandList { context, device, ordinal, body }, list)
+        register(CommandList { context, device, ordinal, body, capture: AtomicU64::new(0) }, list)
     })
 }
 
@@ -176,13 +206,20 @@ pub extern "C" fn create_immediate(
         let attributes = QueueAttributes::of(&desc.read()?)?;
         let stream = Stream::new(Arc::clone(&device), attributes.queue, attributes.priority);
         let body = Body::Immediate { stream, attributes };
-        register(CommandList { context, device, ordinal: attributes.queue.ordinal, body }, list)
+        let ordinal = attributes.queue.ordinal;
+        register(CommandList { context, device, ordinal, body, capture: AtomicU64::new(0) }, list)
     })
 }
 
-/// `zeCommandListDestroy` (ze_api.h). Work in flight still completes.
+/// `zeCommandListDestroy` (ze_api.h). Work in flight still completes. A capture that began with the list ends, and its graph
+/// is invalid.
 pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
-    call_teardown(|| list.retire().map(drop))
+    call_teardown(|| {
+        if let Some(graph) = capture::leave(&list.retire()?) {
+            graph::abandon(&graph);
+        }
+        Ok(())
+    })
 }
 
 /// `zeCommandListClose` (ze_api.h). An immediate list stays open. `INVALID_ARGUMENT` if a launch was changed into one that
@@ -194,10 +231,12 @@ pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
     })
 }
 
-/// `zeCommandListReset` (ze_api.h). What was appended to an immediate list is still executed.
+/// `zeCommandListReset` (ze_api.h). What was appended to an immediate list is still executed. `GRAPH_CAPTURE_UNSUPPORTED` while
+/// it is captured.
 pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
     call(|| {
         let list = list.get()?;
+        list.check_not_captured()?;
         if let Body::Regular { recording, .. } = &list.body {
             let before = std::mem::take(&mut *recording.lock());
             drop(before);
@@ -207,12 +246,16 @@ pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
 }
 
 /// `zeCommandListHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires,
-/// `INVALID_ARGUMENT` for a regular list.
+/// `INVALID_ARGUMENT` for a regular list, `GRAPH_CAPTURE_UNSUPPORTED` for one that is captured.
 pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> ZeResult {
-    call(|| match &list.get()?.body {
-        Body::Immediate { stream, .. } if stream.synchronize(Deadline::after(timeout)) => Ok(()),
-        Body::Immediate { .. } => Err(ZeResult::NOT_READY),
-        Body::Regular { .. } => Err(ZeResult::INVALID_ARGUMENT),
+    call(|| {
+        let list = list.get()?;
+        list.check_not_captured()?;
+        match &list.body {
+            Body::Immediate { stream, .. } if stream.synchronize(Deadline::after(timeout)) => Ok(()),
+            Body::Immediate { .. } => Err(ZeResult::NOT_READY),
+            Body::Regular { .. } => Err(ZeResult::INVALID_ARGUMENT),
+        }
     })
 }
 
@@ -277,16 +320,16 @@ pub extern "C" fn immediate_append_command_lists(
     call(|| {
         let list = list.get()?;
         list.attributes()?;
-        let waits = waits.objects(wait_count)?;
+        let waits = Wait::all(waits.objects(wait_count)?);
         let signals = signal.get_optional()?;
-        let mut commands = vec![Arc::new(Command { work: Work::nothing(), waits, signals: None })];
+        let mut commands = vec![Arc::new(Command::waiting(waits))];
         for regular in lists.objects(count)? {
             if regular.ordinal != list.ordinal {
                 return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
             }
             commands.extend(regular.recorded()?);
         }
-        commands.push(Arc::new(Command { work: Work::nothing(), waits: Vec::new(), signals }));
+        commands.push(Arc::new(Command::signalling(signals)));
         list.append_all(commands)
     })
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::commands::list::CommandList;
 use crate::commands::recording::Recording;
-use crate::commands::stream::Command;
+use crate::commands::stream::{Command, Wait};
 use crate::commands::work::Work;
 use crate::discovery::properties::MUTABLE;
 use crate::events::event::Event;
@@ -181,7 +181,7 @@ pub extern "C" fn update_wait_events(
         if !events.is_null() && waits.len() != appended {
             return Err(ZeResult::INVALID_SIZE);
         }
-        let waits = waits.into_iter().flatten().collect();
+        let waits = Wait::all(waits.into_iter().flatten());
         recording.replace(id, Command { work: command.work.clone(), waits, signals: command.signals.clone() });
         Ok(())
     })

@@ -34,10 +34,19 @@ static ALL: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
 pub(crate) struct Command {
     /// Its work.
     pub work: Work,
-    /// The events to wait for before the work.
-    pub waits: Vec<Arc<Event>>,
+    /// What to wait for before the work.
+    pub waits: Vec<Wait>,
     /// The event to signal after the work.
     pub signals: Option<Arc<Event>>,
+}
+
+/// What a command waits for.
+#[derive(Clone)]
+pub(crate) struct Wait {
+    /// The event.
+    pub event: Arc<Event>,
+    /// The value of a counter that a graph has recorded. Without it, what counts is when the command is submitted.
+    pub value: Option<u64>,
 }
 
 /// A queue of commands, and the thread that executes them.
@@ -229,7 +238,8 @@ impl Stream {
 
 impl Task {
     fn new(command: Arc<Command>, order: &mut Order, priority: Priority) -> Self {
-        let waits = command.waits.iter().map(|event| event.signal.submit_wait()).collect();
+        let value = |wait: &Wait| wait.value.unwrap_or_else(|| wait.event.signal.submit_wait());
+        let waits = command.waits.iter().map(value).collect();
         // One stream may reset what another one waits for: the order is that of their submissions.
         if let Some(event) = command.work.resets() {
             event.signal.submit_reset();
@@ -242,7 +252,7 @@ impl Task {
     /// pass first. A destroyed event counts as signalled: see `zeEventDestroy`.
     fn wait(&self, deadline: Deadline) -> bool {
         let mut events = self.command.waits.iter().zip(&self.waits);
-        events.all(|(event, value)| event.signal.wait_in_order(*value, deadline) != WaitResult::TimedOut)
+        events.all(|(wait, value)| wait.event.signal.wait_in_order(*value, deadline) != WaitResult::TimedOut)
     }
 
     fn run(&self, stream: &Stream) {
@@ -319,5 +329,24 @@ pub(crate) fn synchronize_device(device: &Device) {
 }
 
 fn nothing() -> Arc<Command> {
-    Arc::new(Command { work: Work::nothing(), waits: Vec::new(), signals: None })
+    Arc::new(Command::waiting(Vec::new()))
+}
+
+impl Command {
+    /// A command without work that waits for events.
+    pub(crate) fn waiting(waits: Vec<Wait>) -> Self {
+        Self { work: Work::nothing(), waits, signals: None }
+    }
+
+    /// A command without work that signals an event, if there is one.
+    pub(crate) fn signalling(signals: Option<Arc<Event>>) -> Self {
+        Self { work: Work::nothing(), waits: Vec::new(), signals }
+    }
+}
+
+impl Wait {
+    /// Waits for these events, as they are when the command is submitted.
+    pub(crate) fn all(events: impl IntoIterator<Item = Arc<Event>>) -> Vec<Self> {
+        events.into_iter().map(|event| Self { event, value: None }).collect()
+    }
 }

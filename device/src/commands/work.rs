@@ -5,6 +5,7 @@
 //! it is performed, except for a fill pattern, the arguments of kernels and the descriptions of regions, which the
 //! caller may change once the append call has returned.
 
+use std::fmt;
 use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
@@ -172,6 +173,57 @@ impl Work {
         Self(Action::Call { function, data })
     }
 
+    /// Whether a graph takes it for work, which a list must not append after it has joined its parent: not barriers, signals,
+    /// waits and resets, and not what writes timestamps.
+    pub(super) fn counts_as_work(&self) -> bool {
+        use Action::{EventTimestamps, Nothing, Reset, Timestamp};
+        !matches!(self.0, Nothing | Reset(_) | Timestamp { .. } | EventTimestamps { .. })
+    }
+
+    /// The same work, with other events in place of those whose timestamps it writes.
+    pub(super) fn with_events(&self, other: impl Fn(&Arc<Event>) -> Arc<Event>) -> Self {
+        if let Action::EventTimestamps { to, events } = &self.0 {
+            let events = events.iter().map(|(event, offset)| (other(event), *offset)).collect();
+            return Self(Action::EventTimestamps { to: to.clone(), events });
+        }
+        self.clone()
+    }
+
+    /// What it is, in a few words for people. None for nothing. With `details`, with addresses, sizes and arguments, one a line.
+    pub(super) fn description(&self, details: bool) -> Option<String> {
+        let (name, lines) = match &self.0 {
+            Action::Nothing => return None,
+            Action::Copy { to, from, length } => {
+                ("copy", vec![format!("{length} bytes"), format!("to {to}"), format!("from {from}")])
+            }
+            Action::Fill { to, pattern, length } => {
+                ("fill", vec![format!("{length} bytes"), format!("to {to}"), format!("pattern {pattern:02x?}")])
+            }
+            Action::CopyRegion { to, from, extent } => {
+                let [to, from] = [&to.first, &from.first];
+                ("copy of a region", vec![format!("{extent:?}"), format!("to {to}"), format!("from {from}")])
+            }
+            Action::Timestamp { to } => ("timestamp", vec![format!("to {to}")]),
+            Action::EventTimestamps { to, events } => {
+                ("timestamps of events", vec![format!("{} events", events.len()), format!("to {to}")])
+            }
+            Action::Launch { launch, groups: Extent { x, y, z } } => {
+                let groups = [format!("groups {:?}", [x, y, z])];
+                let lines = groups.into_iter().chain(launch.description()).collect();
+                return Some(described(&format!("kernel {}", launch.kernel().name()), details, lines));
+            }
+            Action::LaunchIndirect { launches, groups, .. } => {
+                let names: Vec<_> = launches.iter().map(|launch| launch.kernel().name().as_ref()).collect();
+                let lines = [format!("groups at {groups}")];
+                let lines = lines.into_iter().chain(launches.iter().flat_map(Launch::description)).collect();
+                return Some(described(&format!("kernel {}", names.join(", ")), details, lines));
+            }
+            Action::Reset(_) => ("reset of an event", Vec::new()),
+            Action::Call { .. } => ("host function", Vec::new()),
+        };
+        Some(described(name, details, lines))
+    }
+
     /// The event that it resets.
     pub(super) fn resets(&self) -> Option<&Event> {
         if let Action::Reset(event) = &self.0 { Some(event) } else { None }
@@ -269,6 +321,17 @@ impl Work {
             Action::Reset(event) => event.signal.perform_reset(),
             Action::Call { function, data } => function.call(*data),
         }
+    }
+}
+
+fn described(name: &str, details: bool, lines: Vec<String>) -> String {
+    let lines = lines.into_iter().filter(|_| details);
+    std::iter::once(name.to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{:#x}", self.address)
     }
 }
 

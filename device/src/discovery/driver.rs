@@ -30,7 +30,7 @@ const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
 /// The extensions of ze_api.h that are implemented and that have a name, and their versions. The adapters look for some.
-const EXTENSIONS: [(&str, u32); 13] = [
+const EXTENSIONS: [(&str, u32); 14] = [
     ("ZE_experimental_fabric", VERSION_1_0),
     ("ZE_experimental_global_offset", VERSION_1_0),
     ("ZE_experimental_immediate_command_list_append", VERSION_1_0),
@@ -43,6 +43,7 @@ const EXTENSIONS: [(&str, u32); 13] = [
     ("ZE_extension_float_atomics", VERSION_1_0),
     ("ZE_extension_kernel_max_group_size_properties", VERSION_1_0),
     ("ZE_extension_pci_properties", VERSION_1_0),
+    ("ZE_extension_record_replay_graph", VERSION_1_0),
     ("ZE_extension_virtual_mem_readonly_properties", VERSION_1_0),
 ];
 /// `ZE_MAKE_VERSION(1, 0)`.

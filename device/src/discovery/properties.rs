@@ -13,7 +13,7 @@ use crate::ffi::layout::device::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceEventProperties,
     DeviceExternalMemoryProperties, DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties,
     DeviceMemoryProperties, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
-    FloatAtomicProperties, MutableCommandListProperties, PciExtProperties,
+    FloatAtomicProperties, GraphProperties, MutableCommandListProperties, PciExtProperties,
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call};
@@ -42,6 +42,9 @@ pub(crate) const LARGEST_GROUP: u32 = 1024;
 const FLOAT_ATOMICS: u32 = 0b111 << 16 | 0b111;
 /// `ze_mutable_command_exp_flags_t`: arguments, number of groups, group size, offset, events and kernel of a launch.
 pub(crate) const MUTABLE: u32 = 0b111_1111;
+/// `ze_record_replay_graph_ext_flags_t`: graphs that do not change, graphs and lists in graphs, and events that graphs share with
+/// other processes.
+const GRAPHS: u32 = 0b1_1101;
 /// Of `ze_device_event_properties_flags_t`: aggregate storage, IPC, and sync allocations.
 const EVENTS: u32 = 0b111;
 /// `ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED`: a write to a read-only page faults.
@@ -119,6 +122,9 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
         }
         if let Some(units_in_total) = properties.next_of::<EuCountExt>() {
             units_in_total.edit(|out| out.num_total_eus = slices * subslices * units)?;
+        }
+        if let Some(graphs) = properties.next_of::<GraphProperties>() {
+            graphs.edit(|out| out.flags = GRAPHS)?;
         }
         if let Some(mutable) = properties.next_of::<MutableCommandListProperties>() {
             mutable.edit(|out| (out.list_flags, out.command_flags) = (0, MUTABLE))?;

@@ -4,6 +4,7 @@
 //! event on behalf of work: the stream that runs the work does that.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
@@ -23,6 +24,8 @@ use crate::memory::word::Word;
 const IPC: u32 = 1 << 3;
 /// `ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP` and `ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP`.
 const TIMESTAMP_FLAGS: u32 = 0b11 << 4;
+/// `ZE_EVENT_COUNTER_BASED_FLAG_GRAPH_EXTERNAL`.
+const GRAPH_EXTERNAL: u32 = 1 << 6;
 /// All flags of a counter-based event: immediate, non-immediate, host visible, IPC, two kinds of timestamp, graphs.
 const FLAGS: u32 = 0b111_1111;
 
@@ -33,6 +36,8 @@ pub struct Event {
     /// Where it comes from.
     pub(crate) origin: Origin,
     scopes: [u32; 2],
+    /// The number of the capture that has recorded a signal of it, while that lasts. 0 for none.
+    capture: AtomicU64,
 }
 
 /// Where an event comes from.
@@ -59,7 +64,7 @@ pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Ou
         let desc = desc.read()?;
         event.check()?;
         let slot = PoolSlot::take(pool, desc.index)?;
-        let made = Event { signal: slot.signal(), origin: Origin::Pool(slot), scopes: [desc.signal, desc.wait] };
+        let made = Event::new(slot.signal(), Origin::Pool(slot), [desc.signal, desc.wait]);
         event.write(Handle::register(Arc::new(made)))
     })
 }
@@ -85,7 +90,7 @@ pub extern "C" fn counter_based_create(
         let words = words(desc)?;
         let made = if flags & IPC == 0 {
             let signal = words.map_or_else(|| Signal::new(Kind::Counter), Signal::external);
-            Event { signal, origin: Origin::Single { flags }, scopes }
+            Event::new(signal, Origin::Single { flags }, scopes)
         } else if words.is_some() {
             return Err(ZeResult::UNSUPPORTED_FEATURE);
         } else if flags & TIMESTAMP_FLAGS == 0 {
@@ -174,17 +179,26 @@ pub extern "C" fn host_reset(event: Handle<Event>) -> ZeResult {
     })
 }
 
-/// `zeEventHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires.
+/// `zeEventHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires. `GRAPH_CAPTURE_UNSUPPORTED`
+/// while a capture lasts that has recorded a signal of the event.
 pub extern "C" fn host_synchronize(event: Handle<Event>, timeout: u64) -> ZeResult {
     call(|| {
         let event = event.get()?;
+        if event.capture() != 0 {
+            return Err(ZeResult::GRAPH_CAPTURE_UNSUPPORTED);
+        }
         event.signal.synchronize(timeout)
     })
 }
 
 /// `zeEventQueryStatus` (ze_api.h). `NOT_READY` unless the event is signalled.
 pub extern "C" fn query_status(event: Handle<Event>) -> ZeResult {
-    call(|| if event.get()?.signal.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) })
+    call(|| {
+        let event = event.get()?;
+        // A recorded signal makes a counter wait for a value that nothing completes as long as the capture lasts.
+        let recorded = event.signal.is_counter() && event.capture() != 0;
+        if !recorded && event.signal.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) }
+    })
 }
 
 /// `zeEventQueryKernelTimestamp` (ze_api.h). When the work that signalled the event started and ended, in nanoseconds;
@@ -245,10 +259,50 @@ pub(crate) fn kernel_timestamps(event: &Event) -> Option<KernelTimestampResult> 
 }
 
 impl Event {
+    fn new(signal: Signal, origin: Origin, scopes: [u32; 2]) -> Self {
+        Self { signal, origin, scopes, capture: AtomicU64::new(0) }
+    }
+
+    /// A counter-based event without a handle, in the state of a new one, with the scopes of this one.
+    pub(crate) fn private_copy(&self) -> Self {
+        Self::new(Signal::new(Kind::Counter), Origin::Single { flags: 0 }, self.scopes)
+    }
+
+    /// A counter-based event that only the device uses, in the state of a new one.
+    pub(crate) fn of_the_device() -> Self {
+        Self::new(Signal::new(Kind::Counter), Origin::Single { flags: GRAPH_EXTERNAL }, [0; 2])
+    }
+
+    /// Whether signals that a capture records belong to the graph only: the event is counter-based, was not created for
+    /// more (`ZE_EVENT_COUNTER_BASED_FLAG_GRAPH_EXTERNAL`), and has no state in memory of the application.
+    pub(crate) fn is_internal_to_graphs(&self) -> bool {
+        let external = match &self.origin {
+            Origin::Single { flags } | Origin::Shared { flags, .. } => flags & GRAPH_EXTERNAL != 0,
+            Origin::Pool(_) => false,
+        };
+        self.signal.is_counter() && !external && !self.signal.is_in_memory_of_the_application()
+    }
+
+    /// The number of the capture that has recorded a signal of it, while that lasts. 0 for none.
+    pub(crate) fn capture(&self) -> u64 {
+        self.capture.load(Ordering::Acquire)
+    }
+
+    /// Takes notice of a capture that has recorded a signal of it.
+    pub(crate) fn begin_capture(&self, number: u64) {
+        self.capture.store(number, Ordering::Release);
+    }
+
+    /// Takes notice of the end of a capture, unless another one has recorded a signal since.
+    pub(crate) fn end_capture(&self, number: u64) {
+        // An error says that there was another one.
+        let _ = self.capture.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
     /// The counter-based event with its state on `page`.
     pub(crate) fn on_page(page: Arc<EventPage>, scopes: [u32; 2]) -> Self {
         let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&page), 0), page.header().flags);
-        Self { signal, origin: Origin::Shared { flags, page }, scopes }
+        Self::new(signal, Origin::Shared { flags, page }, scopes)
     }
 
     /// Releases what the event holds, after its handle was removed.

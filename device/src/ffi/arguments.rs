@@ -6,7 +6,9 @@
 //! and the methods here rely on it once they have checked for NULL. Must never offer a way to make one from a number,
 //! never write more than the caller's structure holds, and never change `stype` or `pNext`.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
 
@@ -44,7 +46,7 @@ pub struct Address(usize);
 #[repr(transparent)]
 pub struct Argument<T>(T);
 
-/// `ze_host_function_callback_t`: what an application wants a command list to call.
+/// `ze_host_function_callback_t` or `zex_mem_graph_free_callback_fn_t`: what an application wants to be called.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct HostFunction(Option<unsafe extern "C" fn(UserData)>);
@@ -84,8 +86,8 @@ impl HostFunction {
     /// Calls the function.
     pub(crate) fn call(self, data: UserData) {
         if let Some(function) = self.0 {
-            // SAFETY: the application has passed both for this call, and ze_api.h lets the device make it at any time before
-            // the command has completed.
+            // SAFETY: the application has passed both for this call, and ze_api.h lets the device make it: at any time before
+            // the command has completed, or when the graph is destroyed.
             unsafe { function(data) };
         }
     }
@@ -270,6 +272,13 @@ impl In<c_char> {
         self.check()?;
         // SAFETY: the header of the entry point promises a C string behind a non-NULL name.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+    }
+
+    /// A path, or `INVALID_NULL_POINTER`.
+    pub(crate) fn path(self) -> Outcome<PathBuf> {
+        self.check()?;
+        // SAFETY: as for the text.
+        Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(self.0) }.to_bytes()).into())
     }
 }
 

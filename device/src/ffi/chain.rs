@@ -4,12 +4,12 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 
 use super::layout::command::{
-    CommandListDesc, MutableCommandsDesc, MutableGlobalOffset, MutableGroupCount, MutableGroupSize,
+    CommandListDesc, GraphDumpDesc, MutableCommandsDesc, MutableGlobalOffset, MutableGroupCount, MutableGroupSize,
     MutableKernelArgument,
 };
 use super::layout::device::{
     DeviceEventProperties, DeviceIpVersionExt, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory,
-    EuCountExt, FloatAtomicProperties, MutableCommandListProperties,
+    EuCountExt, FloatAtomicProperties, GraphProperties, MutableCommandListProperties,
 };
 use super::layout::event::{
     EventCounterBasedDesc, EventPoolDesc, ExternalAggregateStorageDesc, ExternalSyncAllocationDesc,
@@ -92,6 +92,8 @@ extensible! {
     ExternalMemoryImportFd = EXTERNAL_MEMORY_IMPORT_FD;
     ExternalSyncAllocationDesc = EXTERNAL_SYNC_ALLOCATION_DESC;
     FloatAtomicProperties = FLOAT_ATOMIC_EXT_PROPERTIES;
+    GraphDumpDesc = RECORD_REPLAY_GRAPH_DUMP_DESC;
+    GraphProperties = RECORD_REPLAY_GRAPH_PROPERTIES;
     KernelMaxGroupSize = KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES;
     KernelPreferredGroupSize = KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
     LaunchCooperativeDesc = LAUNCH_COOPERATIVE_DESC;

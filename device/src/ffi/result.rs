@@ -75,6 +75,22 @@ impl ZeResult {
     pub const INVALID_COMMAND_LIST_TYPE: Self = Self(0x7800_0019);
     /// `ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE`.
     pub const INVALID_KERNEL_HANDLE: Self = Self(0x7800_001c);
+    /// `ZE_RESULT_QUERY_TRUE`: the answer of a question.
+    pub const QUERY_TRUE: Self = Self(0x7800_0022);
+    /// `ZE_RESULT_QUERY_FALSE`: the answer of a question.
+    pub const QUERY_FALSE: Self = Self(0x7800_0023);
+    /// `ZE_RESULT_ERROR_INVALID_GRAPH`.
+    pub const INVALID_GRAPH: Self = Self(0x7800_0024);
+    /// `ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTED`.
+    pub const GRAPH_CAPTURE_UNSUPPORTED: Self = Self(0x7800_0025);
+    /// `ZE_RESULT_ERROR_GRAPH_CAPTURE_MERGE_ATTEMPT`.
+    pub const GRAPH_CAPTURE_MERGE_ATTEMPT: Self = Self(0x7800_0027);
+    /// `ZE_RESULT_ERROR_COMMAND_LIST_NOT_CAPTURING`.
+    pub const COMMAND_LIST_NOT_CAPTURING: Self = Self(0x7800_0028);
+    /// `ZE_RESULT_ERROR_GRAPH_UNJOINED_FORKS`.
+    pub const GRAPH_UNJOINED_FORKS: Self = Self(0x7800_0029);
+    /// `ZE_RESULT_ERROR_GRAPH_INTERNAL_EVENT`.
+    pub const GRAPH_INTERNAL_EVENT: Self = Self(0x7800_002a);
     /// `ZE_RESULT_ERROR_UNKNOWN`.
     pub const UNKNOWN: Self = Self(0x7fff_fffe);
 

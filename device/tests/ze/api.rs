@@ -48,6 +48,15 @@ pub(crate) const INVALID_KERNEL_ARGUMENT_SIZE: u32 = 0x7800_0016;
 pub(crate) const INVALID_MODULE_UNLINKED: u32 = 0x7800_0018;
 pub(crate) const INVALID_COMMAND_LIST_TYPE: u32 = 0x7800_0019;
 pub(crate) const INVALID_KERNEL_HANDLE: u32 = 0x7800_001c;
+pub(crate) const QUERY_TRUE: u32 = 0x7800_0022;
+pub(crate) const QUERY_FALSE: u32 = 0x7800_0023;
+pub(crate) const INVALID_GRAPH: u32 = 0x7800_0024;
+pub(crate) const GRAPH_CAPTURE_UNSUPPORTED: u32 = 0x7800_0025;
+pub(crate) const GRAPH_CAPTURE_MERGE_ATTEMPT: u32 = 0x7800_0027;
+pub(crate) const COMMAND_LIST_NOT_CAPTURING: u32 = 0x7800_0028;
+pub(crate) const GRAPH_UNJOINED_FORKS: u32 = 0x7800_0029;
+pub(crate) const GRAPH_INTERNAL_EVENT: u32 = 0x7800_002a;
+pub(crate) const UNKNOWN: u32 = 0x7fff_fffe;
 
 /// A callback of a tracer: pointers to the arguments, the result, the tracer's data, data of this call.
 pub(crate) type TracerCallback = unsafe extern "C" fn(*const *mut u64, u64, usize, *mut usize);
@@ -58,7 +67,7 @@ pub(crate) const FOREVER: u64 = u64::MAX;
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         $(pub(crate) fn $name($($argument: $type),*) -> functions!(@result $($result)?) {
-            let address = urscope_device::ddi::lookup(stringify!($name)).expect(stringify!($name));
+            let address = address(stringify!($name));
             // SAFETY: the signature is that of ze_api.h, which the device implements.
             let function = unsafe {
                 std::mem::transmute::<*const (), extern "C" fn($($type),*) -> functions!(@result $($result)?)>(address)
@@ -68,6 +77,12 @@ macro_rules! functions {
     };
     (@result) => { u32 };
     (@result $result:ty) => { $result };
+}
+
+/// The address of a function of the API, of the loader, or of those that only the driver offers.
+fn address(name: &str) -> *const () {
+    let extension = || urscope_device::ddi::EXTENSIONS.iter().find(|function| function.name == name);
+    urscope_device::ddi::lookup(name).or_else(|| extension().map(|function| function.address)).expect(name)
 }
 
 /// `ze_host_function_callback_t`.
@@ -189,6 +204,22 @@ functions! {
     zeCommandListAppendEventReset(list: Handle, event: Handle);
     zeCommandListAppendWriteGlobalTimestamp(list: Handle, to: *mut u64, signal: Handle, waits: u32, events: *const Handle);
     zeCommandListAppendQueryKernelTimestamps(list: Handle, count: u32, queried: *const Handle, to: *mut c_void, offsets: *const usize, signal: Handle, waits: u32, events: *const Handle);
+    zeGraphCreateExt(context: Handle, extensions: *const c_void, graph: *mut Handle);
+    zeGraphDestroyExt(graph: Handle);
+    zeGraphIsEmptyExt(graph: Handle);
+    zeGraphInstantiateExt(graph: Handle, extensions: *const c_void, executable: *mut Handle);
+    zeGraphGetPrimaryCommandListExt(graph: Handle, list: *mut Handle);
+    zeGraphSetDestructionCallbackExt(graph: Handle, function: Option<HostFunction>, data: *mut c_void, extensions: *const c_void);
+    zeGraphDumpContentsExt(graph: Handle, path: *const c_char, extensions: *const c_void);
+    zeGraphGetIdExt(graph: Handle, id: *mut u64);
+    zeExecutableGraphDestroyExt(executable: Handle);
+    zeExecutableGraphGetSourceGraphExt(executable: Handle, graph: *mut Handle);
+    zeCommandListBeginGraphCaptureExt(list: Handle, extensions: *const c_void);
+    zeCommandListBeginCaptureIntoGraphExt(list: Handle, graph: Handle, extensions: *const c_void);
+    zeCommandListEndGraphCaptureExt(list: Handle, extensions: *const c_void, graph: *mut Handle);
+    zeCommandListIsGraphCaptureEnabledExt(list: Handle);
+    zeCommandListGetGraphExt(list: Handle, graph: *mut Handle);
+    zeCommandListAppendGraphExt(list: Handle, executable: Handle, extensions: *const c_void, signal: Handle, waits: u32, events: *const Handle);
     zeEventPoolCreate(context: Handle, desc: *const EventPoolDesc, count: u32, devices: *const Handle, pool: *mut Handle);
     zeEventPoolDestroy(pool: Handle);
     zeEventPoolGetFlags(pool: Handle, flags: *mut u32);
@@ -371,7 +402,7 @@ impl Setup {
         self.counter_event_with(0b1111)
     }
 
-    fn counter_event_with(self, flags: u32) -> Handle {
+    pub(crate) fn counter_event_with(self, flags: u32) -> Handle {
         let desc = EventCounterBasedDesc { flags, ..zeroed() };
         make(|event| zeEventCounterBasedCreate(self.context, self.device, &raw const desc, event))
     }

@@ -25,6 +25,8 @@ mod external_events;
 mod faults;
 mod forged_handles;
 mod fork;
+mod graph_objects;
+mod graphs;
 mod handles;
 mod ipc;
 mod lists;

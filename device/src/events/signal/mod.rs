@@ -96,6 +96,11 @@ impl Signal {
         self.kind == Kind::Counter
     }
 
+    /// Whether its state is in memory of the application.
+    pub(crate) fn is_in_memory_of_the_application(&self) -> bool {
+        matches!(self.state, State::External(_))
+    }
+
     /// Submits a signal, and returns the value to [`complete`](Self::complete). Waits on a counter that start from now
     /// on wait for this value.
     pub(crate) fn submit(&self) -> u64 {

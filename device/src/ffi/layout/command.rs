@@ -134,6 +134,18 @@ pub struct MutableGlobalOffset {
     pub offset: [u32; 3],
 }
 
+/// `ze_record_replay_graph_ext_dump_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct GraphDumpDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `mode`.
+    pub mode: u32,
+}
+
 /// `ze_copy_region_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -170,6 +182,7 @@ mod tests {
         assert_eq!(size_of::<MutableGroupSize>(), 40);
         assert_eq!(size_of::<MutableGlobalOffset>(), 40);
         assert_eq!(offset_of!(MutableKernelArgument, arg_index), 24);
+        assert_eq!(size_of::<GraphDumpDesc>(), 24);
         assert_eq!(size_of::<CopyRegion>(), 24);
         assert_eq!(offset_of!(CommandQueueDesc, priority), 32);
         assert_eq!(offset_of!(CommandListDesc, flags), 20);

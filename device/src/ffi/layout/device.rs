@@ -140,6 +140,18 @@ pub struct FabricVertexProperties {
     pub address: [u32; 4],
 }
 
+/// `ze_record_replay_graph_ext_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct GraphProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `graphFlags`.
+    pub flags: u32,
+}
+
 /// `ze_mutable_command_list_exp_properties_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -361,6 +373,7 @@ mod tests {
         assert_eq!(size_of::<DeviceReadonlyMemory>(), 24);
         assert_eq!(size_of::<DeviceEventProperties>(), 24);
         assert_eq!(size_of::<MutableCommandListProperties>(), 24);
+        assert_eq!(size_of::<GraphProperties>(), 24);
         assert_eq!(size_of::<FabricVertexProperties>(), 56);
         assert_eq!(offset_of!(FabricVertexProperties, address), 40);
         assert_eq!(size_of::<CommandQueueGroupProperties>(), 40);
