@@ -9,7 +9,8 @@ use urscope_tests::{Adapter, Release, TestRun, apps};
 use Runs::{Cases, Kernels, Library, Listed, Once, Orders, With};
 use Shares::{AllKinds, Memory};
 
-/// What a program shares. The v1 adapter shares memory only.
+/// What a program shares. The v1 adapter shares memory only. It records no graphs natively either: a program that needs that stands with those
+/// that share all kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shares {
     Memory,
@@ -38,7 +39,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 100] = [
+const PROGRAMS: [(&str, Shares, Runs); 101] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -77,6 +78,7 @@ const PROGRAMS: [(&str, Shares, Runs); 100] = [
     ("ipc_refusals", AllKinds, Once),
     ("kernel_exchange", Memory, Kernels),
     ("kernel_in_use", Memory, Kernels),
+    ("kernel_native_graph", AllKinds, Kernels),
     ("killed_in_call", Memory, Once),
     ("killed_producer", Memory, Once),
     ("late_put", Memory, Library),
