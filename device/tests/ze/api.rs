@@ -492,20 +492,3 @@ pub(crate) fn started(event: Handle) -> u64 {
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }
-
-/// Whether a byte can be written and read. The kernel checks, and reports EFAULT where an access would fault.
-pub(crate) fn touch(pointer: *mut c_void) -> (bool, bool) {
-    let mut ends = [0; 2];
-    // SAFETY: the kernel writes two descriptors; the reads and writes below are checked by it.
-    unsafe {
-        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
-        let readable = libc::write(ends[1], pointer, 1) == 1;
-        if !readable {
-            assert_eq!(libc::write(ends[1], (&raw const readable).cast(), 1), 1);
-        }
-        let writable = libc::read(ends[0], pointer, 1) == 1;
-        libc::close(ends[0]);
-        libc::close(ends[1]);
-        (writable, readable)
-    }
-}

@@ -5,6 +5,7 @@ use std::ptr::{null, null_mut};
 
 use crate::api::layout::memory::*;
 use crate::api::*;
+use crate::memory::touch;
 
 const PAGE: usize = 4096;
 const NONE: u32 = 0;
