@@ -23,8 +23,8 @@ pub(crate) const OUTLIER: u64 = 100;
 /// How many steps each doubling of the time is divided into.
 const STEPS: usize = 4;
 
-/// How many calls of a function are kept as they are, before they are counted in a distribution: a run may have very many processes
-/// that call little.
+/// How many calls of a process, and then of a function, are kept as they are, before they are counted in a distribution: a run may have
+/// very many processes that call little.
 const KEPT: usize = 64;
 
 /// The calls of one function.
@@ -83,9 +83,39 @@ fn count(steps: &mut [u32], step: usize) {
 /// The calls of a process, without those that wait for other processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Durations {
-    /// The place of each function in `columns`, from 1 on; 0 if it was not called.
-    places: Vec<u8>,
-    columns: Vec<Column>,
+    /// The functions and the steps of the first calls, up to [`KEPT`], while there are no columns.
+    first: Vec<(u8, u8)>,
+    columns: Option<Box<Columns>>,
+}
+
+/// The calls of each function that was called.
+#[derive(Clone, Debug)]
+struct Columns {
+    /// The place of each function in `all`, from 1 on; 0 if it was not called.
+    places: [u8; Function::COUNT],
+    all: Vec<Column>,
+}
+
+impl Columns {
+    /// The column of a function; none of one that waits.
+    #[inline]
+    fn of(&mut self, function: Function) -> Option<&mut Column> {
+        let known = self.places.get(function as usize).filter(|place| **place != 0);
+        let number = known.copied().or_else(|| self.add(function))?;
+        self.all.get_mut(usize::from(number) - 1)
+    }
+
+    /// A function is called for the first time, whose place this gives.
+    #[cold]
+    fn add(&mut self, function: Function) -> Option<u8> {
+        if waits(function) {
+            return None;
+        }
+        let place_of = self.places.get_mut(function as usize)?;
+        self.all.push(Column::default());
+        *place_of = self.all.len() as u8;
+        Some(*place_of)
+    }
 }
 
 /// Calls that took far longer than others of their function.
@@ -106,34 +136,44 @@ impl Durations {
     #[expect(clippy::inline_always, reason = "the place is made only where it is asked for")]
     #[inline(always)]
     pub(crate) fn note(&mut self, function: Function, began: Nanos, returned: Nanos, place: impl FnOnce() -> Place) {
-        let known = self.places.get(function as usize).filter(|place| **place != 0);
-        let Some(number) = known.copied().or_else(|| self.add(function)) else { return };
-        let Some(column) = self.columns.get_mut(usize::from(number) - 1) else { return };
         let took = returned.0.saturating_sub(began.0);
+        if self.columns.is_none() && self.keep(function, took) {
+            return;
+        }
+        let Some(columns) = &mut self.columns else { return };
+        let Some(column) = columns.of(function) else { return };
         column.count(step(took));
         if took >= SLOW {
             column.note_slow(took, place());
         }
     }
 
-    /// A function is called for the first time, whose place this gives; none of one that waits.
+    /// Keeps one of the first calls as it is. False where the columns count it, which there are from then on: a slow call has its place
+    /// there.
     #[cold]
-    fn add(&mut self, function: Function) -> Option<u8> {
+    #[inline(never)]
+    fn keep(&mut self, function: Function, took: u64) -> bool {
         if waits(function) {
-            return None;
+            return true;
         }
-        if self.places.is_empty() {
-            self.places.resize(Function::COUNT, 0);
+        if self.first.len() < KEPT && took < SLOW {
+            self.first.push((function as u8, step(took) as u8));
+            return true;
         }
-        let place_of = self.places.get_mut(function as usize)?;
-        self.columns.push(Column::default());
-        *place_of = self.columns.len() as u8;
-        Some(*place_of)
+        let mut columns = Box::new(Columns { places: [0; Function::COUNT], all: Vec::new() });
+        for (function, step) in std::mem::take(&mut self.first) {
+            let column = Function::ALL.get(usize::from(function)).and_then(|function| columns.of(*function));
+            column.into_iter().for_each(|column| column.count(usize::from(step)));
+        }
+        self.columns = Some(columns);
+        false
     }
 
     /// The outliers of each function that was called often enough.
     pub(crate) fn outliers(&self) -> impl Iterator<Item = Outlier> {
-        let columns = self.places.iter().filter_map(|place| self.columns.get(usize::from(*place).checked_sub(1)?));
+        let columns = self.columns.iter().flat_map(|columns| {
+            columns.places.iter().filter_map(|place| columns.all.get(usize::from(*place).checked_sub(1)?))
+        });
         columns.filter_map(|column| {
             let (took, place) = **column.slowest.as_ref().filter(|_| column.calls >= ENOUGH)?;
             let steps = column.steps.as_ref()?;
@@ -187,6 +227,33 @@ mod tests {
         }
         assert_eq!((column.calls, column.steps.as_deref()), (3 * KEPT as u64, Some(&expected)));
         assert!(column.first.is_empty());
+    }
+
+    #[test]
+    fn the_columns_have_the_calls_before_they_were_made() {
+        let at = |call: usize| (Function::ALL[call % 3], Nanos(1000 * call as u64));
+        let place =
+            Place { process: crate::ProcessId(0), tid: 0, time: Nanos(0), call: None, function: None, stack: None };
+        let calls = |durations: &Durations| {
+            let columns = durations.columns.as_ref()?;
+            Some(
+                columns.all.iter().map(|column| (column.calls, column.slowest.as_deref().copied())).collect::<Vec<_>>(),
+            )
+        };
+        let mut durations = Durations::default();
+        for call in 0..KEPT {
+            let (function, began) = at(call);
+            durations.note(function, began, Nanos(began.0 + 7), || unreachable!());
+        }
+        assert_eq!((durations.first.len(), calls(&durations)), (KEPT, None));
+        let mut slow = durations.clone();
+        durations.note(Function::ALL[1], Nanos(0), Nanos(7), || unreachable!());
+        assert_eq!(calls(&durations), Some(vec![(22, None), (22, None), (21, None)]));
+        slow.note(Function::ALL[2], Nanos(0), Nanos(SLOW), || place);
+        assert_eq!(calls(&slow), Some(vec![(22, None), (21, None), (22, Some((SLOW, place)))]));
+        let mut first = Durations::default();
+        first.note(Function::ALL[0], Nanos(0), Nanos(SLOW), || place);
+        assert_eq!(calls(&first), Some(vec![(1, Some((SLOW, place)))]));
     }
 
     #[test]
