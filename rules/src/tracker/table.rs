@@ -37,8 +37,8 @@ pub(crate) struct Table<K, V> {
     /// The slot that was emptied last, which is the first of a list; [`NONE`] if there is none.
     free: Slot,
     len: u32,
-    /// The slots by their keys, once there have been more than [`FEW`] at a time.
-    index: Slots,
+    /// The slots by their keys, once there have been more than [`FEW`] at a time. A process has many tables, most of them small.
+    index: Option<Box<Slots>>,
 }
 
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ const NONE: Slot = Slot::MAX;
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
-        Self { entries: Vec::new(), free: NONE, len: 0, index: Slots::default() }
+        Self { entries: Vec::new(), free: NONE, len: 0, index: None }
     }
 }
 
@@ -77,7 +77,7 @@ impl<K: Key, V> Table<K, V> {
         if self.is_small() {
             return self.entries.iter().position(is_it).map(|slot| slot as Slot);
         }
-        self.index.find(key.words(), |slot| self.entries.get(slot as usize).is_some_and(is_it))
+        self.index.as_deref()?.find(key.words(), |slot| self.entries.get(slot as usize).is_some_and(is_it))
     }
 
     /// The value in a slot, with its key.
@@ -147,8 +147,8 @@ impl<K: Key, V> Table<K, V> {
         }
         *place = Entry::Full(key, value());
         self.len += 1;
-        if self.entries.len() > FEW {
-            self.index.insert(key.words(), slot);
+        if let Some(index) = &mut self.index {
+            index.insert(key.words(), slot);
         }
         slot
     }
@@ -163,9 +163,9 @@ impl<K: Key, V> Table<K, V> {
             self.entries.reserve_exact(self.entries.len().max(1));
         }
         self.entries.push(new);
-        if self.entries.len() > FEW + 1 {
-            self.index.insert(key.words(), slot);
-        } else if self.entries.len() == FEW + 1 {
+        if let Some(index) = &mut self.index {
+            index.insert(key.words(), slot);
+        } else if !self.is_small() {
             self.index_all();
         }
         slot
@@ -174,9 +174,10 @@ impl<K: Key, V> Table<K, V> {
     /// From here on there is a table of hashes. No slot is empty now.
     #[cold]
     fn index_all(&mut self) {
+        let index = self.index.insert(Box::default());
         for (slot, entry) in (0..).zip(&self.entries) {
             if let Entry::Full(key, _) = entry {
-                self.index.insert(key.words(), slot);
+                index.insert(key.words(), slot);
             }
         }
     }
@@ -184,11 +185,10 @@ impl<K: Key, V> Table<K, V> {
     /// Empties a slot.
     #[inline]
     pub(crate) fn clear(&mut self, slot: Slot) {
-        let is_small = self.is_small();
         let Some(place) = self.entries.get_mut(slot as usize) else { return };
         let Entry::Full(key, _) = place else { return };
-        if !is_small {
-            self.index.remove(key.words(), slot);
+        if let Some(index) = &mut self.index {
+            index.remove(key.words(), slot);
         }
         *place = Entry::Empty(self.free);
         self.free = slot;
@@ -198,8 +198,8 @@ impl<K: Key, V> Table<K, V> {
     /// Takes the value of a key out.
     pub(crate) fn remove(&mut self, key: K) -> Option<V> {
         let slot = self.find(key)?;
-        if !self.is_small() {
-            self.index.remove(key.words(), slot);
+        if let Some(index) = &mut self.index {
+            index.remove(key.words(), slot);
         }
         let taken = std::mem::replace(self.entries.get_mut(slot as usize)?, Entry::Empty(self.free));
         self.free = slot;
