@@ -172,7 +172,7 @@ impl Ended {
     /// Whether others had it open when its process was gone, as far as that is known at the end of the run.
     fn outlived(&mut self, tracker: &Tracker) -> bool {
         let Some(owner) = tracker.state(self.at.process) else { return false };
-        let gone = owner.observed.map(|(_, gone)| gone);
+        let gone = owner.seldom.observed.map(|(_, gone)| gone);
         let holders = &mut self.held.holders;
         holders.retain(|holder| holder.held_after(tracker, gone.unwrap_or(self.at.time)));
         holders.sort_by_key(|holder| holder.closed.is_some());
@@ -185,7 +185,7 @@ impl Holder {
     /// Whether the mapping was certainly still open later than that.
     fn held_after(&self, tracker: &Tracker, time: Nanos) -> bool {
         let Some(state) = tracker.state(self.opened.process) else { return false };
-        match (self.closed, state.ended, state.observed) {
+        match (self.closed, state.ended, state.seldom.observed) {
             (Some(closed), ..) => closed > time,
             (None, None | Some((End::Running, _)), _) => true,
             (None, Some((End::Exited, ended)), _) | (None, Some((_, ended)), None) => ended > time,

@@ -115,7 +115,7 @@ impl RuleState for Waits {
                 let Some(state) = fact.tracker.state(fact.at.process) else { return };
                 self.0.extend(state.pending.unusual().filter_map(|pending| {
                     let Operation::Wait(event) = pending.operation else { return None };
-                    let imported = state.objects.get(event)?;
+                    let imported = state.seldom.objects.get(event)?;
                     let (source, fingerprint) = (imported.source?, imported.fingerprint);
                     Some(Wait { at: pending.place, event, fingerprint, source })
                 }));

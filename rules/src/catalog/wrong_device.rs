@@ -143,7 +143,7 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     let device = enter.values.device.filter(|device| *device != 0)?;
     let context = enter.values.context?;
     let state = fact.tracker.state(fact.at.process)?;
-    let of_context = state.contexts.get(context).and_then(|known| {
+    let of_context = state.seldom.contexts.get(context).and_then(|known| {
         let of = Handle { kind: Kind::Context, value: context };
         Some(WrongDevice { device, right: known.device?, of, made: Some(known.born) })
     });

@@ -137,7 +137,7 @@ fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> 
         }
     } else {
         let object = Handle { kind, value };
-        if let Some(known) = state.objects.get(object) {
+        if let Some(known) = state.seldom.objects.get(object) {
             return Source::Object(object, known);
         }
     }
@@ -195,10 +195,10 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
     };
     let (memory, length) = (ending.object, size.unwrap_or(1));
     let unfinished = enter.values.offset.filter(|offset| *offset < length);
-    let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
+    let mut commands = state.seldom.commands.iter().filter(|command| command.accesses(memory.value, length));
     // Numbers of calls have the order of time within a thread only; the commands have it among all.
     let first = enter.values.value.and_then(|first| {
-        let mut since = state.commands.iter().skip_while(|command| command.place.call != Some(first));
+        let mut since = state.seldom.commands.iter().skip_while(|command| command.place.call != Some(first));
         since.find(|command| command.accesses(memory.value, length))
     });
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some())).map(|found| found.place);

@@ -30,7 +30,7 @@ impl Tracker {
         };
         let handles = state.handles.iter().filter(|(_, data)| data.state == State::Alive);
         let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive);
-        let objects = state.objects.iter();
+        let objects = state.seldom.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let left = Leftovers {
             handles: handles.map(|(handle, data)| (handle, data, is_excused(state, handle, data))).collect(),
@@ -39,7 +39,7 @@ impl Tracker {
         };
         self.facts_of_left(place, reason, left, facts);
         if how == End::Incomplete {
-            self.emit(facts, place, What::CallsMissing(state.missing));
+            self.emit(facts, place, What::CallsMissing(state.seldom.missing));
         }
     }
 

@@ -18,6 +18,11 @@ pub(crate) struct MappedRanges {
 }
 
 impl MappedRanges {
+    /// Without ranges.
+    pub(crate) const fn new() -> Self {
+        Self { ranges: Ranges::new(), by_memory: BTreeSet::new() }
+    }
+
     /// Adds a range. What was mapped at these addresses is mapped there no more.
     pub(crate) fn insert(&mut self, start: u64, range: MappedRange) {
         self.take(start, range.end);

@@ -21,6 +21,7 @@ mod ranges;
 pub mod records;
 mod returning;
 mod rights;
+mod seldom;
 mod table;
 mod tombstones;
 mod transitions;
@@ -36,6 +37,8 @@ pub(crate) use self::{
     hash::{Map, Set},
     rights::Barrier,
 };
+
+use std::sync::Arc;
 
 use urscope_schema::{
     api::demand::Nulls,
@@ -74,7 +77,7 @@ pub struct Process {
     /// Within equal keys, handles can be exchanged and clocks be compared: one boot of one host, one time namespace.
     pub host: u64,
     /// Its executable.
-    pub executable: String,
+    pub executable: Arc<str>,
     /// Its rank under an MPI launcher.
     pub rank: Option<u32>,
     /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced, or was not traced from its
@@ -104,12 +107,17 @@ pub enum End {
 /// How many devices of a process are described.
 const DEVICES: usize = 256;
 
+/// How many names of adapters' libraries are kept once for all processes.
+const LIBRARIES: usize = 64;
+
 /// All handles of all processes.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     states: Vec<ProcessState>,
     exports: Exports,
     spare: SparePlaces,
+    /// The first names of adapters' libraries, which most processes have in common.
+    libraries: Vec<Arc<str>>,
     serial: Serial,
     ipc_calls: u64,
     /// A device has reported that it cannot share something.
@@ -174,20 +182,24 @@ impl Tracker {
 
     /// A process has an adapter, with a library of that file name.
     pub fn adapter(&mut self, who: ProcessId, library: &str) {
-        if let Some(state) = self.state_mut(who)
-            && !library.is_empty()
-            && !state.adapters.iter().any(|known| known == library)
-        {
-            state.adapters.push(library.to_owned());
+        let known = |names: &[Arc<str>]| names.iter().find(|known| known.as_ref() == library).cloned();
+        let Some(state) = self.states.get_mut(who.0 as usize) else { return };
+        if library.is_empty() || known(&state.adapters).is_some() {
+            return;
         }
+        let name = known(&self.libraries).unwrap_or_else(|| library.into());
+        if self.libraries.len() < LIBRARIES && Arc::strong_count(&name) == 1 {
+            self.libraries.push(Arc::clone(&name));
+        }
+        state.adapters.push(name);
     }
 
     /// A process has a device: its index among the devices of its platform, if it is one of these, and its name, which may be empty.
     pub fn device(&mut self, who: ProcessId, handle: u64, index: Option<u32>, name: &str) {
         if let Some(state) = self.state_mut(who)
-            && (state.devices.len() < DEVICES || state.devices.contains(handle))
+            && (state.seldom.devices.len() < DEVICES || state.seldom.devices.contains(handle))
         {
-            state.devices.insert(handle, Device { index, name: name.into() });
+            state.seldom.made().devices.insert(handle, Device { index, name: name.into() });
         }
     }
 
@@ -195,7 +207,7 @@ impl Tracker {
     /// of its trace could not be used.
     pub fn missing(&mut self, who: ProcessId, lost: u64, lines: u64) {
         if let Some(state) = self.state_mut(who) {
-            state.missing = Missing { lost, lines };
+            state.seldom.made().missing = Missing { lost, lines };
         }
     }
 
@@ -211,7 +223,7 @@ impl Tracker {
     /// any more. This decides until when a process that was killed held its mappings; it must be known when the process ends.
     pub fn observed(&mut self, who: ProcessId, alive: Nanos, gone: Nanos) {
         if let Some(state) = self.state_mut(who) {
-            state.observed = Some((alive, gone));
+            state.seldom.made().observed = Some((alive, gone));
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! This module looks up and keeps; the transitions are in [`super::transitions`].
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
+use smallvec::SmallVec;
 use urscope_schema::{
     call::{Enter, Nanos},
     handle::{Handle, Kind},
@@ -12,12 +13,12 @@ use urscope_schema::{
 use super::{
     End, ExportId, Process, ProcessId,
     durations::Durations,
-    fact::{Confusion, DanglingUse, Missing, Target},
+    fact::{Confusion, DanglingUse, Target},
     hash::Set,
-    mapped::MappedRanges,
     pending::PendingCalls,
     ranges::Ranges,
-    records::{Allocation, Command, Context, Device, HandleData, Mapping, Object, Origin, Pool, Serial},
+    records::{Allocation, HandleData, Mapping, Object, Origin, Serial},
+    seldom::OnDemand,
     table::{Slot, Table},
     tombstones::Tombstones,
 };
@@ -51,66 +52,47 @@ pub(crate) struct ProcessState {
     pub(crate) process: Process,
     /// How it ended, and when.
     pub(crate) ended: Option<(End, Nanos)>,
-    /// When it was last seen running from outside, and when it was first seen to be gone.
-    pub(crate) observed: Option<(Nanos, Nanos)>,
     pub(crate) handles: Table<Handle, HandleData>,
-    pub(crate) objects: Table<Handle, Object>,
-    /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
-    pub(crate) plain_events: VecDeque<(Handle, Serial)>,
     pub(crate) mappings: Ranges<Mapping>,
     pub(crate) allocations: Ranges<Allocation>,
     /// Those of `allocations` that are freed, in that order.
     pub(crate) freed: VecDeque<(u64, Serial)>,
-    /// The latest recorded commands, in the order of time.
-    pub(crate) commands: VecDeque<Command>,
-    pub(crate) contexts: Table<u64, Context>,
-    pub(crate) pools: Table<u64, Pool>,
-    /// Where physical memory is mapped.
-    pub(crate) mapped: MappedRanges,
     pub(crate) pending: PendingCalls,
     pub(crate) tombstones: Tombstones,
-    pub(crate) inherited: Inherited,
     /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
     pub(crate) opened_at: Table<u64, ExportId>,
-    pub(crate) missing: Missing,
     /// The file names of the libraries of its adapters.
-    pub(crate) adapters: Vec<String>,
-    /// Its devices, by their handles.
-    pub(crate) devices: Table<u64, Device>,
+    pub(crate) adapters: SmallVec<[Arc<str>; 1]>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
     /// The size of handle data of memory that a get has given last, which the tracker has noted.
     pub(crate) noted_size: Option<u64>,
     /// How long its calls took.
     pub(crate) durations: Durations,
+    pub(crate) seldom: OnDemand,
 }
 
 impl ProcessState {
     pub(crate) fn new(process: Process, inherited: Inherited) -> Self {
+        let mut seldom = OnDemand::default();
+        if !matches!(inherited, Inherited::Nothing) {
+            seldom.made().inherited = inherited;
+        }
         Self {
             process,
             ended: None,
-            observed: None,
             handles: Table::default(),
-            objects: Table::default(),
-            plain_events: VecDeque::new(),
             mappings: Ranges::default(),
             allocations: Ranges::default(),
             freed: VecDeque::new(),
-            commands: VecDeque::new(),
-            contexts: Table::default(),
-            pools: Table::default(),
-            mapped: MappedRanges::default(),
             pending: PendingCalls::default(),
             tombstones: Tombstones::default(),
-            inherited,
             opened_at: Table::default(),
-            missing: Missing::default(),
-            adapters: Vec::new(),
-            devices: Table::default(),
+            adapters: SmallVec::new(),
             ipc_calls: 0,
             noted_size: None,
             durations: Durations::default(),
+            seldom,
         }
     }
 
@@ -125,7 +107,7 @@ impl ProcessState {
     /// Whether it is there at a time: certainly, certainly not, or unknown (`None`), as it is of one that was killed or became another
     /// program at an unknown moment after its last record, or whose trace is incomplete.
     pub(crate) fn is_there(&self, time: Nanos) -> Option<bool> {
-        match (self.ended, self.observed) {
+        match (self.ended, self.seldom.observed) {
             (None, _) => Some(true),
             (Some((End::Exited, _)), _) => Some(false),
             (Some(_), Some((alive, _))) if time <= alive => Some(true),
@@ -145,7 +127,7 @@ impl ProcessState {
     /// How many handles are not put, mappings not closed and shared objects not released.
     pub(crate) fn held(&self) -> u64 {
         let opens = self.mappings.iter().map(|(_, mapping)| mapping.opens.len()).sum::<usize>();
-        let objects = self.objects.values().filter(|object| object.origin != Origin::Plain).count();
+        let objects = self.seldom.objects.values().filter(|object| object.origin != Origin::Plain).count();
         (self.handles.len() + objects + opens) as u64
     }
 
@@ -156,11 +138,11 @@ impl ProcessState {
         let mine = self
             .handles
             .keys()
-            .chain(self.objects.keys())
+            .chain(self.seldom.objects.keys())
             .chain(self.mappings.iter().map(|(value, _)| Handle { kind: Kind::Mapping, value }))
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
             .chain(self.tombstones.handles().filter(|handle| over.get(*handle).is_none()));
-        let inherited = match &self.inherited {
+        let inherited = match &self.seldom.inherited {
             _ if self.ended.is_some() => Inherited::Anything,
             Inherited::Anything => Inherited::Anything,
             Inherited::Nothing => Inherited::These(mine.collect()),
@@ -190,14 +172,14 @@ impl ProcessState {
     pub(crate) fn state(&self, handle: Handle) -> State {
         let alive = match handle.kind {
             kind if kind.shares().is_some() => self.handles.get(handle).map(|data| data.state),
-            kind if kind.is_object() => self.objects.get(handle).map(|object| object.state),
+            kind if kind.is_object() => self.seldom.objects.get(handle).map(|object| object.state),
             Kind::Mapping => self.mappings.get(handle.value).map(|mapping| mapping.state),
             _ => None,
         };
         match alive {
             Some(state) => state,
             None if self.tombstones.get(handle).is_some() => State::Dead,
-            None if self.inherited.has(handle) => State::Inherited,
+            None if self.seldom.inherited.has(handle) => State::Inherited,
             None => State::Unknown,
         }
     }
@@ -261,8 +243,9 @@ impl ProcessState {
     /// The physical memory that an address stands for in a get of Level Zero: its handle, or an address that it is mapped at.
     pub(crate) fn physical_at(&self, value: u64) -> Option<(Handle, &Object)> {
         let by_handle = Handle { kind: Kind::PhysicalMem, value };
-        let memory = if self.objects.contains(by_handle) { by_handle } else { self.mapped.at(value)?.memory };
-        Some((memory, self.objects.get(memory)?))
+        let memory =
+            if self.seldom.objects.contains(by_handle) { by_handle } else { self.seldom.mapped.at(value)?.memory };
+        Some((memory, self.seldom.objects.get(memory)?))
     }
 
     /// What is alive at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC
@@ -276,7 +259,7 @@ impl ProcessState {
                 (data.state == State::Alive).then_some((kind, data.born))
             });
         let objects = [Kind::PhysicalMem, Kind::Event, Kind::EventPool].into_iter().filter_map(|kind| {
-            let object = self.objects.get(Handle { kind, value })?;
+            let object = self.seldom.objects.get(Handle { kind, value })?;
             let certain = kind != Kind::Event || object.origin != Origin::Plain;
             (object.state == State::Alive && certain).then_some((kind, object.born))
         });
@@ -295,7 +278,9 @@ impl ProcessState {
             kind if kind.shares().is_some() => {
                 self.handles.get(Handle { kind, value }).map_or_else(ended, Target::Handle)
             }
-            kind if kind.is_object() => self.objects.get(Handle { kind, value }).map_or_else(ended, Target::Object),
+            kind if kind.is_object() => {
+                self.seldom.objects.get(Handle { kind, value }).map_or_else(ended, Target::Object)
+            }
             Kind::Mapping => match self.mappings.get(value).map_or_else(ended, Target::Mapping) {
                 Target::Nothing => inside().or(allocated().map(Target::Allocation)).unwrap_or(Target::Nothing),
                 known => known,

@@ -11,16 +11,21 @@ use super::table::{FEW, Slot, Table};
 pub(crate) struct Ranges<T> {
     by_start: Table<u64, T>,
     /// All starts, once `by_start` is not small.
-    starts: BTreeSet<u64>,
+    starts: Option<Box<BTreeSet<u64>>>,
 }
 
 impl<T> Default for Ranges<T> {
     fn default() -> Self {
-        Self { by_start: Table::default(), starts: BTreeSet::new() }
+        Self::new()
     }
 }
 
 impl<T> Ranges<T> {
+    /// Without values.
+    pub(crate) const fn new() -> Self {
+        Self { by_start: Table::new(), starts: None }
+    }
+
     /// What starts at an address.
     #[inline]
     pub(crate) fn get(&self, start: u64) -> Option<&T> {
@@ -66,30 +71,29 @@ impl<T> Ranges<T> {
 
     /// Adds a value where none starts.
     pub(crate) fn add(&mut self, start: u64, value: T) -> Slot {
-        let was_small = self.by_start.is_small();
         let slot = self.by_start.add(start, value);
-        if !was_small {
-            self.starts.insert(start);
+        if let Some(starts) = &mut self.starts {
+            starts.insert(start);
         } else if !self.by_start.is_small() {
-            self.starts = self.by_start.keys().collect();
+            self.starts = Some(Box::new(self.by_start.keys().collect()));
         }
         slot
     }
 
     /// Empties a slot.
     pub(crate) fn clear(&mut self, slot: Slot) {
-        if !self.by_start.is_small()
+        if let Some(starts) = &mut self.starts
             && let Some((start, _)) = self.by_start.at(slot)
         {
-            self.starts.remove(&start);
+            starts.remove(&start);
         }
         self.by_start.clear(slot);
     }
 
     pub(crate) fn remove(&mut self, start: u64) -> Option<T> {
         let removed = self.by_start.remove(start);
-        if removed.is_some() && !self.by_start.is_small() {
-            self.starts.remove(&start);
+        if let Some(starts) = self.starts.as_mut().filter(|_| removed.is_some()) {
+            starts.remove(&start);
         }
         removed
     }
@@ -111,10 +115,9 @@ impl<T> Ranges<T> {
     }
 
     fn find_before(&self, address: u64) -> Option<Slot> {
-        let start = if self.by_start.is_small() {
-            self.by_start.keys().filter(|start| *start < address).max()?
-        } else {
-            *self.starts.range(..address).next_back()?
+        let start = match &self.starts {
+            None => self.by_start.keys().filter(|start| *start < address).max()?,
+            Some(starts) => *starts.range(..address).next_back()?,
         };
         self.by_start.find(start)
     }
@@ -125,7 +128,7 @@ impl<T> Ranges<T> {
         let few = self.by_start.keys().take(if self.by_start.is_small() { FEW } else { 0 });
         let mut few: SmallVec<[u64; FEW]> = few.filter(|start| range.contains(start)).collect();
         few.sort_unstable();
-        let many = self.starts.range(range).copied();
+        let many = self.starts.iter().flat_map(move |starts| starts.range(range.clone())).copied();
         few.into_iter().chain(many).filter_map(|start| Some((start, self.by_start.get(start)?)))
     }
 
@@ -134,7 +137,7 @@ impl<T> Ranges<T> {
         let mut few: SmallVec<[u64; FEW]> =
             self.by_start.keys().take(if self.by_start.is_small() { FEW } else { 0 }).collect();
         few.sort_unstable();
-        let many = self.starts.iter().copied();
+        let many = self.starts.iter().flat_map(|starts| starts.iter()).copied();
         few.into_iter().chain(many).filter_map(|start| Some((start, self.by_start.get(start)?)))
     }
 

@@ -53,6 +53,13 @@ const NONE: Slot = Slot::MAX;
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K, V> Table<K, V> {
+    /// Without values.
+    pub(crate) const fn new() -> Self {
         Self { entries: Vec::new(), free: NONE, len: 0, index: None }
     }
 }

@@ -82,7 +82,7 @@ impl Tracker {
     /// has returned, afterwards.
     pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {
         let Some(state) = self.state(who) else { return };
-        let object = |kind| values.object.and_then(|value| state.objects.get(Handle { kind, value }));
+        let object = |kind| values.object.and_then(|value| state.seldom.objects.get(Handle { kind, value }));
         match function.effect() {
             Effect::Makes(kind) | Effect::Ends(kind) if kind.shares().is_some() => {
                 let got = values.data.and_then(|value| state.handles.get(Handle { kind, value }));
@@ -128,7 +128,7 @@ impl Tracker {
             let opens = mapping.opens.len() as u64;
             Some((mapping.export?, Holder { process: who, opened, opens, since: mapping.last_open()? }))
         });
-        let objects = state.objects.iter();
+        let objects = state.seldom.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let objects = objects.filter_map(move |(handle, object)| {
             let id = self.export_of(who, object.fingerprint)?;

@@ -353,7 +353,7 @@ impl Merger {
                     pid: header.pid,
                     start: header.start,
                     host: process.host,
-                    executable: header.executable.clone(),
+                    executable: header.executable.as_str().into(),
                     rank: header.rank,
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
                     forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),

@@ -120,7 +120,7 @@ impl Player {
             pid: 100 * (index as u32 + 1),
             start: index as u64 + 1,
             host: u64::from(host),
-            executable: format!("/app/{name}"),
+            executable: format!("/app/{name}").into(),
             rank: None,
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
             forked_at: parent.map(|_| Nanos(self.now)),

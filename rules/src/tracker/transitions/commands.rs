@@ -16,10 +16,11 @@ pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operat
     let Some(state) = tracker.state_mut(at.process) else { return Operation::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
     let (to, from) = (shared(pointer), shared(source));
-    if state.commands.len() >= KEPT {
-        state.commands.pop_front();
+    let commands = &mut state.seldom.made().commands;
+    if commands.len() >= KEPT {
+        commands.pop_front();
     }
-    state.commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(1) });
+    commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(1) });
     Operation::Enqueue
 }
 
@@ -31,7 +32,7 @@ fn is_shared(state: &ProcessState, address: u64) -> bool {
 
 /// A command was not enqueued.
 pub(super) fn refused(tracker: &mut Tracker, who: ProcessId, call: Option<u64>) {
-    if let Some(state) = tracker.state_mut(who) {
-        state.commands.retain(|command| command.place.call != call);
+    if let Some(seldom) = tracker.state_mut(who).and_then(|state| state.seldom.known()) {
+        seldom.commands.retain(|command| command.place.call != call);
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn only_device(values: &Values) -> Option<u64> {
 pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>) {
     let serial = tracker.next_serial();
     if let Some(state) = tracker.state_mut(born.process) {
-        state.contexts.insert(context, Context { serial, references: 1, born, device });
+        state.seldom.made().contexts.insert(context, Context { serial, references: 1, born, device });
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) ->
 
 fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<(u64, &mut Context)> {
     let context = context?;
-    Some((context, tracker.state_mut(who)?.contexts.get_mut(context)?))
+    Some((context, tracker.state_mut(who)?.seldom.known()?.contexts.get_mut(context)?))
 }
 
 /// The memory in a context that other processes have open.
@@ -59,7 +59,7 @@ fn shared(tracker: &Tracker, at: Place, context: u64) -> Vec<Freed> {
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, serial: Serial, success: bool) {
-    let counted = tracker.state_mut(who).and_then(|state| state.contexts.get_mut(context));
+    let counted = tracker.state_mut(who).and_then(|state| state.seldom.known()?.contexts.get_mut(context));
     if let Some(counted) = counted.filter(|counted| !success && counted.serial == serial) {
         counted.references = counted.references.saturating_sub(1);
     }
@@ -76,7 +76,8 @@ pub(super) fn released(
     facts: &mut (impl FactConsumer + ?Sized),
 ) {
     let Some(state) = tracker.state_mut(at.process) else { return };
-    let counted = state.contexts.get_mut(context).filter(|counted| counted.serial == serial);
+    let Some(seldom) = state.seldom.known() else { return };
+    let counted = seldom.contexts.get_mut(context).filter(|counted| counted.serial == serial);
     if !success {
         if let Some(counted) = counted {
             counted.references += 1;
@@ -86,7 +87,7 @@ pub(super) fn released(
     let Some(shared) = shared else { return };
     // The context's address may have been used again before the release returned.
     if counted.is_some_and(|counted| counted.references == 0) {
-        state.contexts.remove(context);
+        seldom.contexts.remove(context);
     }
     // What was made after the release began belongs to the new context.
     let inside = |context_of: Option<u64>, born: Place| context_of == Some(context) && born.call < at.call;
@@ -98,7 +99,7 @@ pub(super) fn released(
             open.context_released.get_or_insert(at);
         }
     }
-    for object in state.objects.values_mut().filter(|object| inside(object.context, object.born)) {
+    for object in seldom.objects.values_mut().filter(|object| inside(object.context, object.born)) {
         object.context_released.get_or_insert(at);
     }
     for freed in &shared {

@@ -54,7 +54,7 @@ pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, enter: &Enter) 
         let dangling = if found.is_none() { dangling(state, pointer) } else { None };
         return Operation::Get { kind, value: pointer, exported, slot, context, dangling };
     }
-    let found = kind.shares().zip(object).and_then(|(kind, value)| state?.objects.get(Handle { kind, value }));
+    let found = kind.shares().zip(object).and_then(|(kind, value)| state?.seldom.objects.get(Handle { kind, value }));
     let context = context.or(found.and_then(|found| found.context));
     let exported = found.map(|found| found.serial);
     Operation::Get { kind, value: object, exported, slot: None, context, dangling: None }
@@ -194,7 +194,7 @@ fn count(state: &mut ProcessState, of: Counted, change: impl FnOnce(u64) -> u64)
         return;
     }
     let object = of.kind.shares().zip(of.pointer).map(|(kind, value)| Handle { kind, value });
-    let known = object.and_then(|object| state.objects.get_mut(object));
+    let known = object.and_then(|object| state.seldom.object_mut(object));
     if let Some(known) = known.filter(|known| known.serial == serial) {
         known.handles = change(known.handles);
     }
@@ -220,13 +220,13 @@ pub(super) fn got(
     let Some(state) = states.get_mut(who.0 as usize) else { return };
     let allocation = slot.and_then(|slot| state.allocations.at(slot));
     let object = object(state, handle.kind, (pointer, aimed), is_level_zero);
-    let known = object.and_then(|object| state.objects.at(object)).map(|(_, known)| known);
+    let known = object.and_then(|object| state.seldom.objects.at(object)).map(|(_, known)| known);
     let size = match known.filter(|known| aimed == Some(known.serial)) {
         Some(known) => known.size,
         None => allocation.and_then(|(base, memory)| memory.requested.size?.checked_sub(pointer? - base)),
     };
     let exported = aimed.or(allocation.map(|(_, memory)| memory.serial));
-    let of_context = || state.contexts.get(context?)?.device;
+    let of_context = || state.seldom.contexts.get(context?)?.device;
     let device = allocation.and_then(|(_, memory)| memory.requested.device).or_else(of_context);
     let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device };
     let previous =
@@ -245,7 +245,7 @@ pub(super) fn got(
             }
         }
     }
-    let known = object.and_then(|object| state.objects.at_mut(object));
+    let known = object.and_then(|object| state.seldom.known()?.objects.at_mut(object));
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {
         known.handles += 1;
         known.got = Some(born);
@@ -333,7 +333,7 @@ fn object(
         Kind::MemHandle => value.filter(|_| is_level_zero).and_then(physical),
         kind => kind.shares().zip(value).map(|(kind, value)| Handle { kind, value }),
     };
-    state.objects.find(object?)
+    state.seldom.objects.find(object?)
 }
 
 /// Where the allocation lies that handle data of memory is of. Memory that is first met here is known from now on.

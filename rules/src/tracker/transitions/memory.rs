@@ -47,7 +47,7 @@ pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freei
         return Freeing::Call;
     }
     let is_shared = |(handle, object): (Handle, &Object)| handle.kind == Kind::Event && object.origin != Origin::Plain;
-    let shares = || tracker.state(who).is_some_and(|state| state.objects.iter().any(is_shared));
+    let shares = || tracker.state(who).is_some_and(|state| state.seldom.objects.iter().any(is_shared));
     Freeing::Enqueued { waits: enter.values.count.is_some() || shares() }
 }
 

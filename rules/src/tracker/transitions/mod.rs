@@ -27,6 +27,7 @@ use super::{
     process_state::{Inherited, ProcessState, place_of},
     ranges::Ranges,
     records::{Mapping, Requested, Serial, UsmType},
+    seldom::OnDemand,
 };
 use crate::finding::Place;
 
@@ -125,7 +126,7 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, taken_for: Kind, value: u6
     let Some(is) = state.of_another_kind(taken_for, value).map(|confusion| confusion.is) else { return };
     if is.kind.shares().is_some() {
         handles::end_wrongly(tracker, who, is);
-    } else if let Some(object) = state.objects.get_mut(is) {
+    } else if let Some(object) = state.seldom.object_mut(is) {
         object.ended_wrongly = true;
     } else if let Some(mapping) = state.mappings.get_mut(value) {
         mapping.ended_wrongly = true;
@@ -258,10 +259,14 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
         exports.retire(*export);
     }
     let (process, ipc_calls) = (state.process.clone(), state.ipc_calls);
-    let (adapters, devices) = (std::mem::take(&mut state.adapters), std::mem::take(&mut state.devices));
-    let (ended, observed) = (Some((how, at)), state.observed);
+    let adapters = std::mem::take(&mut state.adapters);
+    let mut seldom = OnDemand::default();
+    if let Some(before) = state.seldom.known().filter(|known| known.observed.is_some() || known.devices.len() > 0) {
+        let kept = seldom.made();
+        (kept.observed, kept.devices) = (before.observed, std::mem::take(&mut before.devices));
+    }
     let none = ProcessState::new(process, Inherited::Nothing);
-    *state = ProcessState { ended, observed, mappings, adapters, devices, ipc_calls, ..none };
+    *state = ProcessState { ended: Some((how, at)), mappings, adapters, seldom, ipc_calls, ..none };
 }
 
 fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapping>) {

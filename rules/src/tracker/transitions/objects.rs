@@ -17,6 +17,7 @@ use crate::{
         pending::{Opens, Operation},
         process_state::ProcessState,
         records::{Object, Origin, Serial, Tombstone},
+        seldom::Seldom,
     },
 };
 
@@ -58,14 +59,15 @@ pub(super) fn made(
         source: None,
         ended_wrongly: false,
     };
-    state.objects.insert(handle, new);
+    let Seldom { objects, plain_events, .. } = state.seldom.made();
+    objects.insert(handle, new);
     if handle.kind == Kind::Event && origin == Origin::Plain {
-        state.plain_events.push_back((handle, serial));
-        if state.plain_events.len() > PLAIN_EVENTS
-            && let Some((oldest, serial)) = state.plain_events.pop_front()
-            && state.objects.get(oldest).is_some_and(|object| object.serial == serial)
+        plain_events.push_back((handle, serial));
+        if plain_events.len() > PLAIN_EVENTS
+            && let Some((oldest, serial)) = plain_events.pop_front()
+            && objects.get(oldest).is_some_and(|object| object.serial == serial)
         {
-            state.objects.remove(oldest);
+            objects.remove(oldest);
         }
     }
     serial
@@ -90,7 +92,7 @@ pub(super) fn imported(
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, object: Handle) -> Option<&mut Object> {
-    tracker.state_mut(who)?.objects.get_mut(object)
+    tracker.state_mut(who)?.seldom.object_mut(object)
 }
 
 /// A reference is taken. Objects that were not seen being made are not counted.
@@ -111,7 +113,7 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
 pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
     let Some(counted) = known(tracker, who, object).filter(|counted| counted.references > 0) else {
-        if !tracker.state(who).is_some_and(|state| state.objects.contains(object)) {
+        if !tracker.state(who).is_some_and(|state| state.seldom.objects.contains(object)) {
             end_wrongly(tracker, who, kind, object.value);
         }
         return Operation::Nothing;
@@ -144,12 +146,16 @@ pub(super) fn released(
         return;
     }
     let Some(state) = tracker.state_mut(died.process) else { return };
-    let Some(gone) = state.objects.get(object).copied().filter(|counted| counted.serial == serial) else { return };
+    let Some(gone) = state.seldom.objects.get(object).copied().filter(|counted| counted.serial == serial) else {
+        return;
+    };
     if gone.references > 0 {
         return;
     }
     remove(state, object, &gone, died, false);
-    state.mapped.forget(serial);
+    if let Some(seldom) = state.seldom.known() {
+        seldom.mapped.forget(serial);
+    }
     end_handles(tracker, died, object, serial);
     let Some(state) = tracker.state(died.process) else { return };
     let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));
@@ -183,7 +189,9 @@ fn is_level_zero(at: Place) -> bool {
 /// An object is no more. An event's address may be used again by one that is not recorded; in Level Zero, a call about such a one is not
 /// recorded either, unless it is a close.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
-    state.objects.remove(handle);
+    if let Some(seldom) = state.seldom.known() {
+        seldom.objects.remove(handle);
+    }
     if handle.kind != Kind::Event || is_level_zero(died) {
         let Object { born, size, fingerprint, .. } = *object;
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });

@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn created(tracker: &mut Tracker, who: ProcessId, pool: u64) {
     let serial = tracker.next_serial();
     if let Some(state) = tracker.state_mut(who) {
-        state.pools.insert(pool, Pool { serial, references: 1 });
+        state.seldom.made().pools.insert(pool, Pool { serial, references: 1 });
     }
 }
 
@@ -64,9 +64,9 @@ pub(super) fn released(
         if !success {
             counted.references += 1;
         } else if counted.references == 0
-            && let Some(state) = tracker.state_mut(at.process)
+            && let Some(seldom) = tracker.state_mut(at.process).and_then(|state| state.seldom.known())
         {
-            state.pools.remove(pool);
+            seldom.pools.remove(pool);
         }
     }
     for mut free in frees {
@@ -76,5 +76,5 @@ pub(super) fn released(
 
 fn known(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> Option<(u64, &mut Pool)> {
     let pool = pool?;
-    Some((pool, tracker.state_mut(who)?.pools.get_mut(pool)?))
+    Some((pool, tracker.state_mut(who)?.seldom.known()?.pools.get_mut(pool)?))
 }

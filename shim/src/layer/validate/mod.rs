@@ -129,7 +129,7 @@ impl State {
             pid: header.pid,
             start: header.start,
             host: 0,
-            executable: header.executable,
+            executable: header.executable.into(),
             rank: header.rank,
             forked_from: self.parent.or(header.late.then_some(ProcessId::UNKNOWN)),
             forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
