@@ -3,30 +3,22 @@
 use std::{
     collections::VecDeque,
     ops::Deref,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use urscope_schema::trace::records::EntryPoint;
 
+use super::once::{Last, kept_once};
+
 /// An entry point, as `urscope_door` records have it. Copies of it, and most of those that are equal to it, share its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Door(Arc<EntryPoint>);
 
-/// So many entry points that were made last are compared with a new one.
-const REMEMBERED: usize = 16;
-
 impl From<EntryPoint> for Door {
     fn from(entry_point: EntryPoint) -> Self {
-        static LAST: Mutex<VecDeque<Arc<EntryPoint>>> = Mutex::new(VecDeque::new());
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(equal) = last.iter().find(|known| ***known == entry_point) {
-            return Self(Arc::clone(equal));
-        }
-        let new = Arc::new(entry_point);
-        last.truncate(REMEMBERED - 1);
-        last.push_front(Arc::clone(&new));
-        Self(new)
+        static LAST: Last<EntryPoint> = Mutex::new(VecDeque::new());
+        Self(kept_once(&LAST, entry_point))
     }
 }
 

@@ -13,6 +13,7 @@ mod judgement;
 mod merging;
 mod node_report;
 mod observer;
+mod once;
 mod progress;
 mod reading;
 mod symbols;
@@ -119,7 +120,7 @@ impl<'a> Analysis<'a> {
         let files = traces(paths)?;
         options.progress.expect(&files);
         let mut merger = Merger::default();
-        merger.run(&files, &|file| options.names(file, paths), &options.progress, observer)?;
+        merger.run(files, &|file| options.names(file, paths), &options.progress, observer)?;
         let locator = Arc::new(Mutex::new(Locator::new(&options.symbols)));
         Ok(Self { merger, locator, paths, options })
     }

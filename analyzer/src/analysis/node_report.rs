@@ -9,13 +9,14 @@ use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS
 use urscope_schema::{
     counted,
     ranks::process_name,
-    trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER},
+    trace::records::{EntryPoint, Module, UNSEEN_ADAPTER},
 };
 
 use super::{
     Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary,
     findings::{Key, Node, Occurred, Repeated, Report},
     merging::{ClockAlignment, Merger, TracedProcess},
+    reading::{Common, TraceHeader},
     symbols::Symbolizer,
 };
 
@@ -27,7 +28,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
     let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
     for process in &merger.processes {
         let node = nodes.entry(process.host).or_insert_with(|| node(process));
-        node.key.runs.insert(process.header.run.clone());
+        node.key.runs.insert(process.header.common.run.clone());
         node.processes.push(summary(process));
         for (function, count) in process.notes.calls.iter() {
             *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
@@ -51,7 +52,8 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
 
 /// A node without results, described by its first process.
 fn node(first: &TracedProcess) -> Node {
-    let Header { host, boot_id, time_namespace, clock, .. } = &*first.header;
+    let TraceHeader { common, clock, .. } = &first.header;
+    let Common { host, boot_id, time_namespace, .. } = &**common;
     let boot = if boot_id.is_empty() { host } else { boot_id }.clone();
     let key = Key { boot, time_namespace: *time_namespace, runs: BTreeSet::new() };
     let (monotonic_ns, realtime_ns) = (clock.monotonic_ns, clock.realtime_ns);
@@ -78,8 +80,8 @@ fn process(merger: &Merger, place: Place) -> Option<&TracedProcess> {
 }
 
 fn name(process: &TracedProcess) -> String {
-    let Header { executable, pid, rank, .. } = &*process.header;
-    process_name(executable, *pid, *rank)
+    let TraceHeader { common, pid, rank, .. } = &process.header;
+    process_name(&common.executable, *pid, *rank)
 }
 
 /// Converts places to locations, with host, executable and call stack. It caches what it has looked up.
@@ -129,10 +131,10 @@ impl Locator {
         let process = process(merger, place);
         let alignment = process.map_or_else(ClockAlignment::default, |process| merger.alignment(process.host));
         Location {
-            host: process.map_or_else(String::new, |process| process.header.host.clone()),
+            host: process.map_or_else(String::new, |process| process.header.common.host.clone()),
             pid: process.map_or(0, |process| process.header.pid),
             rank: process.and_then(|process| process.header.rank),
-            executable: process.map_or_else(String::new, |process| process.header.executable.clone()),
+            executable: process.map_or_else(String::new, |process| process.header.common.executable.as_ref().into()),
             tid: place.tid,
             time_ns: alignment.on_host(place.time),
             function: place.function.map(|function| function.name().to_owned()),
@@ -180,25 +182,26 @@ fn occurrence(merger: &Merger, first: &Location, occurred: &Occurred) -> Occurre
 
 fn summary(process: &TracedProcess) -> ProcessSummary {
     let TracedProcess { header, notes, .. } = process;
+    let common = &*header.common;
     let calls = || notes.calls.iter();
     ProcessSummary {
         pid: header.pid,
-        host: header.host.clone(),
-        executable: header.executable.clone(),
-        run: header.run.clone(),
-        command: header.command.clone(),
+        host: common.host.clone(),
+        executable: common.executable.as_ref().into(),
+        run: common.run.clone(),
+        command: common.command.clone(),
         rank: header.rank,
-        ranks: header.ranks.clone(),
-        late: header.late,
+        ranks: common.ranks.clone(),
+        late: common.late,
         began_ns: header.clock.monotonic_ns,
         calls: calls().map(|(_, n)| n).sum(),
         ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),
         lost: process.lost(),
         ended: process.ended,
-        inside: process.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
+        inside: process.inside.map(|function| function.name().to_owned()),
         torn: notes.torn,
         doors: notes.entry_points.clone(),
-        file: notes.stack_index.path.display().to_string(),
+        file: notes.stack_index.path().display().to_string(),
     }
 }
 

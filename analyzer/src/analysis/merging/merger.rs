@@ -10,10 +10,7 @@ use urscope_rules::{
     Checker, Process, ProcessId, Tracker,
     tracker::fact::{Fact, FactConsumer, FactKind},
 };
-use urscope_schema::{
-    call::{Enter, Exit, Nanos},
-    trace::records::Header,
-};
+use urscope_schema::call::{Enter, Exit, Nanos};
 
 use super::{
     TracedProcess,
@@ -25,8 +22,8 @@ use crate::analysis::{
     AnalysisError, Ended, Observer, Progress, Stacks,
     findings::Deduplicator,
     reading::{
-        Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, Waiting, buffer_size,
-        stay_open,
+        Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, TraceHeader, Waiting,
+        buffer_size, stay_open,
     },
 };
 
@@ -74,7 +71,7 @@ impl Merger {
     }
 
     /// Adds a process for each header, in the order of the headers.
-    pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) {
+    pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a TraceHeader>) {
         for header in headers {
             let host = self.host_key(header);
             self.processes.push(TracedProcess::new(header, host));
@@ -86,7 +83,7 @@ impl Merger {
 
     /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when a known
     /// process began.
-    pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) -> bool {
+    pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a TraceHeader>) -> bool {
         let before = self.alignments.clone();
         let began: Vec<Nanos> = self.processes.iter().map(|process| process.began).collect();
         self.add(headers);
@@ -97,15 +94,15 @@ impl Merger {
     /// The sort key by which processes are numbered, as in the verdict over all nodes.
     pub(crate) fn order(&self, index: usize) -> Option<(u64, String, u64, u32)> {
         let process = self.processes.get(index)?;
-        let (boot, time_namespace) = clock_of(&process.header);
+        let (boot, time_namespace) = clock_of(&process.header.common);
         let began = self.alignment(process.host).at(process.began);
         Some((began, boot.to_owned(), time_namespace, process.header.pid))
     }
 
     /// The number of a process's host. Processes of one host share clocks and handles. The boot id identifies a host better than
     /// its name, which differs between containers that share a device.
-    fn host_key(&mut self, header: &Header) -> u64 {
-        let (boot, time_namespace) = clock_of(header);
+    fn host_key(&mut self, header: &TraceHeader) -> u64 {
+        let (boot, time_namespace) = clock_of(&header.common);
         let next = self.hosts.len() as u64;
         *self.hosts.entry((boot.to_owned(), time_namespace)).or_insert(next)
     }
@@ -114,7 +111,7 @@ impl Merger {
     fn align(&mut self) {
         let mut began = vec![(Nanos(u64::MAX), u32::MAX, 0); self.hosts.len()];
         for process in &self.processes {
-            let Header { pid, clock, .. } = &*process.header;
+            let TraceHeader { pid, clock, .. } = &process.header;
             let traced = Nanos(clock.monotonic_ns);
             if let Some(first) = began.get_mut(process.host as usize)
                 && (traced, *pid) < (first.0, first.1)
@@ -141,18 +138,22 @@ impl Merger {
     /// Reads all files to their ends and feeds all events. A file that is no trace is an error if it was `named`.
     pub(crate) fn run(
         &mut self,
-        files: &[PathBuf],
+        files: Vec<PathBuf>,
         named: &dyn Fn(&Path) -> bool,
         progress: &Arc<Progress>,
         observer: &mut dyn Observer,
     ) -> Result<(), AnalysisError> {
         let opening = tracing::info_span!("opening", files = files.len()).entered();
-        let mut cursors: Vec<_> = self.open(files, named)?.into_iter().map(Some).collect();
-        self.times = ObservedTimes::beside(files);
+        let mut cursors: Vec<_> = self.open(&files, named)?.into_iter().map(Some).collect();
+        self.times = ObservedTimes::beside(&files);
+        drop(files);
         self.add(cursors.iter().flatten().map(|cursor| cursor.header()));
         let mut order: Vec<usize> = (0..cursors.len()).collect();
         order.sort_by_cached_key(|index| self.order(*index));
-        self.processes = order.iter().filter_map(|index| self.processes.get(*index).cloned()).collect();
+        let mut found: Vec<_> = std::mem::take(&mut self.processes).into_iter().map(Some).collect();
+        self.processes.reserve_exact(order.len());
+        self.processes.extend(order.iter().filter_map(|index| found.get_mut(*index)?.take()));
+        drop(found);
         self.find_execs();
         let cursors: Vec<_> = order.iter().filter_map(|index| cursors.get_mut(*index)?.take()).collect();
         for (process, cursor) in self.processes.iter_mut().zip(&cursors) {
@@ -268,7 +269,7 @@ impl Merger {
         let mut latest = HashMap::new();
         for index in (0..self.processes.len()).rev() {
             if let Some(process) = self.processes.get_mut(index) {
-                let header = &*process.header;
+                let header = &process.header;
                 process.execs = latest.insert((process.host, header.pid, header.start), process.began);
             }
         }
@@ -348,20 +349,20 @@ impl Merger {
         let Some(process) = self.processes.get_mut(index) else { return };
         match (event, process.id) {
             (Other::Begin(_), _) => {
-                let header = &*process.header;
+                let header = &process.header;
                 let id = self.tracker.begin(Process {
                     pid: header.pid,
                     start: header.start,
                     host: process.host,
-                    executable: header.executable.as_str().into(),
+                    executable: Arc::clone(&header.common.executable),
                     rank: header.rank,
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
-                    forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),
+                    forked_from: parent.or(header.common.late.then_some(ProcessId::UNKNOWN)),
                     forked_at: header.forked_ns.map(Nanos),
-                    rights: rights(header),
+                    rights: rights(&header.common),
                 });
                 process.id = Some(id);
-                observer.begin(&self.tracker, id, alignment.at(process.began), header);
+                observer.begin(&self.tracker, id, alignment.at(process.began), &header.whole());
                 observer.stacks(id, &process.stacks);
                 self.by_id.push(index);
             }
@@ -376,7 +377,7 @@ impl Merger {
                 observer.descriptors(&self.tracker, id, at, *open);
             }
             (Other::End(at), Some(id)) => {
-                process.inside = self.tracker.inside(id);
+                process.inside = self.tracker.inside(id).and_then(|place| place.function);
                 let (ended, how) = process.how_it_ended();
                 process.ended = ended;
                 let (time, at) = (*at, alignment.at(*at));
@@ -403,7 +404,7 @@ impl Merger {
     /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
         let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
-        let header = &*process.header;
+        let header = &process.header;
         let mut begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
         let parent = begun.find(|other| other.may_have_forked(header, process.host));
         Some(parent.and_then(|parent| parent.id).unwrap_or(ProcessId::UNKNOWN))

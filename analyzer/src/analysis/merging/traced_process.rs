@@ -1,23 +1,20 @@
 //! One process of a run, as its trace describes it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use urscope_rules::{End, Place, ProcessId, Rights};
-use urscope_schema::{
-    call::Nanos,
-    trace::records::{self, Header},
-};
+use urscope_rules::{End, ProcessId, Rights};
+use urscope_schema::{api::Function, call::Nanos, trace::records};
 
 use crate::analysis::{
     Ended, Stacks,
-    reading::{Notes, is_alive},
+    reading::{Common, Notes, TraceHeader, is_alive},
 };
 
 /// A traced process.
 #[derive(Clone)]
 pub(crate) struct TracedProcess {
     /// The header of its trace.
-    pub(crate) header: Arc<Header>,
+    pub(crate) header: TraceHeader,
     /// What its trace says besides its calls; set when the trace was read to its end.
     pub(crate) notes: Arc<Notes>,
     /// Its call stacks, as far as its trace was read.
@@ -30,14 +27,18 @@ pub(crate) struct TracedProcess {
     /// When the next trace of the same process begins: it became another program by `exec` before that.
     pub(crate) execs: Option<Nanos>,
     pub(crate) ended: Ended,
-    pub(crate) inside: Option<Place>,
+    /// The function that it was in then.
+    pub(crate) inside: Option<Function>,
 }
+
+/// The notes of all processes whose traces are being read.
+static NONE: LazyLock<Arc<Notes>> = LazyLock::new(Arc::default);
 
 impl TracedProcess {
     /// A process whose first event was not fed yet.
-    pub(crate) fn new(header: &Arc<Header>, host: u64) -> Self {
+    pub(crate) fn new(header: &TraceHeader, host: u64) -> Self {
         let began = Nanos(header.clock.monotonic_ns);
-        let (header, notes) = (Arc::clone(header), Arc::default());
+        let (header, notes) = (header.clone(), Arc::clone(&NONE));
         Self {
             header,
             notes,
@@ -52,9 +53,9 @@ impl TracedProcess {
     }
 
     /// Whether it has forked a process with that header, or is another program of the process that has.
-    pub(crate) fn may_have_forked(&self, child: &Header, host: u64) -> bool {
+    pub(crate) fn may_have_forked(&self, child: &TraceHeader, host: u64) -> bool {
         let own = &self.header;
-        (self.host, own.pid) == (host, child.parent) && own.executable == child.executable
+        (self.host, own.pid) == (host, child.parent) && own.common.executable == child.common.executable
     }
 
     /// Whether calls may be missing from its trace.
@@ -65,14 +66,13 @@ impl TracedProcess {
     /// The number of intercepted calls that could not be recorded.
     pub(crate) fn lost(&self) -> u64 {
         // The trace of a killed process has no footer.
-        self.notes.footer.as_ref().map_or(self.notes.lost, |footer| footer.lost)
+        self.notes.closing.map_or(self.notes.lost, |closing| closing.lost)
     }
 
     pub(crate) fn how_it_ended(&self) -> (Ended, End) {
-        match &self.notes.footer {
+        match &self.notes.closing {
             _ if self.has_gaps() => (Ended::Incomplete, End::Incomplete),
-            // The validation layer aborted it.
-            Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
+            Some(closing) if closing.aborted => (Ended::Killed, End::Killed),
             Some(_) => (Ended::Exited, End::Exited),
             None if self.execs.is_some() || self.notes.exec.is_some() => (Ended::Exec, End::Exec),
             None if self.notes.closed => (Ended::Incomplete, End::Incomplete),
@@ -83,7 +83,7 @@ impl TracedProcess {
 }
 
 /// What the kernel lets a process do, according to its header.
-pub(crate) fn rights(header: &Header) -> Rights {
+pub(crate) fn rights(header: &Common) -> Rights {
     let records::Rights { ptrace_scope, sys_ptrace, seccomp, dumpable, descriptors } = header.rights;
     // A header that does not name its namespace does not name its user either.
     let pid_namespace = Some(header.pid_namespace).filter(|namespace| *namespace != 0);
@@ -92,7 +92,7 @@ pub(crate) fn rights(header: &Header) -> Rights {
 }
 
 /// The boot id, or the host's name if that is not known, and the time namespace.
-pub(crate) fn clock_of(header: &Header) -> (&str, u64) {
+pub(crate) fn clock_of(header: &Common) -> (&str, u64) {
     let boot = if header.boot_id.is_empty() { &header.host } else { &header.boot_id };
     (boot, header.time_namespace)
 }

@@ -3,32 +3,54 @@
 use urscope_schema::api::Function;
 
 /// A count for each function that was called. A process calls few of them, and a run may have very many processes.
-#[derive(Clone)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CallCounts {
-    /// For each function, where its count lies, from 1 on; 0 if it was not called.
-    places: [u8; Function::COUNT],
+    /// For each function, where its count lies, from 1 on; 0 if it was not called. Empty before the first call.
+    places: Vec<u8>,
+    /// The counts, each below its function.
     counts: Vec<u64>,
 }
 
-const _: () = assert!(Function::COUNT < u8::MAX as usize, "a place is a byte");
+/// The bits of a count. No file has so many records.
+const COUNT: u32 = 56;
 
-impl Default for CallCounts {
-    fn default() -> Self {
-        Self { places: [0; Function::COUNT], counts: Vec::new() }
-    }
-}
+const _: () = assert!(Function::COUNT < u8::MAX as usize, "a place is a byte");
 
 impl CallCounts {
     /// Counts a call.
     #[inline]
     pub(crate) fn add(&mut self, function: Function) {
-        let Some(place) = self.places.get_mut(function as usize) else { return };
-        if let Some(count) = self.counts.get_mut((*place as usize).wrapping_sub(1)) {
-            *count += 1;
-        } else {
-            self.counts.push(1);
+        let place = self.places.get(function as usize).copied().unwrap_or_default();
+        match self.counts.get_mut(usize::from(place).wrapping_sub(1)) {
+            Some(count) => *count += 1,
+            None => self.add_first(function),
+        }
+    }
+
+    /// Counts the first call of a function, or the first one at all.
+    #[cold]
+    fn add_first(&mut self, function: Function) {
+        if self.places.is_empty() {
+            self.places.resize(Function::COUNT, 0);
+            for (place, count) in (1..).zip(&self.counts) {
+                if let Some(of_function) = self.places.get_mut((*count >> COUNT) as usize) {
+                    *of_function = place;
+                }
+            }
+            if self.places.get(function as usize).is_some_and(|place| *place != 0) {
+                return self.add(function);
+            }
+        }
+        self.counts.push((function as u64) << COUNT | 1);
+        if let Some(place) = self.places.get_mut(function as usize) {
             *place = self.counts.len() as u8;
         }
+    }
+
+    /// Frees the memory that only [`Self::add`] needs.
+    pub(crate) fn shrink(&mut self) {
+        self.places = Vec::new();
+        self.counts.shrink_to_fit();
     }
 
     /// Whether there was no call.
@@ -38,8 +60,10 @@ impl CallCounts {
 
     /// The functions that were called, in the order of their numbers, and how often.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Function, u64)> {
-        let count = |place: &u8| self.counts.get((*place as usize).wrapping_sub(1)).copied();
-        Function::ALL.iter().zip(&self.places).filter_map(move |(function, place)| Some((*function, count(place)?)))
+        let mut counts = self.counts.clone();
+        counts.sort_unstable();
+        let function = |count: u64| Function::ALL.get((count >> COUNT) as usize).copied();
+        counts.into_iter().filter_map(move |count| Some((function(count)?, count & ((1 << COUNT) - 1))))
     }
 }
 
@@ -56,5 +80,9 @@ mod tests {
         }
         assert!(!counts.is_empty());
         assert!(counts.iter().eq(Function::ALL.iter().copied().zip(1..)));
+        counts.shrink();
+        assert!(counts.iter().eq(Function::ALL.iter().copied().zip(1..)));
+        Function::ALL.iter().rev().for_each(|function| counts.add(*function));
+        assert!(counts.iter().eq(Function::ALL.iter().copied().zip(2..)));
     }
 }

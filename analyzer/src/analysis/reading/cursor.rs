@@ -17,6 +17,7 @@ use urscope_schema::{
 use super::{
     call_counts::CallCounts,
     event::{Events, Label, Moment, Other, TraceEvent},
+    header::TraceHeader,
     input::{Input, Kind},
     source::Source,
     stack_index::StackIndex,
@@ -38,7 +39,7 @@ const FOREIGN_LINES: usize = 1000;
 /// The header of the trace at a path; `None` if there is no trace with a header.
 pub fn header_of(path: &Path) -> Option<Header> {
     match Cursor::open(path, HEADER_BUFFER) {
-        Ok(Opened::Trace(cursor)) => Some(Arc::unwrap_or_clone(cursor.header)),
+        Ok(Opened::Trace(cursor)) => Some(cursor.header.whole()),
         _ => None,
     }
 }
@@ -65,7 +66,7 @@ impl Opened {
 
 /// A trace that is being read.
 pub(crate) struct Cursor {
-    header: Arc<Header>,
+    header: TraceHeader,
     pub(crate) notes: Notes,
     input: Input,
     /// The time of the latest event.
@@ -98,11 +99,22 @@ pub(crate) enum Left {
     Notes(Box<Notes>),
 }
 
+/// What the footer of a trace says about the end of its process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closing {
+    /// When it ended.
+    pub(crate) at: Nanos,
+    /// The number of call records that could not be written.
+    pub(crate) lost: u64,
+    /// The validation layer aborted it.
+    pub(crate) aborted: bool,
+}
+
 /// What a trace says about its process besides the calls, as far as it has been read.
 #[derive(Clone, Default)]
 pub(crate) struct Notes {
     pub(crate) entry_points: Vec<Door>,
-    pub(crate) footer: Option<Footer>,
+    pub(crate) closing: Option<Closing>,
     /// The number of records that were lost before the latest gap.
     pub(crate) lost: u64,
     /// When it was about to become another program, unless that has failed.
@@ -114,6 +126,22 @@ pub(crate) struct Notes {
     pub(crate) closed: bool,
     pub(crate) calls: CallCounts,
     pub(crate) stack_index: StackIndex,
+}
+
+impl From<&Footer> for Closing {
+    fn from(footer: &Footer) -> Self {
+        Self { at: Nanos(footer.clock.monotonic_ns), lost: footer.lost, aborted: footer.how == "abort" }
+    }
+}
+
+impl Notes {
+    /// Frees the memory that is not needed for what was read. A run may have very many processes.
+    fn shrink(&mut self) {
+        self.entry_points.shrink_to_fit();
+        self.skipped.shrink_to_fit();
+        self.calls.shrink();
+        self.stack_index.shrink();
+    }
 }
 
 impl Cursor {
@@ -143,7 +171,7 @@ impl Cursor {
         let mut foreign = 0;
         while let Some(item) = input.next() {
             let found = match item.map_err(unreadable)?.1 {
-                Ok(Record::Header(header)) => return Self::with(path, *header, input).map(Opened::Trace),
+                Ok(Record::Header(header)) => return Self::with(*header, input).map(Opened::Trace),
                 Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..) | Record::Finding(..))
                 | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Enter(enter) | Record::InnerEnter(enter)) => format!("a call of {}", enter.function.name()),
@@ -178,20 +206,21 @@ impl Cursor {
         }
     }
 
-    fn with(path: &Path, header: Header, mut input: Input) -> Result<Box<Self>, AnalysisError> {
-        let path = path.to_owned();
+    fn with(header: Header, mut input: Input) -> Result<Box<Self>, AnalysisError> {
+        let path = Arc::clone(input.source().path());
         if header.format == 0 {
+            let path = path.to_path_buf();
             return Err(AnalysisError::NotATrace { path, found: "its header has no format number".into() });
         }
         if header.format > FORMAT_VERSION {
-            let Header { format, urscope: writer, .. } = header;
+            let (path, Header { format, urscope: writer, .. }) = (path.to_path_buf(), header);
             return Err(AnalysisError::Newer { path, format, writer, ours: FORMAT_VERSION });
         }
         let identity = input.source().identity();
         let stack_index = StackIndex::of(path, identity, input.strings());
         let notes = Notes { stack_index, ..Notes::default() };
         let mut cursor = Self {
-            header: Arc::new(header),
+            header: header.into(),
             notes,
             input,
             now: Nanos(0),
@@ -206,7 +235,7 @@ impl Cursor {
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = !cursor.notes.calls.is_empty();
         let earlier = if called { began.0.saturating_sub(cursor.now.0) } else { 0 };
-        let clock = &mut Arc::make_mut(&mut cursor.header).clock;
+        let clock = &mut cursor.header.clock;
         for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
             *time = time.saturating_sub(earlier);
         }
@@ -215,13 +244,13 @@ impl Cursor {
     }
 
     /// The header of the process. The time of its clock is the time at which the process began.
-    pub(crate) fn header(&self) -> &Arc<Header> {
+    pub(crate) fn header(&self) -> &TraceHeader {
         &self.header
     }
 
     /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
-        &self.notes.stack_index.path
+        self.notes.stack_index.path()
     }
 
     /// The index of its call stacks, which fills while the trace is read.
@@ -230,8 +259,12 @@ impl Cursor {
     }
 
     /// What remains of the trace: only the notes once the last event has been read.
-    pub(crate) fn left(self) -> Left {
-        if self.over { Left::Notes(Box::new(self.notes)) } else { Left::Cursor(Box::new(self)) }
+    pub(crate) fn left(mut self: Box<Self>) -> Left {
+        if !self.over {
+            return Left::Cursor(self);
+        }
+        self.notes.shrink();
+        Left::Notes(Box::new(self.notes))
     }
 
     /// The number of bytes that have been read.
@@ -273,7 +306,7 @@ impl Cursor {
     /// The rest of a file that is still being written, as if its process had ended now: the text after the last complete line,
     /// and the end of the process.
     pub(crate) fn remainder(&self) -> Result<(Vec<(Moment, TraceEvent)>, Notes), AnalysisError> {
-        let input = self.input.remainder(|| Source::open(&self.notes.stack_index.path));
+        let input = self.input.remainder(|| Source::open(self.path()));
         let Some(input) = input.map_err(|source| self.unreadable(source))? else {
             let end = Other::End(self.ended());
             let moment = end.order(self.now);
@@ -392,9 +425,9 @@ impl Cursor {
                 Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),
                 Ok(Record::Footer(footer)) => {
                     // A call in the teardown of libraries adds a footer to a binary trace.
-                    let later = |known: &Footer| known.clock.monotonic_ns <= footer.clock.monotonic_ns;
-                    if notes.footer.as_ref().is_none_or(later) {
-                        notes.footer = Some(*footer);
+                    let closing = Closing::from(&*footer);
+                    if notes.closing.is_none_or(|known| known.at <= closing.at) {
+                        notes.closing = Some(closing);
                     }
                 }
                 Ok(Record::Gap(gap)) => notes.lost = notes.lost.max(gap.lost),
@@ -404,7 +437,7 @@ impl Cursor {
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
                     if notes.skipped.len() < SKIPS_LISTED {
-                        let (file, why) = (notes.stack_index.path.display().to_string(), why.to_string());
+                        let (file, why) = (notes.stack_index.path().display().to_string(), why.to_string());
                         notes.skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }
@@ -413,11 +446,11 @@ impl Cursor {
     }
 
     fn unreadable(&self, source: io::Error) -> AnalysisError {
-        AnalysisError::Unreadable { path: self.notes.stack_index.path.clone(), source }
+        AnalysisError::Unreadable { path: self.path().to_owned(), source }
     }
 
     fn ended(&self) -> Nanos {
-        let footer = self.notes.footer.as_ref().map_or(0, |footer| footer.clock.monotonic_ns);
-        self.now.max(Nanos(footer)).max(self.notes.exec.unwrap_or_default()).max(Nanos(self.header.clock.monotonic_ns))
+        let closed = self.notes.closing.map_or(Nanos(0), |closing| closing.at);
+        self.now.max(closed).max(self.notes.exec.unwrap_or_default()).max(Nanos(self.header.clock.monotonic_ns))
     }
 }

@@ -5,7 +5,6 @@
 use std::{
     io,
     num::NonZero,
-    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{self, Receiver, Sender},
@@ -18,6 +17,7 @@ use urscope_schema::call::Nanos;
 use super::{
     cursor::{Cursor, Left, Notes},
     event::{Events, Moment, Other, Position, Waiting},
+    stack_index::StackIndex,
 };
 use crate::analysis::{AnalysisError, Progress};
 
@@ -57,12 +57,13 @@ struct Batch {
 
 /// The queue of events of one file.
 struct FileQueue {
-    path: PathBuf,
+    /// Knows the path.
+    index: StackIndex,
     events: Events,
     at: Position,
     /// The rest of the file, until it is to be read on.
     rest: Option<Box<Cursor>>,
-    ahead: Option<Batch>,
+    ahead: Option<Box<Batch>>,
     /// Whether the file has been read to its end.
     over: bool,
     /// Present after the file has been read to its end, until they are taken.
@@ -73,7 +74,7 @@ struct FileQueue {
 pub(crate) struct Prefetcher {
     all: Vec<FileQueue>,
     jobs: Sender<Job>,
-    batches: Receiver<Batch>,
+    batches: Receiver<Box<Batch>>,
     /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of its events have
     /// been passed.
     few: bool,
@@ -96,11 +97,11 @@ impl Prefetcher {
         }
         let mut all = Vec::with_capacity(cursors.len());
         for (first, cursor) in cursors {
-            let path = cursor.path().to_owned();
+            let index = cursor.stack_index().clone();
             let mut events = Events::default();
             events.push_other(first.order(Nanos(0)), first);
             let (at, rest) = (Position::default(), Some(cursor));
-            all.push(FileQueue { path, events, at, rest, ahead: None, over: false, notes: None });
+            all.push(FileQueue { index, events, at, rest, ahead: None, over: false, notes: None });
         }
         let mut prefetcher = Self { all, jobs, batches, few: !release };
         (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file, Events::default()));
@@ -183,7 +184,7 @@ impl Prefetcher {
 
     fn receive(&mut self, file: usize) -> Result<(), AnalysisError> {
         let batch = self.batches.recv().map_err(|_| {
-            let path = self.all.get(file).map(|file| file.path.clone()).unwrap_or_default();
+            let path = self.all.get(file).map(|file| file.index.path().to_owned()).unwrap_or_default();
             AnalysisError::Unreadable { path, source: io::Error::other("the thread that read it stopped") }
         })?;
         if let Some(file) = self.all.get_mut(batch.file) {
@@ -194,7 +195,7 @@ impl Prefetcher {
 }
 
 /// Serves jobs until the prefetcher is dropped.
-fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progress, limit: usize, release: bool) {
+fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Box<Batch>>, progress: &Progress, limit: usize, release: bool) {
     loop {
         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { file, mut cursor, mut events }) = job else { return };
@@ -210,7 +211,7 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progres
             cursor.release();
             events.shrink();
         }
-        if done.send(Batch { file, left: cursor.left(), events: read.map(|()| events) }).is_err() {
+        if done.send(Box::new(Batch { file, left: cursor.left(), events: read.map(|()| events) })).is_err() {
             return;
         }
     }

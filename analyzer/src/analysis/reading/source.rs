@@ -5,7 +5,8 @@ use std::{
     io::{self, BufRead, Read, Seek as _, SeekFrom},
     ops::Range,
     os::unix::fs::{FileExt as _, MetadataExt as _},
-    path::{Path, PathBuf},
+    path::Path,
+    sync::Arc,
 };
 
 use zerocopy::IntoBytes as _;
@@ -15,7 +16,7 @@ use super::extent::{end_of_lines, end_of_text};
 /// A file that is read from start to end, and whose descriptor can be closed in between.
 #[derive(Debug)]
 pub(crate) struct Source {
-    path: PathBuf,
+    path: Arc<Path>,
     file: Option<File>,
     /// Device and inode, which detect that the file was replaced.
     identity: (u64, u64),
@@ -38,7 +39,12 @@ impl Source {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let identity = identity(&file)?;
-        Ok(Self { path: path.to_owned(), file: Some(file), identity, at: 0, limit: None })
+        Ok(Self { path: path.into(), file: Some(file), identity, at: 0, limit: None })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Arc<Path> {
+        &self.path
     }
 
     /// Its device and inode.

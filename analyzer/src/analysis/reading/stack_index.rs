@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     io::{BufReader, Read as _},
-    path::PathBuf,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -24,34 +24,48 @@ const MODULES_KEPT: usize = 1 << 12;
 /// The number of call stacks of a process that are kept, equal to the number that a writer writes.
 const STACKS_KEPT: usize = 1 << 16;
 
-/// The offsets of the records of one trace, in bytes from its start.
+/// The number of call stacks that are found by looking at all of them: most processes have few.
+const FEW: usize = 8;
+
+/// The offsets of the records of one trace, in bytes from its start. All copies are one index, so a call stack is found as soon as a call
+/// that refers to it was read.
 #[derive(Clone, Default)]
-pub(crate) struct StackIndex {
-    pub(crate) path: PathBuf,
+pub(crate) struct StackIndex(Option<Arc<Index>>);
+
+/// The index of a file.
+struct Index {
+    path: Arc<Path>,
     /// Device and inode: a file that replaced the trace is not read.
     identity: (u64, u64),
     /// The strings of a binary trace.
     strings: Option<Strings>,
-    /// What was read so far. All copies share it, so a call stack is found as soon as a call that refers to it was read.
-    offsets: Arc<Mutex<Offsets>>,
+    /// What was read so far.
+    offsets: Mutex<Offsets>,
 }
 
-/// The offsets of modules, in the order of the trace, and of stacks, by number.
+/// The offsets of modules, in the order of the trace, and of stacks, with their numbers.
 #[derive(Default)]
 struct Offsets {
     modules: Vec<u64>,
-    stacks: HashMap<u64, u64>,
+    /// The first [`FEW`] stacks, and all others.
+    stacks: Vec<(u64, u64)>,
+    others: Option<Box<HashMap<u64, u64>>>,
 }
 
 impl StackIndex {
     /// An empty index of a file.
-    pub(crate) fn of(path: PathBuf, identity: (u64, u64), strings: Option<Strings>) -> Self {
-        Self { path, identity, strings, ..Self::default() }
+    pub(crate) fn of(path: Arc<Path>, identity: (u64, u64), strings: Option<Strings>) -> Self {
+        Self(Some(Arc::new(Index { path, identity, strings, offsets: Mutex::default() })))
+    }
+
+    /// The path of the file; empty without a file.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.as_ref().map_or(Path::new(""), |index| &index.path)
     }
 
     /// Adds the module record at `offset`.
     pub(crate) fn put_module(&self, offset: u64) {
-        let mut offsets = self.offsets();
+        let Some(mut offsets) = self.offsets() else { return };
         // The end of a growing file is read again.
         if offsets.modules.len() < MODULES_KEPT && !offsets.modules.contains(&offset) {
             offsets.modules.push(offset);
@@ -60,15 +74,35 @@ impl StackIndex {
 
     /// Adds the stack record at `offset`.
     pub(crate) fn put_stack(&self, number: u64, offset: u64) {
-        let mut offsets = self.offsets();
-        if offsets.stacks.len() < STACKS_KEPT {
-            offsets.stacks.insert(number, offset);
+        let Some(mut offsets) = self.offsets() else { return };
+        let Offsets { stacks, others, .. } = &mut *offsets;
+        if let Some(known) = stacks.iter_mut().find(|(known, _)| *known == number) {
+            known.1 = offset;
+        } else if stacks.len() < FEW {
+            stacks.push((number, offset));
+        } else {
+            let others = others.get_or_insert_default();
+            if stacks.len() + others.len() < STACKS_KEPT {
+                others.insert(number, offset);
+            }
+        }
+    }
+
+    /// Frees the memory that is not needed for what was read.
+    pub(crate) fn shrink(&self) {
+        if let Some(mut offsets) = self.offsets() {
+            offsets.modules.shrink_to_fit();
+            offsets.stacks.shrink_to_fit();
         }
     }
 
     /// A stack; `None` if there is no such stack or the file is gone.
     pub(crate) fn stack(&self, number: u64) -> Option<Stack> {
-        let offset = *self.offsets().stacks.get(&number)?;
+        let offset = {
+            let offsets = self.offsets()?;
+            let few = offsets.stacks.iter().find(|(known, _)| *known == number).map(|(_, offset)| *offset);
+            few.or_else(|| offsets.others.as_ref()?.get(&number).copied())?
+        };
         match self.read(&mut self.open()?, offset)? {
             Record::Stack(stack) => Some(*stack),
             _ => None,
@@ -78,23 +112,23 @@ impl StackIndex {
     /// All modules; empty if the file is gone.
     pub(crate) fn modules(&self) -> Vec<Module> {
         let Some(mut source) = self.open() else { return Vec::new() };
-        let offsets = self.offsets().modules.clone();
+        let offsets = self.offsets().map(|offsets| offsets.modules.clone()).unwrap_or_default();
         let records = offsets.iter().filter_map(|offset| self.read(&mut source, *offset));
         records.filter_map(|record| if let Record::Module(module) = record { Some(*module) } else { None }).collect()
     }
 
     /// The number of modules known so far.
     pub(crate) fn module_count(&self) -> usize {
-        self.offsets().modules.len()
+        self.offsets().map_or(0, |offsets| offsets.modules.len())
     }
 
-    fn offsets(&self) -> MutexGuard<'_, Offsets> {
-        self.offsets.lock().unwrap_or_else(PoisonError::into_inner)
+    fn offsets(&self) -> Option<MutexGuard<'_, Offsets>> {
+        Some(self.0.as_ref()?.offsets.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The record at an offset.
     fn read(&self, source: &mut Source, offset: u64) -> Option<Record> {
-        if let Some(strings) = &self.strings {
+        if let Some(strings) = &self.0.as_ref()?.strings {
             return record_at(source, offset, strings);
         }
         source.go_to(offset).ok()?;
@@ -103,6 +137,7 @@ impl StackIndex {
     }
 
     fn open(&self) -> Option<Source> {
-        Source::open(&self.path).ok().filter(|source| source.identity() == self.identity)
+        let index = self.0.as_ref()?;
+        Source::open(&index.path).ok().filter(|source| source.identity() == index.identity)
     }
 }
