@@ -334,8 +334,9 @@ impl Followed {
 
     fn read(&mut self) -> Result<bool, Halt> {
         let events = self.cursor.read_events(BATCH)?;
-        self.events.extend(&events);
-        if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(!events.is_empty()) }
+        let found = !events.is_empty();
+        self.events.extend(events);
+        if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(found) }
     }
 
     /// The waiting events with the current end of the file, and the notes of the process.
