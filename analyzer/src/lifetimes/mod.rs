@@ -126,7 +126,7 @@ impl<S: EventSink> LifetimeTracker<S> {
     fn exporting(&mut self, fact: &Fact<'_>, exporting: &Exporting<'_>, at: u64) {
         let Source::Allocation(_, memory) = exporting.source else { return };
         let Some(born) = memory.born else { return };
-        let before = fact.at.time.0.saturating_sub(born.time.0);
+        let before = fact.at.time.0.saturating_sub(born.place().time.0);
         let allocated = Allocated { memory: memory.serial, at: at.saturating_sub(before) };
         if let Some(call) = self.call(fact) {
             call.allocated = Some(allocated);

@@ -261,7 +261,7 @@ impl LostObject {
     fn of(what: &What<'_>) -> Option<Self> {
         let (left, object, size, fingerprint, since, is_known) = match what {
             What::LeftHandle(left, object, data) => {
-                (left, *object, data.size, data.fingerprint, data.born, data.export.is_some())
+                (left, *object, data.size, data.fingerprint, data.born.place(), data.export.is_some())
             }
             What::LeftMapping(left, pointer, mapping) => {
                 let object = Handle { kind: Kind::Mapping, value: *pointer };

@@ -66,7 +66,10 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
+    tracker::{
+        fact::{Fact, FactKind, What},
+        kept::KeptPlace,
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -84,8 +87,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let count = stands_for(how)?;
     let opened = mapping.last_open()?;
     let what = handle(Kind::Mapping, pointer);
-    let from =
-        mapping.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
+    let from = mapping
+        .source
+        .map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source.place())));
     let closed = match (mapping.opened, mapping.closed) {
         (1, _) => "never closed it".into(),
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),
@@ -93,7 +97,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
     let among = among(how, count, opened);
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{among}", call(opened));
-    let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
+    let finding = Finding::new(&RULE, opened, what, message).other(mapping.source.map(KeptPlace::place));
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     Some(Finding { count, ..finding.advice("close each open once, before its context is released") })
 }

@@ -114,7 +114,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     };
     let Some(state) = fact.tracker.state(fact.at.process) else { return };
     let is_lost = |kind: Kind, data: &HandleData| {
-        let is_of_ur = data.born.function.is_some_and(|function| !function.is_level_zero());
+        let is_of_ur = data.born.place().function.is_some_and(|function| !function.is_level_zero());
         kind == Kind::MemHandle && data.state == State::Alive && is_of_ur && !data.ended_wrongly
     };
     let mut lost: Vec<(Serial, &HandleData)> = Vec::new();
@@ -133,7 +133,8 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     lost.sort_unstable_by_key(|(_, data)| data.serial);
     let mut sites: Map<(Option<Function>, Option<u64>), Lost<'_>> = Map::default();
     for (_, data) in lost {
-        let site = (data.born.function, data.born.stack);
+        let born = data.born.place();
+        let site = (born.function, born.stack);
         let of_site = sites.entry(site).or_insert(Lost { first: data, last: data, count: 0 });
         of_site.last = data;
         of_site.count += 1;
@@ -144,16 +145,17 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
 }
 
 fn report(fact: &Fact<'_>, lost: &Lost<'_>) -> Finding {
-    let Lost { first, last, count } = *lost;
+    let Lost { count, .. } = *lost;
+    let (first, last) = (lost.first.born.place(), lost.last.born.place());
     let message = format!(
         "{} got {count} handles from {} to {}{}, never put them, and freed their memory; each keeps a buffer of about {KEPT} bytes until its \
          put, {} in all",
         fact.actor(),
-        call(first.born),
-        call(last.born),
-        rate(count - 1, first.born.time, last.born.time),
+        call(first),
+        call(last),
+        rate(count - 1, first.time, last.time),
         size(count * KEPT),
     );
-    let finding = Finding::of_call(&RULE, last.born, message).other(Some(first.born));
+    let finding = Finding::of_call(&RULE, last, message).other(Some(first));
     finding.advice("put each handle once its bytes are sent and opened, before the free of its memory")
 }

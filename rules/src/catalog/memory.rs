@@ -95,9 +95,9 @@ pub(super) fn changed(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>
     let text = format!(
         "; the bytes name {:#x} of {who}, whose handle data, got in {}, has other bytes: they were changed on their way",
         export.subject.value?,
-        call(export.got)
+        call(export.got())
     );
-    Some((export.got, text))
+    Some((export.got(), text))
 }
 
 /// How many left objects of a kind are reported one by one when a process ends; the last one stands for all others.

@@ -95,7 +95,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!(
         "{who} puts {what} in {}: it was got in {}, and its memory was freed in {}",
         call(fact.at),
-        call(data.born),
+        call(data.born.place()),
         call(freed)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(freed)).values(data.size, data.fingerprint);

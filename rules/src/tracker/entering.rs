@@ -76,7 +76,7 @@ impl Tracker {
         let export = self.exports.get(mapping.export?)?;
         let (freed, address) = (export.last_free()?, export.subject.value?);
         let (_, other) = self.state(export.producer())?.allocation_at(address)?;
-        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(|export| export.got);
+        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(|export| export.got());
         let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
         Some(StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },
@@ -101,7 +101,7 @@ impl Tracker {
             let found = of_bytes.and_then(|id| Some((id, self.exports.get(id)?)));
             let confusion = found.filter(|(_, export)| export.subject.kind != taken_for).map(|(_, export)| {
                 let is = Handle { kind: export.subject.kind, value: values.data.unwrap_or_default() };
-                Confusion { taken_for, is, born: export.got, fingerprint: values.fingerprint }
+                Confusion { taken_for, is, born: export.got(), fingerprint: values.fingerprint }
             });
             let export = found.filter(|_| confusion.is_none()).map(|(id, _)| id);
             return What::Opening(Opening { enter, export, confusion });

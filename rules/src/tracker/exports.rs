@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 use urscope_schema::handle::Kind;
 
-use super::{ProcessId, hash::Slots, records::Serial};
+use super::{ProcessId, hash::Slots, kept::KeptPlace, records::Serial};
 use crate::finding::Place;
 
 /// The number of an export, never the same twice, with its slot.
@@ -62,9 +62,9 @@ pub(crate) struct Export {
     alive: Option<u64>,
     process: ProcessId,
     pub(crate) subject: Subject,
-    /// The first get, and the latest.
-    first_got: Place,
-    pub(crate) got: Place,
+    /// The latest get, and the first one if that is another.
+    got: KeptPlace,
+    first_got: Option<Box<Place>>,
     /// How many of its handles are not put.
     pub(crate) handles: u64,
     /// How often it was got, how often of these all its handles had been put before, and how long its gets and puts took
@@ -73,9 +73,9 @@ pub(crate) struct Export {
     pub(crate) again: u64,
     pub(crate) spent: u64,
     /// The put after which none was left, the last time that was so.
-    put: Option<Place>,
+    put: Option<KeptPlace>,
     /// The free of its memory.
-    freed: Option<Place>,
+    freed: Option<KeptPlace>,
     /// Whether anybody has tried to open it.
     pub(crate) tried: bool,
     /// Who has it open: a mapping of a process.
@@ -105,20 +105,35 @@ impl Export {
         self.again += u64::from(again);
         self.gets += 1;
         self.spent += took;
-        self.got = got;
+        if self.first_got.is_none() {
+            self.keep_first();
+        }
+        self.got = KeptPlace::of(got);
         self.handles += 1;
         self.retired = 0;
         again.then_some(self.again)
     }
 
+    /// There is a second get.
+    #[cold]
+    #[inline(never)]
+    fn keep_first(&mut self) {
+        self.first_got = Some(Box::new(self.got.place()));
+    }
+
     /// The first get.
     pub(crate) fn first_got(&self) -> Place {
-        self.first_got
+        self.first_got.as_deref().copied().unwrap_or(self.got.place())
+    }
+
+    /// The latest get.
+    pub(crate) fn got(&self) -> Place {
+        self.got.place()
     }
 
     /// The free of its memory.
     pub(crate) fn last_free(&self) -> Option<Place> {
-        self.freed
+        self.freed.map(KeptPlace::place)
     }
 
     /// Its host.
@@ -233,20 +248,20 @@ impl Exports {
     /// The put with which the bytes of an export were over, if no handle with equal bytes is left anywhere.
     pub(crate) fn over(&self, id: ExportId) -> Option<Place> {
         let export = self.get(id)?;
-        export.put.filter(|_| self.alive(export) == Some(0))
+        export.put.filter(|_| self.alive(export) == Some(0)).map(KeptPlace::place)
     }
 
     /// The free of the memory of an export, if no handle with equal bytes is left that is of something else.
     pub(crate) fn freed(&self, id: ExportId) -> Option<Place> {
         let export = self.get(id)?;
         let own = u64::from(export.handles > 0);
-        export.freed.filter(|_| self.alive(export).is_some_and(|alive| alive <= own))
+        export.last_free().filter(|_| self.alive(export).is_some_and(|alive| alive <= own))
     }
 
     /// Its memory has been freed, by that call.
     pub(crate) fn free(&mut self, id: ExportId, freed: Place) {
         if let Some(export) = self.get_mut(id) {
-            export.freed = Some(freed);
+            export.freed = Some(KeptPlace::of(freed));
         }
         self.retire(id);
     }
@@ -299,8 +314,8 @@ impl Exports {
                 alive: Some(alive + 1),
                 process: got.process,
                 subject,
-                first_got: got,
-                got,
+                got: KeptPlace::of(got),
+                first_got: None,
                 handles: 1,
                 gets,
                 again: again.unwrap_or_default(),
@@ -331,7 +346,7 @@ impl Exports {
         let Some(export) = self.get_mut(id).filter(|export| export.handles > 0) else { return };
         export.handles -= 1;
         if export.handles == 0 {
-            export.put = put;
+            export.put = put.map(KeptPlace::of);
             match &mut export.alive {
                 Some(alive) => *alive = alive.saturating_sub(1),
                 None => self.change_alive(id, |alive| alive.saturating_sub(1)),

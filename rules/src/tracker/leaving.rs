@@ -10,6 +10,7 @@ use super::{
     End, ProcessId, Tracker, end_of,
     fact::{FactConsumer, Left, Reason, What},
     hash::Map,
+    kept::KeptPlace,
     process_state::ProcessState,
     records::{HandleData, Mapping, Object, Origin},
 };
@@ -51,9 +52,10 @@ impl Tracker {
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
         left.handles.sort_unstable_by_key(|(_, data, _)| data.serial);
-        let mut places = Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused)));
+        let mut places =
+            Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born.place(), *excused)));
         for (handle, data, excused) in left.handles {
-            let how = places.next(data.born, excused, data.context_released);
+            let how = places.next(data.born.place(), excused, data.context_released.map(KeptPlace::place));
             self.emit(facts, at, What::LeftHandle(how, handle, data));
         }
         left.mappings.sort_unstable_by_key(|(_, mapping)| mapping.serial);
@@ -62,7 +64,7 @@ impl Tracker {
             Places::of(reason, left.mappings.iter().map(|(_, mapping)| (opened(mapping), mapping.ended_wrongly)));
         for (pointer, mapping) in left.mappings {
             let released = mapping.opens.iter().rev().find_map(|open| open.context_released);
-            let how = places.next(opened(mapping), mapping.ended_wrongly, released);
+            let how = places.next(opened(mapping), mapping.ended_wrongly, released.map(KeptPlace::place));
             self.emit(facts, at, What::LeftMapping(how, pointer, mapping));
         }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);

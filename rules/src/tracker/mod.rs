@@ -13,6 +13,7 @@ pub mod fact;
 mod fact_kind;
 mod freeing;
 mod hash;
+pub mod kept;
 mod leaving;
 mod mapped;
 pub mod pending;
@@ -288,7 +289,7 @@ impl Tracker {
                 && export.subject.kind == Kind::MemHandle
                 && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
         };
-        self.exports.iter().filter(is_named).max_by_key(|export| (export.got.time, export.got.call))
+        self.exports.iter().filter(is_named).max_by_key(|export| (export.got().time, export.got().call))
     }
 
     /// The process with that number on the host and in the pid namespace of another one, as far as that is known; the latest of several.

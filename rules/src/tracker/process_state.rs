@@ -160,7 +160,7 @@ impl ProcessState {
     /// The latest get of an object's handle data that is not put.
     pub(crate) fn latest_got(&self, is_of_it: impl Fn(&HandleData) -> bool) -> Option<Place> {
         let alive = self.handles.values().filter(|data| data.state == State::Alive && is_of_it(data));
-        alive.map(|data| data.born).max_by_key(|born| (born.time, born.call))
+        alive.map(|data| data.born.place()).max_by_key(|born| (born.time, born.call))
     }
 
     /// Whether an address lies in the allocation of that life, and that is not freed.
@@ -211,12 +211,12 @@ impl ProcessState {
         let of = |kind, value| Handle { kind, value };
         let mapping = of(Kind::Mapping, pointer);
         let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused).map(|tombstone| {
-            let (died, size, fingerprint) = (tombstone.died, tombstone.size, tombstone.fingerprint);
+            let (died, size, fingerprint) = (tombstone.died.place(), tombstone.size, tombstone.fingerprint);
             DanglingUse { pointer, was: mapping, died, size, fingerprint }
         });
         let freed =
             self.find_around(pointer).and_then(|slot| self.allocations.at(slot)).and_then(|(base, allocation)| {
-                let (died, size) = (allocation.freed?, allocation.requested.size);
+                let (died, size) = (allocation.freed?.place(), allocation.requested.size);
                 Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
             });
         closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))
@@ -256,7 +256,7 @@ impl ProcessState {
             .into_iter()
             .filter_map(|kind| {
                 let data = self.handles.get(Handle { kind, value })?;
-                (data.state == State::Alive).then_some((kind, data.born))
+                (data.state == State::Alive).then_some((kind, data.born.place()))
             });
         let objects = [Kind::PhysicalMem, Kind::Event, Kind::EventPool].into_iter().filter_map(|kind| {
             let object = self.seldom.objects.get(Handle { kind, value })?;

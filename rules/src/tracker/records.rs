@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 use urscope_schema::{api::Function, call::Nanos, handle::Handle};
 
-use super::{exports::ExportId, process_state::ProcessState, table::Slot};
+use super::{exports::ExportId, kept::KeptPlace, process_state::ProcessState, table::Slot};
 use crate::{finding::Place, lifecycle::State};
 
 /// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
@@ -19,7 +19,7 @@ pub struct HandleData {
     /// Its state.
     pub state: State,
     /// The get.
-    pub born: Place,
+    pub born: KeptPlace,
     /// The exported memory or object; unknown where the enter of the get is missing.
     pub pointer: Option<u64>,
     /// The size in bytes of what can be seen through it.
@@ -35,7 +35,7 @@ pub struct HandleData {
     /// The context it was got in; of an event, the one that its object belongs to.
     pub context: Option<u64>,
     /// The release of the application's last reference to that context. The adapter may keep the context for longer.
-    pub context_released: Option<Place>,
+    pub context_released: Option<KeptPlace>,
     /// It was ended in a wrong way, which is reported there: its leak is the same violation.
     pub ended_wrongly: bool,
     /// How many gets have returned it that are not put. A Level Zero driver returns the same descriptor for the same memory.
@@ -45,7 +45,7 @@ pub struct HandleData {
 impl HandleData {
     /// Whether it is a descriptor that a query for properties has exported: it is closed where no trace shows it.
     pub(crate) fn is_descriptor(&self) -> bool {
-        self.born.function.is_some_and(Function::may_export)
+        self.born.place().function.is_some_and(Function::may_export)
     }
 }
 
@@ -85,7 +85,7 @@ pub struct Mapping {
     /// What it was last opened of.
     pub export: Option<ExportId>,
     /// The get that its handle data came from.
-    pub source: Option<Place>,
+    pub source: Option<KeptPlace>,
     /// It was ended in a wrong way, which is reported there: its leak is the same violation.
     pub ended_wrongly: bool,
 }
@@ -98,9 +98,9 @@ pub struct Open {
     /// In which context.
     pub context: Option<u64>,
     /// The release of the application's last reference to that context. The adapter may keep the context, and the mapping, for longer.
-    pub context_released: Option<Place>,
+    pub context_released: Option<KeptPlace>,
     /// The call.
-    pub place: Place,
+    pub place: KeptPlace,
 }
 
 impl Mapping {
@@ -125,7 +125,7 @@ impl Mapping {
 
     /// The latest open that is not closed.
     pub fn last_open(&self) -> Option<Place> {
-        self.opens.iter().map(|open| open.place).max_by_key(|place| (place.time, place.call))
+        self.opens.iter().map(|open| open.place.place()).max_by_key(|place| (place.time, place.call))
     }
 
     /// Whether a close in `context` is a close of one of its opens; an unknown context is taken for the right one.
@@ -137,7 +137,7 @@ impl Mapping {
     /// otherwise the latest.
     pub(super) fn take(&mut self, context: Option<u64>, time: Nanos) -> Option<Open> {
         let in_context = |open: &Open| open.context == context;
-        let before = self.opens.iter().rposition(|open| in_context(open) && open.place.time <= time);
+        let before = self.opens.iter().rposition(|open| in_context(open) && open.place.place().time <= time);
         let index = before.or_else(|| self.opens.iter().rposition(in_context)).or(self.opens.len().checked_sub(1))?;
         Some(self.opens.remove(index))
     }
@@ -273,11 +273,11 @@ pub struct Allocation {
     /// What was asked for. Without a size only the exact pointer is known.
     pub requested: Requested,
     /// The call that allocated it.
-    pub born: Option<Place>,
+    pub born: Option<KeptPlace>,
     /// Its free has begun.
     pub dying: bool,
     /// The free that ended it: it is kept for a while, so that a later get of it is recognised.
-    pub freed: Option<Place>,
+    pub freed: Option<KeptPlace>,
     /// How much handle data of it is not put.
     pub handles: u64,
     /// Its exports, one for each pointer into it that was exported, in rising order.
@@ -353,9 +353,9 @@ pub struct Context {
 #[derive(Clone, Copy, Debug)]
 pub struct Tombstone {
     /// The call that made it.
-    pub born: Place,
+    pub born: KeptPlace,
     /// The call that ended it.
-    pub died: Place,
+    pub died: KeptPlace,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// The fingerprint of its handle data.

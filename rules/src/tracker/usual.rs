@@ -15,6 +15,7 @@ use super::{
     ProcessId, Tracker,
     exports::{ExportId, Exports},
     fact::{FactConsumer, FactKind},
+    kept::KeptPlace,
     pending::UsualCall,
     process_state::ProcessState,
     records::{Allocation, HandleData, Serial, Tombstone, UsmType},
@@ -158,7 +159,7 @@ impl Tracker {
                 state.handles.clear(slot);
                 let died = call.place(who);
                 state.tombstones.returned(returns.time);
-                let tombstone = || Tombstone { born, died, size, fingerprint, excused: false };
+                let tombstone = || Tombstone { born, died: KeptPlace::of(died), size, fingerprint, excused: false };
                 state.tombstones.add_in_place(handle, tombstone);
             }
             _ => return false,

@@ -8,7 +8,9 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::{ExportId, ProcessId, Tracker, exports::Export, process_state::ProcessState, records::Origin};
+use super::{
+    ExportId, ProcessId, Tracker, exports::Export, kept::KeptPlace, process_state::ProcessState, records::Origin,
+};
 use crate::{finding::Place, lifecycle::State};
 
 /// Memory or an event that handle data was got of, with the processes that have it open.
@@ -70,7 +72,7 @@ impl Tracker {
 
     /// The call that allocated the memory that a process exports from an address.
     pub fn born(&self, who: ProcessId, value: u64) -> Option<Place> {
-        self.state(who)?.allocation_at(value)?.1.born
+        self.state(who)?.allocation_at(value)?.1.born.map(KeptPlace::place)
     }
 
     /// Whether an object is in use in a process.
@@ -143,10 +145,10 @@ fn as_shared(id: ExportId, export: &Export) -> Shared {
         id,
         kind: export.subject.kind,
         fingerprint: export.fingerprint(),
-        producer: export.got.process,
+        producer: export.got().process,
         value: export.subject.value,
         size: export.subject.size,
-        got: export.got,
+        got: export.got(),
         handles: export.handles,
         holders: Vec::new(),
     }

@@ -138,7 +138,7 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     let within = || state.allocations.within(base..base.saturating_add(bytes));
     let in_use = within().filter(|(_, memory)| memory.freed.is_none() && !memory.dying);
     let mut others = in_use.filter(|(_, memory)| Some(memory.serial) != of);
-    let (neighbour, made) = others.find_map(|(at, memory)| Some((at, memory.born?)))?;
+    let (neighbour, made) = others.find_map(|(at, memory)| Some((at, memory.born?.place())))?;
     let (memory, own) = within().find(|(_, memory)| Some(memory.serial) == of)?;
     let (size, fingerprint) = (own.requested.size, exported.answer.fingerprint);
     Some(Exposed { got: fact.at, memory, size, fingerprint, exported: bytes, neighbour, made })

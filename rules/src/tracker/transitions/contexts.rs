@@ -8,6 +8,7 @@ use crate::{
     tracker::{
         ProcessId, Tracker,
         fact::{FactConsumer, Freed, Freeing, What},
+        kept::KeptPlace,
         pending::Operation,
         records::{Allocation, Context, Serial},
     },
@@ -91,12 +92,12 @@ pub(super) fn released(
     }
     // What was made after the release began belongs to the new context.
     let inside = |context_of: Option<u64>, born: Place| context_of == Some(context) && born.call < at.call;
-    for data in state.handles.values_mut().filter(|data| inside(data.context, data.born)) {
-        data.context_released.get_or_insert(at);
+    for data in state.handles.values_mut().filter(|data| inside(data.context, data.born.place())) {
+        data.context_released.get_or_insert(KeptPlace::of(at));
     }
     for open in state.mappings.iter_mut().flat_map(|(_, mapping)| &mut mapping.opens) {
-        if inside(open.context, open.place) {
-            open.context_released.get_or_insert(at);
+        if inside(open.context, open.place.place()) {
+            open.context_released.get_or_insert(KeptPlace::of(at));
         }
     }
     for object in seldom.objects.values_mut().filter(|object| inside(object.context, object.born)) {

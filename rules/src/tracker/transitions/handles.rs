@@ -14,6 +14,7 @@ use crate::{
         ProcessId, Tracker,
         exports::{ExportId, Exports, Subject},
         fact::{DanglingUse, Ended, Exported, FactConsumer, What},
+        kept::KeptPlace,
         pending::Operation,
         process_state::ProcessState,
         records::{HandleData, Requested, Serial, Tombstone},
@@ -136,14 +137,17 @@ pub(super) fn put_of_other(tracker: &mut Tracker, who: ProcessId, handle: Handle
 fn born_in_ancestor(tracker: &Tracker, who: ProcessId, handle: Handle) -> Option<Place> {
     let parent = tracker.state(tracker.process(who)?.forked_from?)?;
     let data = parent.handles.get(handle).map(|data| data.born);
-    data.or_else(|| parent.tombstones.get(handle).map(|tombstone| tombstone.born))
+    data.or_else(|| parent.tombstones.get(handle).map(|tombstone| tombstone.born)).map(KeptPlace::place)
 }
 
 /// A forked child has put its copy of what its parent got.
 pub(super) fn inherited_put(tracker: &mut Tracker, died: Place, handle: Handle, born: Place) {
     if let Some(state) = tracker.state_mut(died.process) {
         let (size, fingerprint) = (None, None);
-        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
+        state.tombstones.add(
+            handle,
+            Tombstone { born: KeptPlace::of(born), died: KeptPlace::of(died), size, fingerprint, excused: false },
+        );
     }
 }
 
@@ -302,7 +306,7 @@ pub(in crate::tracker) const fn new_data(
     HandleData {
         serial,
         state: State::Alive,
-        born,
+        born: KeptPlace::of(born),
         pointer,
         size,
         fingerprint,
@@ -425,6 +429,6 @@ fn move_put(
     }
     if next == State::Dead {
         state.handles.clear(slot);
-        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
+        state.tombstones.add(handle, Tombstone { born, died: KeptPlace::of(died), size, fingerprint, excused: false });
     }
 }

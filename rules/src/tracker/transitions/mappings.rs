@@ -12,6 +12,7 @@ use crate::{
     tracker::{
         Tracker,
         fact::{Ended, FactConsumer, Opened, What},
+        kept::KeptPlace,
         pending::{Opens, Operation},
         records::{Mapping, Open, Serial, Tombstone},
     },
@@ -66,14 +67,14 @@ pub(super) fn opened(
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
     let Some(mapping) = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping)) else { return };
     mapping.state = step(mapping.state, Event::Birth).next;
-    mapping.opens.push(Open { serial, context: open.context, context_released: None, place: born });
+    mapping.opens.push(Open { serial, context: open.context, context_released: None, place: KeptPlace::of(born) });
     mapping.opened += 1;
     mapping.imported = open.imports;
     mapping.extent = extent.or(mapping.extent);
     mapping.fingerprint = open.fingerprint.or(mapping.fingerprint);
     if let Some(source) = open.export.and_then(|id| exports.get(id)) {
         mapping.size = source.subject.size.or(mapping.size);
-        mapping.source = Some(source.got);
+        mapping.source = Some(KeptPlace::of(source.got()));
     }
     if let Some(new) = open.export {
         if let Some(old) = mapping.export.replace(new).filter(|old| *old != new) {
@@ -113,7 +114,8 @@ pub(super) fn closed(
         } else if mapping.opens.is_empty() && mapping.closing == 0 {
             let (size, fingerprint) = (mapping.size, mapping.fingerprint);
             state.mappings.clear(slot);
-            let tombstone = Tombstone { born: open.place, died, size, fingerprint, excused: false };
+            let tombstone =
+                Tombstone { born: open.place, died: KeptPlace::of(died), size, fingerprint, excused: false };
             state.tombstones.add(handle, tombstone);
         }
     }

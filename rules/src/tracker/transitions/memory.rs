@@ -14,6 +14,7 @@ use crate::{
         ExportId, Process, ProcessId, Tracker,
         exports::Exports,
         fact::{FactConsumer, Freed, Freeing, OpenMapping, What},
+        kept::KeptPlace,
         pending::{Free, Operation},
         records::{Allocation, Object, Origin, Requested, Serial},
     },
@@ -72,18 +73,19 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     let ids = allocation.exports.iter().chain(&allocation.by_children);
     for (id, export) in ids.filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
         // What its children have got, they put.
-        if export.handles > 0 && export.got.process == at.process {
+        if export.handles > 0 && export.got().process == at.process {
             freed.handles += export.handles;
             // The latest of them may have been put.
             let state = tracker.state(at.process).filter(|_| export.handles < export.gets);
-            freed.got = state.and_then(|state| state.latest_got(|data| data.export == Some(*id))).or(Some(export.got));
+            freed.got =
+                state.and_then(|state| state.latest_got(|data| data.export == Some(*id))).or(Some(export.got()));
             freed.fingerprint = Some(export.fingerprint());
         }
         freed.holders.extend(export.holders.iter().filter_map(|(process, pointer)| {
             let state = tracker.state(*process)?;
             let mapping = state.mappings.get(*pointer)?;
             let kept = mapping.opens.iter().filter(|open| open.context_released.is_none());
-            let certain = kept.map(|open| open.place).max_by_key(|place| (place.time, place.call));
+            let certain = kept.map(|open| open.place.place()).max_by_key(|place| (place.time, place.call));
             let is_there = state.is_there(at.time);
             let is_certain = certain.is_some() && is_there == Some(true);
             if is_there == Some(false) {
@@ -119,7 +121,7 @@ fn inherited_from(tracker: &Tracker, child: ProcessId, pointer: u64) -> Option<(
         if let Some((base, memory)) = tracker.state(parent)?.allocation_at(pointer)
             && let Some(born) = memory.born
         {
-            return (born.time < forked_at).then_some((parent, base));
+            return (born.place().time < forked_at).then_some((parent, base));
         }
         who = parent;
     }
@@ -152,7 +154,7 @@ pub(super) fn allocated(
             retire(exports, &mut gone);
         }
     }
-    let (exports, by_children) = (SmallVec::new(), Vec::new());
+    let (born, exports, by_children) = (born.map(KeptPlace::of), SmallVec::new(), Vec::new());
     let new = Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports, by_children };
     match before.and_then(|slot| state.allocations.at_mut(slot)) {
         Some(place) => *place = new,
@@ -188,7 +190,7 @@ pub(super) fn freed(
         size = allocation.requested.size;
         if success {
             // It stays dying, so that nothing takes it for alive.
-            allocation.freed = Some(freed);
+            allocation.freed = Some(KeptPlace::of(freed));
             for export in std::mem::take(&mut allocation.exports) {
                 exports.free(export, freed);
             }

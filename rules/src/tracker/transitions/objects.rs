@@ -14,6 +14,7 @@ use crate::{
     tracker::{
         ProcessId, Tracker,
         fact::{FactConsumer, Freed, Opened, StillMapped, What},
+        kept::KeptPlace,
         pending::{Opens, Operation},
         process_state::ProcessState,
         records::{Object, Origin, Serial, Tombstone},
@@ -83,7 +84,7 @@ pub(super) fn imported(
 ) {
     let Opens { context, fingerprint, export, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
-    let (source, size) = from.map_or((None, None), |from| (Some(from.got), from.subject.size));
+    let (source, size) = from.map_or((None, None), |from| (Some(from.got()), from.subject.size));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));
     if let Some(object) = known(tracker, born.process, handle) {
         (object.fingerprint, object.source) = (fingerprint, source);
@@ -194,6 +195,9 @@ pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, 
     }
     if handle.kind != Kind::Event || is_level_zero(died) {
         let Object { born, size, fingerprint, .. } = *object;
-        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });
+        state.tombstones.add(
+            handle,
+            Tombstone { born: KeptPlace::of(born), died: KeptPlace::of(died), size, fingerprint, excused },
+        );
     }
 }
