@@ -163,7 +163,9 @@ impl Durations {
         let mut columns = Box::new(Columns { places: [0; Function::COUNT], all: Vec::new() });
         for (function, step) in std::mem::take(&mut self.first) {
             let column = Function::ALL.get(usize::from(function)).and_then(|function| columns.of(*function));
-            column.into_iter().for_each(|column| column.count(usize::from(step)));
+            if let Some(column) = column {
+                column.count(usize::from(step));
+            }
         }
         self.columns = Some(columns);
         false

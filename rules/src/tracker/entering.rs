@@ -8,6 +8,7 @@ use urscope_schema::{
 
 use super::{
     ProcessId, Tracker,
+    exports::Export,
     fact::{Confusion, Ending, Exporting, FactConsumer, FactKind, InUse, Opening, Source, StaleUse, Target, What},
     process_state::{ProcessState, place_of},
     records::Origin,
@@ -76,7 +77,7 @@ impl Tracker {
         let export = self.exports.get(mapping.export?)?;
         let (freed, address) = (export.last_free()?, export.subject.value?);
         let (_, other) = self.state(export.producer())?.allocation_at(address)?;
-        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(|export| export.got());
+        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(Export::got);
         let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
         Some(StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },

@@ -87,7 +87,7 @@ pub struct Process {
     /// When it was forked, at the latest; what its parent had ended by then is ended in it, too.
     pub forked_at: Option<Nanos>,
     /// What the kernel lets it do.
-    pub rights: Rights,
+    pub rights: Arc<Rights>,
 }
 
 /// How a process ended.

@@ -11,6 +11,7 @@ use super::table::{FEW, Slot, Table};
 pub(crate) struct Ranges<T> {
     by_start: Table<u64, T>,
     /// All starts, once `by_start` is not small.
+    #[expect(clippy::box_collection, reason = "most have none, and an empty set takes three words")]
     starts: Option<Box<BTreeSet<u64>>>,
 }
 

@@ -282,8 +282,8 @@ pub struct Allocation {
     pub handles: u64,
     /// Its exports, one for each pointer into it that was exported, in rising order.
     pub exports: SmallVec<[ExportId; 1]>,
-    /// The exports of it by forked children, in rising order.
-    pub by_children: Vec<ExportId>,
+    /// The exports of it by forked children, in rising order, if there are any.
+    pub by_children: Option<Box<Vec<ExportId>>>,
 }
 
 impl Allocation {
@@ -307,10 +307,11 @@ impl Allocation {
 impl Allocation {
     /// Adds an export by a forked child; of very many only the first are kept.
     pub(super) fn add_export_of_child(&mut self, id: ExportId) {
-        if let Err(index) = self.by_children.binary_search(&id)
-            && self.by_children.len() < EXPORTS_OF_CHILDREN
+        let ids = self.by_children.get_or_insert_default();
+        if let Err(index) = ids.binary_search(&id)
+            && ids.len() < EXPORTS_OF_CHILDREN
         {
-            self.by_children.insert(index, id);
+            ids.insert(index, id);
         }
     }
 }

@@ -13,8 +13,9 @@ use super::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombstones {
     all: Table<Handle, Entry>,
-    /// The numbers of those that were added, with their slots, the oldest first.
-    order: VecDeque<(u64, Slot)>,
+    /// The slots of those that were added, the oldest first. The latest has the number `next`, and each the number after that of the
+    /// one before.
+    order: VecDeque<Slot>,
     next: u64,
     /// When the latest call of the process returned.
     now: Nanos,
@@ -73,13 +74,19 @@ impl Tombstones {
         if self.order.len() == self.order.capacity() {
             self.order.reserve_exact(self.order.len().max(1));
         }
-        self.order.push_back((self.next, slot));
+        self.order.push_back(slot);
+        let number = self.first();
         if self.order.len() > Self::KEPT
-            && let Some((number, old)) = self.order.pop_front()
+            && let Some(old) = self.order.pop_front()
             && self.all.at(old).is_some_and(|(_, kept)| kept.number == number)
         {
             self.all.clear(old);
         }
+    }
+
+    /// The number of the oldest.
+    fn first(&self) -> u64 {
+        self.next + 1 - self.order.len() as u64
     }
 
     /// A call of the process has returned: what is added from now on was over then.
@@ -91,8 +98,8 @@ impl Tombstones {
     /// Those of what was over at that time.
     pub(crate) fn until(&self, time: Nanos) -> Self {
         let mut those = Self::default();
-        for (number, slot) in &self.order {
-            let entry = self.all.at(*slot).filter(|(_, entry)| entry.number == *number && !entry.forgotten);
+        for (number, slot) in (self.first()..).zip(&self.order) {
+            let entry = self.all.at(*slot).filter(|(_, entry)| entry.number == number && !entry.forgotten);
             if let Some((handle, entry)) = entry.filter(|(_, entry)| entry.over <= time) {
                 those.now = entry.over;
                 those.add(handle, entry.tombstone);

@@ -165,7 +165,7 @@ impl Merger {
         let alignments: Vec<_> = self.processes.iter().map(|process| self.alignment(process.host)).collect();
         let key =
             |index: usize, (time, rank): Moment| (alignments.get(index).copied().unwrap_or_default().at(time), rank);
-        let mut queue = Queue::default();
+        let mut queue = Queue::with_capacity(self.processes.len());
         for (index, process) in self.processes.iter().enumerate() {
             queue.push(key(index, Other::Begin(process.began).order(Nanos(0))), index);
         }
@@ -212,6 +212,7 @@ impl Merger {
                 };
                 first = key(index, moment);
                 if second.is_some_and(|second| (first, index) > second) {
+                    prefetcher.leave(index);
                     queue.replace_first(first);
                     break;
                 }

@@ -1,12 +1,16 @@
 //! One process of a run, as its trace describes it.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, LazyLock, Mutex},
+};
 
 use urscope_rules::{End, ProcessId, Rights};
 use urscope_schema::{api::Function, call::Nanos, trace::records};
 
 use crate::analysis::{
     Ended, Stacks,
+    once::{Last, kept_once},
     reading::{Common, Notes, TraceHeader, is_alive},
 };
 
@@ -83,12 +87,14 @@ impl TracedProcess {
 }
 
 /// What the kernel lets a process do, according to its header.
-pub(crate) fn rights(header: &Common) -> Rights {
+pub(crate) fn rights(header: &Common) -> Arc<Rights> {
+    static LAST: Last<Rights> = Mutex::new(VecDeque::new());
     let records::Rights { ptrace_scope, sys_ptrace, seccomp, dumpable, descriptors } = header.rights;
     // A header that does not name its namespace does not name its user either.
     let pid_namespace = Some(header.pid_namespace).filter(|namespace| *namespace != 0);
     let uid = pid_namespace.map(|_| header.uid);
-    Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors }
+    let rights = Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors };
+    kept_once(&LAST, rights)
 }
 
 /// The boot id, or the host's name if that is not known, and the time namespace.

@@ -131,6 +131,14 @@ impl Events {
         self.others.shrink_to_fit();
     }
 
+    /// Frees the memory of the events before a position, if they are at least half.
+    pub(crate) fn forget_before(&mut self, position: &mut Position) {
+        if position.word > 0 && self.half_passed(*position) {
+            self.words = self.words.get(position.word..).unwrap_or_default().to_vec();
+            position.word = 0;
+        }
+    }
+
     /// Whether at least half of the events are before a position.
     #[inline]
     pub(crate) fn half_passed(&self, position: Position) -> bool {

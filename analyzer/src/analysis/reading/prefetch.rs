@@ -177,6 +177,16 @@ impl Prefetcher {
         }
     }
 
+    /// The events of other files come next. Of very many files, each keeps only what still waits.
+    #[inline]
+    pub(crate) fn leave(&mut self, file: usize) {
+        if !self.few
+            && let Some(here) = self.all.get_mut(file)
+        {
+            here.events.forget_before(&mut here.at);
+        }
+    }
+
     /// Takes the notes of a file whose present event is its end; `None` if they were taken already.
     pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Box<Notes>> {
         self.all.get_mut(file)?.notes.take()

@@ -11,6 +11,11 @@ impl<K> Default for Queue<K> {
 }
 
 impl<K: Ord + Copy> Queue<K> {
+    /// With room for so many sources.
+    pub(crate) fn with_capacity(sources: usize) -> Self {
+        Self(Vec::with_capacity(sources))
+    }
+
     /// The smallest key.
     #[inline]
     pub(crate) fn first(&self) -> Option<(K, usize)> {

@@ -49,6 +49,7 @@ struct Offsets {
     modules: Vec<u64>,
     /// The first [`FEW`] stacks, and all others.
     stacks: Vec<(u64, u64)>,
+    #[expect(clippy::box_collection, reason = "most have none, and an empty map takes six words")]
     others: Option<Box<HashMap<u64, u64>>>,
 }
 

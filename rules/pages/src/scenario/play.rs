@@ -1,8 +1,8 @@
 //! A scenario as records: names become addresses, steps become calls.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use urscope_rules::{Checker, End, Finding, Process, ProcessId, Rights, Tracker};
+use urscope_rules::{Checker, End, Finding, Process, ProcessId, Tracker};
 use urscope_schema::{
     api::{
         Function, UrResult, constants,
@@ -124,7 +124,7 @@ impl Player {
             rank: None,
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
             forked_at: parent.map(|_| Nanos(self.now)),
-            rights: Rights::default(),
+            rights: Arc::default(),
         };
         self.events.push(Event::Begin(process, Nanos(self.now)));
         index
@@ -235,7 +235,7 @@ impl Player {
             _ => None,
         });
         let Some(process) = begun.nth(who.0 as usize) else { return };
-        let (rights, value) = (&mut process.rights, Some(value));
+        let (rights, value) = (Arc::make_mut(&mut process.rights), Some(value));
         match right {
             Right::Uid => rights.uid = value.map(|uid| uid as u32),
             Right::PidNamespace => rights.pid_namespace = value,

@@ -51,7 +51,7 @@ fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<
 fn shared(tracker: &Tracker, at: Place, context: u64) -> Vec<Freed> {
     let Some(state) = tracker.state(at.process) else { return Vec::new() };
     let inside = state.allocations.iter().filter(|(_, memory)| memory.requested.context == Some(context));
-    let is_exported = |memory: &Allocation| !memory.exports.is_empty() || !memory.by_children.is_empty();
+    let is_exported = |memory: &Allocation| !memory.exports.is_empty() || memory.by_children.is_some();
     let freed = inside.filter(|(_, memory)| !memory.dying && is_exported(memory));
     let freed = freed.filter_map(|(pointer, _)| memory::dependent_on(tracker, at, pointer, Freeing::Call));
     freed

@@ -70,7 +70,7 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     let allocation = tracker.state(at.process)?.allocations.get(pointer)?;
     let what = Handle { kind: Kind::Usm, value: pointer };
     let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
-    let ids = allocation.exports.iter().chain(&allocation.by_children);
+    let ids = allocation.exports.iter().chain(allocation.by_children.iter().flat_map(|ids| ids.iter()));
     for (id, export) in ids.filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
         // What its children have got, they put.
         if export.handles > 0 && export.got().process == at.process {
@@ -154,7 +154,7 @@ pub(super) fn allocated(
             retire(exports, &mut gone);
         }
     }
-    let (born, exports, by_children) = (born.map(KeptPlace::of), SmallVec::new(), Vec::new());
+    let (born, exports, by_children) = (born.map(KeptPlace::of), SmallVec::new(), None);
     let new = Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports, by_children };
     match before.and_then(|slot| state.allocations.at_mut(slot)) {
         Some(place) => *place = new,
@@ -195,7 +195,10 @@ pub(super) fn freed(
                 exports.free(export, freed);
             }
             // The copy of a child may live on, so its exports have not expired.
-            allocation.by_children = Vec::new();
+            allocation.by_children = None;
+            if state.freed.len() == state.freed.capacity() {
+                state.freed.reserve_exact(state.freed.len().max(1));
+            }
             state.freed.push_back((base, serial));
             if state.freed.len() > FREED
                 && let Some((base, serial)) = state.freed.pop_front()

@@ -7,12 +7,15 @@
 //! it takes nothing that is not in the trace.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use urscope_rules::{
-    Checker, End, Finding, Process, ProcessId, Rights, Tracker,
+    Checker, End, Finding, Process, ProcessId, Tracker,
     tracker::usual::{Begins, Returns},
 };
 use urscope_schema::{
@@ -133,7 +136,7 @@ impl State {
             rank: header.rank,
             forked_from: self.parent.or(header.late.then_some(ProcessId::UNKNOWN)),
             forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
-            rights: Rights::default(),
+            rights: Arc::default(),
         });
         // What the child has from its parent is known now; nothing more comes from the parent into this copy of the tracker.
         if let Some(parent) = self.parent {
