@@ -153,11 +153,41 @@ impl Export {
     }
 }
 
+/// Slots that never move: memory that is full is not copied to larger memory, but more is added.
+#[derive(Clone, Debug, Default)]
+struct Shelves(Vec<Vec<Option<Export>>>);
+
+impl Shelves {
+    /// The slots of each part.
+    const SLOTS: usize = 256;
+
+    #[inline]
+    fn at(&self, slot: u32) -> Option<&Option<Export>> {
+        self.0.get(slot as usize / Self::SLOTS)?.get(slot as usize % Self::SLOTS)
+    }
+
+    #[inline]
+    fn at_mut(&mut self, slot: u32) -> Option<&mut Option<Export>> {
+        self.0.get_mut(slot as usize / Self::SLOTS)?.get_mut(slot as usize % Self::SLOTS)
+    }
+
+    /// Adds an empty slot.
+    fn add(&mut self) -> u32 {
+        if self.0.last().is_none_or(|last| last.len() == Self::SLOTS) {
+            self.0.push(Vec::with_capacity(if self.0.is_empty() { 0 } else { Self::SLOTS }));
+        }
+        let before = (self.0.len() - 1) * Self::SLOTS;
+        let Some(last) = self.0.last_mut() else { return 0 };
+        last.push(None);
+        (before + last.len() - 1) as u32
+    }
+}
+
 /// All exports of all processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exports {
     /// The exports by their slots.
-    all: Vec<Option<Export>>,
+    all: Shelves,
     /// The slots without an export. The last one is used first.
     free: Vec<u32>,
     /// The latest export of bytes on a host.
@@ -221,17 +251,17 @@ impl Exports {
 
     #[inline]
     pub(crate) fn get(&self, id: ExportId) -> Option<&Export> {
-        self.all.get(id.slot() as usize)?.as_ref().filter(|export| export.id == id)
+        self.all.at(id.slot())?.as_ref().filter(|export| export.id == id)
     }
 
     #[inline]
     fn get_mut(&mut self, id: ExportId) -> Option<&mut Export> {
-        self.all.get_mut(id.slot() as usize)?.as_mut().filter(|export| export.id == id)
+        self.all.at_mut(id.slot())?.as_mut().filter(|export| export.id == id)
     }
 
     /// The latest export of these bytes.
     fn latest(&self, key: (u64, u64)) -> Option<&Export> {
-        let in_slot = |slot: u32| self.all.get(slot as usize)?.as_ref();
+        let in_slot = |slot: u32| self.all.at(slot)?.as_ref();
         in_slot(self.latest.find(key, |slot| in_slot(slot).is_some_and(|export| export.key == key))?)
     }
 
@@ -288,10 +318,7 @@ impl Exports {
         let followed = previous.and_then(|id| self.get(id)).filter(|previous| previous.subject == subject);
         let again = followed.map(|followed| followed.again + 1);
         let (gets, spent) = followed.map_or((1, took), |followed| (followed.gets + 1, followed.spent + took));
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.all.push(None);
-            self.all.len() as u32 - 1
-        });
+        let slot = self.free.pop().unwrap_or_else(|| self.all.add());
         self.next += 1;
         let id = ExportId::new(self.next, slot);
         let alive = match latest {
@@ -307,7 +334,7 @@ impl Exports {
                 alive
             }
         };
-        if let Some(place) = self.all.get_mut(slot as usize) {
+        if let Some(place) = self.all.at_mut(slot) {
             *place = Some(Export {
                 id,
                 key,
@@ -389,7 +416,7 @@ impl Exports {
 
     /// All that are not forgotten, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Export> {
-        self.all.iter().flatten()
+        self.all.0.iter().flatten().flatten()
     }
 
     /// A process has it open as the mapping at `pointer`.
@@ -444,7 +471,7 @@ impl Exports {
         } else if export.handles > 0 {
             self.change_alive(id, |alive| alive.saturating_sub(1));
         }
-        if let Some(place) = self.all.get_mut(id.slot() as usize) {
+        if let Some(place) = self.all.at_mut(id.slot()) {
             *place = None;
             self.free.push(id.slot());
         }

@@ -131,6 +131,11 @@ impl Tracker {
         Self::default()
     }
 
+    /// So many processes will begin. Otherwise the memory for them grows by doubling.
+    pub fn reserve(&mut self, processes: usize) {
+        self.states.reserve_exact(processes);
+    }
+
     /// A process begins.
     pub fn begin(&mut self, process: Process) -> ProcessId {
         let forked_at = process.forked_at;

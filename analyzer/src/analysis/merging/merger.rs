@@ -169,6 +169,8 @@ impl Merger {
         for (index, process) in self.processes.iter().enumerate() {
             queue.push(key(index, Other::Begin(process.began).order(Nanos(0))), index);
         }
+        self.tracker.reserve(self.processes.len());
+        self.by_id.reserve_exact(self.processes.len());
         drop(opening);
         let mut spans = MergeSpans::start();
         while let Some((mut first, index)) = queue.first() {
