@@ -124,6 +124,11 @@ impl<R: BufRead> Reader<R> {
         &mut self.input
     }
 
+    /// Frees the memory for a line, which has no content between two records.
+    pub fn release(&mut self) {
+        self.line = Vec::new();
+    }
+
     /// Whether the closing bracket has been read.
     pub fn closed(&self) -> bool {
         self.closed

@@ -189,7 +189,10 @@ impl Input {
     /// Frees what can be read again, and closes the file's descriptor until the next read.
     pub(crate) fn release(&mut self) {
         match self {
-            Self::Lines { reader, .. } => reader.input_mut().release(),
+            Self::Lines { reader, .. } => {
+                reader.release();
+                reader.input_mut().release();
+            }
             Self::Chunks(reader) => reader.release(),
         }
     }
