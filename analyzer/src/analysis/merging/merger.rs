@@ -224,10 +224,11 @@ impl Merger {
         Ok(())
     }
 
-    /// Ends the analysis: all events were fed.
+    /// Ends the analysis: all events were fed. From here on nobody asks the tracker, and its memory is free for the report.
     pub(crate) fn finish(&mut self) {
         self.tracker.finish(&mut self.checker);
         self.deduplicator.add(&mut self.checker.take());
+        (self.tracker, self.checker) = (Tracker::default(), Checker::default());
     }
 
     /// Sets the notes of a process whose trace was read to its end.
