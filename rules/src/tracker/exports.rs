@@ -79,7 +79,7 @@ pub(crate) struct Export {
     /// Whether anybody has tried to open it.
     pub(crate) tried: bool,
     /// Who has it open: a mapping of a process.
-    pub(crate) holders: SmallVec<[(ProcessId, u64); 2]>,
+    pub(crate) holders: SmallVec<[(ProcessId, u64); 1]>,
     retired: u64,
 }
 

@@ -16,14 +16,15 @@ pub(crate) struct Tombstones {
     /// The slots of those that were added, the oldest first. The latest has the number `next`, and each the number after that of the
     /// one before.
     order: VecDeque<Slot>,
-    next: u64,
+    next: u32,
     /// When the latest call of the process returned.
     now: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    number: u64,
+    /// The number with which it was added last. Numbers begin anew after 2³², when nothing is left of those of before.
+    number: u32,
     /// When the call returned that ended the object.
     over: Nanos,
     /// Its address is in use again.
@@ -62,7 +63,7 @@ impl Tombstones {
     /// Adds one behind all others.
     #[inline(never)]
     fn add_behind(&mut self, handle: Handle, tombstone: Tombstone) {
-        let entry = Entry { number: self.next + 1, over: self.now, forgotten: false, tombstone };
+        let entry = Entry { number: self.next.wrapping_add(1), over: self.now, forgotten: false, tombstone };
         let slot = match self.all.find(handle).and_then(|slot| Some((slot, self.all.at_mut(slot)?))) {
             Some((slot, known)) => {
                 *known = entry;
@@ -70,7 +71,7 @@ impl Tombstones {
             }
             None => self.all.add(handle, entry),
         };
-        self.next += 1;
+        self.next = self.next.wrapping_add(1);
         if self.order.len() == self.order.capacity() {
             self.order.reserve_exact(self.order.len().max(1));
         }
@@ -85,8 +86,8 @@ impl Tombstones {
     }
 
     /// The number of the oldest.
-    fn first(&self) -> u64 {
-        self.next + 1 - self.order.len() as u64
+    fn first(&self) -> u32 {
+        self.next.wrapping_add(1).wrapping_sub(self.order.len() as u32)
     }
 
     /// A call of the process has returned: what is added from now on was over then.
@@ -98,7 +99,7 @@ impl Tombstones {
     /// Those of what was over at that time.
     pub(crate) fn until(&self, time: Nanos) -> Self {
         let mut those = Self::default();
-        for (number, slot) in (self.first()..).zip(&self.order) {
+        for (number, slot) in (0..).map(|behind| self.first().wrapping_add(behind)).zip(&self.order) {
             let entry = self.all.at(*slot).filter(|(_, entry)| entry.number == number && !entry.forgotten);
             if let Some((handle, entry)) = entry.filter(|(_, entry)| entry.over <= time) {
                 those.now = entry.over;

@@ -246,7 +246,10 @@ impl Merger {
     /// Lets forked processes begin with their forks, so that each inherits what its parent had then. A fork from before the parent's
     /// trace inherits nothing, so there the process begins with its own trace.
     fn find_forks(&mut self) {
-        let of = |process: &TracedProcess| process.header.forked_ns.zip(process.header.fork_returned_ns);
+        let of = |process: &TracedProcess| {
+            let fork = process.header.fork();
+            fork.forked_ns.zip(fork.fork_returned_ns)
+        };
         let mut forks: Vec<(u64, u64, usize)> = (self.processes.iter().enumerate())
             .filter_map(|(index, process)| of(process).map(|(at, returned)| (at, returned, index)))
             .collect();
@@ -362,7 +365,7 @@ impl Merger {
                     rank: header.rank,
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
                     forked_from: parent.or(header.common.late.then_some(ProcessId::UNKNOWN)),
-                    forked_at: header.forked_ns.map(Nanos),
+                    forked_at: header.fork().forked_ns.map(Nanos),
                     rights: rights(&header.common),
                 });
                 process.id = Some(id);
@@ -407,7 +410,8 @@ impl Merger {
     /// The process that a forked process was copied from: the latest one with its parent's pid and the same program.
     /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
-        let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
+        let process =
+            self.processes.get(index).filter(|process| process.id.is_none() && process.header.fork().forked)?;
         let header = &process.header;
         let mut begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
         let parent = begun.find(|other| other.may_have_forked(header, process.host));

@@ -145,6 +145,11 @@ impl Events {
         2 * position.word >= self.words.len()
     }
 
+    /// Only an event that is not a call.
+    pub(crate) fn only(moment: Moment, other: Other) -> Self {
+        Self { words: vec![0], others: vec![(moment, other)], count: 1 }
+    }
+
     /// Adds an event that is not a call.
     pub(crate) fn push_other(&mut self, moment: Moment, other: Other) {
         self.words.push((self.others.len() as u64) << 8);

@@ -16,11 +16,18 @@ pub(crate) struct TraceHeader {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) start: u64,
+    /// How it was forked, if it was.
+    fork: Option<Box<Fork>>,
+    pub(crate) rank: Option<u32>,
+    pub(crate) clock: Clock,
+}
+
+/// The fields of a [`Header`] that only forked processes have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fork {
     pub(crate) forked: bool,
     pub(crate) forked_ns: Option<u64>,
     pub(crate) fork_returned_ns: Option<u64>,
-    pub(crate) rank: Option<u32>,
-    pub(crate) clock: Clock,
 }
 
 /// The fields of a [`Header`] that many processes have in common.
@@ -63,14 +70,22 @@ impl From<Header> for TraceHeader {
             late,
         };
         let common = kept_once(&LAST, common);
-        Self { common, pid, parent, start, forked, forked_ns, fork_returned_ns, rank, clock }
+        let fork = Fork { forked, forked_ns, fork_returned_ns };
+        let fork = (fork != Fork::default()).then(|| Box::new(fork));
+        Self { common, pid, parent, start, fork, rank, clock }
     }
 }
 
 impl TraceHeader {
+    /// How it was forked.
+    pub(crate) fn fork(&self) -> Fork {
+        self.fork.as_deref().copied().unwrap_or_default()
+    }
+
     /// The whole header.
     pub(crate) fn whole(&self) -> Header {
-        let Self { ref common, pid, parent, start, forked, forked_ns, fork_returned_ns, rank, clock } = *self;
+        let Self { ref common, pid, parent, start, rank, clock, .. } = *self;
+        let Fork { forked, forked_ns, fork_returned_ns } = self.fork();
         Header {
             format: common.format,
             urscope: common.urscope.clone(),

@@ -98,8 +98,7 @@ impl Prefetcher {
         let mut all = Vec::with_capacity(cursors.len());
         for (first, cursor) in cursors {
             let index = cursor.stack_index().clone();
-            let mut events = Events::default();
-            events.push_other(first.order(Nanos(0)), first);
+            let events = Events::only(first.order(Nanos(0)), first);
             let (at, rest) = (Position::default(), Some(cursor));
             all.push(FileQueue { index, events, at, rest, ahead: None, over: false, notes: None });
         }
