@@ -127,6 +127,7 @@ impl Export {
     }
 
     /// The latest get.
+    #[inline]
     pub(crate) fn got(&self) -> Place {
         self.got.place()
     }
@@ -260,6 +261,7 @@ impl Exports {
     }
 
     /// The latest export of these bytes.
+    #[inline]
     fn latest(&self, key: (u64, u64)) -> Option<&Export> {
         let in_slot = |slot: u32| self.all.at(slot)?.as_ref();
         in_slot(self.latest.find(key, |slot| in_slot(slot).is_some_and(|export| export.key == key))?)

@@ -123,13 +123,20 @@ impl<T> Ranges<T> {
         self.by_start.find(start)
     }
 
+    /// All starts, if `by_start` is not small.
+    #[inline]
+    fn starts(&self) -> &BTreeSet<u64> {
+        static NONE: BTreeSet<u64> = BTreeSet::new();
+        self.starts.as_deref().unwrap_or(&NONE)
+    }
+
     /// What starts within a range, in the order of addresses.
     pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &T)> {
         let range = range.start..range.end.max(range.start);
         let few = self.by_start.keys().take(if self.by_start.is_small() { FEW } else { 0 });
         let mut few: SmallVec<[u64; FEW]> = few.filter(|start| range.contains(start)).collect();
         few.sort_unstable();
-        let many = self.starts.iter().flat_map(move |starts| starts.range(range.clone())).copied();
+        let many = self.starts().range(range).copied();
         few.into_iter().chain(many).filter_map(|start| Some((start, self.by_start.get(start)?)))
     }
 
@@ -138,7 +145,7 @@ impl<T> Ranges<T> {
         let mut few: SmallVec<[u64; FEW]> =
             self.by_start.keys().take(if self.by_start.is_small() { FEW } else { 0 }).collect();
         few.sort_unstable();
-        let many = self.starts.iter().flat_map(|starts| starts.iter()).copied();
+        let many = self.starts().iter().copied();
         few.into_iter().chain(many).filter_map(|start| Some((start, self.by_start.get(start)?)))
     }
 

@@ -248,7 +248,7 @@ impl Merger {
     fn find_forks(&mut self) {
         let of = |process: &TracedProcess| {
             let fork = process.header.fork();
-            fork.forked_ns.zip(fork.fork_returned_ns)
+            fork.at_ns.zip(fork.returned_ns)
         };
         let mut forks: Vec<(u64, u64, usize)> = (self.processes.iter().enumerate())
             .filter_map(|(index, process)| of(process).map(|(at, returned)| (at, returned, index)))
@@ -365,7 +365,7 @@ impl Merger {
                     rank: header.rank,
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
                     forked_from: parent.or(header.common.late.then_some(ProcessId::UNKNOWN)),
-                    forked_at: header.fork().forked_ns.map(Nanos),
+                    forked_at: header.fork().at_ns.map(Nanos),
                     rights: rights(&header.common),
                 });
                 process.id = Some(id);
@@ -411,7 +411,7 @@ impl Merger {
     /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
         let process =
-            self.processes.get(index).filter(|process| process.id.is_none() && process.header.fork().forked)?;
+            self.processes.get(index).filter(|process| process.id.is_none() && process.header.fork().is_traced)?;
         let header = &process.header;
         let mut begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
         let parent = begun.find(|other| other.may_have_forked(header, process.host));

@@ -25,9 +25,9 @@ pub(crate) struct TraceHeader {
 /// The fields of a [`Header`] that only forked processes have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fork {
-    pub(crate) forked: bool,
-    pub(crate) forked_ns: Option<u64>,
-    pub(crate) fork_returned_ns: Option<u64>,
+    pub(crate) is_traced: bool,
+    pub(crate) at_ns: Option<u64>,
+    pub(crate) returned_ns: Option<u64>,
 }
 
 /// The fields of a [`Header`] that many processes have in common.
@@ -70,7 +70,7 @@ impl From<Header> for TraceHeader {
             late,
         };
         let common = kept_once(&LAST, common);
-        let fork = Fork { forked, forked_ns, fork_returned_ns };
+        let fork = Fork { is_traced: forked, at_ns: forked_ns, returned_ns: fork_returned_ns };
         let fork = (fork != Fork::default()).then(|| Box::new(fork));
         Self { common, pid, parent, start, fork, rank, clock }
     }
@@ -85,7 +85,7 @@ impl TraceHeader {
     /// The whole header.
     pub(crate) fn whole(&self) -> Header {
         let Self { ref common, pid, parent, start, rank, clock, .. } = *self;
-        let Fork { forked, forked_ns, fork_returned_ns } = self.fork();
+        let Fork { is_traced: forked, at_ns: forked_ns, returned_ns: fork_returned_ns } = self.fork();
         Header {
             format: common.format,
             urscope: common.urscope.clone(),
