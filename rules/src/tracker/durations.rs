@@ -98,7 +98,8 @@ struct Columns {
 
 impl Columns {
     /// The column of a function; none of one that waits.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the function is a constant of some callers")]
+    #[inline(always)]
     fn of(&mut self, function: Function) -> Option<&mut Column> {
         let known = self.places.get(function as usize).filter(|place| **place != 0);
         let number = known.copied().or_else(|| self.add(function))?;

@@ -98,8 +98,9 @@ impl Export {
 
     /// Another get of it has returned that took so many nanoseconds, where `alive` exports of its bytes had handles that were not put.
     /// Returns how often all its handle data had been put before a get, if that is so of this one.
-    #[inline]
-    fn get_again(&mut self, alive: u64, got: Place, took: u64) -> Option<u64> {
+    #[expect(clippy::inline_always, reason = "it is a part of both of its callers")]
+    #[inline(always)]
+    fn get_again(&mut self, alive: u64, got: KeptPlace, took: u64) -> Option<u64> {
         let again = self.handles == 0;
         self.alive = Some(alive + u64::from(again));
         self.again += u64::from(again);
@@ -108,7 +109,7 @@ impl Export {
         if self.first_got.is_none() {
             self.keep_first();
         }
-        self.got = KeptPlace::of(got);
+        self.got = got;
         self.handles += 1;
         self.retired = 0;
         again.then_some(self.again)
@@ -244,6 +245,8 @@ impl Exports {
     }
 
     /// A put of it took so long, in nanoseconds.
+    #[expect(clippy::inline_always, reason = "one addition")]
+    #[inline(always)]
     pub(crate) fn spend(&mut self, id: ExportId, nanos: u64) {
         if let Some(export) = self.get_mut(id) {
             export.spent += nanos;
@@ -314,7 +317,7 @@ impl Exports {
             && (export.process, export.subject.kind, export.subject.serial)
                 == (got.process, subject.kind, subject.serial)
         {
-            return (id, export.get_again(alive, got, took));
+            return (id, export.get_again(alive, KeptPlace::of(got), took));
         }
         // Where every get returns other bytes, as with our backend, one export follows another.
         let followed = previous.and_then(|id| self.get(id)).filter(|previous| previous.subject == subject);
@@ -360,8 +363,9 @@ impl Exports {
     }
 
     /// Another get of the [latest](Export::is_latest) export of its bytes has returned that took so many nanoseconds.
-    #[inline]
-    pub(crate) fn get_again(&mut self, id: ExportId, got: Place, took: u64) {
+    #[expect(clippy::inline_always, reason = "it has one caller, of a usual get")]
+    #[inline(always)]
+    pub(crate) fn get_again(&mut self, id: ExportId, got: KeptPlace, took: u64) {
         if let Some(export) = self.get_mut(id)
             && let Some(alive) = export.alive
         {

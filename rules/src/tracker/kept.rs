@@ -10,46 +10,45 @@ use crate::finding::Place;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptPlace {
     time: Nanos,
-    /// Its number, and that of the call stack, where `has` says that there is one.
+    /// The number of the call, if there is one.
     call: u64,
     process: ProcessId,
     tid: u32,
+    /// The number of the call stack, or [`NO_STACK`].
     stack: u32,
     stack_high: u16,
-    /// [`CALL`], [`STACK`], or both.
-    has: u8,
+    has_call: bool,
     function: Option<Function>,
 }
 
-/// There is the number of a call.
-const CALL: u8 = 1;
-
-/// There is the number of a call stack.
-const STACK: u8 = 2;
+/// No call stack.
+const NO_STACK: u64 = 0xffff_ffff_ffff;
 
 impl KeptPlace {
     /// What is kept of a place.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what the place has is a constant of many callers")]
+    #[inline(always)]
     pub const fn of(place: Place) -> Self {
         let Place { process, tid, time, call, function, stack } = place;
         let (call, has_call) = match call {
-            Some(call) => (call, CALL),
-            None => (0, 0),
+            Some(call) => (call, true),
+            None => (0, false),
         };
-        let (stack, has_stack) = match stack {
-            Some(stack) if stack >> 48 == 0 => (stack, STACK),
-            _ => (0, 0),
+        let stack = match stack {
+            Some(stack) if stack < NO_STACK => stack,
+            _ => NO_STACK,
         };
         let stack_high = (stack >> 32) as u16;
-        Self { time, call, process, tid, stack: stack as u32, stack_high, has: has_call | has_stack, function }
+        Self { time, call, process, tid, stack: stack as u32, stack_high, has_call, function }
     }
 
     /// The place.
     #[inline]
     pub const fn place(self) -> Place {
-        let Self { time, call, process, tid, stack, stack_high, has, function } = self;
-        let call = if has & CALL == 0 { None } else { Some(call) };
-        let stack = if has & STACK == 0 { None } else { Some((stack_high as u64) << 32 | stack as u64) };
+        let Self { time, call, process, tid, stack, stack_high, has_call, function } = self;
+        let call = if has_call { Some(call) } else { None };
+        let stack = (stack_high as u64) << 32 | stack as u64;
+        let stack = if stack == NO_STACK { None } else { Some(stack) };
         Place { process, tid, time, call, function, stack }
     }
 }
@@ -64,7 +63,7 @@ mod tests {
     fn a_place_is_kept_as_it_was() {
         let (process, tid, time) = (ProcessId(u32::MAX), 7, Nanos(u64::MAX));
         for call in [None, Some(0), Some(u64::MAX)] {
-            for stack in [None, Some(0), Some(3), Some(0xabcd_1234_5678)] {
+            for stack in [None, Some(0), Some(3), Some(NO_STACK - 1)] {
                 for function in [None, Some(Function::urIPCGetMemHandleExp)] {
                     let place = Place { process, tid, time, call, function, stack };
                     assert_eq!(KeptPlace::of(place).place(), place);
@@ -72,7 +71,7 @@ mod tests {
             }
         }
         let (call, function) = (Some(1), Some(Function::urUSMFree));
-        let huge = Place { process, tid, time, call, function, stack: Some(1 << 48) };
+        let huge = Place { process, tid, time, call, function, stack: Some(NO_STACK) };
         assert_eq!(KeptPlace::of(huge).place(), Place { stack: None, ..huge });
     }
 }

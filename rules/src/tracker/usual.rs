@@ -138,12 +138,13 @@ impl Tracker {
                 };
                 let Again { size, export, handle } = again;
                 self.serial += 1;
-                self.exports.get_again(export, call.place(who), took);
+                let got_at = KeptPlace::of(call.place(who));
+                self.exports.get_again(export, got_at, took);
                 if let Some(memory) = state.allocations.at_mut(slot) {
                     memory.handles += 1;
                 }
                 state.tombstones.forget(handle);
-                let (life, of) = ((self.serial, call.place(who)), (Some(subject), size, context));
+                let (life, of) = ((self.serial, got_at), (Some(subject), size, context));
                 let bytes = (Some(got.fingerprint), Some(export));
                 state.handles.add_in_place(handle, || handles::new_data(life, of, bytes, (Some(serial), Some(slot))));
             }
@@ -157,9 +158,9 @@ impl Tracker {
                     self.exports.spend(export, took);
                 }
                 state.handles.clear(slot);
-                let died = call.place(who);
+                let died = KeptPlace::of(call.place(who));
                 state.tombstones.returned(returns.time);
-                let tombstone = || Tombstone { born, died: KeptPlace::of(died), size, fingerprint, excused: false };
+                let tombstone = || Tombstone { born, died, size, fingerprint, excused: false };
                 state.tombstones.add_in_place(handle, tombstone);
             }
             _ => return false,

@@ -255,7 +255,8 @@ pub(super) fn got(
         known.got = Some(born);
     }
     state.tombstones.forget(handle);
-    let new = new_data((serial, born), (pointer, size, context), (fingerprint, export), (exported, slot));
+    let new =
+        new_data((serial, KeptPlace::of(born)), (pointer, size, context), (fingerprint, export), (exported, slot));
     let place = state.handles.find(handle);
     if is_level_zero
         && !is_descriptor
@@ -298,7 +299,7 @@ pub(super) fn got(
 /// Handle data that a get has returned.
 #[inline]
 pub(in crate::tracker) const fn new_data(
-    (serial, born): (Serial, Place),
+    (serial, born): (Serial, KeptPlace),
     (pointer, size, context): (Option<u64>, Option<u64>, Option<u64>),
     (fingerprint, export): (Option<u64>, Option<ExportId>),
     (exported, slot): (Option<Serial>, Option<Slot>),
@@ -306,7 +307,7 @@ pub(in crate::tracker) const fn new_data(
     HandleData {
         serial,
         state: State::Alive,
-        born: KeptPlace::of(born),
+        born,
         pointer,
         size,
         fingerprint,
