@@ -334,9 +334,8 @@ impl Followed {
 
     fn read(&mut self) -> Result<bool, Halt> {
         let events = self.cursor.read_events(BATCH)?;
-        let found = !events.is_empty();
-        self.events.extend(events);
-        if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(found) }
+        self.events.extend(&events);
+        if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(!events.is_empty()) }
     }
 
     /// The waiting events with the current end of the file, and the notes of the process.

@@ -194,7 +194,7 @@ impl Merger {
                         spans.checking(|| self.feed_exit(index, first.0, &call.exit(), observer));
                     }
                     Waiting::Other(other) => {
-                        let other = other.clone();
+                        let other = *other;
                         if matches!(other, Other::End(_))
                             && let Some(notes) = prefetcher.notes_at_end(index)
                         {

@@ -310,7 +310,7 @@ impl Cursor {
         let Some(input) = input.map_err(|source| self.unreadable(source))? else {
             let end = Other::End(self.ended());
             let moment = end.order(self.now);
-            let rest = self.names.iter().cloned().chain([end]).map(|event| (moment, TraceEvent::Other(event)));
+            let rest = self.names.iter().copied().chain([end]).map(|event| (moment, TraceEvent::Other(event)));
             return Ok((rest.collect(), self.notes.clone()));
         };
         let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
@@ -338,7 +338,7 @@ impl Cursor {
             }
             let Some(event) = ahead.map_or_else(|| self.read(), |event| Ok(Some(event)))? else { break };
             self.over = matches!(event, TraceEvent::Other(Other::End(_)));
-            self.push(event, events);
+            self.push(&event, events);
         }
         if !self.begun {
             let is_name = |event: &TraceEvent| matches!(event, TraceEvent::Other(other) if other.is_name());
@@ -352,7 +352,7 @@ impl Cursor {
     }
 
     /// Adds an event that was read, after the names that precede it.
-    fn push(&mut self, event: TraceEvent, events: &mut Events) {
+    fn push(&mut self, event: &TraceEvent, events: &mut Events) {
         let moment = event.order(self.now);
         // Most names come at the beginning: no room is kept for others.
         for name in std::mem::take(&mut self.names) {

@@ -8,7 +8,7 @@ use urscope_schema::{
 };
 
 /// An event of a process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum TraceEvent {
     Enter(Enter),
     Exit(Exit),
@@ -19,7 +19,7 @@ pub(crate) enum TraceEvent {
 }
 
 /// An event that is not a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Other {
     Begin(Nanos),
     Thread(u32, Label),
@@ -158,13 +158,13 @@ impl Events {
     }
 
     /// Adds an event. A call is at the latest time of its process.
-    pub(crate) fn push(&mut self, moment: Moment, event: TraceEvent) {
+    pub(crate) fn push(&mut self, moment: Moment, event: &TraceEvent) {
         let record = match event {
-            TraceEvent::Enter(enter) => Record::Enter(enter),
-            TraceEvent::Exit(exit) => Record::Exit(exit),
-            TraceEvent::InnerEnter(enter) => Record::InnerEnter(enter),
-            TraceEvent::InnerExit(exit) => Record::InnerExit(exit),
-            TraceEvent::Other(other) => return self.push_other(moment, other),
+            TraceEvent::Enter(enter) => Record::Enter(*enter),
+            TraceEvent::Exit(exit) => Record::Exit(*exit),
+            TraceEvent::InnerEnter(enter) => Record::InnerEnter(*enter),
+            TraceEvent::InnerExit(exit) => Record::InnerExit(*exit),
+            TraceEvent::Other(other) => return self.push_other(moment, *other),
         };
         self.extend(|words| usize::from(pack(&record, words)));
     }
@@ -208,7 +208,7 @@ impl Events {
                     (true, true) => TraceEvent::InnerEnter(call.enter()),
                     (false, true) => TraceEvent::InnerExit(call.exit()),
                 },
-                Waiting::Other(other) => TraceEvent::Other(other.clone()),
+                Waiting::Other(other) => TraceEvent::Other(*other),
             };
             Some((moment, event))
         })
@@ -217,20 +217,28 @@ impl Events {
 
 /// The name of a thread, of which the kernel keeps 15 bytes, each of which may be replaced by a replacement character of 3 bytes; of
 /// a library, or of a device.
-#[derive(Clone, Debug)]
-pub(crate) struct Label(Box<str>);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    bytes: [u8; Self::CAPACITY],
+    length: u8,
+}
 
 impl Label {
     const CAPACITY: usize = Device::NAME_LIMIT;
 
     /// A name, truncated to the capacity.
     pub(crate) fn of(name: &str) -> Self {
-        Self(name.get(..name.floor_char_boundary(Self::CAPACITY)).unwrap_or_default().into())
+        let name = name.get(..name.floor_char_boundary(Self::CAPACITY)).unwrap_or_default();
+        let mut bytes = [0; Self::CAPACITY];
+        for (to, from) in bytes.iter_mut().zip(name.as_bytes()) {
+            *to = *from;
+        }
+        Self { bytes, length: name.len() as u8 }
     }
 
     /// The name.
     pub(crate) fn text(&self) -> &str {
-        &self.0
+        self.bytes.get(..usize::from(self.length)).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 }
 
