@@ -4,8 +4,6 @@
 //! other way to know whose table it was found in. The code is the same for every function; what differs is in the roles of
 //! its row. Must never hold a lock or allocate across the real call.
 
-use std::ffi::c_void;
-
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
     api::{Function, UrResult, demand::Nulls, role::*},
@@ -136,15 +134,6 @@ macro_rules! stand_ins {
                     chain::exit(hot, Function::$name, entered.call, result, values)
                 }
             )*
-        }
-
-        /// The function that replaces `function` in the tables of the adapter number `via`, which is below
-        /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
-        pub fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
-            match function {
-                $(Function::$name => backend::adapter::for_adapter!(stand_in::$name, via),)*
-                _ => None,
-            }
         }
     };
 }

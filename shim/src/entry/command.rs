@@ -9,7 +9,11 @@ use urscope_schema::{api::Function, ur_functions};
 
 #[cfg(test)]
 use crate::raw::args::Arg;
-use crate::{backend::adapter, call, commands};
+use crate::{
+    backend::adapter,
+    call::{self, stand_in as recorded},
+    commands,
+};
 
 macro_rules! stand_ins {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
@@ -43,8 +47,12 @@ macro_rules! stand_ins {
         /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
         pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
-                $(Function::$name if Function::$name.is_command() => adapter::for_adapter!(passed::$name, via),)*
-                _ => call::stand_in(function, via),
+                $(Function::$name => if Function::$name.is_command() {
+                    adapter::for_adapter!(passed::$name, via)
+                } else {
+                    adapter::for_adapter!(recorded::$name, via)
+                },)*
+                _ => None,
             }
         }
 

@@ -30,13 +30,14 @@ use crate::{
         Family,
         adapter::{
             self, ADAPTERS,
-            registry::{self, Getter, VERSION},
+            registry::{self, VERSION},
         },
     },
     knobs::{self, Entry},
     layer::trace,
     raw::{
         args::AdapterHandle,
+        code_address::code_address,
         mutex::Mutex,
         symbols::modules::{self, Module},
         unwinder,
@@ -85,7 +86,7 @@ pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     let replaced = number(real).and_then(|via| Some((via, our_getter(table, via)?)));
     match replaced {
         // SAFETY: the caller's promise; `number` knows that it is an adapter's.
-        Some((via, ours)) if unsafe { registry::keep_getter(via, table, real) } => ours as *mut c_void,
+        Some((via, ours)) if unsafe { registry::keep_getter(via, table, real) } => ours,
         _ => real,
     }
 }
@@ -173,26 +174,26 @@ unsafe extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u3
     result
 }
 
-fn our_getter(table: Table, via: usize) -> Option<Getter> {
-    macro_rules! row {
-        ($t:literal: $($v:literal)*) => { [$(get_table::<$t, $v>,)*] };
+fn our_getter(table: Table, via: usize) -> Option<*mut c_void> {
+    macro_rules! of_tables {
+        ($($t:literal)*) => {
+            match (table as usize, via) {
+                $(
+                    ($t, 0) => Some(code_address!(get_table::<$t, 0>)),
+                    ($t, 1) => Some(code_address!(get_table::<$t, 1>)),
+                    ($t, 2) => Some(code_address!(get_table::<$t, 2>)),
+                    ($t, 3) => Some(code_address!(get_table::<$t, 3>)),
+                    ($t, 4) => Some(code_address!(get_table::<$t, 4>)),
+                    ($t, 5) => Some(code_address!(get_table::<$t, 5>)),
+                    ($t, 6) => Some(code_address!(get_table::<$t, 6>)),
+                    ($t, 7) => Some(code_address!(get_table::<$t, 7>)),
+                )*
+                _ => None,
+            }
+        };
     }
-    static OURS: [[Getter; ADAPTERS]; Table::OF_ADAPTERS] = [
-        row!(0: 0 1 2 3 4 5 6 7),
-        row!(1: 0 1 2 3 4 5 6 7),
-        row!(2: 0 1 2 3 4 5 6 7),
-        row!(3: 0 1 2 3 4 5 6 7),
-        row!(4: 0 1 2 3 4 5 6 7),
-        row!(5: 0 1 2 3 4 5 6 7),
-        row!(6: 0 1 2 3 4 5 6 7),
-        row!(7: 0 1 2 3 4 5 6 7),
-        row!(8: 0 1 2 3 4 5 6 7),
-        row!(9: 0 1 2 3 4 5 6 7),
-        row!(10: 0 1 2 3 4 5 6 7),
-        row!(11: 0 1 2 3 4 5 6 7),
-        row!(12: 0 1 2 3 4 5 6 7),
-    ];
-    OURS.get(table as usize)?.get(via).copied()
+    const { assert!(Table::OF_ADAPTERS == 13 && ADAPTERS == 8, "each has a getter") };
+    of_tables!(0 1 2 3 4 5 6 7 8 9 10 11 12)
 }
 
 /// The adapter's implementation of a function for which its table has `original`; `None` if there is none. An adapter that was built with

@@ -8,6 +8,7 @@ pub mod backlog;
 pub mod caller;
 pub mod chunks;
 pub mod clock;
+pub mod code_address;
 pub mod errno;
 pub mod fork;
 pub mod fork_mark;

@@ -99,11 +99,10 @@ macro_rules! stand_ins {
 
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let outermost = if is_adapters_own(VIA) { None } else { Outermost::begin() };
-                    let ours = call::stand_in(Function::$name, VIA).filter(|_| outermost.is_some());
-                    let Some(ours) = ours else { return adapter::$name(VIA)($($param),*) };
-                    // SAFETY: what stands in an adapter's slot for this function has the row's signature.
-                    let ours = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(ours) };
-                    ours($($param),*)
+                    if outermost.is_none() {
+                        return adapter::$name(VIA)($($param),*);
+                    }
+                    call::stand_in::$name::<VIA>($($param),*)
                 }
             )*
         }
