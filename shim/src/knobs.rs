@@ -268,7 +268,10 @@ static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub fn read() -> &'static Knobs {
     KNOBS.get_or_init(|| {
         let mut complaints = Vec::new();
-        let mut knobs = Knobs::from(|name| std::env::var_os(name), &mut complaints);
+        let names = process::variables(PREFIX);
+        // Looking for each of the names would take a pass over the whole environment.
+        let value = |name: &str| if names.iter().any(|known| known == name) { std::env::var_os(name) } else { None };
+        let mut knobs = Knobs::from(value, &mut complaints);
         if placeholders::any(knobs.directory.as_os_str()) {
             let (host, pid) = (process::host(), std::process::id());
             knobs.directory = placeholders::fill(&knobs.directory, &host, pid, rank());
@@ -278,7 +281,7 @@ pub fn read() -> &'static Knobs {
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;
         }
-        complaints.extend(process::variables(PREFIX).iter().filter_map(|name| unknown(name)));
+        complaints.extend(names.iter().filter_map(|name| unknown(name)));
         *COMPLAINTS.lock() = complaints;
         knobs
     })
