@@ -213,7 +213,8 @@ fn importing(asm: &mut Assembler) {
     });
 }
 
-fn exporting(asm: &mut Assembler) {
+/// Returns the function that it exports.
+fn exporting(asm: &mut Assembler) -> u32 {
     let types = asm.types;
     let twice = asm.function(types.uint, &[types.uint], |asm, given| {
         asm.label();
@@ -221,6 +222,7 @@ fn exporting(asm: &mut Assembler) {
         asm.does(254, &[value]);
     });
     asm.linkage(twice, "twice", 0);
+    twice
 }
 
 #[test]
@@ -234,7 +236,7 @@ fn modules_are_linked_at_creation_and_later() {
         launch(list, kernel, 1, 8);
         assert_eq!(at(out, 8), [0, 2, 4, 6, 8, 10, 12, 14]);
     };
-    let (first, second) = (module(setup, importing), module(setup, exporting));
+    let (first, second) = (module(setup, importing), module(setup, |asm| _ = exporting(asm)));
     let mut properties: ModuleProperties = zeroed();
     ok(zeModuleGetProperties(first, &raw mut properties));
     assert_eq!(properties.flags, 1);
@@ -247,7 +249,7 @@ fn modules_are_linked_at_creation_and_later() {
     ok(zeModuleDynamicLink(2, both.as_ptr(), null_mut()));
     run(first);
 
-    let codes = [importing as fn(&mut Assembler), exporting].map(|write| {
+    let codes = [importing as fn(&mut Assembler), |asm| _ = exporting(asm)].map(|write| {
         let mut asm = Assembler::new();
         write(&mut asm);
         asm.finish()
@@ -299,4 +301,46 @@ fn a_variable_has_an_address_and_belongs_to_one_module() {
     assert_eq!(none, INVALID_GLOBAL_NAME);
     let mut function = null_mut();
     assert_eq!(zeModuleGetFunctionPointer(first, c"none".as_ptr(), &raw mut function), INVALID_FUNCTION_NAME);
+}
+
+/// `found(out)`: stores the address of `twice`, its low half first. `through(out, address)`: `out[i]` is what the function there makes of `i`.
+fn pointing(asm: &mut Assembler) {
+    let twice = exporting(asm);
+    let (pointer, constant) = asm.pointer_to(twice);
+    let (types, zero, one, half) = (asm.types, asm.number(0), asm.number(1), asm.id());
+    asm.declare(43, &[types.long, half, 32, 0]);
+    asm.kernel("found", &[types.global], |asm, given, _| {
+        let address = asm.gives(117, types.long, &[constant]);
+        let high = asm.gives(194, types.long, &[address, half]);
+        for (index, part) in [(zero, address), (one, high)] {
+            let place = asm.place(types.global, given[0], index);
+            let part = asm.gives(113, types.uint, &[part]);
+            asm.store(place, part);
+        }
+    });
+    asm.kernel("through", &[types.global, types.long], |asm, given, item| {
+        let function = asm.gives(120, pointer, &[given[1]]);
+        let own = asm.gives(113, types.uint, &[item]);
+        let value = asm.gives(5601, types.uint, &[function, own]);
+        let place = asm.place(types.global, given[0], item);
+        asm.store(place, value);
+    });
+}
+
+#[test]
+fn a_function_has_the_address_that_kernels_call() {
+    let setup = setup();
+    let (list, out, module) = (setup.immediate_list(1), numbers(setup, 8), module(setup, pointing));
+    let mut function = null_mut();
+    ok(zeModuleGetFunctionPointer(module, c"twice".as_ptr(), &raw mut function));
+    let found = kernel(module, "found");
+    set(found, 0, &out);
+    launch(list, found, 1, 1);
+    let halves = [at(out, 2)[0], at(out, 2)[1]].map(u64::from);
+    assert_eq!(halves[1] << 32 | halves[0], function as u64);
+    let through = kernel(module, "through");
+    set(through, 0, &out);
+    set(through, 1, &function);
+    launch(list, through, 1, 8);
+    assert_eq!(at(out, 8), [0, 2, 4, 6, 8, 10, 12, 14]);
 }

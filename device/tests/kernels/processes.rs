@@ -1,10 +1,12 @@
 //! What the engine is to the process that it is in: not there without modules, and no obstacle to its end.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::spirv::{empty, number};
+use crate::spirv::{empty, increment, number};
 use crate::*;
 
 /// Whether this process has mapped the engine, and how many threads it has.
@@ -93,5 +95,86 @@ fn a_signal_ends_a_process_whose_kernels_run() {
         // SAFETY: the process is a child that was not waited for.
         assert_eq!(unsafe { libc::kill(process.id() as i32, signal) }, 0);
         assert_eq!(process.wait().unwrap().signal(), Some(signal));
+    }
+}
+
+/// A library in front of the engine, which counts the programs that it makes of SPIR-V.
+const COUNTER: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+
+int programs;
+
+void *clCreateProgramWithIL(void *context, const void *code, size_t length, int *error) {
+  void *(*engines)(void *, const void *, size_t, int *) = dlsym(RTLD_NEXT, "clCreateProgramWithIL");
+  programs++;
+  return engines(context, code, length, error);
+}
+"#;
+
+/// Compiles [`COUNTER`] for the engine that the tests use.
+fn counter() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, library) = (folder.join("counter.c"), folder.join("libcounter.so"));
+    std::fs::write(&source, COUNTER).unwrap();
+    let engine = PathBuf::from(std::env::var_os("ZE_SOFT_ENGINE").unwrap());
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o"]).args([&library, &source, &engine]);
+    compiler.arg(format!("-Wl,-rpath,{}", engine.parent().unwrap().display()));
+    assert!(compiler.status().unwrap().success());
+    library
+}
+
+/// How many programs the engine of this process has made of SPIR-V.
+fn programs() -> i32 {
+    let engine = CString::new(std::env::var_os("ZE_SOFT_ENGINE").unwrap().as_bytes()).unwrap();
+    // SAFETY: a library that is open already, and stays open, with a variable of this name and type that nothing writes now.
+    unsafe {
+        let library = libc::dlopen(engine.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        let place = libc::dlsym(library, c"programs".as_ptr()).cast::<i32>();
+        assert!(!place.is_null());
+        place.read()
+    }
+}
+
+#[test]
+fn the_same_module_is_compiled_once() {
+    const NAME: &str = "processes::the_same_module_is_compiled_once";
+    let setup = setup();
+    if role().is_none() {
+        run_child(child(NAME, "device", &[("ZE_SOFT_ENGINE", counter().to_str().unwrap())]));
+        return;
+    }
+    let code = |write: fn(&mut Assembler)| {
+        let mut asm = Assembler::new();
+        write(&mut asm);
+        asm.finish()
+    };
+    let (code, other) = (code(number), code(increment));
+    let (list, out) = (setup.immediate_list(1), numbers(setup, 8));
+    let runs = |module| {
+        at(out, 8).fill(7);
+        let kernel = kernel(module, "number");
+        set(kernel, 0, &out);
+        launch(list, kernel, 1, 8);
+        assert_eq!(at(out, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
+        ok(zeKernelDestroy(kernel));
+    };
+    let first = module_of(setup, &code);
+    runs(first);
+    assert_eq!(programs(), 1);
+    let second = module_of(setup, &code);
+    runs(second);
+    ok(zeModuleDestroy(first));
+    ok(zeModuleDestroy(second));
+    runs(module_of(setup, &code));
+    assert_eq!(programs(), 1);
+    module_of(setup, &other);
+    assert_eq!(programs(), 2);
+    for _ in 0..2 {
+        let desc = ModuleDesc { build_flags: c"-ze-opt-disable".as_ptr(), ..describe(&code) };
+        runs(make(|module| zeModuleCreate(setup.context, setup.device, &raw const desc, module, null_mut())));
+        assert_eq!(programs(), 3);
     }
 }

@@ -30,6 +30,7 @@ pub(crate) struct Assembler {
     extensions: Vec<u32>,
     memory_model: [u32; 2],
     last_parameter: u32,
+    last_function_type: u32,
 }
 
 fn put(to: &mut Vec<u32>, code: u32, operands: &[u32]) {
@@ -72,6 +73,7 @@ impl Assembler {
             extensions: Vec::new(),
             memory_model: [2, 2],
             last_parameter: 0,
+            last_function_type: 0,
         };
         made.declare(19, &[types.void]);
         made.declare(21, &[types.uint, 32, 0]);
@@ -154,6 +156,7 @@ impl Assembler {
         let (kind, id) = (self.id(), self.id());
         let operands: Vec<u32> = [kind, result].iter().chain(parameters).copied().collect();
         self.declare(33, &operands);
+        self.last_function_type = kind;
         self.does(54, &[result, id, 0, kind]);
         let given: Vec<u32> = parameters.iter().map(|kind| self.gives(55, *kind, &[])).collect();
         self.last_parameter = given.last().copied().unwrap_or_default();
@@ -179,6 +182,18 @@ impl Assembler {
     /// The last parameter of the function that was written last.
     pub(crate) fn last_parameter(&self) -> u32 {
         self.last_parameter
+    }
+
+    /// A constant that points to the function that was written last, and the type of that pointer (SPV_INTEL_function_pointers).
+    pub(crate) fn pointer_to(&mut self, function: u32) -> (u32, u32) {
+        self.capability(5603); // FunctionPointersINTEL
+        self.capability(5604); // IndirectReferencesINTEL
+        self.extension("SPV_INTEL_function_pointers");
+        self.decorate(&[function, 5602]); // ReferencedIndirectlyINTEL
+        let (kind, id) = (self.id(), self.id());
+        self.declare(32, &[kind, 5605, self.last_function_type]); // CodeSectionINTEL
+        self.declare(5600, &[kind, id, function]); // OpConstantFunctionPointerINTEL
+        (kind, id)
     }
 
     /// Gives the module the memory model of graphics, which is not OpenCL's.
