@@ -128,6 +128,8 @@ pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
         .env("CCL_ROOT", &library)
         .env("CCL_ATL_TRANSPORT", "mpi")
         .env("CCL_ENABLE_SYCL_KERNELS", "0")
+        // Its warnings go to standard output.
+        .env("CCL_LOG_LEVEL", "error")
         .env("CCL_ZE_IPC_EXCHANGE", exchange)
         // The software device has no links between its devices.
         .env("CCL_TOPO_FABRIC_VERTEX_CONNECTION_CHECK", "0")

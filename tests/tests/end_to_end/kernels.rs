@@ -22,6 +22,15 @@ on_both_adapters! {
         }
     }
 
+    /// Limits may be lower than the engine's.
+    fn sycl_knows_what_the_engine_can_do(adapter) {
+        let run = TestRun::of("device_aspects", Release::R2026_2, adapter).with_engine().option("--no-check");
+        let outcome = run.run();
+        let right = ["half precision", "double precision", "64-bit atomics", "address bits", "sizes of sub-groups", "largest group", "local memory"];
+        let lines: Vec<_> = outcome.stdout.lines().map(|line| line.strip_suffix(": right").unwrap_or(line)).collect();
+        assert_eq!((outcome.code, lines), (0, right.to_vec()), "{}", outcome.stderr);
+    }
+
     /// The program goes on after the fault, and its trace is closed.
     fn a_wild_pointer_in_a_kernel_loses_the_device(adapter) {
         let outcome = TestRun::of("kernel_fault", Release::R2026_2, adapter).with_engine().option("--no-check").run();

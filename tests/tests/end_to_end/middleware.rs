@@ -1,15 +1,19 @@
 //! Communication libraries that share device memory through Level Zero itself: right in their data, clean, and guilty with a mistake.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use urscope_tests::clients::{self, CLIENTS};
+use urscope_tests::clients::{self, CLIENTS, Client};
 use urscope_tests::{Outcome, trace};
 
 use crate::violations::is_at;
 
+fn client(name: &str) -> &'static Client {
+    CLIENTS.iter().find(|client| client.name == name).expect("a client of the table")
+}
+
 /// Runs a client in which nothing is wrong.
 fn clean(name: &str) -> Outcome {
-    let client = CLIENTS.iter().find(|client| client.name == name).expect("a client of the table");
+    let client = client(name);
     let (run, _folder) = (client.run)();
     let outcome = run.run();
     let complaint = client.complaint(&outcome);
@@ -55,9 +59,29 @@ fn intel_mpi_is_right_and_clean() {
     }
 }
 
+/// Without urscope, a client prints the same lines, but for the log of oneCCL, which has times.
+fn prints_the_same_without_urscope(name: &str, outcome: &Outcome) {
+    let (run, _folder) = (client(name).run)();
+    let without = run.untraced().run();
+    let is_result = |line: &&str| !line.contains(" |CCL_");
+    let lines =
+        |outcome: &Outcome| outcome.stdout.lines().filter(is_result).map(str::to_owned).collect::<BTreeSet<_>>();
+    assert_eq!((without.code, lines(&without)), (0, lines(outcome)), "{name}: {}", without.stderr);
+    assert!(without.traces().is_empty(), "{name}");
+}
+
 #[test]
-fn intel_mpi_is_right_and_clean_with_kernels() {
-    opens_are_closed(&clean("Intel MPI, reductions"));
+fn reductions_of_intel_mpi_are_right_with_urscope_and_without() {
+    let outcome = clean("Intel MPI, reductions");
+    opens_are_closed(&outcome);
+    prints_the_same_without_urscope("Intel MPI, reductions", &outcome);
+}
+
+#[test]
+fn reductions_of_oneccl_are_right_with_urscope_and_without() {
+    let outcome = clean("oneCCL, reductions");
+    each_call_is_recorded(&outcome);
+    prints_the_same_without_urscope("oneCCL, reductions", &outcome);
 }
 
 #[test]
