@@ -291,7 +291,9 @@ pub(super) fn events(
     if wait_count.value() > 0 && waits.is_null() {
         return Err(ZeResult::INVALID_SIZE);
     }
-    Ok((Wait::all(waits.objects(wait_count)?), signal.get_optional()?))
+    let wait = |event: Outcome<_>| Ok(Wait { event: event?, value: None });
+    let waits: Outcome<_> = waits.each_object(wait_count)?.map(wait).collect();
+    Ok((waits?, signal.get_optional()?))
 }
 
 fn append_without_waits(list: &Arc<CommandList>, work: Work, signal: Handle<Event>) -> Outcome {

@@ -8,7 +8,7 @@
 //!
 //! Must never let a command wait for an event while it has the turn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -38,8 +38,8 @@ pub(super) struct Engine {
 #[derive(Default)]
 pub(super) struct Order {
     next: u64,
-    /// The next command of each stream that has one and has not stepped aside.
-    heads: BTreeSet<Place>,
+    /// The next command of each stream that has one and has not stepped aside, in their order.
+    heads: Vec<Place>,
     /// Whether a command has the turn.
     busy: bool,
 }
@@ -105,7 +105,7 @@ impl Engine {
 
     /// Takes up the place of a command again that had stepped aside.
     pub(super) fn step_back(&self, place: Place) {
-        self.state.lock().heads.insert(place);
+        self.state.lock().enter(place);
     }
 
     /// Ends the turn of a command that has run. `next` is the next command of its stream.
@@ -115,8 +115,10 @@ impl Engine {
 
     fn leave(&self, place: Place, next: Option<Place>) {
         let mut order = self.state.lock();
-        order.heads.remove(&place);
-        order.heads.extend(next);
+        order.heads.retain(|head| *head != place);
+        if let Some(next) = next {
+            order.enter(next);
+        }
         order.busy = false;
         drop(order);
         self.changed.notify_all();
@@ -130,9 +132,10 @@ impl Order {
         Place { priority, number: self.next }
     }
 
-    /// Adds the next command of a stream that had none.
+    /// Adds the next command of a stream that has none there.
     pub(super) fn enter(&mut self, head: Place) {
-        self.heads.insert(head);
+        let at = self.heads.partition_point(|other| *other < head);
+        self.heads.insert(at, head);
     }
 }
 

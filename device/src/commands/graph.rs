@@ -259,7 +259,7 @@ pub extern "C" fn append(
         let _submission = graph.submission.lock();
         waits.extend(Wait::all([Arc::clone(&graph.executed)]));
         let executed = Command::signalling(Some(Arc::clone(&graph.executed)));
-        list.append_now(around(Command::waiting(waits), vec![Command::signalling(signals), executed]))
+        list.append_now(&around(Command::waiting(waits), vec![Command::signalling(signals), executed]))
     })
 }
 

@@ -90,19 +90,19 @@ impl CommandList {
         if command.work.runs_kernels() && !QueueGroup::of(self.ordinal)?.runs_kernels() {
             return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
         }
-        self.append_all(vec![Arc::new(command)])
+        self.append_all(&[Arc::new(command)])
     }
 
     /// Appends several commands, with no other command between them.
-    pub(crate) fn append_all(self: &Arc<Self>, commands: Vec<Arc<Command>>) -> Outcome {
-        if capture::record(self, &commands)? { Ok(()) } else { self.append_now(commands) }
+    pub(crate) fn append_all(self: &Arc<Self>, commands: &[Arc<Command>]) -> Outcome {
+        if capture::record(self, commands)? { Ok(()) } else { self.append_now(commands) }
     }
 
     /// The same, whether the list is captured or not.
-    pub(super) fn append_now(&self, commands: Vec<Arc<Command>>) -> Outcome {
+    pub(super) fn append_now(&self, commands: &[Arc<Command>]) -> Outcome {
         match &self.body {
             Body::Immediate { stream, attributes } => {
-                let ticket = stream.submit(&commands, None)?;
+                let ticket = stream.submit(commands, None)?;
                 if attributes.is_synchronous() {
                     stream.wait(ticket, Deadline::NEVER);
                 }
@@ -330,7 +330,7 @@ pub extern "C" fn immediate_append_command_lists(
             commands.extend(regular.recorded()?);
         }
         commands.push(Arc::new(Command::signalling(signals)));
-        list.append_all(commands)
+        list.append_all(&commands)
     })
 }
 

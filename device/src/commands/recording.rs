@@ -40,11 +40,11 @@ pub(super) struct Mutable {
 
 impl Recording {
     /// Adds commands: `INVALID_ARGUMENT` for a list that was closed.
-    pub(super) fn append(&mut self, commands: Vec<Arc<Command>>) -> Outcome {
+    pub(super) fn append(&mut self, commands: &[Arc<Command>]) -> Outcome {
         if self.state != State::Open {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        self.commands.extend(commands);
+        self.commands.extend_from_slice(commands);
         Ok(())
     }
 

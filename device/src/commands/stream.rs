@@ -115,16 +115,16 @@ impl Stream {
         let mut order = self.engine.order();
         let was_idle = state.accepted == state.done;
         let mut task = |command| Task::new(command, &mut order, self.priority);
-        let mut tasks: Vec<_> = commands.iter().map(|command| task(Arc::clone(command))).collect();
+        let before = state.waiting.len();
+        state.waiting.extend(commands.iter().map(|command| task(Arc::clone(command))));
         if let Some(fence) = fence {
-            tasks.push(Task { fence: Some(fence), ..task(nothing()) });
+            state.waiting.push_back(Task { fence: Some(fence), ..task(nothing()) });
         }
-        if let Some(first) = tasks.first().filter(|_| was_idle) {
+        if let Some(first) = state.waiting.get(before).filter(|_| was_idle) {
             order.enter(first.place);
         }
         drop(order);
-        state.accepted += tasks.len() as u64;
-        state.waiting.extend(tasks);
+        state.accepted += (state.waiting.len() - before) as u64;
         self.submitted.notify_one();
         Ok(Ticket(state.accepted))
     }

@@ -254,7 +254,15 @@ impl<T> In<Handle<T>> {
     where
         T: Object,
     {
-        self.elements(count)?.map(Handle::get).collect()
+        self.each_object(count)?.collect()
+    }
+
+    /// The same, one by one.
+    pub(crate) fn each_object(self, count: Argument<u32>) -> Outcome<impl Iterator<Item = Outcome<Arc<T>>>>
+    where
+        T: Object,
+    {
+        Ok(self.elements(count)?.map(Handle::get))
     }
 
     /// The same, with nothing for NULL.
