@@ -67,7 +67,8 @@ fn script(blocks: &[Block]) -> String {
 fn interrupted(text: &str) -> String {
     // A shell without a terminal makes what runs in the background ignore SIGINT.
     format!(
-        "env --default-signal=INT {text} >said 2>&1 & background=$!\n\
+        "rm -f said\n\
+         env --default-signal=INT {text} >said 2>&1 & background=$!\n\
          until grep -qs 'until Ctrl-C' said; do kill -0 $background || break; sleep 0.1; done\n\
          kill -INT $background; wait $background"
     )
