@@ -291,8 +291,7 @@ pub(super) fn events(
     if wait_count.value() > 0 && waits.is_null() {
         return Err(ZeResult::INVALID_SIZE);
     }
-    let wait = |event: Outcome<_>| Ok(Wait { event: event?, value: None });
-    let waits: Outcome<_> = waits.each_object(wait_count)?.map(wait).collect();
+    let waits: Outcome<_> = waits.each_object(wait_count)?.map(|event| event.map(Wait::of)).collect();
     Ok((waits?, signal.get_optional()?))
 }
 

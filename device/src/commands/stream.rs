@@ -345,8 +345,13 @@ impl Command {
 }
 
 impl Wait {
-    /// Waits for these events, as they are when the command is submitted.
+    /// Waits for an event, as it is when the command is submitted.
+    pub(crate) fn of(event: Arc<Event>) -> Self {
+        Self { event, value: None }
+    }
+
+    /// Waits for these events, each as [`Self::of`].
     pub(crate) fn all(events: impl IntoIterator<Item = Arc<Event>>) -> Vec<Self> {
-        events.into_iter().map(|event| Self { event, value: None }).collect()
+        events.into_iter().map(Self::of).collect()
     }
 }

@@ -51,11 +51,16 @@ fn setup() -> Setup {
     Setup::new()
 }
 
-/// A module of what `write` assembles.
-fn module(setup: Setup, write: impl FnOnce(&mut Assembler)) -> Handle {
+/// The SPIR-V that `write` assembles.
+fn assembled(write: impl FnOnce(&mut Assembler)) -> Vec<u8> {
     let mut asm = Assembler::new();
     write(&mut asm);
-    module_of(setup, &asm.finish())
+    asm.finish()
+}
+
+/// A module of what `write` assembles.
+fn module(setup: Setup, write: impl FnOnce(&mut Assembler)) -> Handle {
+    module_of(setup, &assembled(write))
 }
 
 fn describe(code: &[u8]) -> ModuleDesc {
@@ -100,6 +105,14 @@ fn launch(list: Handle, kernel: Handle, groups: u32, size: u32) {
     ok(zeKernelSetGroupSize(kernel, size, 1, 1));
     let groups = Extent { x: groups, y: 1, z: 1 };
     ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, null_mut(), 0, null()));
+}
+
+/// What a kernel, whose only argument is a pointer, stores in `out` with `count` work items.
+fn stored<'a>(list: Handle, kernel: Handle, out: *mut u32, count: usize) -> &'a [u32] {
+    at(out, count).fill(7);
+    set(kernel, 0, &out);
+    launch(list, kernel, 1, count as u32);
+    at(out, count)
 }
 
 /// Shared memory for `count` numbers, all 0.

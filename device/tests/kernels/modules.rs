@@ -136,16 +136,9 @@ fn constants(asm: &mut Assembler) {
 #[test]
 fn constants_are_specialised_and_modules_do_not_share_them() {
     let setup = setup();
-    let mut asm = Assembler::new();
-    constants(&mut asm);
-    let code = asm.finish();
+    let code = assembled(constants);
     let (list, out) = (setup.immediate_list(1), numbers(setup, 1));
-    let run = |module| {
-        let kernel = kernel(module, "constants");
-        set(kernel, 0, &out);
-        launch(list, kernel, 1, 1);
-        at(out, 1)[0]
-    };
+    let run = |module| stored(list, kernel(module, "constants"), out, 1)[0];
     assert_eq!(run(module_of(setup, &code)), 1100);
     let (seven, one, unknown) = (7_u32, 1_u32, 0_u8);
     let (ids, values) = ([9, 5, 77], [&raw const seven, &raw const one, (&raw const unknown).cast()]);
@@ -230,11 +223,7 @@ fn modules_are_linked_at_creation_and_later() {
     let setup = setup();
     let (list, out) = (setup.immediate_list(1), numbers(setup, 8));
     let run = |module| {
-        at(out, 8).fill(0);
-        let kernel = kernel(module, "called");
-        set(kernel, 0, &out);
-        launch(list, kernel, 1, 8);
-        assert_eq!(at(out, 8), [0, 2, 4, 6, 8, 10, 12, 14]);
+        assert_eq!(stored(list, kernel(module, "called"), out, 8), [0, 2, 4, 6, 8, 10, 12, 14]);
     };
     let (first, second) = (module(setup, importing), module(setup, |asm| _ = exporting(asm)));
     let mut properties: ModuleProperties = zeroed();
@@ -249,11 +238,7 @@ fn modules_are_linked_at_creation_and_later() {
     ok(zeModuleDynamicLink(2, both.as_ptr(), null_mut()));
     run(first);
 
-    let codes = [importing as fn(&mut Assembler), |asm| _ = exporting(asm)].map(|write| {
-        let mut asm = Assembler::new();
-        write(&mut asm);
-        asm.finish()
-    });
+    let codes = [assembled(importing), assembled(|asm| _ = exporting(asm))];
     let (sizes, inputs) = (codes.each_ref().map(Vec::len), codes.each_ref().map(Vec::as_ptr));
     let program = ModuleProgramDesc {
         s_type: layout::stype::MODULE_PROGRAM_EXP_DESC,
@@ -284,12 +269,7 @@ fn counting(asm: &mut Assembler) {
 fn a_variable_has_an_address_and_belongs_to_one_module() {
     let setup = setup();
     let (list, out) = (setup.immediate_list(1), numbers(setup, 1));
-    let run = |module| {
-        let kernel = kernel(module, "count");
-        set(kernel, 0, &out);
-        launch(list, kernel, 1, 1);
-        at(out, 1)[0]
-    };
+    let run = |module| stored(list, kernel(module, "count"), out, 1)[0];
     let (first, second) = (module(setup, counting), module(setup, counting));
     assert_eq!([run(first), run(first), run(second)], [1, 2, 1]);
     let (mut size, mut pointer) = (0, null_mut());

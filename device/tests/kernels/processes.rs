@@ -146,19 +146,11 @@ fn the_same_module_is_compiled_once() {
         run_child(child(NAME, "device", &[("ZE_SOFT_ENGINE", counter().to_str().unwrap())]));
         return;
     }
-    let code = |write: fn(&mut Assembler)| {
-        let mut asm = Assembler::new();
-        write(&mut asm);
-        asm.finish()
-    };
-    let (code, other) = (code(number), code(increment));
+    let (code, other) = (assembled(number), assembled(increment));
     let (list, out) = (setup.immediate_list(1), numbers(setup, 8));
     let runs = |module| {
-        at(out, 8).fill(7);
         let kernel = kernel(module, "number");
-        set(kernel, 0, &out);
-        launch(list, kernel, 1, 8);
-        assert_eq!(at(out, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(stored(list, kernel, out, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
         ok(zeKernelDestroy(kernel));
     };
     let first = module_of(setup, &code);

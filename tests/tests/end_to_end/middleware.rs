@@ -1,6 +1,6 @@
 //! Communication libraries that share device memory through Level Zero itself: right in their data, clean, and guilty with a mistake.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use urscope_tests::clients::{self, CLIENTS, Client};
 use urscope_tests::{Outcome, trace};
@@ -64,8 +64,11 @@ fn prints_the_same_without_urscope(name: &str, outcome: &Outcome) {
     let (run, _folder) = (client(name).run)();
     let without = run.untraced().run();
     let is_result = |line: &&str| !line.contains(" |CCL_");
-    let lines =
-        |outcome: &Outcome| outcome.stdout.lines().filter(is_result).map(str::to_owned).collect::<BTreeSet<_>>();
+    let lines = |outcome: &Outcome| {
+        let mut lines: Vec<_> = outcome.stdout.lines().filter(is_result).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
     assert_eq!((without.code, lines(&without)), (0, lines(outcome)), "{name}: {}", without.stderr);
     assert!(without.traces().is_empty(), "{name}");
 }
