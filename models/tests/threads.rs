@@ -2,10 +2,10 @@
 
 use loom::thread::spawn;
 use urscope_models::threads::{
-    backlog::Backlog,
+    backlog::{Backlog, Time, Timed},
     explore,
     fork_reset::ForkReset,
-    lock::Lock,
+    lock::{Held, Lock},
     sync::{AtomicU64, Ordering},
     thread::{called, count_call, leave_counts, next_call},
 };
@@ -30,35 +30,157 @@ fn a_lock_is_held_by_one_thread_and_shows_what_others_did() {
     });
 }
 
-#[test]
-fn a_step_is_taken_once_and_none_stays_behind() {
-    /// The steps that were taken, the latest last, in base 16.
-    static LOCK: Lock<AtomicU64> = Lock::new(AtomicU64::new(0));
-    static BACKLOG: Backlog<u64, 4> = Backlog::empty();
+/// A number, and when it was added.
+#[derive(Clone, Copy)]
+struct Step(u64, u64);
 
-    /// As the validation layer does it.
-    fn leave(step: u64) {
-        BACKLOG.add(step).expect("there are not so many");
-        let mut held = LOCK.get_or_notify();
-        while let Some(state) = held {
-            while BACKLOG.take(|step| state.store(state.load(Ordering::Relaxed) << 4 | step, Ordering::Relaxed)) {}
-            held = state.give_back();
+impl Timed for Step {
+    fn time(&self) -> Time {
+        Time::new(self.1, false)
+    }
+}
+
+/// The validation layer: the steps that were taken, the latest last, in base 16, and those that are left.
+struct Layer {
+    lock: Lock<AtomicU64>,
+    left: Backlog<Step, 2, 2>,
+    clock: AtomicU64,
+}
+
+impl Layer {
+    const fn new() -> Self {
+        Self { lock: Lock::new(AtomicU64::new(0)), left: Backlog::empty(), clock: AtomicU64::new(1) }
+    }
+
+    /// Begins an execution. Loom wants its objects to be made before the threads.
+    fn begin(&self) {
+        self.lock.get().expect("it is free").store(0, Ordering::Relaxed);
+        for thread in [1, 1, 2, 2] {
+            self.left.add(thread, Step(0, self.now())).unwrap();
+        }
+        assert!(self.left.take(self.now(), usize::MAX, |_| {}));
+    }
+
+    /// Whatever a thread did before it looked at the clock is seen by one that finds a later time.
+    fn now(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Takes a step, if its thread is alone.
+    fn take_alone(&self, thread: u32, step: u64) -> bool {
+        let Some(state) = self.left.is_alone(thread).then(|| self.lock.try_get()).flatten() else { return false };
+        let is_alone = self.left.is_alone(thread);
+        if is_alone {
+            taken(&state, step);
+        }
+        is_alone
+    }
+
+    fn add(&self, thread: u32, step: u64) {
+        self.left.add(thread, Step(step, self.now())).expect("there are not so many");
+    }
+
+    /// Has a step taken, by its own thread if that is alone.
+    fn follow(&self, thread: u32, step: u64) {
+        if !self.take_alone(thread, step) {
+            self.add(thread, step);
+            self.for_others(self.lock.get_or_notify());
         }
     }
 
-    explore(|| {
-        // As above.
-        LOCK.get().expect("it is free").store(0, Ordering::Relaxed);
-        for step in 0..4 {
-            BACKLOG.add(step).unwrap();
-            assert!(BACKLOG.take(|taken| assert_eq!(*taken, step)));
+    fn for_others(&self, mut held: Option<Held<'_, AtomicU64>>) {
+        while let Some(state) = held {
+            self.left.take(self.now(), usize::MAX, |step| taken(&state, step.0));
+            held = state.give_back();
         }
-        let other = spawn(|| leave(1));
-        leave(2);
+    }
+}
+
+fn taken(state: &AtomicU64, step: u64) {
+    state.store(state.load(Ordering::Relaxed) << 4 | step, Ordering::Relaxed);
+}
+
+#[test]
+fn a_step_is_taken_once_and_none_stays_behind() {
+    static LAYER: Layer = Layer::new();
+    explore(|| {
+        LAYER.begin();
+        let other = spawn(|| LAYER.follow(1, 1));
+        LAYER.follow(2, 2);
         other.join().unwrap();
-        assert!(BACKLOG.is_empty(), "a step stayed behind");
-        let taken = LOCK.get().expect("it is free").load(Ordering::Relaxed);
+        assert!(LAYER.left.is_empty(), "a step stayed behind");
+        let taken = LAYER.lock.get().expect("it is free").load(Ordering::Relaxed);
         assert!([0x12, 0x21].contains(&taken), "the steps {taken:x} were taken");
+    });
+}
+
+#[test]
+fn a_thread_that_is_let_alone_takes_no_step_before_what_came_before_it() {
+    static LAYER: Layer = Layer::new();
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    explore(|| {
+        LAYER.begin();
+        MADE.store(0, Ordering::Relaxed);
+        LAYER.left.leave_alone(2);
+        assert!(LAYER.left.is_alone(2));
+        let other = spawn(|| {
+            // It leaves a step, and does not have it taken.
+            LAYER.add(1, 1);
+            MADE.store(1, Ordering::Release);
+        });
+        let held = LAYER.lock.get().expect("it is free");
+        LAYER.left.take(LAYER.now(), usize::MAX, |step| taken(&held, step.0));
+        LAYER.left.leave_alone(2);
+        drop(held);
+        let came_before = MADE.load(Ordering::Acquire) == 1;
+        if came_before {
+            LAYER.follow(2, 2);
+        }
+        other.join().unwrap();
+        LAYER.for_others(LAYER.lock.get());
+        let taken = LAYER.lock.get().expect("it is free").load(Ordering::Relaxed);
+        assert_eq!(taken, if came_before { 0x12 } else { 1 });
+    });
+}
+
+#[test]
+fn a_thread_that_another_one_lets_alone_takes_its_steps_in_order() {
+    static LAYER: Layer = Layer::new();
+    explore(|| {
+        LAYER.begin();
+        let held = LAYER.lock.get().expect("it is free");
+        let other = spawn(|| {
+            LAYER.add(2, 2);
+            if !LAYER.take_alone(2, 3) {
+                LAYER.add(2, 3);
+            }
+        });
+        LAYER.left.take(LAYER.now(), usize::MAX, |step| taken(&held, step.0));
+        LAYER.left.leave_alone(2);
+        drop(held);
+        other.join().unwrap();
+        LAYER.for_others(LAYER.lock.get());
+        let taken = LAYER.lock.get().expect("it is free").load(Ordering::Relaxed);
+        assert_eq!(taken, 0x23);
+    });
+}
+
+#[test]
+fn a_step_is_taken_after_what_came_before_it_in_another_queue() {
+    static LAYER: Layer = Layer::new();
+    explore(|| {
+        LAYER.begin();
+        let other = spawn(|| {
+            // One thread in place of two, of which the second waits for the first.
+            LAYER.add(2, 2);
+            LAYER.add(1, 1);
+        });
+        // The queue of 2 is looked at before that of 1.
+        LAYER.for_others(LAYER.lock.get());
+        other.join().unwrap();
+        LAYER.for_others(LAYER.lock.get());
+        let taken = LAYER.lock.get().expect("it is free").load(Ordering::Relaxed);
+        assert_eq!(taken, 0x21);
     });
 }
 

@@ -61,6 +61,12 @@ impl<'w> PackedCall<'w> {
         self.function
     }
 
+    /// The thread.
+    #[inline]
+    pub fn tid(&self) -> u32 {
+        (self.head[0] >> 32) as u32
+    }
+
     /// When the call began or returned.
     #[inline]
     pub fn time(&self) -> Nanos {
@@ -70,17 +76,17 @@ impl<'w> PackedCall<'w> {
     /// The record of a call that begins.
     #[inline]
     pub fn enter(&self) -> Enter {
-        let [first, time, call, places] = *self.head;
+        let [_, time, call, places] = *self.head;
         let values = Values::unpacked(places, self.values);
-        Enter { function: self.function, call, tid: (first >> 32) as u32, time: Nanos(time), values }
+        Enter { function: self.function, call, tid: self.tid(), time: Nanos(time), values }
     }
 
     /// The record of a call that returns.
     #[inline]
     pub fn exit(&self) -> Exit {
-        let [first, time, call, places] = *self.head;
+        let [_, time, call, places] = *self.head;
         let (values, result) = (Values::unpacked(places, self.values), UrResult((places >> 32) as u32));
-        Exit { function: self.function, call, tid: (first >> 32) as u32, time: Nanos(time), result, values }
+        Exit { function: self.function, call, tid: self.tid(), time: Nanos(time), result, values }
     }
 
     /// The same, as a record of a trace.

@@ -70,6 +70,9 @@ macro_rules! atomic {
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 self.atomic().fetch_add(value, order)
             }
+            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                self.atomic().fetch_or(value, order)
+            }
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -157,3 +160,9 @@ pub(super) fn thread_id() -> u32 {
 }
 
 pub(super) fn prefetch<T>(_value: &T) {}
+
+pub(super) fn prefetch_to_write(_address: usize) {}
+
+pub(super) fn fence_after_exchange() {
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}

@@ -19,7 +19,7 @@ use urscope_rules::{
     tracker::usual::{Begins, Returns},
 };
 use urscope_schema::{
-    api::demand::Nulls,
+    api::{Function, demand::Nulls},
     call::{Enter, Exit},
     packed::{self, PackedCall},
     trace::records::Device,
@@ -29,13 +29,13 @@ use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs::{self, Hot, OnError},
     raw::{
-        backlog::Backlog,
+        backlog::{Backlog, Time, Timed},
         clock, fork,
         fork_reset::ForkReset,
         interruptions,
         lock::{Held, Lock},
         parked::Parked,
-        process, reserve, stderr,
+        process, reserve, stderr, thread,
     },
 };
 
@@ -47,14 +47,26 @@ pub struct Validate;
 
 static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
 
-/// What threads have left to the holder of the lock, in the order in which they did.
-static LEFT: Backlog<Left, PLACES> = Backlog::empty();
+/// What threads have left to the holder of the lock.
+static LEFT: Backlog<Left, QUEUES, PLACES> = Backlog::empty();
 
-/// How many steps can be left. Where more come, threads wait for the lock.
+/// How many threads can leave steps without sharing memory for that, and how many each can leave. Where more come, threads wait for the lock.
+const QUEUES: usize = 64;
 const PLACES: usize = 128;
 
-/// How often a thread takes what others have left before it returns to the program. What they leave after that is taken at the next call.
+/// How many steps that cause no finding by themselves a thread leaves before it has them taken, with those of others. The tracker's memory goes
+/// from one processor's cache to another's once for all of them.
+const MANY: u64 = 64;
+
+/// How long such a step is left at most while the process makes calls.
+const SOON: Duration = Duration::from_micros(100);
+
+/// How many steps are taken at a time, and how often, before a thread returns to the program. What is left after that is taken at the next call.
+const AT_A_TIME: usize = 1024;
 const ROUNDS: usize = 8;
+
+/// From how many steps on without one of another thread in between a thread is alone.
+const ALONE: u32 = 256;
 
 /// How long a thread waits for another one that is about to leave a step.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -77,6 +89,8 @@ struct State {
     parent: Option<ProcessId>,
     /// It has ended: later calls come from the teardown of libraries.
     over: bool,
+    /// The thread of the latest step that was left, and how many steps before it were of the same one.
+    latest: (u32, u32),
 }
 
 impl State {
@@ -94,20 +108,24 @@ impl State {
         }
     }
 
-    /// Takes up to `most` steps that were left; false if one is left, because its thread is not ready or there are more.
-    #[inline]
-    fn catch_up(&mut self, most: usize) -> bool {
-        LEFT.is_empty() || self.take_left(most)
-    }
-
-    #[cold]
-    fn take_left(&mut self, most: usize) -> bool {
-        (0..most).all(|_| LEFT.take(|left| self.take_packed(left)));
-        LEFT.is_empty()
+    /// Takes the steps that were left up to now; false if one is left, because its thread was interrupted or there are too many.
+    fn catch_up(&mut self) -> bool {
+        let all = LEFT.take(clock::now().0, AT_A_TIME, |left| self.take_packed(left));
+        let (thread, steps) = self.latest;
+        if all && steps > ALONE {
+            self.latest.1 = 0;
+            LEFT.leave_alone(thread);
+        }
+        all
     }
 
     fn take_packed(&mut self, left: &Left) {
-        let Some(call) = PackedCall::first_of(left) else { return };
+        let Some(call) = PackedCall::first_of(&left.0) else { return };
+        if call.tid() == self.latest.0 {
+            self.latest.1 += 1;
+        } else {
+            self.latest = (call.tid(), 0);
+        }
         if call.enters() {
             self.take(Step::Enter(&call.enter(), &Nulls::default()));
         } else {
@@ -157,17 +175,36 @@ enum Step<'a> {
 }
 
 /// A step that is left to another thread: a packed call. A call with more values is not left.
-type Left = [u64; 15];
+#[derive(Clone, Copy)]
+struct Left([u64; 15]);
+
+impl Timed for Left {
+    fn time(&self) -> Time {
+        PackedCall::first_of(&self.0).map_or(Time::new(0, false), |call| Time::new(call.time().0, call.enters()))
+    }
+}
 
 impl Step<'_> {
     /// A copy, if another thread can take the step: nothing that is found changes the call, and the record has all that is known of it.
     fn to_leave(self) -> Option<Left> {
-        match self {
+        let packed = match self {
             _ if knobs::read().on_error != OnError::Report => None,
             Self::Enter(enter, nulls) if *nulls == Nulls::default() => packed::enter_in(enter),
             Self::Exit(exit) => packed::exit_in(exit),
             Self::Enter(..) | Self::Device(_) => None,
-        }
+        };
+        packed.map(Left)
+    }
+
+    /// Whether the step is of a function that programs call again and again, and may wait until others are taken as well.
+    fn may_wait(self) -> bool {
+        let (function, time) = match self {
+            Self::Enter(enter, _) => (enter.function, enter.time),
+            Self::Exit(exit) => (exit.function, exit.time),
+            Self::Device(_) => return false,
+        };
+        matches!(function, Function::urIPCGetMemHandleExp | Function::urIPCPutMemHandleExp)
+            && u128::from(time.0.saturating_sub(LEFT.taken_until())) < SOON.as_nanos()
     }
 }
 
@@ -225,8 +262,7 @@ fn follow(step: Step<'_>) -> Verdict {
     if !is_on(knobs::hot()) {
         return Verdict::Passed;
     }
-    let free = if LEFT.is_empty() { STATE.get().try_get() } else { None };
-    let Some(mut state) = free else { return contended(step) };
+    let Some(mut state) = alone() else { return among_others(step) };
     state.take(step);
     let found = state.checker.take();
     match state.give_back() {
@@ -247,13 +283,10 @@ pub fn returns_usually(returns: &Returns) -> bool {
     follow_usual(|tracker, who, checker| tracker.exit_usual(who, returns, checker))
 }
 
-/// Has this thread take a step in which nothing can be found, if nobody else is in the tracker.
+/// Has this thread take a step in which nothing can be found, if it is alone.
 #[inline]
 fn follow_usual(take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> bool {
-    if !LEFT.is_empty() {
-        return false;
-    }
-    let Some(mut state) = STATE.get().try_get() else { return false };
+    let Some(mut state) = alone() else { return false };
     let State { tracker, checker, who, over, .. } = &mut *state;
     let taken = !*over && who.is_some_and(|who| take(tracker, who, checker));
     if let Some(state) = state.give_back() {
@@ -264,13 +297,32 @@ fn follow_usual(take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> boo
     taken
 }
 
-/// Another thread is in the tracker, or has left a step.
-#[cold]
-fn contended(step: Step<'_>) -> Verdict {
+/// The lock, if this thread is alone and so can take its steps itself.
+#[inline]
+fn alone() -> Option<Held<'static, State>> {
+    let thread = thread::id();
+    if !LEFT.is_alone(thread) {
+        return None;
+    }
+    let state = STATE.get().try_get()?;
+    // Asked again under the lock, because its last holder may have found a step when it let this thread alone.
+    if LEFT.is_alone(thread) {
+        return Some(state);
+    }
+    let _ = for_others(state, Vec::new());
+    None
+}
+
+/// Another thread is in the tracker, or was lately.
+#[inline(never)]
+fn among_others(step: Step<'_>) -> Verdict {
     let lock = STATE.get();
     if let Some(left) = step.to_leave()
-        && LEFT.add(left).is_ok()
+        && let Ok(waiting) = LEFT.add(thread::id(), left)
     {
+        if waiting < MANY && step.may_wait() {
+            return Verdict::Passed;
+        }
         return lock.get_or_notify().map_or(Verdict::Passed, |state| for_others(state, Vec::new()));
     }
     let Some(mut state) = all_taken(lock) else {
@@ -285,8 +337,8 @@ fn contended(step: Step<'_>) -> Verdict {
 /// meanwhile can wait.
 fn all_taken(lock: &Lock<State>) -> Option<Held<'_, State>> {
     let mut state = lock.get()?;
-    let (began, before) = (Instant::now(), LEFT.added());
-    while !state.catch_up(PLACES) && !LEFT.has_taken(before) {
+    let began = Instant::now();
+    while !state.catch_up() {
         // A handler may have interrupted the thread that is about to leave a step: this one.
         let patience = if process::may_be_in_signal_handler() { PATIENCE / 30 } else { PATIENCE };
         if began.elapsed() > patience {
@@ -301,7 +353,7 @@ fn all_taken(lock: &Lock<State>) -> Option<Held<'_, State>> {
 #[cold]
 fn for_others(mut state: Held<'_, State>, mut found: Vec<Finding>) -> Verdict {
     for _ in 0..ROUNDS {
-        let _ = state.catch_up(PLACES);
+        let _ = state.catch_up();
         found.append(&mut state.checker.take());
         match state.give_back() {
             Some(notified) => state = notified,
