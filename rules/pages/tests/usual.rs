@@ -14,7 +14,14 @@ use scenarios::{choices, overlapping::History};
 use urscope_rule_pages::scenario::{Event, Scenario};
 use urscope_rules::{
     Checker, End, Finding, Tracker,
-    tracker::fact::{Fact, FactConsumer, FactKind, What},
+    tracker::{
+        fact::{Fact, FactConsumer, FactKind, What},
+        usual::{Begins, Returns},
+    },
+};
+use urscope_schema::{
+    api::{Function, UrResult},
+    call::{Enter, Exit, Nanos, Values},
 };
 
 /// A checker that gets the facts of usual calls, too, or does not; and how many gets it has seen.
@@ -54,8 +61,14 @@ impl Side {
             Event::Begin(process, _) => {
                 tracker.begin(process.clone());
             }
-            Event::Enter(who, enter) => tracker.enter(*who, enter, consumer),
-            Event::Exit(who, exit) => tracker.exit(*who, exit, consumer),
+            Event::Enter(who, enter) => {
+                assert!(Begins::of(enter).is_none_or(|begins| begins.record().as_ref() == Some(enter)), "{enter:?}");
+                tracker.enter(*who, enter, consumer);
+            }
+            Event::Exit(who, exit) => {
+                assert!(Returns::of(exit).is_none_or(|returns| returns.record().as_ref() == Some(exit)), "{exit:?}");
+                tracker.exit(*who, exit, consumer);
+            }
             Event::Device(who, handle, index, name) => tracker.device(*who, *handle, *index, name),
             Event::Descriptors(who, open, at) => tracker.descriptors(*who, *open, *at, consumer),
             Event::Observed(who, alive, gone) => tracker.observed(*who, *alive, *gone),
@@ -177,6 +190,19 @@ proptest! {
         let text: Vec<_> = history.lines.iter().map(|line| line.text.as_str()).collect();
         play(&text.join("\n"));
     }
+}
+
+#[test]
+fn a_record_with_more_than_a_shortcut_needs_is_not_whole() {
+    let known = Values { data: Some(1), data_size: Some(8), fingerprint: Some(2), pointer: Some(3), ..Values::NONE };
+    let (function, time) = (Function::urIPCGetMemHandleExp, Nanos(5));
+    let enter = |values| Enter { function, call: 7, tid: 9, time, values };
+    let exit = |values| Exit { function, call: 7, tid: 9, time, result: UrResult::SUCCESS, values };
+    let begins = Values { pointer: Some(3), stack: Some(4), ..Values::NONE };
+    assert!(Begins::of(&enter(begins)).is_some_and(|begins| begins.is_whole()));
+    assert!(Begins::of(&enter(Values { flags: Some(0), ..begins })).is_some_and(|begins| begins.record().is_none()));
+    assert!(Returns::of(&exit(known)).is_some_and(|returns| returns.record().is_none()), "the size is missing");
+    assert!(Returns::of(&exit(Values { size: Some(1), ..known })).is_some_and(|returns| returns.is_whole()));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! wants [the facts](FactKind::PartUsualGet) of such calls has all calls take the general way; so a test compares both ways.
 
 use urscope_schema::{
-    api::Function,
+    api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Values},
     handle::{Handle, Kind},
 };
@@ -35,6 +35,9 @@ pub struct Begins {
     context: Option<u64>,
     /// The address of the memory that is got, or of the handle data that is put.
     subject: u64,
+    via: Option<u64>,
+    /// Whether the record has no other values.
+    whole: bool,
 }
 
 impl Begins {
@@ -42,19 +45,62 @@ impl Begins {
     #[expect(clippy::inline_always, reason = "the function is a constant of most callers")]
     #[inline(always)]
     pub fn of(enter: &Enter) -> Option<Self> {
-        let Values { pointer, data, context, stack, .. } = enter.values;
+        let Values { pointer, data, context, stack, via, .. } = enter.values;
         let (gets, subject) = match enter.function {
             Function::urIPCGetMemHandleExp => (true, pointer),
             Function::urIPCPutMemHandleExp => (false, data),
             _ => return None,
         };
-        Some(Self { gets, call: enter.call, tid: enter.tid, time: enter.time, stack, context, subject: subject? })
+        let begins = Self {
+            gets,
+            call: enter.call,
+            tid: enter.tid,
+            time: enter.time,
+            stack,
+            context,
+            subject: subject?,
+            via,
+            whole: true,
+        };
+        Some(Self { whole: begins.values().count() == enter.values.count(), ..begins })
+    }
+
+    /// The record of the call; nothing if it has more values than a shortcut needs.
+    pub fn record(&self) -> Option<Enter> {
+        let Self { call, tid, time, .. } = *self;
+        self.whole.then(|| Enter { function: function(self.gets), call, tid, time, values: self.values() })
+    }
+
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    const fn values(&self) -> Values {
+        let Self { stack, context, via, .. } = *self;
+        let (pointer, data) = if self.gets { (Some(self.subject), None) } else { (None, Some(self.subject)) };
+        Values { via, context, pointer, data, stack, ..Values::NONE }
+    }
+
+    /// Whether [`Begins::record`] has a record.
+    #[inline]
+    pub const fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// When the call began.
+    #[inline]
+    pub const fn time(&self) -> Nanos {
+        self.time
+    }
+
+    /// The thread that makes the call.
+    #[inline]
+    pub const fn tid(&self) -> u32 {
+        self.tid
     }
 
     /// The call, about the life of that number, which lies in that slot.
     #[inline]
     const fn usual(&self, serial: Serial, slot: Slot) -> UsualCall {
-        let Self { gets, call, tid, time, stack, context, subject } = *self;
+        let Self { gets, call, tid, time, stack, context, subject, .. } = *self;
         UsualCall { call, time, stack, subject, serial, context, slot, tid, gets }
     }
 }
@@ -63,7 +109,10 @@ impl Begins {
 #[derive(Clone, Copy, Debug)]
 pub struct Returns {
     call: u64,
+    tid: u32,
     time: Nanos,
+    /// Whether the record has no other values.
+    whole: bool,
     /// What a get has returned; nothing of a put.
     got: Option<Got>,
 }
@@ -92,8 +141,49 @@ impl Returns {
             Function::urIPCPutMemHandleExp => None,
             _ => return None,
         };
-        exit.result.is_success().then_some(Self { call: exit.call, time: exit.time, got })
+        let returns = Self { call: exit.call, tid: exit.tid, time: exit.time, got, whole: true };
+        // Where an address has no size, it is not among those that are needed.
+        let whole = returns.values().count() == exit.values.count();
+        exit.result.is_success().then_some(Self { whole, ..returns })
     }
+
+    /// The record of the call; nothing if it has more values than a shortcut needs.
+    pub fn record(&self) -> Option<Exit> {
+        let Self { call, tid, time, .. } = *self;
+        let (function, values) = (function(self.got.is_some()), self.values());
+        self.whole.then_some(Exit { function, call, tid, time, result: UrResult::SUCCESS, values })
+    }
+
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    fn values(&self) -> Values {
+        let Some(Got { data, data_size, fingerprint, memory }) = self.got else { return Values::NONE };
+        let (pointer, size) = memory.unzip();
+        let (data, data_size, fingerprint) = (Some(data), Some(data_size), Some(fingerprint));
+        Values { data, data_size, fingerprint, pointer, size, ..Values::NONE }
+    }
+
+    /// Whether [`Returns::record`] has a record.
+    #[inline]
+    pub const fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// When the call returned.
+    #[inline]
+    pub const fn time(&self) -> Nanos {
+        self.time
+    }
+
+    /// The thread that has made the call.
+    #[inline]
+    pub const fn tid(&self) -> u32 {
+        self.tid
+    }
+}
+
+const fn function(gets: bool) -> Function {
+    if gets { Function::urIPCGetMemHandleExp } else { Function::urIPCPutMemHandleExp }
 }
 
 /// A get that returns what it has returned before.

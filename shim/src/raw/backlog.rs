@@ -46,7 +46,8 @@ struct Queue<S, const N: usize> {
     places: [Place<S>; N],
 }
 
-#[repr(align(64))]
+// A processor may fetch two lines at a time.
+#[repr(align(128))]
 struct Place<S> {
     /// How often a step was written here, and how often one was taken from here, in one number: odd if there is one.
     turns: AtomicU64,
@@ -71,6 +72,12 @@ impl Time {
     #[inline]
     pub const fn new(nanos: u64, begins: bool) -> Self {
         Self(nanos << 1 | begins as u64)
+    }
+
+    /// The nanoseconds.
+    #[inline]
+    pub const fn nanos(self) -> u64 {
+        self.0 >> 1
     }
 }
 
@@ -104,7 +111,8 @@ impl<S: Copy, const N: usize> Queue<S, N> {
     }
 
     /// Gets a place for a step and writes it there; `claimed` is called in between. How many steps are in the queue then.
-    fn add(&self, step: S, claimed: impl FnOnce()) -> Result<u64, Full> {
+    #[inline]
+    fn add(&self, step: S, claimed: impl Fn()) -> Result<u64, Full> {
         loop {
             let number = self.added.0.load(Ordering::Relaxed);
             let (place, turns) = self.place(number);
@@ -206,6 +214,7 @@ impl<S: Timed, const Q: usize, const N: usize> Backlog<S, Q, N> {
     /// # Errors
     ///
     /// [`Full`], if `N` steps are there that were not taken.
+    #[inline]
     pub fn add(&self, thread: u32, step: S) -> Result<u64, Full> {
         let number = thread as usize % Q;
         let bit = 1 << number;

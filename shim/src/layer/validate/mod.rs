@@ -19,7 +19,7 @@ use urscope_rules::{
     tracker::usual::{Begins, Returns},
 };
 use urscope_schema::{
-    api::{Function, demand::Nulls},
+    api::demand::Nulls,
     call::{Enter, Exit},
     packed::{self, PackedCall},
     trace::records::Device,
@@ -54,8 +54,8 @@ static LEFT: Backlog<Left, QUEUES, PLACES> = Backlog::empty();
 const QUEUES: usize = 64;
 const PLACES: usize = 128;
 
-/// How many steps that cause no finding by themselves a thread leaves before it has them taken, with those of others. The tracker's memory goes
-/// from one processor's cache to another's once for all of them.
+/// How many steps of calls that may be usual a thread leaves before it has them taken, with those of others. The tracker's memory goes from one
+/// processor's cache to another's once for all of them.
 const MANY: u64 = 64;
 
 /// How long such a step is left at most while the process makes calls.
@@ -110,7 +110,7 @@ impl State {
 
     /// Takes the steps that were left up to now; false if one is left, because its thread was interrupted or there are too many.
     fn catch_up(&mut self) -> bool {
-        let all = LEFT.take(clock::now().0, AT_A_TIME, |left| self.take_packed(left));
+        let all = LEFT.take(clock::now().0, AT_A_TIME, |left| self.take_left(left));
         let (thread, steps) = self.latest;
         if all && steps > ALONE {
             self.latest.1 = 0;
@@ -119,17 +119,43 @@ impl State {
         all
     }
 
-    fn take_packed(&mut self, left: &Left) {
-        let Some(call) = PackedCall::first_of(&left.0) else { return };
-        if call.tid() == self.latest.0 {
+    fn take_left(&mut self, left: &Left) {
+        let thread = left.thread();
+        if thread == self.latest.0 {
             self.latest.1 += 1;
         } else {
-            self.latest = (call.tid(), 0);
+            self.latest = (thread, 0);
         }
-        if call.enters() {
-            self.take(Step::Enter(&call.enter(), &Nulls::default()));
-        } else {
-            self.take(Step::Exit(&call.exit()));
+        if self.takes_usually(left) {
+            return;
+        }
+        match left {
+            Left::Call(words) => match PackedCall::first_of(words) {
+                Some(call) if call.enters() => self.take(Step::Enter(&call.enter(), &Nulls::default())),
+                Some(call) => self.take(Step::Exit(&call.exit())),
+                None => {}
+            },
+            Left::Begins(begins) => {
+                if let Some(enter) = begins.record() {
+                    self.take(Step::Enter(&enter, &Nulls::default()));
+                }
+            }
+            Left::Returns(returns) => {
+                if let Some(exit) = returns.record() {
+                    self.take(Step::Exit(&exit));
+                }
+            }
+        }
+    }
+
+    /// Takes a step in which nothing can be found. False if it is none.
+    #[inline]
+    fn takes_usually(&mut self, left: &Left) -> bool {
+        let Self { tracker, checker, who: Some(who), over: false, .. } = self else { return false };
+        match left {
+            Left::Begins(begins) => tracker.enter_usual(*who, begins, checker),
+            Left::Returns(returns) => tracker.exit_usual(*who, returns, checker),
+            Left::Call(_) => false,
         }
     }
 
@@ -174,37 +200,59 @@ enum Step<'a> {
     Exit(&'a Exit),
 }
 
-/// A step that is left to another thread: a packed call. A call with more values is not left.
+/// A step that is left to another thread.
 #[derive(Clone, Copy)]
-struct Left([u64; 15]);
+enum Left {
+    /// A packed call. One with more values is not left.
+    Call([u64; 14]),
+    /// What may be a usual one.
+    Begins(Begins),
+    Returns(Returns),
+}
+
+const _: () = assert!(size_of::<Left>() <= 120, "a place for one takes two lines of the cache");
 
 impl Timed for Left {
+    #[inline]
     fn time(&self) -> Time {
-        PackedCall::first_of(&self.0).map_or(Time::new(0, false), |call| Time::new(call.time().0, call.enters()))
+        match self {
+            Self::Call(words) => {
+                PackedCall::first_of(words).map_or(Time::new(0, false), |call| Time::new(call.time().0, call.enters()))
+            }
+            Self::Begins(begins) => Time::new(begins.time().0, true),
+            Self::Returns(returns) => Time::new(returns.time().0, false),
+        }
     }
 }
 
+impl Left {
+    /// Whose step it is.
+    #[inline]
+    fn thread(&self) -> u32 {
+        match self {
+            Self::Call(words) => PackedCall::first_of(words).map_or(0, |call| call.tid()),
+            Self::Begins(begins) => begins.tid(),
+            Self::Returns(returns) => returns.tid(),
+        }
+    }
+}
+
+/// Whether steps can be left: nothing that is found changes what becomes of a call.
+#[inline]
+fn may_leave() -> bool {
+    knobs::read().on_error == OnError::Report
+}
+
 impl Step<'_> {
-    /// A copy, if another thread can take the step: nothing that is found changes the call, and the record has all that is known of it.
+    /// A copy, if another thread can take the step, and the record has all that is known of it.
     fn to_leave(self) -> Option<Left> {
         let packed = match self {
-            _ if knobs::read().on_error != OnError::Report => None,
+            _ if !may_leave() => None,
             Self::Enter(enter, nulls) if *nulls == Nulls::default() => packed::enter_in(enter),
             Self::Exit(exit) => packed::exit_in(exit),
             Self::Enter(..) | Self::Device(_) => None,
         };
-        packed.map(Left)
-    }
-
-    /// Whether the step is of a function that programs call again and again, and may wait until others are taken as well.
-    fn may_wait(self) -> bool {
-        let (function, time) = match self {
-            Self::Enter(enter, _) => (enter.function, enter.time),
-            Self::Exit(exit) => (exit.function, exit.time),
-            Self::Device(_) => return false,
-        };
-        matches!(function, Function::urIPCGetMemHandleExp | Function::urIPCPutMemHandleExp)
-            && u128::from(time.0.saturating_sub(LEFT.taken_until())) < SOON.as_nanos()
+        packed.map(Left::Call)
     }
 }
 
@@ -274,19 +322,24 @@ fn follow(step: Step<'_>) -> Verdict {
 /// Takes the begin of a call that may be a usual one. False if it is to be taken in the general way.
 #[inline]
 pub fn begins_usually(begins: &Begins) -> bool {
-    follow_usual(|tracker, who, checker| tracker.enter_usual(who, begins, checker))
+    match alone() {
+        Some(state) => takes_usually(state, |tracker, who, checker| tracker.enter_usual(who, begins, checker)),
+        None => begins.is_whole() && may_leave() && leave_usual(Left::Begins(*begins)),
+    }
 }
 
 /// Takes the return of a call that may be a usual one. False if it is to be taken in the general way.
 #[inline]
 pub fn returns_usually(returns: &Returns) -> bool {
-    follow_usual(|tracker, who, checker| tracker.exit_usual(who, returns, checker))
+    match alone() {
+        Some(state) => takes_usually(state, |tracker, who, checker| tracker.exit_usual(who, returns, checker)),
+        None => returns.is_whole() && may_leave() && leave_usual(Left::Returns(*returns)),
+    }
 }
 
-/// Has this thread take a step in which nothing can be found, if it is alone.
+/// Has this thread, which is alone, take a step in which nothing can be found.
 #[inline]
-fn follow_usual(take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> bool {
-    let Some(mut state) = alone() else { return false };
+fn takes_usually(mut state: Held<'_, State>, take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> bool {
     let State { tracker, checker, who, over, .. } = &mut *state;
     let taken = !*over && who.is_some_and(|who| take(tracker, who, checker));
     if let Some(state) = state.give_back() {
@@ -295,6 +348,21 @@ fn follow_usual(take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> boo
         no_memory_is_left();
     }
     taken
+}
+
+/// Leaves a step in which nothing can be found, as a rule, until there are more. False if there is no place for it.
+#[inline]
+fn leave_usual(left: Left) -> bool {
+    let time = left.time().nanos();
+    let Ok(waiting) = LEFT.add(thread::id(), left) else { return false };
+    let is_soon = u128::from(time.saturating_sub(LEFT.taken_until())) < SOON.as_nanos();
+    if (waiting >= MANY || !is_soon)
+        && let Some(state) = STATE.get().get_or_notify()
+    {
+        // What is found changes nothing.
+        let _ = for_others(state, Vec::new());
+    }
+    true
 }
 
 /// The lock, if this thread is alone and so can take its steps itself.
@@ -318,11 +386,8 @@ fn alone() -> Option<Held<'static, State>> {
 fn among_others(step: Step<'_>) -> Verdict {
     let lock = STATE.get();
     if let Some(left) = step.to_leave()
-        && let Ok(waiting) = LEFT.add(thread::id(), left)
+        && LEFT.add(thread::id(), left).is_ok()
     {
-        if waiting < MANY && step.may_wait() {
-            return Verdict::Passed;
-        }
         return lock.get_or_notify().map_or(Verdict::Passed, |state| for_others(state, Vec::new()));
     }
     let Some(mut state) = all_taken(lock) else {
