@@ -16,6 +16,7 @@ pub mod fork_reset;
 pub mod hash_map;
 pub mod interruptions;
 mod kept_data;
+pub mod late_functions;
 pub mod lock;
 pub mod mutex;
 pub mod named_file;
