@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod backlog;
+pub mod behind;
 pub mod caller;
 pub mod chunks;
 pub mod clock;
