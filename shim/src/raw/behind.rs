@@ -83,18 +83,15 @@ impl Way {
 /// Keeps the way that was unwound: its frames, from the library's own on, and zeros behind them. Returns whether that is new.
 pub fn keep(from: Frame, frames: &[Frame]) -> bool {
     let length = frames.iter().take_while(|(_, address)| *address != 0).count();
-    let Some(way) = frames.get(..length).filter(|way| way.first() == Some(&from)) else { return false };
-    let distances =
-        || way.windows(2).map(|two| matches!(two, [(one, _), (next, _)] if next > one).then(|| two[1].0 - two[0].0));
-    if length < 2
-        || length > LONGEST + 1
-        || !distances().all(|distance| distance.is_some_and(|distance| distance <= FRAME))
-    {
+    let Some((first, behind)) = frames.get(..length).and_then(<[Frame]>::split_first) else { return false };
+    let distances = || frames.iter().zip(behind).map(|((one, _), (next, _))| next.wrapping_sub(*one));
+    let can_be_found = distances().all(|distance| (1..=FRAME).contains(&distance));
+    if *first != from || !(1..=LONGEST).contains(&behind.len()) || !can_be_found {
         return false;
     }
     let Some(mut count) = ADDING.try_lock() else { return false };
     let Some(free) = WAYS.get(*count) else { return false };
-    for ((step, distance), (_, address)) in free.steps.iter().zip(distances().flatten()).zip(&way[1..]) {
+    for ((step, distance), (_, address)) in free.steps.iter().zip(distances()).zip(behind) {
         step.distance.store(distance, Ordering::Relaxed);
         step.address.store(*address, Ordering::Relaxed);
     }
@@ -142,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_way_that_cannot_be_known_again_is_not_kept() {
-        let stack = [0x2000; 2 * FRAME];
+        let stack = vec![0x2000; 2 * FRAME];
         let from = enter(&stack);
         let mut long: Vec<_> = (0..LONGEST + 2).collect();
         assert!(!keep(from, &way(&stack, &long)), "too many frames");

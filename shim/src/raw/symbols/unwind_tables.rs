@@ -23,7 +23,7 @@ pub fn give_back(addresses: &[usize]) {
     }
     let own = modules::around(give_back as *const () as usize, |loaded| Some((loaded.addresses(), constants(loaded))));
     let own = own.map_or(0..0, |(addresses, constants)| {
-        give_back_range(constants);
+        give_back_range(constants.unwrap_or_default());
         addresses
     });
     let mut latest = 0..0;
@@ -34,7 +34,7 @@ pub fn give_back(addresses: &[usize]) {
         let found = modules::around(*address, |loaded| Some((loaded.addresses(), tables(loaded))));
         if let Some((addresses, tables)) = found {
             latest = addresses;
-            give_back_range(tables);
+            give_back_range(tables.unwrap_or_default());
         }
     }
 }
@@ -75,8 +75,7 @@ fn has_relocated_constants(loaded: &Loaded<'_>) -> bool {
 }
 
 /// Gives back the pages that begin in the range. Behind the end of a segment, the last one holds nothing else.
-fn give_back_range(range: Option<Range<usize>>) {
-    let Some(Range { start, end }) = range else { return };
+fn give_back_range(Range { start, end }: Range<usize>) {
     let (start, end) = (start.next_multiple_of(PAGE), end.next_multiple_of(PAGE));
     if (LEAST..=MOST).contains(&end.saturating_sub(start)) && is_of_file(start) && is_of_file(end - PAGE) {
         // SAFETY: pages of a file that nobody has written to. The kernel reads them again when they are used.
@@ -144,7 +143,7 @@ mod tests {
         let bytes = unsafe { std::slice::from_raw_parts_mut(start.cast::<u8>(), size) };
         bytes.fill(7);
         let start = start.expose_provenance();
-        give_back_range(Some(start..start + size));
+        give_back_range(start..start + size);
         assert!(bytes.iter().all(|byte| *byte == 7));
     }
 }
