@@ -2,8 +2,8 @@
 """Measures what a preloaded library costs a process that shares nothing: `scripts/bench start [--json FILE] [--turns N]`.
 
 Two programs are started in turns, with and without urscope's library: `/bin/true`, and a SYCL program on the software device that copies and shares nothing
-(tests/apps/bench_commands.cpp). Shown are the milliseconds from start to end and, for the SYCL program, the peak of its resident memory; minimum and
-median, and what the library adds. Last come the bytes of thread-local storage that each thread of such a process has for it.
+(tests/apps/bench_commands.cpp). Shown are the milliseconds from start to end and, for the SYCL program, its resident memory behind its copies, where a program could share something,
+and the peak of it until the end; minimum and median, and what the library adds. Last come the bytes of thread-local storage that each thread of such a process has for it.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def prepared():
 
 
 def started(command, environment):
-    """The milliseconds from the start of a process to its end, and the last line that it prints, as a number; 0 for none."""
+    """The milliseconds from the start of a process to its end, and the last two lines that it prints, as numbers; 0 for none."""
     reader, writer = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_CLOSE, reader), (os.POSIX_SPAWN_CLOSE, writer)]
     begin = time.monotonic_ns()
@@ -49,7 +49,7 @@ def started(command, environment):
         lines = pipe.read().split()
     if status != 0:
         raise RuntimeError(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
-    return took, float(lines[-1]) if lines else 0
+    return took, *(map(float, lines[-2:]) if lines else (0, 0))
 
 
 def thread_local_bytes(library):
@@ -91,18 +91,19 @@ def main():
                 figures[name, preloaded] += [started(command, environment) for _ in range(times)]
 
     rows = []
-    print(f"{'':<38} {'ms':^19}   {'resident KiB':^17}")
-    print(f"{'':<38} {'min':>9} {'median':>9}   {'min':>8} {'median':>8}")
+    print(f"{'':<38} {'ms':^19}   {'resident KiB':^17}   {'peak KiB':^17}")
+    print(f"{'':<38} {'min':>9} {'median':>9}" + f"   {'min':>8} {'median':>8}" * 2)
     for name in programs:
         sides = []
         for preloaded in (False, True):
-            took, resident = zip(*figures[name, preloaded])
-            sides.append([min(took), statistics.median(took), min(resident), statistics.median(resident)])
+            columns = zip(*figures[name, preloaded])
+            sides.append([value for column in columns for value in (min(column), statistics.median(column))])
         sides.append([with_it - without for without, with_it in zip(*sides)])
         for side, values in zip((name, "  with urscope's library", "  added"), sides):
-            resident = f"   {values[2]:>8.0f} {values[3]:>8.0f}" if sides[0][2] else ""
+            resident = "".join(f"   {values[at]:>8.0f} {values[at + 1]:>8.0f}" for at in (2, 4)) if sides[0][2] else ""
             print(f"{side:<38} {values[0]:>9.3f} {values[1]:>9.3f}{resident}")
-        keys = ("minimum_ms", "median_ms", "minimum_resident_kib", "median_resident_kib")
+        amounts = ("ms", "resident_kib", "peak_kib")
+        keys = [f"{which}_{amount}" for amount in amounts for which in ("minimum", "median")]
         rows.append({"program": name} | {of: dict(zip(keys, side)) for of, side in zip(("bare", "preloaded", "added"), sides)})
     tls = thread_local_bytes(LIBRARY)
     print(f"thread-local storage of {LIBRARY.name}: {tls} bytes a thread")

@@ -44,7 +44,7 @@ pub fn start() {
     knobs::read();
     inner::start();
     raw::fork_mark::install();
-    entry::dlsym::resolve();
+    entry::dlsym::resolve_early();
     entry::exec::resolve();
     layer::trace::notices::install();
     layer::validate::send_findings_to(&layer::trace::Trace);

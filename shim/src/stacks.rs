@@ -10,13 +10,14 @@ use urscope_schema::trace::records::{Hex, Module, PythonFrame, Stack};
 use crate::{
     knobs::Hot,
     raw::{
+        behind, caller,
         fork_reset::ForkReset,
         hash_map::HashMap,
         interruptions,
         mutex::Mutex,
         python, reserve,
         stack::{self, Registered},
-        symbols::modules,
+        symbols::{modules, unwind_tables},
     },
 };
 
@@ -70,10 +71,22 @@ pub(crate) fn current(hot: Hot) -> Option<u64> {
     }
 }
 
-/// The first address outside of this library that the calls of the current stack return to and for which `wanted` holds. It takes the
-/// time of unwinding.
-pub(crate) fn first_caller(wanted: impl FnMut(usize) -> bool) -> Option<usize> {
-    stack::first_caller(&own(), wanted)
+/// The first address that the call which has just come in through [`note_caller`](crate::note_caller) leads back to and for which `wanted` holds, always
+/// the same for an address. It takes the time of unwinding when the call comes from there for the first time.
+pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
+    let from = caller::entry();
+    if let Some(found) = behind::find() {
+        return Some(found);
+    }
+    // One more than is kept, so that a longer way is known as one.
+    let mut way = [(0, 0); behind::LONGEST + 2];
+    let found = stack::first_caller(&own(), &wanted, from, &mut way);
+    if let Some(found) = found
+        && behind::keep(from, &way)
+    {
+        unwind_tables::give_back(&[found]);
+    }
+    found
 }
 
 /// The addresses of this library, and of what calls it to show it calls of others. They are no part of a call.
@@ -101,12 +114,18 @@ fn register(addresses: &[usize]) -> Registered {
     }
     let _held_off = interruptions::hold_off();
     let mut known = KNOWN.get().lock();
-    if known.numbers.len() < LIMIT {
+    let before = known.numbers.len();
+    if before < LIMIT {
         known.add_modules(addresses);
     }
     let place = python::here(addresses);
     let python = place.as_ref().map_or_else(Vec::new, |place| python::frames(place, addresses));
-    Registered { number: known.number(Frames { addresses: addresses.into(), python }), python: place }
+    let number = known.number(Frames { addresses: addresses.into(), python });
+    // After each of the first ones, which most processes have before they share anything, and then ever more rarely.
+    if known.numbers.len() > before && (number < 4 || number.is_power_of_two()) {
+        unwind_tables::give_back(addresses);
+    }
+    Registered { number, python: place }
 }
 
 impl Known {

@@ -1,7 +1,7 @@
 // Measures a copy of 64 bytes on an in-order queue. `bench_commands ROUNDS COPIES [shared|resident|launches|shared-launches]` prints the
 // nanoseconds for one copy, one line per round. The host waits after every 1,000 copies. With "shared", the process has handle data of the
-// memory. With "resident", it prints last the most memory that it had resident, in KiB. With "launches", a kernel with one item takes the place
-// of the copy; it needs an engine.
+// memory. With "resident", it prints last how much memory it had resident behind its copies, where it could share something, and the most until its end, in
+// KiB. With "launches", a kernel with one item takes the place of the copy; it needs an engine.
 #include "ipc_app.hpp"
 #include "spirv.hpp"
 
@@ -11,6 +11,14 @@
 #include <string>
 
 using namespace app;
+
+// A line of /proc/self/status with an amount of memory, in KiB.
+static std::string kib(const std::string &line) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == line + ":" && status >> word) return word;
+  return "0";
+}
 
 int main(int argc, char **argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
@@ -46,12 +54,9 @@ int main(int argc, char **argv) {
       const auto took = std::chrono::steady_clock::now() - begin;
       print(std::to_string(std::chrono::duration<double, std::nano>(took).count() / copies));
     }
+    if (choice == "resident") print(kib("VmRSS"));
     if (handle) put(*handle, gpu);
     gpu.free(memory);
-    if (choice == "resident") {
-      std::ifstream status("/proc/self/status");
-      for (std::string word; status >> word;)
-        if (word == "VmHWM:" && status >> word) print(word);
-    }
+    if (choice == "resident") print(kib("VmHWM"));
   });
 }

@@ -1,7 +1,7 @@
 //! `liburscope.so`: the library that `LD_PRELOAD` names.
 //!
 //! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`, the
-//! `exec` functions, the unwinder, what ThreadSanitizer asks for, and the constructor. What they do is in the shim. No crate may depend on this one.
+//! `exec` functions, the unwinder, functions that older C libraries keep elsewhere, what ThreadSanitizer asks for, and the constructor. What they do is in the shim. No crate may depend on this one.
 
 use std::{
     arch::{global_asm, naked_asm},
@@ -21,8 +21,8 @@ use urscope_shim::{
         exec::{self, Arguments, Real},
         exports, xpti,
     },
-    note_caller,
-    raw::{args::Arg, errno, process, reserve::Allocator, signal_stack, unwinder},
+    late_functions, note_caller,
+    raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack, unwinder},
     unwinder_functions,
 };
 
@@ -170,6 +170,40 @@ macro_rules! unwinder {
 }
 
 unwinder_functions!(unwinder);
+
+/// The functions that glibc before 2.34 has in libraries of their own, for this library alone. A jump keeps the caller's address, by which
+/// `dlopen` knows the namespace.
+macro_rules! late {
+    ($($number:literal $symbol:literal $name:literal $version:literal $library:literal;)*) => {$(
+        global_asm!(
+            concat!(".hidden ", $symbol),
+            concat!(".globl ", $symbol),
+            concat!(".type ", $symbol, ", @function"),
+            concat!($symbol, ":"),
+            "mov rax, qword ptr [rip + {found} + 8 * {number}]",
+            "test rax, rax",
+            "jne 2f",
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "sub rsp, 8",
+            "mov edi, {number}",
+            "call {find}",
+            "add rsp, 8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            "2: jmp rax",
+            found = sym late_functions::FOUND,
+            find = sym late_functions::find,
+            number = const $number,
+        );
+    )*};
+}
+
+late_functions!(late);
 
 /// What ThreadSanitizer leaves out, if the program is built with it and defines no function of this name itself (`sanitizer/tsan_interface.h`):
 /// reads and writes by functions of the C library that this library calls. ThreadSanitizer sees those, and not the atomic

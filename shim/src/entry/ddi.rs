@@ -38,6 +38,7 @@ use crate::{
     raw::{
         args::AdapterHandle,
         code_address::code_address,
+        late_functions,
         mutex::Mutex,
         symbols::modules::{self, Module},
         unwinder,
@@ -95,6 +96,7 @@ pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     // Not during a call: a signal handler or a cancellation may need it there.
+    late_functions::find_all();
     unwinder::find();
     let mut adapters = KNOWN.lock();
     if let Some(via) = adapters.iter().position(|known| known.module == module) {

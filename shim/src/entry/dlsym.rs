@@ -14,7 +14,11 @@ use urscope_schema::api::Table;
 use super::{ddi, level_zero};
 use crate::{
     knobs,
-    raw::{process, symbols::modules::Module},
+    raw::{
+        late_functions::{self, dlvsym},
+        process,
+        symbols::modules::Module,
+    },
 };
 
 /// The `dlsym` behind ours, for the trampoline to jump to: that of another library that wraps it, or the C library's own. Never null
@@ -26,6 +30,13 @@ static OF_C: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
+/// Does what [`resolve`] does, unless it takes a library that the process lacks. Without that, nobody calls `dlsym`.
+pub fn resolve_early() {
+    if late_functions::is_lookup_there() {
+        resolve();
+    }
+}
+
 /// Finds the C library's `dlsym`, and the one behind ours. Rust's standard library calls `dlsym`, so this may run before anything
 /// else.
 pub fn resolve() -> *mut c_void {
@@ -35,8 +46,8 @@ pub fn resolve() -> *mut c_void {
     }
     // The first is the version of all x86-64 glibcs, the second the one since dlsym moved into libc itself.
     let found = [c"GLIBC_2.2.5", c"GLIBC_2.34"].into_iter().map(|version| {
-        // SAFETY: dlvsym(3) takes two C strings; it is not `dlsym`, so it does not come back to us.
-        unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) }
+        // SAFETY: `RTLD_NEXT` is always allowed. It is not `dlsym`, so it does not come back to us.
+        unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym", version) }
     });
     let real = found.into_iter().find(|real| !real.is_null()).unwrap_or(null_mut());
     if real.is_null() {

@@ -8,17 +8,22 @@ use std::{
 };
 
 use super::dlsym;
-use crate::{chain, raw::errno};
+use crate::{
+    chain,
+    raw::{errno, late_functions},
+};
 
 /// A function behind ours.
 pub struct Real {
     name: &'static CStr,
+    /// Every C library has it.
+    is_everywhere: bool,
     address: AtomicPtr<c_void>,
 }
 
 impl Real {
-    const fn new(name: &'static CStr) -> Self {
-        Self { name, address: AtomicPtr::new(null_mut()) }
+    const fn new(name: &'static CStr, is_everywhere: bool) -> Self {
+        Self { name, is_everywhere, address: AtomicPtr::new(null_mut()) }
     }
 
     /// The function; null where the C library has none.
@@ -27,30 +32,40 @@ impl Real {
         if !known.is_null() {
             return known;
         }
-        // SAFETY: `RTLD_NEXT` is always allowed.
-        let found = unsafe { dlsym::real(libc::RTLD_NEXT, self.name) };
+        let mut found = null_mut();
+        if self.is_everywhere && !late_functions::is_lookup_there() {
+            // SAFETY: every C library has it.
+            found = unsafe { late_functions::next_without_lookup(self.name) };
+        }
+        if found.is_null() {
+            // SAFETY: `RTLD_NEXT` is always allowed.
+            found = unsafe { dlsym::real(libc::RTLD_NEXT, self.name) };
+        }
         self.address.store(found, Ordering::Release);
         found
     }
 }
 
 /// `execv(3)`.
-pub static EXECV: Real = Real::new(c"execv");
+pub static EXECV: Real = Real::new(c"execv", true);
 /// `execve(2)`.
-pub static EXECVE: Real = Real::new(c"execve");
+pub static EXECVE: Real = Real::new(c"execve", true);
 /// `execvp(3)`.
-pub static EXECVP: Real = Real::new(c"execvp");
+pub static EXECVP: Real = Real::new(c"execvp", true);
 /// `execvpe(3)`.
-pub static EXECVPE: Real = Real::new(c"execvpe");
+pub static EXECVPE: Real = Real::new(c"execvpe", true);
 /// `execveat(2)`; glibc has it since 2.34.
-pub static EXECVEAT: Real = Real::new(c"execveat");
+pub static EXECVEAT: Real = Real::new(c"execveat", false);
 /// `fexecve(3)`.
-pub static FEXECVE: Real = Real::new(c"fexecve");
+pub static FEXECVE: Real = Real::new(c"fexecve", true);
 
 /// Looks all of them up: a forked child must be able to call them without a lookup.
 pub fn resolve() {
     for real in [&EXECV, &EXECVE, &EXECVP, &EXECVPE, &EXECVEAT, &FEXECVE] {
-        real.address();
+        // What a C library lacks that has no lookup of its own is not worth loading a library.
+        if real.is_everywhere || late_functions::is_lookup_there() {
+            real.address();
+        }
     }
 }
 

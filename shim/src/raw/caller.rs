@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use super::{interruptions, mutex::Mutex, symbols::modules, variables};
+use super::{behind, interruptions, mutex::Mutex, symbols::modules, variables};
 
 /// What code belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,12 @@ static LATEST: AtomicUsize = AtomicUsize::new(0);
 #[inline]
 pub fn address() -> usize {
     variables::own().caller.get()
+}
+
+/// The same, with the place on the stack where that address is.
+pub fn entry() -> behind::Frame {
+    let own = variables::own();
+    (own.entry.get(), own.caller.get())
 }
 
 /// Whom the code at an address belongs to. Where no library is, it was generated, and is the program's.

@@ -4,6 +4,7 @@
 //! happened after the earlier of the two times happened in the parent only. A page that they share has the parent's time.
 
 use std::{
+    ffi::{c_int, c_void},
     ptr::null_mut,
     sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
@@ -87,6 +88,16 @@ pub fn own() -> Option<Fork> {
     (began != 0).then(|| Fork { parent, began: Nanos(began), returned: Nanos(returned.min(in_parent)) })
 }
 
+unsafe extern "C" {
+    // What pthread_atfork(3) calls, which glibc before 2.34 has in `libpthread.so.0`. Handlers without a library's handle stay.
+    fn __register_atfork(
+        before: extern "C" fn(),
+        in_parent: extern "C" fn(),
+        in_child: extern "C" fn(),
+        library: *mut c_void,
+    ) -> c_int;
+}
+
 /// Has the three called around every `fork` of the C library.
 pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
     extern "C" fn call_before() {
@@ -114,7 +125,7 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
     IN_PARENT.store(in_parent as usize, Ordering::Release);
     IN_CHILD.store(in_child as usize, Ordering::Release);
     // SAFETY: the handlers are `extern "C"` functions of a library that is never unloaded.
-    unsafe { libc::pthread_atfork(Some(call_before), Some(call_in_parent), Some(call_in_child)) };
+    unsafe { __register_atfork(call_before, call_in_parent, call_in_child, null_mut()) };
 }
 
 // --- The shared page -----------------------------------------------------------------------------------------

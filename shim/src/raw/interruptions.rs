@@ -35,7 +35,7 @@ pub fn hold_off() -> HeldOff {
         for fault in FAULTS {
             libc::sigdelset(blocked.as_mut_ptr(), fault);
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), signals.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_BLOCK, blocked.as_ptr(), signals.as_mut_ptr());
         HeldOff { cancellation, signals: signals.assume_init() }
     }
 }
@@ -45,7 +45,7 @@ impl Drop for HeldOff {
         let mut disabled = 0;
         // SAFETY: as above, with the set and the state that the same functions gave.
         unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.signals, std::ptr::null_mut());
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const self.signals, std::ptr::null_mut());
             pthread_setcancelstate(self.cancellation, &raw mut disabled);
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod backlog;
+pub mod behind;
 pub mod caller;
 pub mod chunks;
 pub mod clock;
@@ -16,6 +17,7 @@ pub mod fork_reset;
 pub mod hash_map;
 pub mod interruptions;
 mod kept_data;
+pub mod late_functions;
 pub mod lock;
 pub mod mutex;
 pub mod named_file;

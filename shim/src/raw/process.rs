@@ -231,7 +231,7 @@ pub fn may_be_in_signal_handler() -> bool {
     let mut blocked = unsafe { std::mem::zeroed::<libc::sigset_t>() };
     // SAFETY: as above; sigismember(3) reads the set.
     unsafe {
-        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut blocked);
+        libc::sigprocmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut blocked);
         (1..libc::SIGRTMIN()).any(|signal| libc::sigismember(&raw const blocked, signal) == 1)
     }
 }

@@ -12,7 +12,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering, compiler_fence},
 };
 
-use super::{interruptions, python, thread, variables};
+use super::{behind::Frame, interruptions, python, thread, variables};
 
 /// The most frames that are kept, innermost first.
 pub const DEPTH: usize = 24;
@@ -289,11 +289,20 @@ fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
 }
 
 /// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in `own`, the addresses of this
-/// library, are not asked about. Every call unwinds the stack, as far as that address.
-pub fn first_caller(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool) -> Option<usize> {
+/// library, are not asked about. Every call unwinds the stack, as far as that address. `way` gets the frames from `from` on, which it begins with; if
+/// there are more than fit, only the first ones.
+pub fn first_caller(
+    own: &[Range<usize>],
+    mut wanted: impl FnMut(usize) -> bool,
+    from: Frame,
+    way: &mut [Frame],
+) -> Option<usize> {
     struct Search<'a> {
         wanted: &'a mut dyn FnMut(usize) -> bool,
         found: Option<usize>,
+        from: Frame,
+        way: &'a mut [Frame],
+        length: usize,
     }
 
     extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
@@ -301,10 +310,19 @@ pub fn first_caller(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool)
         const END: c_int = 5;
         let mut interrupted = 0;
         // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask; the variable is filled.
-        let (search, address) =
-            unsafe { (&mut *data.cast::<Search<'_>>(), _Unwind_GetIPInfo(context, &raw mut interrupted)) };
+        let (search, address, frame) = unsafe {
+            let search = &mut *data.cast::<Search<'_>>();
+            (search, _Unwind_GetIPInfo(context, &raw mut interrupted), _Unwind_GetCFA(context))
+        };
         if address == 0 {
             return END;
+        }
+        let frame = (frame.wrapping_sub(size_of::<usize>()), address);
+        if search.length > 0 || frame == search.from {
+            if let Some(place) = search.way.get_mut(search.length) {
+                *place = frame;
+            }
+            search.length += 1;
         }
         if !(search.wanted)(address) {
             return CONTINUE;
@@ -314,7 +332,7 @@ pub fn first_caller(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool)
     }
 
     let mut outside = |address: usize| !own.iter().any(|own| own.contains(&address)) && wanted(address);
-    let mut search = Search { wanted: &mut outside, found: None };
+    let mut search = Search { wanted: &mut outside, found: None, from, way, length: 0 };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn`; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut search).cast()) };
     search.found

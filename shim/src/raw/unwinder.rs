@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use super::stderr;
+use super::{late_functions::dlvsym, stderr};
 
 /// Calls the macro `$with` with the number, the name and the version of each function of the unwinder that the standard library calls.
 #[macro_export]
@@ -58,8 +58,8 @@ pub extern "C" fn find() {
         let function = if library.is_null() {
             null_mut()
         } else {
-            // SAFETY: the library, which is not closed again, and C strings.
-            unsafe { libc::dlvsym(library, name.as_ptr(), version.as_ptr()) }
+            // SAFETY: the library, which is not closed again.
+            unsafe { dlvsym(library, name, version) }
         };
         if function.is_null() {
             stderr::say("libgcc_s.so.1 is missing or too old, so the program cannot run with urscope");

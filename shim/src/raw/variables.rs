@@ -18,6 +18,8 @@ use super::{chunks, stack, thread};
 pub(super) struct Variables {
     /// Where the call that came in through [`note_caller`](crate::note_caller) returns to. It is the first of the variables.
     pub(super) caller: Cell<usize>,
+    /// Where on the stack that address is. It is the second one.
+    pub(super) entry: Cell<usize>,
     pub(super) thread: thread::Own,
     pub(super) lane: chunks::Lane,
     pub(super) stacks: stack::Stacks,
@@ -27,17 +29,17 @@ pub(super) struct Variables {
     of_this_thread: PhantomData<*const ()>,
 }
 
-const _: () = assert!(size_of::<Variables>() <= 136 && align_of::<Variables>() <= 8, "as declared below");
+const _: () = assert!(size_of::<Variables>() <= 144 && align_of::<Variables>() <= 8, "as declared below");
 
 global_asm!(
     ".pushsection .tbss.urscope_variables, \"awT\", @nobits",
     ".hidden urscope_variables",
     ".globl urscope_variables",
     ".type urscope_variables, @object",
-    ".size urscope_variables, 136",
+    ".size urscope_variables, 144",
     ".p2align 3",
     "urscope_variables:",
-    ".zero 136",
+    ".zero 144",
     ".popsection",
 );
 
@@ -50,6 +52,7 @@ macro_rules! note_caller {
             "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]",
             "mov r10, qword ptr [rsp]",
             "mov qword ptr fs:[r11], r10",
+            "mov qword ptr fs:[r11 + 8], rsp",
             "jmp {to}",
             to = sym $to,
         )

@@ -25,7 +25,8 @@ use urscope_schema::{
 use crate::{
     layer::trace,
     raw::{
-        args::extensions, code_address::code_address, mutex::Mutex, software_device, symbols::modules::Module, unwinder,
+        args::extensions, code_address::code_address, late_functions, mutex::Mutex, software_device,
+        symbols::modules::Module, unwinder,
     },
 };
 
@@ -119,6 +120,7 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 /// The number of the driver whose getter that is; `None` if it is no driver, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
+    late_functions::find_all();
     unwinder::find();
     let mut modules = MODULES.lock();
     if let Some(via) = modules.iter().position(|known| *known == module) {

@@ -12,6 +12,7 @@ use std::{
 };
 
 use super::namespaces::LinkMap;
+use crate::raw::late_functions::dlvsym;
 
 /// `struct dl_find_object` of `dlfcn.h`, as it is on x86-64.
 #[repr(C)]
@@ -88,8 +89,8 @@ fn function() -> Option<FindObject> {
 
     let mut found = FOUND.load(Ordering::Relaxed);
     if found.is_null() {
-        // SAFETY: C strings. It is not `dlsym`, so it does not come back to us.
-        found = unsafe { libc::dlvsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr(), c"GLIBC_2.35".as_ptr()) };
+        // SAFETY: `RTLD_DEFAULT` is always allowed.
+        found = unsafe { dlvsym(libc::RTLD_DEFAULT, c"_dl_find_object", c"GLIBC_2.35") };
         if found.is_null() {
             found = ABSENT;
         }

@@ -6,3 +6,4 @@ pub mod elf;
 mod find_object;
 pub mod modules;
 pub mod namespaces;
+pub mod unwind_tables;

@@ -223,12 +223,12 @@ pub fn while_nothing_is_loaded(act: impl FnOnce()) {
 }
 
 /// The dynamic loader's description of a loaded library or program.
-struct Loaded<'a> {
+pub(super) struct Loaded<'a> {
     /// The difference between an address in the process and the address in the file.
     bias: usize,
     /// The path with which it was opened; empty for the program.
     name: &'a OsStr,
-    headers: &'a [libc::Elf64_Phdr],
+    pub(super) headers: &'a [libc::Elf64_Phdr],
     /// How many libraries have been loaded so far.
     #[cfg(feature = "frida-gum")]
     loads: u64,
@@ -236,7 +236,7 @@ struct Loaded<'a> {
 
 impl Loaded<'_> {
     /// The addresses from its first segment to the end of its last one.
-    fn addresses(&self) -> Range<usize> {
+    pub(super) fn addresses(&self) -> Range<usize> {
         let parts = self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let (start, end) = parts
             .map(|header| self.span(header))
@@ -275,17 +275,17 @@ impl Loaded<'_> {
     }
 
     /// The addresses of the segment of a program header.
-    fn span(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
+    pub(super) fn span(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
         let from = self.bias + header.p_vaddr as usize;
         from..from + header.p_memsz as usize
     }
 }
 
 /// The size of a page, on which libraries begin.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 /// Asks the library or the program that `address` lies in, which must not be unloaded meanwhile.
-fn around<T>(address: usize, mut ask: impl FnMut(&Loaded<'_>) -> Option<T>) -> Option<T> {
+pub(super) fn around<T>(address: usize, mut ask: impl FnMut(&Loaded<'_>) -> Option<T>) -> Option<T> {
     let object = find_object::at(address)?;
     let Some(headers) = headers_at(object.start) else { return first_loaded(ask) };
     // SAFETY: the address lies in the object, so the object is loaded.

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::modules::{self, Module};
+use crate::raw::late_functions::weak;
 
 /// A loaded library, and whether it is in the namespace of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +62,7 @@ const LINKED: c_int = 2;
 /// The libraries whose file names begin with `beginning`, in all namespaces.
 pub fn loaded(beginning: &str) -> Vec<Placed> {
     let mut found = Vec::new();
-    // SAFETY: C strings. It is not `dlsym`, so it does not come back to us.
-    let debug = unsafe { libc::dlvsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr(), c"GLIBC_2.2.5".as_ptr()) };
+    let debug = weak!("_r_debug");
     modules::while_nothing_is_loaded(|| {
         let mut lists = NonNull::new(debug.cast::<Debug>());
         let mut of_program = true;

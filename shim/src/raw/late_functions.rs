@@ -1,0 +1,198 @@
+//! Functions of the C library that glibc before 2.34 keeps in libraries of their own, `libdl.so.2` and `libpthread.so.0`.
+//!
+//! A library that is linked for such a version and needs them has the dynamic loader load both into every process, also with a newer
+//! version, where they are empty. So the functions of the preload library's [`late_functions`](crate::late_functions) stand for them: they
+//! jump to the real ones, which are found when an adapter appears, or when they are called before that. Where the process has not the
+//! library that a function is in, it is loaded then.
+
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr::null_mut,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+use super::stderr;
+
+/// Calls the macro `$with` with the number, the name, the version and the library of each of these functions that this library calls. The version
+/// is the first one; newer versions of glibc have it, too.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! late_functions {
+    ($with:ident) => {
+        $with! {
+            0 "dladdr" c"dladdr" c"GLIBC_2.2.5" c"libdl.so.2";
+            1 "dladdr1" c"dladdr1" c"GLIBC_2.3.3" c"libdl.so.2";
+            2 "dlclose" c"dlclose" c"GLIBC_2.2.5" c"libdl.so.2";
+            3 "dlerror" c"dlerror" c"GLIBC_2.2.5" c"libdl.so.2";
+            4 "dlopen" c"dlopen" c"GLIBC_2.2.5" c"libdl.so.2";
+            5 "pthread_getspecific" c"pthread_getspecific" c"GLIBC_2.2.5" c"libpthread.so.0";
+            6 "pthread_key_create" c"pthread_key_create" c"GLIBC_2.2.5" c"libpthread.so.0";
+            7 "pthread_key_delete" c"pthread_key_delete" c"GLIBC_2.2.5" c"libpthread.so.0";
+            8 "pthread_setspecific" c"pthread_setspecific" c"GLIBC_2.2.5" c"libpthread.so.0";
+        }
+    };
+}
+
+macro_rules! names {
+    ($($number:literal $symbol:literal $name:literal $version:literal $library:literal;)*) => {
+        [$(($name, $version, $library)),*]
+    };
+}
+
+/// The name, the version and the library of each function.
+const NAMES: [(&CStr, &CStr, &CStr); 9] = late_functions!(names);
+
+/// The functions, in the order of their numbers; null until they are found.
+pub static FOUND: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(null_mut()) }; NAMES.len()];
+
+/// Finds all of them. It is called where no call waits: a signal handler or a cancellation may need them there.
+pub fn find_all() {
+    for number in 0..NAMES.len() {
+        find(number);
+    }
+}
+
+/// Finds the function of this number. Without it the caller cannot go on, so the process ends with a message.
+pub extern "C" fn find(number: usize) -> *mut c_void {
+    let (Some(found), Some((name, version, library))) = (FOUND.get(number), NAMES.get(number)) else {
+        std::process::abort();
+    };
+    let known = found.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: `RTLD_DEFAULT` is always allowed.
+    let mut function = unsafe { dlvsym(libc::RTLD_DEFAULT, name, version) };
+    if function.is_null() {
+        // SAFETY: the library, which is not closed again, or null, which is `RTLD_DEFAULT`.
+        function = unsafe { dlvsym(load(library), name, version) };
+    }
+    if function.is_null() {
+        stderr::say("this C library lacks a function for threads or libraries, so the program cannot run with urscope");
+        std::process::abort();
+    }
+    found.store(function, Ordering::Relaxed);
+    function
+}
+
+type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+
+/// `dlvsym(3)`, by which all other functions are found: null where the library has no such symbol.
+///
+/// # Safety
+///
+/// `handle` is one of a library, or one of the special ones. It is asked for as the library of this function.
+pub unsafe fn dlvsym(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c_void {
+    let function = of_process().or_else(of_its_library);
+    // SAFETY: the caller's promise, and C strings.
+    function.map_or(null_mut(), |dlvsym| unsafe { dlvsym(handle, name.as_ptr(), version.as_ptr()) })
+}
+
+/// The address of a symbol that this library refers to weakly, so that the dynamic loader leaves it null where the process has none.
+macro_rules! weak {
+    ($symbol:literal) => {{
+        let address: *mut c_void;
+        // SAFETY: it reads the address that the dynamic loader has written for the symbol, which no longer changes.
+        unsafe {
+            std::arch::asm!(
+                concat!(".weak ", $symbol),
+                concat!("mov {address}, qword ptr [rip + ", $symbol, "@GOTPCREL]"),
+                address = out(reg) address,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        address
+    }};
+}
+
+pub(super) use weak;
+
+/// The function, where the process had it when this library was loaded.
+fn of_process() -> Option<Dlvsym> {
+    let address = weak!("dlvsym");
+    // SAFETY: null, or the function of that name, which has this signature.
+    unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(address) }
+}
+
+/// The function in a glibc before 2.34, whose `libdl.so.2` the process lacks.
+fn of_its_library() -> Option<Dlvsym> {
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    type Find = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+    if FOUND.load(Ordering::Relaxed).is_null() {
+        let find = weak!("__libc_dlsym");
+        // SAFETY: null, or the C library's own function for itself, which had this signature as long as there was one.
+        let find = unsafe { std::mem::transmute::<*mut c_void, Option<Find>>(find) }?;
+        let library = load(c"libdl.so.2");
+        if !library.is_null() {
+            // SAFETY: the library, which is not closed again, and a C string.
+            FOUND.store(unsafe { find(library, c"dlvsym".as_ptr()) }, Ordering::Relaxed);
+        }
+    }
+    // SAFETY: as in `of_process`.
+    unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(FOUND.load(Ordering::Relaxed)) }
+}
+
+/// Loads a library of a glibc before 2.34 by the function with which that one loads libraries for itself; null where there is none.
+fn load(library: &CStr) -> *mut c_void {
+    type Load = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+    /// Says that a call asks for it, and not a library that needs it (`__RTLD_DLOPEN` of glibc's `dlfcn.h`).
+    const BY_CALL: c_int = c_int::MIN;
+
+    let load = weak!("__libc_dlopen_mode");
+    // SAFETY: null, or that function, which had this signature as long as there was one.
+    let load = unsafe { std::mem::transmute::<*mut c_void, Option<Load>>(load) };
+    // As if a library that was there from the start needed it: `RTLD_NEXT` finds its functions.
+    let how = libc::RTLD_NOW | libc::RTLD_GLOBAL | BY_CALL;
+    // SAFETY: a C string; the constructors of the library are those of the C library.
+    load.map_or(null_mut(), |load| unsafe { load(library.as_ptr(), how) })
+}
+
+/// Whether symbols can be looked up without loading a library for that. It is so with glibc 2.34 and later.
+pub fn is_lookup_there() -> bool {
+    of_process().is_some()
+}
+
+/// The C library's function of that name, or that of a library between it and ours, in a process where [`is_lookup_there`] says no; null where glibc
+/// has another way to look up symbols for itself.
+///
+/// # Safety
+///
+/// Every C library has a function of that name: without one, this ends the process.
+pub unsafe fn next_without_lookup(name: &CStr) -> *mut c_void {
+    type Find = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_void) -> *mut c_void;
+
+    let find = weak!("_dl_sym");
+    // SAFETY: null, or what `dlsym(3)` calls in glibc before 2.34, which had this signature as long as it was there.
+    let find = unsafe { std::mem::transmute::<*mut c_void, Option<Find>>(find) };
+    let here = next_without_lookup as *const c_void;
+    // SAFETY: `RTLD_NEXT` is always allowed, with an address in this library, and a C string.
+    find.map_or(null_mut(), |find| unsafe { find(libc::RTLD_NEXT, name.as_ptr(), here) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_are_those_of_the_c_library() {
+        find_all();
+        let linked =
+            [libc::dladdr as *const c_void, libc::dlopen as *const c_void, libc::pthread_key_create as *const c_void];
+        for (number, linked) in [0, 4, 6].into_iter().zip(linked) {
+            let found = find(number);
+            assert_eq!(found.cast_const(), FOUND[number].load(Ordering::Relaxed).cast_const());
+            let module = crate::raw::symbols::modules::Module::of;
+            assert_eq!(module(found as usize), module(linked as usize), "{:?}", NAMES[number].0);
+        }
+    }
+
+    #[test]
+    fn a_symbol_of_another_version_is_not_found() {
+        // SAFETY: `RTLD_DEFAULT` is always allowed.
+        let of = |name, version| unsafe { dlvsym(libc::RTLD_DEFAULT, name, version) };
+        assert!(!of(c"malloc", c"GLIBC_2.2.5").is_null());
+        assert!(of(c"malloc", c"GLIBC_2.3").is_null());
+        assert!(of(c"no function has this name", c"GLIBC_2.2.5").is_null());
+    }
+}
