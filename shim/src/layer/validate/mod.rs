@@ -1,8 +1,9 @@
 //! The validation layer: the rules, applied to this process while it runs.
 //!
 //! The same [`Tracker`] and [`Checker`] as the analyzer's take the calls of this one process, under a short lock that is never
-//! held across the real call: before the call is passed on, and again when it has returned. A thread that finds the lock held leaves a
-//! copy of its step to the holder and goes on, unless what is found decides what becomes of the call. Findings are reported after the
+//! held across the real call: before the call is passed on, and again when it has returned. While one thread makes all calls, it takes its
+//! own. Among others, a thread leaves a copy of its step and goes on, unless what is found decides what becomes of the call; gets and puts
+//! wait there until there are many, and other steps are taken at once, by whoever holds the lock. Findings are reported after the
 //! lock is released ([`report`]). The layer must never find what the analyzer does not find in the trace of the same process, so
 //! it takes nothing that is not in the trace.
 
