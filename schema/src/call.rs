@@ -78,12 +78,6 @@ macro_rules! values {
                 $(if let Some(value) = self.$field { each(Place::$field as usize, Shape::$shape, value); })*
             }
 
-            /// How many fields are present.
-            #[inline(always)]
-            pub const fn count(&self) -> usize {
-                0 $(+ self.$field.is_some() as usize)*
-            }
-
             /// Sets the field at a position of [`Self::FIELDS`]; any other position has no effect.
             #[inline]
             pub fn set(&mut self, place: usize, value: u64) {

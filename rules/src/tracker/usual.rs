@@ -36,8 +36,6 @@ pub struct Begins {
     /// The address of the memory that is got, or of the handle data that is put.
     subject: u64,
     via: Option<u64>,
-    /// Whether the record has no other values.
-    whole: bool,
 }
 
 impl Begins {
@@ -51,38 +49,19 @@ impl Begins {
             Function::urIPCPutMemHandleExp => (false, data),
             _ => return None,
         };
-        let begins = Self {
-            gets,
-            call: enter.call,
-            tid: enter.tid,
-            time: enter.time,
-            stack,
-            context,
-            subject: subject?,
-            via,
-            whole: true,
-        };
-        Some(Self { whole: begins.values().count() == enter.values.count(), ..begins })
+        Some(Self { gets, call: enter.call, tid: enter.tid, time: enter.time, stack, context, subject: subject?, via })
     }
 
-    /// The record of the call; nothing if it has more values than a shortcut needs.
-    pub fn record(&self) -> Option<Enter> {
+    /// The record of the call, with all values that a get or a put has.
+    pub const fn record(&self) -> Enter {
         let Self { call, tid, time, .. } = *self;
-        self.whole.then(|| Enter { function: function(self.gets), call, tid, time, values: self.values() })
+        Enter { function: function(self.gets), call, tid, time, values: self.values() }
     }
 
-    #[expect(clippy::inline_always, reason = "as above")]
-    #[inline(always)]
     const fn values(&self) -> Values {
         let Self { stack, context, via, .. } = *self;
         let (pointer, data) = if self.gets { (Some(self.subject), None) } else { (None, Some(self.subject)) };
         Values { via, context, pointer, data, stack, ..Values::NONE }
-    }
-
-    /// Whether [`Begins::record`] has a record.
-    #[inline]
-    pub const fn is_whole(&self) -> bool {
-        self.whole
     }
 
     /// When the call began.
@@ -111,8 +90,6 @@ pub struct Returns {
     call: u64,
     tid: u32,
     time: Nanos,
-    /// Whether the record has no other values.
-    whole: bool,
     /// What a get has returned; nothing of a put.
     got: Option<Got>,
 }
@@ -141,32 +118,21 @@ impl Returns {
             Function::urIPCPutMemHandleExp => None,
             _ => return None,
         };
-        let returns = Self { call: exit.call, tid: exit.tid, time: exit.time, got, whole: true };
-        // Where an address has no size, it is not among those that are needed.
-        let whole = returns.values().count() == exit.values.count();
-        exit.result.is_success().then_some(Self { whole, ..returns })
+        exit.result.is_success().then_some(Self { call: exit.call, tid: exit.tid, time: exit.time, got })
     }
 
-    /// The record of the call; nothing if it has more values than a shortcut needs.
-    pub fn record(&self) -> Option<Exit> {
+    /// The record of the call, with all values that a get or a put has.
+    pub fn record(&self) -> Exit {
         let Self { call, tid, time, .. } = *self;
         let (function, values) = (function(self.got.is_some()), self.values());
-        self.whole.then_some(Exit { function, call, tid, time, result: UrResult::SUCCESS, values })
+        Exit { function, call, tid, time, result: UrResult::SUCCESS, values }
     }
 
-    #[expect(clippy::inline_always, reason = "as above")]
-    #[inline(always)]
     fn values(&self) -> Values {
         let Some(Got { data, data_size, fingerprint, memory }) = self.got else { return Values::NONE };
         let (pointer, size) = memory.unzip();
         let (data, data_size, fingerprint) = (Some(data), Some(data_size), Some(fingerprint));
         Values { data, data_size, fingerprint, pointer, size, ..Values::NONE }
-    }
-
-    /// Whether [`Returns::record`] has a record.
-    #[inline]
-    pub const fn is_whole(&self) -> bool {
-        self.whole
     }
 
     /// When the call returned.

@@ -136,16 +136,8 @@ impl State {
                 Some(call) => self.take(Step::Exit(&call.exit())),
                 None => {}
             },
-            Left::Begins(begins) => {
-                if let Some(enter) = begins.record() {
-                    self.take(Step::Enter(&enter, &Nulls::default()));
-                }
-            }
-            Left::Returns(returns) => {
-                if let Some(exit) = returns.record() {
-                    self.take(Step::Exit(&exit));
-                }
-            }
+            Left::Begins(begins) => self.take(Step::Enter(&begins.record(), &Nulls::default())),
+            Left::Returns(returns) => self.take(Step::Exit(&returns.record())),
         }
     }
 
@@ -325,7 +317,7 @@ fn follow(step: Step<'_>) -> Verdict {
 pub fn begins_usually(begins: &Begins) -> bool {
     match alone() {
         Some(state) => takes_usually(state, |tracker, who, checker| tracker.enter_usual(who, begins, checker)),
-        None => begins.is_whole() && may_leave() && leave_usual(Left::Begins(*begins)),
+        None => leave_usual(Left::Begins(*begins)),
     }
 }
 
@@ -334,7 +326,7 @@ pub fn begins_usually(begins: &Begins) -> bool {
 pub fn returns_usually(returns: &Returns) -> bool {
     match alone() {
         Some(state) => takes_usually(state, |tracker, who, checker| tracker.exit_usual(who, returns, checker)),
-        None => returns.is_whole() && may_leave() && leave_usual(Left::Returns(*returns)),
+        None => leave_usual(Left::Returns(*returns)),
     }
 }
 
@@ -351,13 +343,15 @@ fn takes_usually(mut state: Held<'_, State>, take: impl Fn(&mut Tracker, Process
     taken
 }
 
-/// Leaves a step in which nothing can be found, as a rule, until there are more. False if there is no place for it.
-#[inline]
+/// Leaves a step in which nothing can be found, as a rule, until there are more. False if it is to be taken in the general way: the last ones
+/// were taken long ago, or there is no place for it.
 fn leave_usual(left: Left) -> bool {
-    let time = left.time().nanos();
+    let since = left.time().nanos().saturating_sub(LEFT.taken_until());
+    if u128::from(since) > SOON.as_nanos() || !may_leave() {
+        return false;
+    }
     let Ok(waiting) = LEFT.add(thread::id(), left) else { return false };
-    let is_soon = u128::from(time.saturating_sub(LEFT.taken_until())) < SOON.as_nanos();
-    if (waiting >= MANY || !is_soon)
+    if waiting >= MANY
         && let Some(state) = STATE.get().get_or_notify()
     {
         // What is found changes nothing.
@@ -385,6 +379,10 @@ fn alone() -> Option<Held<'static, State>> {
 /// Another thread is in the tracker, or was lately.
 #[inline(never)]
 fn among_others(step: Step<'_>) -> Verdict {
+    if let Some(mut state) = caught_up() {
+        state.take(step);
+        return for_others(state, Vec::new());
+    }
     let lock = STATE.get();
     if let Some(left) = step.to_leave()
         && LEFT.add(thread::id(), left).is_ok()
@@ -397,6 +395,17 @@ fn among_others(step: Step<'_>) -> Verdict {
     };
     state.take(step);
     for_others(state, Vec::new())
+}
+
+/// The lock, if it is free and everything that was left could be taken.
+#[inline(never)]
+fn caught_up() -> Option<Held<'static, State>> {
+    let mut state = STATE.get().try_get()?;
+    if state.catch_up() {
+        return Some(state);
+    }
+    let _ = for_others(state, Vec::new());
+    None
 }
 
 /// The lock, when everything that had been left before has been taken; `None` if that does not come to pass. What others leave
@@ -416,7 +425,7 @@ fn all_taken(lock: &Lock<State>) -> Option<Held<'_, State>> {
 }
 
 /// Takes what others have left, gives the lock back, and reports what was found.
-#[cold]
+#[inline(never)]
 fn for_others(mut state: Held<'_, State>, mut found: Vec<Finding>) -> Verdict {
     for _ in 0..ROUNDS {
         let _ = state.catch_up();
