@@ -30,7 +30,7 @@ use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs::{self, Hot, OnError},
     raw::{
-        backlog::{Backlog, Time, Timed},
+        backlog::{Backlog, Timed},
         clock, fork,
         fork_reset::ForkReset,
         interruptions,
@@ -41,7 +41,10 @@ use crate::{
 };
 
 mod frames;
+mod left;
 mod report;
+
+use left::Left;
 
 /// The layer.
 pub struct Validate;
@@ -191,43 +194,6 @@ enum Step<'a> {
     Enter(&'a Enter, &'a Nulls),
     Device(&'a Device),
     Exit(&'a Exit),
-}
-
-/// A step that is left to another thread.
-#[derive(Clone, Copy)]
-enum Left {
-    /// A packed call. One with more values is not left.
-    Call([u64; 14]),
-    /// What may be a usual one.
-    Begins(Begins),
-    Returns(Returns),
-}
-
-const _: () = assert!(size_of::<Left>() <= 120, "a place for one takes two lines of the cache");
-
-impl Timed for Left {
-    #[inline]
-    fn time(&self) -> Time {
-        match self {
-            Self::Call(words) => {
-                PackedCall::first_of(words).map_or(Time::new(0, false), |call| Time::new(call.time().0, call.enters()))
-            }
-            Self::Begins(begins) => Time::new(begins.time().0, true),
-            Self::Returns(returns) => Time::new(returns.time().0, false),
-        }
-    }
-}
-
-impl Left {
-    /// Whose step it is.
-    #[inline]
-    fn thread(&self) -> u32 {
-        match self {
-            Self::Call(words) => PackedCall::first_of(words).map_or(0, |call| call.tid()),
-            Self::Begins(begins) => begins.tid(),
-            Self::Returns(returns) => returns.tid(),
-        }
-    }
 }
 
 /// Whether steps can be left: nothing that is found changes what becomes of a call.
