@@ -428,7 +428,7 @@ mod tests {
         let now = || CLOCK.fetch_add(1, Ordering::SeqCst);
         let mut all: Vec<Step> = Vec::new();
         // When steps had been added, by their times.
-        let mut ends = vec![0; 1 << 20];
+        let mut ends = std::collections::HashMap::new();
         std::thread::scope(|scope| {
             // Two of the three use the same queue.
             let threads = [1, 2, 3].map(|thread| {
@@ -446,9 +446,7 @@ mod tests {
             while (all.len() as u64) < 3 * STEPS {
                 BACKLOG.take(now(), 100, |step| all.push(*step));
             }
-            for (time, end) in threads.into_iter().flat_map(|thread| thread.join().unwrap()) {
-                ends[time as usize % (1 << 20)] = end;
-            }
+            ends.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
         });
         for thread in 1..4 {
             let own: Vec<u64> = all.iter().filter(|step| step.0 == thread).map(|step| step.1).collect();
@@ -457,7 +455,7 @@ mod tests {
         let mut earliest_end = u64::MAX;
         for (_, time) in all.iter().rev() {
             assert!(time / 2 < earliest_end, "it began after one that was taken later had ended");
-            earliest_end = earliest_end.min(ends[(time / 2) as usize % (1 << 20)]);
+            earliest_end = earliest_end.min(ends[&(time / 2)]);
         }
     }
 }
