@@ -25,9 +25,16 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
     let _span = tracing::info_span!("reporting").entered();
     let found = std::mem::take(&mut merger.deduplicator.findings);
     let merger = &*merger;
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for process in &merger.processes {
+        *counts.entry(process.host).or_default() += 1;
+    }
     let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
     for process in &merger.processes {
-        let node = nodes.entry(process.host).or_insert_with(|| node(process));
+        let node = nodes.entry(process.host).or_insert_with(|| {
+            let count = counts.get(&process.host).copied().unwrap_or_default();
+            Node { processes: Vec::with_capacity(count), ..node(process) }
+        });
         node.key.runs.insert(process.header.common.run.clone());
         node.processes.push(summary(process));
         for (function, count) in process.notes.calls.iter() {

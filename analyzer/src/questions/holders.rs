@@ -265,7 +265,7 @@ impl LostObject {
             }
             What::LeftMapping(left, pointer, mapping) => {
                 let object = Handle { kind: Kind::Mapping, value: *pointer };
-                (left, object, mapping.size, mapping.fingerprint, mapping.last_open()?, false)
+                (left, object, mapping.size.get(), mapping.fingerprint.get(), mapping.last_open()?, false)
             }
             What::LeftObject(left, what, object) => (left, *what, object.size, object.fingerprint, object.born, false),
             _ => return None,

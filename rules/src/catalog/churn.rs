@@ -118,7 +118,7 @@ impl RuleState for Churn {
 
 fn report(fact: &Fact<'_>, export: &Export) -> Finding {
     let Export { subject, gets, again, spent, .. } = export;
-    let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.unwrap_or_default());
+    let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.get().unwrap_or_default());
     let message = format!(
         "{} got the handle data of {what} {gets} times, {again} times after all of it had been put, the last time in {}; \
          its gets and puts took {}",
@@ -126,6 +126,7 @@ fn report(fact: &Fact<'_>, export: &Export) -> Finding {
         call(export.got()),
         duration(*spent)
     );
-    let finding = Finding::new(&RULE, export.got(), what, message).values(subject.size, Some(export.fingerprint()));
+    let finding =
+        Finding::new(&RULE, export.got(), what, message).values(subject.size.get(), Some(export.fingerprint()));
     finding.advice("keep the handle data as long as the memory lives, and put it once")
 }

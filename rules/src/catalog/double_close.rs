@@ -95,7 +95,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
             (Some(tombstone.born.place()), Some(tombstone.died.place()), tombstone.size, tombstone.fingerprint)
         }
         // The close of its last open is still under way.
-        Target::Mapping(mapped) => (mapped.source.map(KeptPlace::place), None, mapped.size, mapped.fingerprint),
+        Target::Mapping(mapped) => {
+            (mapped.source.map(KeptPlace::place), None, mapped.size.get(), mapped.fingerprint.get())
+        }
         _ => return None,
     };
     let (who, what) = (fact.actor(), ending.object);

@@ -173,18 +173,18 @@ fn freed_meanwhile(fact: &Fact<'_>, opened: &Opened) -> Option<Finding> {
     let export = fact.tracker.exports().get(opened.export?)?;
     let freed = export.last_free().filter(|freed| freed.time > fact.at.time)?;
     let size = export.subject.size;
-    let what = Handle { kind: Kind::Usm, value: export.subject.value? };
+    let what = Handle { kind: Kind::Usm, value: export.subject.value.get()? };
     let message = format!(
         "{} frees {what}{} in {} while {} opens it as {:#x} in {}",
         name(fact.tracker, freed.process),
-        of_size(size),
+        of_size(size.get()),
         call(freed),
         fact.actor(),
         opened.handle.value,
         call(fact.at)
     );
     let finding = Finding::new(&RULE, freed, what, message).other(Some(fact.at));
-    Some(finding.values(size, opened.fingerprint).advice(ADVICE))
+    Some(finding.values(size.get(), opened.fingerprint).advice(ADVICE))
 }
 
 /// `consumer (pid 7) has it open as 0x7f00, since call 3 (…)`, for each of the first mappings.

@@ -94,10 +94,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (1, _) => "never closed it".into(),
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
+    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size.get()), left(how));
     let among = among(how, count, opened);
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{among}", call(opened));
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source.map(KeptPlace::place));
-    let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
+    let finding = finding.values(mapping.size.get(), mapping.fingerprint.get()).at_most(most);
     Some(Finding { count, ..finding.advice("close each open once, before its context is released") })
 }

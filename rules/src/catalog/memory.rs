@@ -94,7 +94,7 @@ pub(super) fn changed(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>
     let who = name(tracker, export.producer());
     let text = format!(
         "; the bytes name {:#x} of {who}, whose handle data, got in {}, has other bytes: they were changed on their way",
-        export.subject.value?,
+        export.subject.value.get()?,
         call(export.got())
     );
     Some((export.got(), text))

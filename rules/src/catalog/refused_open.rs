@@ -168,7 +168,7 @@ fn other_device(fact: &Fact<'_>, export: &Export, open: &Opens) -> Option<String
     let of_context = |who: ProcessId, context: Option<u64>| {
         fact.tracker.state(who)?.seldom.contexts.get(context?).and_then(|it| it.device)
     };
-    let theirs = export.subject.device.filter(|_| producer != consumer)?;
+    let theirs = export.subject.device.get().filter(|_| producer != consumer)?;
     let (ours, says) = match open.device {
         Some(device) => (device, "the open names"),
         None => (of_context(consumer, open.context)?, "the context of the open has only"),

@@ -152,10 +152,10 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     of_context.filter(wrong).or_else(|| {
         // Handles of another process mean nothing here.
         let export = fact.tracker.exports().get(export.filter(|_| made == Kind::Mapping)?)?;
-        let own = export.subject.value.filter(|_| export.got().process == fact.at.process)?;
+        let own = export.subject.value.get().filter(|_| export.got().process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
         let of = Handle { kind: Kind::Usm, value: base };
-        Some(WrongDevice { device, right: memory.requested.device?, of, made: memory.born.map(KeptPlace::place) })
+        Some(WrongDevice { device, right: memory.requested.device.get()?, of, made: memory.born.map(KeptPlace::place) })
             .filter(wrong)
     })
 }

@@ -75,14 +75,14 @@ impl Tracker {
     fn stale(&self, state: &ProcessState, address: u64) -> Option<StaleUse> {
         let (pointer, mapping) = state.mapping_at(address)?;
         let export = self.exports.get(mapping.export?)?;
-        let (freed, address) = (export.last_free()?, export.subject.value?);
+        let (freed, address) = (export.last_free()?, export.subject.value.get()?);
         let (_, other) = self.state(export.producer())?.allocation_at(address)?;
         let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(Export::got);
         let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
         Some(StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },
-            size: mapping.size.or(mapping.extent),
-            fingerprint: mapping.fingerprint,
+            size: mapping.size.get().or(mapping.extent.get()),
+            fingerprint: mapping.fingerprint.get(),
             opened: mapping.last_open()?,
             address,
             freed,
@@ -190,7 +190,7 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
     let (size, fingerprint) = match ending.target {
         // With a further open, the memory stays.
         // Its extent may reach into other memory of the same block, so without the exporter's size only its first byte is certain.
-        Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size, mapping.fingerprint),
+        Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size.get(), mapping.fingerprint.get()),
         Target::Allocation(memory) if memory.is_exported() => (memory.requested.size, None),
         _ => return None,
     };

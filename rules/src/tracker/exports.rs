@@ -7,33 +7,38 @@
 //! Exports lie in slots, and a slot that becomes free is the first to be used again. Exports are forgotten in about the order in which
 //! they were made, so their slots are passed through in order, which a processor's cache serves better than a hash table of that size.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, num::NonZero};
 
 use smallvec::SmallVec;
 use urscope_schema::handle::Kind;
 
-use super::{ProcessId, hash::Slots, kept::KeptPlace, records::Serial};
+use super::{
+    ProcessId,
+    hash::Slots,
+    kept::{KeptNumber, KeptPlace},
+    records::Serial,
+};
 use crate::finding::Place;
 
 /// The number of an export, never the same twice, with its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ExportId(u64);
+pub struct ExportId(NonZero<u64>);
 
 impl ExportId {
     /// The bits of the slot.
     const SLOT: u32 = 28;
 
     fn new(number: u64, slot: u32) -> Self {
-        Self(number << Self::SLOT | u64::from(slot))
+        Self(NonZero::<u64>::new(number << Self::SLOT | u64::from(slot)).unwrap_or(NonZero::<u64>::MIN))
     }
 
     /// The number.
     pub fn number(self) -> u64 {
-        self.0 >> Self::SLOT
+        self.0.get() >> Self::SLOT
     }
 
     fn slot(self) -> u32 {
-        (self.0 & ((1 << Self::SLOT) - 1)) as u32
+        (self.0.get() & ((1 << Self::SLOT) - 1)) as u32
     }
 }
 
@@ -43,13 +48,13 @@ pub(crate) struct Subject {
     /// The kind of its handle data.
     pub(crate) kind: Kind,
     /// What it is in its process: an address of memory, or an object.
-    pub(crate) value: Option<u64>,
+    pub(crate) value: KeptNumber,
     /// The life that is exported: an allocation, physical memory or an event.
     pub(crate) serial: Option<Serial>,
     /// What can be seen through it.
-    pub(crate) size: Option<u64>,
+    pub(crate) size: KeptNumber,
     /// The device that it is on, in its process.
-    pub(crate) device: Option<u64>,
+    pub(crate) device: KeptNumber,
 }
 
 /// Memory or an event that can be opened elsewhere.
@@ -151,7 +156,7 @@ impl Export {
     /// Which life is exported: an allocation, physical memory or an event; by its address where it was not seen being made.
     pub(crate) fn life(&self) -> (ProcessId, Kind, Option<Serial>, Option<u64>) {
         let Subject { kind, serial, value, .. } = self.subject;
-        (self.process, kind, serial, value.filter(|_| serial.is_none()))
+        (self.process, kind, serial, value.get().filter(|_| serial.is_none()))
     }
 }
 
@@ -160,8 +165,8 @@ impl Export {
 struct Shelves(Vec<Vec<Option<Export>>>);
 
 impl Shelves {
-    /// The slots of each part.
-    const SLOTS: usize = 256;
+    /// The slots of each part: few, so that a part fits where other memory was freed.
+    const SLOTS: usize = 64;
 
     #[inline]
     fn at(&self, slot: u32) -> Option<&Option<Export>> {

@@ -136,6 +136,12 @@ impl Tracker {
         self.states.reserve_exact(processes);
     }
 
+    /// Frees the memory that is kept for what a process has none of now. It takes some anew when it has. A run of very many processes has
+    /// no memory to keep for each; a live one does not call this.
+    pub fn give_back(&mut self, who: ProcessId) {
+        self.state_mut(who).into_iter().for_each(ProcessState::give_back);
+    }
+
     /// A process begins.
     pub fn begin(&mut self, process: Process) -> ProcessId {
         let forked_at = process.forked_at;
@@ -290,7 +296,7 @@ impl Tracker {
         let is_named = |export: &&exports::Export| {
             let exporter = self.process(export.producer());
             export.host() == host
-                && export.subject.value == Some(address)
+                && export.subject.value.get() == Some(address)
                 && export.subject.kind == Kind::MemHandle
                 && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
         };

@@ -191,6 +191,14 @@ impl PendingCalls {
         self.all.remove(call)
     }
 
+    /// Frees the memory that no call needs now.
+    pub(super) fn give_back(&mut self) {
+        self.all.give_back();
+        if self.usual.is_empty() {
+            self.usual = Vec::new();
+        }
+    }
+
     /// All but those that began in the usual way, in no order.
     pub(crate) fn unusual(&self) -> impl Iterator<Item = &PendingCall> {
         self.all.values().map(|pending| &**pending)

@@ -96,6 +96,13 @@ impl ProcessState {
         }
     }
 
+    /// Frees the memory that tables without values keep for others.
+    pub(super) fn give_back(&mut self) {
+        self.handles.give_back();
+        self.mappings.give_back();
+        self.pending.give_back();
+    }
+
     /// Whether it may have opened something on that host that is not known: it has not ended in order, or it is a copy of
     /// an untraced process.
     pub(crate) fn may_open(&self, host: u64) -> bool {
@@ -212,12 +219,12 @@ impl ProcessState {
         let mapping = of(Kind::Mapping, pointer);
         let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused).map(|tombstone| {
             let (died, size, fingerprint) = (tombstone.died.place(), tombstone.size, tombstone.fingerprint);
-            DanglingUse { pointer, was: mapping, died, size, fingerprint }
+            DanglingUse { pointer, was: mapping, died, size: size, fingerprint: fingerprint }
         });
         let freed =
             self.find_around(pointer).and_then(|slot| self.allocations.at(slot)).and_then(|(base, allocation)| {
                 let (died, size) = (allocation.freed?.place(), allocation.requested.size);
-                Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
+                Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size: size, fingerprint: None })
             });
         closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))
     }
@@ -225,7 +232,7 @@ impl ProcessState {
     /// The open mapping that an address lies inside of, not at its start.
     pub(crate) fn mapping_around(&self, pointer: u64) -> Option<(u64, &Mapping)> {
         let (base, mapping) = self.mappings.before(pointer)?;
-        let inside = mapping.extent.or(mapping.size).is_some_and(|size| pointer - base < size);
+        let inside = mapping.extent.get().or(mapping.size.get()).is_some_and(|size| pointer - base < size);
         (inside && mapping.state == State::Alive).then_some((base, mapping))
     }
 

@@ -99,6 +99,13 @@ impl<T> Ranges<T> {
         removed
     }
 
+    /// Frees the memory of a [table](Table::give_back) without values.
+    pub(crate) fn give_back(&mut self) {
+        if self.starts.is_none() {
+            self.by_start.give_back();
+        }
+    }
+
     /// Where the value lies that starts last at an address or before it.
     #[inline]
     pub(crate) fn find_at_or_before(&self, address: u64) -> Option<Slot> {

@@ -5,7 +5,12 @@
 use smallvec::SmallVec;
 use urscope_schema::{api::Function, call::Nanos, handle::Handle};
 
-use super::{exports::ExportId, kept::KeptPlace, process_state::ProcessState, table::Slot};
+use super::{
+    exports::ExportId,
+    kept::{KeptNumber, KeptPlace},
+    process_state::ProcessState,
+    table::Slot,
+};
 use crate::{finding::Place, lifecycle::State};
 
 /// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
@@ -74,12 +79,12 @@ pub struct Mapping {
     /// How often it was closed.
     pub closed: u64,
     /// Its size in bytes.
-    pub size: Option<u64>,
+    pub size: KeptNumber,
     /// How many bytes behind its pointer belong to the memory that the driver has mapped, as its handle data say; its size where they
     /// do not say it.
-    pub extent: Option<u64>,
+    pub extent: KeptNumber,
     /// The fingerprint of the handle data that it was last opened from.
-    pub fingerprint: Option<u64>,
+    pub fingerprint: KeptNumber,
     /// An allocation of Level Zero has imported it, so it is freed, not closed.
     pub imported: bool,
     /// What it was last opened of.
@@ -96,7 +101,7 @@ pub struct Open {
     /// Which open.
     pub serial: Serial,
     /// In which context.
-    pub context: Option<u64>,
+    pub context: KeptNumber,
     /// The release of the application's last reference to that context. The adapter may keep the context, and the mapping, for longer.
     pub context_released: Option<KeptPlace>,
     /// The call.
@@ -113,9 +118,9 @@ impl Mapping {
             closing: 0,
             opened: 0,
             closed: 0,
-            size: None,
-            extent: None,
-            fingerprint: None,
+            size: KeptNumber::default(),
+            extent: KeptNumber::default(),
+            fingerprint: KeptNumber::default(),
             imported: false,
             export: None,
             source: None,
@@ -130,13 +135,13 @@ impl Mapping {
 
     /// Whether a close in `context` is a close of one of its opens; an unknown context is taken for the right one.
     pub fn is_open_in(&self, context: Option<u64>) -> bool {
-        context.is_none() || self.opens.iter().any(|open| open.context == context || open.context.is_none())
+        context.is_none() || self.opens.iter().any(|open| open.context.get().is_none_or(|known| Some(known) == context))
     }
 
     /// Takes the open away that a close in `context` ends which began at `time`: the latest in this context that began before,
     /// otherwise the latest.
     pub(super) fn take(&mut self, context: Option<u64>, time: Nanos) -> Option<Open> {
-        let in_context = |open: &Open| open.context == context;
+        let in_context = |open: &Open| open.context.get() == context;
         let before = self.opens.iter().rposition(|open| in_context(open) && open.place.place().time <= time);
         let index = before.or_else(|| self.opens.iter().rposition(in_context)).or(self.opens.len().checked_sub(1))?;
         Some(self.opens.remove(index))
@@ -258,11 +263,11 @@ pub struct Requested {
     /// Its size in bytes.
     pub size: Option<u64>,
     /// The device that it is made for.
-    pub device: Option<u64>,
+    pub device: KeptNumber,
     /// The context that it belongs to.
     pub context: Option<u64>,
     /// The pool that it comes from, if that is not the default one.
-    pub pool: Option<u64>,
+    pub pool: KeptNumber,
 }
 
 /// USM, allocated or first met as an argument.

@@ -217,6 +217,18 @@ impl<K: Key, V> Table<K, V> {
         }
     }
 
+    /// Frees the memory of a small table without values, unless values that are added would then get other slots.
+    pub(crate) fn give_back(&mut self) {
+        let is_as_new = |(slot, entry): (Slot, &Entry<K, V>)| match entry {
+            Entry::Empty(next) => *next == slot + 1 || *next == NONE && slot as usize + 1 == self.entries.len(),
+            Entry::Full(..) => false,
+        };
+        let is_idle = self.len == 0 && self.free == 0 && self.is_small();
+        if is_idle && (0..).zip(&self.entries).all(is_as_new) {
+            *self = Self::new();
+        }
+    }
+
     /// All of them, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
         self.entries.iter().filter_map(|entry| match entry {
@@ -302,5 +314,26 @@ mod tests {
         (0..4).for_each(|key| assert_eq!(table.remove(key), Some(key)));
         table.insert(9, 9);
         assert_eq!((table.entries.capacity(), table.get(9), table.len()), (4, Some(&9), 1));
+    }
+
+    #[test]
+    fn a_table_gives_its_memory_back_where_that_changes_no_slot() {
+        let filled = || {
+            let mut table = Table::default();
+            (0..3_u64).for_each(|key| table.insert(key, key));
+            table
+        };
+        let mut table = filled();
+        (0..3).for_each(|key| assert_eq!(table.remove(key), Some(key)));
+        table.give_back();
+        assert_eq!(table.entries.capacity(), 4, "the last slot would be the next one");
+        let mut table = filled();
+        (1..3).rev().for_each(|key| assert_eq!(table.remove(key), Some(key)));
+        table.give_back();
+        assert_eq!((table.entries.capacity(), table.get(0)), (4, Some(&0)));
+        table.remove(0);
+        table.give_back();
+        assert_eq!((table.entries.capacity(), table.free, table.len()), (0, NONE, 0));
+        assert_eq!((table.add(7, 7), table.get(7)), (0, Some(&7)));
     }
 }

@@ -194,11 +194,9 @@ impl Merger {
                         spans.checking(|| self.feed_exit(index, first.0, &call.exit(), observer));
                     }
                     Waiting::Other(other) => {
-                        let other = *other;
-                        if matches!(other, Other::End(_))
-                            && let Some(notes) = prefetcher.notes_at_end(index)
-                        {
-                            self.ends(index, Arc::new(*notes));
+                        let (other, ends) = (other.other(), other.ends());
+                        if ends && let Some(notes) = prefetcher.notes_at_end(index) {
+                            self.ends(index, notes);
                             if self.runs_on(index) && first.0 < u64::MAX {
                                 // The process has not ended: all events of the other processes come first.
                                 queue.replace_first((u64::MAX, 1));
@@ -214,7 +212,11 @@ impl Merger {
                 };
                 first = key(index, moment);
                 if second.is_some_and(|second| (first, index) > second) {
-                    prefetcher.leave(index);
+                    if prefetcher.has_many()
+                        && let Some((id, _)) = self.begun(index)
+                    {
+                        self.tracker.give_back(id);
+                    }
                     queue.replace_first(first);
                     break;
                 }

@@ -21,7 +21,11 @@ use urscope_schema::{
     },
 };
 
-use super::{event::rank_of, queue::Queue, source::Source};
+use super::{
+    event::rank_of,
+    queue::Queue,
+    source::{Source, free_words, spare_words},
+};
 
 /// With more lanes than this, a lane keeps no chunk in memory between two records.
 const LANES_KEPT: usize = 256;
@@ -157,6 +161,8 @@ impl ChunkReader {
                 let new = self.lanes.len();
                 let lane = *self.numbers.entry(number).or_insert(new);
                 if lane == new {
+                    // Most files have one, and a run may have very many files.
+                    self.lanes.reserve_exact(new.max(1));
                     self.lanes.push(Lane::default());
                     self.idle.push(lane);
                 }
@@ -231,6 +237,9 @@ impl ChunkReader {
                 None
             };
             let Some(chunk) = wanted else { return Ok(None) };
+            if lane.words.capacity() == 0 {
+                lane.words = spare_words();
+            }
             self.source.words_at(u64::from(chunk) * CHUNK_BYTES, CHUNK, &mut lane.words)?;
             if lane.words.len() <= lane.at {
                 lane.present = None;
@@ -378,7 +387,8 @@ impl ChunkReader {
     pub(crate) fn release(&mut self) {
         self.source.release(0);
         for lane in &mut self.lanes {
-            lane.words = Vec::new();
+            free_words(std::mem::take(&mut lane.words));
+            lane.packed.shrink_to_fit();
         }
     }
 

@@ -71,7 +71,8 @@ pub(crate) struct Cursor {
     input: Input,
     /// The time of the latest event.
     now: Nanos,
-    ahead: Option<Box<TraceEvent>>,
+    /// What was read at the opening: the first event, with the names that precede it.
+    ahead: Events,
     /// Names of threads, adapters and devices, which are returned before the next event: they are named before their first call, and names have
     /// no time.
     names: Vec<Other>,
@@ -96,7 +97,7 @@ pub(crate) enum Left {
     /// The cursor, for more events.
     Cursor(Box<Cursor>),
     /// The notes: all events were read, and the file is closed.
-    Notes(Box<Notes>),
+    Notes(Arc<Notes>),
 }
 
 /// What the footer of a trace says about the end of its process.
@@ -224,13 +225,18 @@ impl Cursor {
             notes,
             input,
             now: Nanos(0),
-            ahead: None,
+            ahead: Events::default(),
             names: Vec::new(),
             over: false,
             begun: false,
             misdated: false,
         };
-        cursor.ahead = cursor.read()?.map(Box::new);
+        if let Some(first) = cursor.read()? {
+            let mut ahead = Events::default();
+            cursor.push(&first, &mut ahead);
+            ahead.shrink();
+            cursor.ahead = ahead;
+        }
         // The header's clock is read before the first call begins. If the first call is earlier, its time is used instead.
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = !cursor.notes.calls.is_empty();
@@ -239,7 +245,7 @@ impl Cursor {
         for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
             *time = time.saturating_sub(earlier);
         }
-        cursor.begun = cursor.ahead.is_some();
+        cursor.begun = cursor.ahead.len() > 0;
         Ok(Box::new(cursor))
     }
 
@@ -264,7 +270,7 @@ impl Cursor {
             return Left::Cursor(self);
         }
         self.notes.shrink();
-        Left::Notes(Box::new(self.notes))
+        Left::Notes(Arc::new(self.notes))
     }
 
     /// The number of bytes that have been read.
@@ -298,6 +304,11 @@ impl Cursor {
         self.misdated || self.input.is_late()
     }
 
+    /// Whether nothing was read of it since it was opened.
+    pub(crate) fn is_new(&self) -> bool {
+        self.ahead.len() > 0
+    }
+
     /// Whether the last event has been read.
     pub(crate) fn is_over(&self) -> bool {
         self.over
@@ -314,7 +325,8 @@ impl Cursor {
             return Ok((rest.collect(), self.notes.clone()));
         };
         let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
-        let mut rest = Self { header, notes, input, now: self.now, ahead: None, names, over: false, ..*self };
+        let ahead = Events::default();
+        let mut rest = Self { header, notes, input, now: self.now, ahead, names, over: false, ..*self };
         Ok((rest.read_events(usize::MAX)?, rest.notes))
     }
 
@@ -328,15 +340,15 @@ impl Cursor {
     /// The same, into `events`, which is empty.
     pub(crate) fn fill(&mut self, events: &mut Events, limit: usize) -> Result<(), AnalysisError> {
         let before = self.now;
+        let ahead = std::mem::take(&mut self.ahead);
+        self.over |= ahead.end();
+        events.append(&ahead);
         while events.len() < limit && !self.over {
-            let ahead = self.ahead.take().map(|event| *event);
-            if ahead.is_none() {
-                self.fill_with_calls(events, limit);
-            }
+            self.fill_with_calls(events, limit);
             if events.len() >= limit {
                 break;
             }
-            let Some(event) = ahead.map_or_else(|| self.read(), |event| Ok(Some(event)))? else { break };
+            let Some(event) = self.read()? else { break };
             self.over = matches!(event, TraceEvent::Other(Other::End(_)));
             self.push(&event, events);
         }
@@ -356,7 +368,7 @@ impl Cursor {
         let moment = event.order(self.now);
         // Most names come at the beginning: no room is kept for others.
         for name in std::mem::take(&mut self.names) {
-            events.push_other(moment, name);
+            events.push_other(moment, &name);
         }
         events.push(moment, event);
     }

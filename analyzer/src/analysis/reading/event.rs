@@ -7,6 +7,8 @@ use urscope_schema::{
     trace::{read::Record, records::Device},
 };
 
+use super::packed_other::{self, PackedOther};
+
 /// An event of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TraceEvent {
@@ -77,19 +79,21 @@ impl Other {
     }
 }
 
+/// The size of a piece of events in words, unless one event is larger.
+const PIECE: usize = 60;
+
 /// Events of one file, in its order. Many wait between the reading threads and the analysis, so a call takes only a few words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
-    /// Calls as [`PackedCall`] reads them. An event that is not a call is a word with its place in `others`, times 256.
+    /// Calls as [`PackedCall`] reads them, and other events as [`PackedOther`] does.
     words: Vec<u64>,
-    others: Vec<(Moment, Other)>,
     count: usize,
 }
 
 /// An event that waits.
 pub(crate) enum Waiting<'e> {
     Call(PackedCall<'e>),
-    Other(&'e Other),
+    Other(PackedOther<'e>),
 }
 
 /// A position in some events.
@@ -121,22 +125,44 @@ impl Events {
     /// Takes all events away and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.words.clear();
-        self.others.clear();
         self.count = 0;
     }
 
     /// Frees the memory that is not needed for the events.
     pub(crate) fn shrink(&mut self) {
         self.words.shrink_to_fit();
-        self.others.shrink_to_fit();
     }
 
-    /// Frees the memory of the events before a position, if they are at least half.
-    pub(crate) fn forget_before(&mut self, position: &mut Position) {
-        if position.word > 0 && self.half_passed(*position) {
-            self.words = self.words.get(position.word..).unwrap_or_default().to_vec();
-            position.word = 0;
+    /// Copies of the events in pieces, the last piece first. Each is freed when its events are passed, and none is larger than what many
+    /// other values leave that are freed.
+    pub(crate) fn pieces(&self) -> Vec<Box<[u64]>> {
+        let (mut ends, mut position) = (vec![0], Position::default());
+        let mut start = 0;
+        while let Some((moment, event)) = self.at(position) {
+            let before = position.word;
+            Self::step(&mut position, moment, &event);
+            if position.word - start > PIECE && before > start {
+                ends.push(before);
+                start = before;
+            }
         }
+        ends.push(self.words.len());
+        let of = |bounds: &[usize]| match *bounds {
+            [start, end] => self.words.get(start..end).unwrap_or_default().into(),
+            _ => Box::default(),
+        };
+        ends.windows(2).rev().map(of).collect()
+    }
+
+    /// Goes on to a piece of events when all of these are passed.
+    pub(crate) fn go_on(&mut self, piece: Box<[u64]>) {
+        self.words = piece.into();
+    }
+
+    /// Adds all of others.
+    pub(crate) fn append(&mut self, others: &Self) {
+        self.words.extend_from_slice(&others.words);
+        self.count += others.count;
     }
 
     /// Whether at least half of the events are before a position.
@@ -147,13 +173,14 @@ impl Events {
 
     /// Only an event that is not a call.
     pub(crate) fn only(moment: Moment, other: Other) -> Self {
-        Self { words: vec![0], others: vec![(moment, other)], count: 1 }
+        let mut only = Self::default();
+        only.push_other(moment, &other);
+        only
     }
 
     /// Adds an event that is not a call.
-    pub(crate) fn push_other(&mut self, moment: Moment, other: Other) {
-        self.words.push((self.others.len() as u64) << 8);
-        self.others.push((moment, other));
+    pub(crate) fn push_other(&mut self, moment: Moment, other: &Other) {
+        packed_other::pack(moment, other, &mut self.words);
         self.count += 1;
     }
 
@@ -164,7 +191,7 @@ impl Events {
             TraceEvent::Exit(exit) => Record::Exit(*exit),
             TraceEvent::InnerEnter(enter) => Record::InnerEnter(*enter),
             TraceEvent::InnerExit(exit) => Record::InnerExit(*exit),
-            TraceEvent::Other(other) => return self.push_other(moment, *other),
+            TraceEvent::Other(other) => return self.push_other(moment, other),
         };
         self.extend(|words| usize::from(pack(&record, words)));
     }
@@ -174,6 +201,11 @@ impl Events {
         self.count += add(&mut self.words);
     }
 
+    /// Whether the end of the process is among them.
+    pub(crate) fn end(&self) -> bool {
+        self.iter(Nanos(0)).any(|(_, event)| matches!(event, TraceEvent::Other(Other::End(_))))
+    }
+
     /// The event at a position, with its moment; `None` at the end.
     #[inline]
     pub(crate) fn at(&self, position: Position) -> Option<(Moment, Waiting<'_>)> {
@@ -181,8 +213,8 @@ impl Events {
         if let Some(call) = PackedCall::first_of(rest) {
             return Some(((position.now.max(call.time()), rank_of(&call)), Waiting::Call(call)));
         }
-        let (moment, other) = self.others.get((*rest.first()? >> 8) as usize)?;
-        Some((*moment, Waiting::Other(other)))
+        let other = PackedOther::first_of(rest)?;
+        Some((other.moment(), Waiting::Other(other)))
     }
 
     /// Moves to the position after that of an event.
@@ -190,8 +222,8 @@ impl Events {
     pub(crate) fn step(position: &mut Position, (time, _): Moment, event: &Waiting<'_>) {
         match event {
             Waiting::Call(call) => (position.word, position.now) = (position.word + call.size(), time),
-            Waiting::Other(Other::Begin(_)) => position.word += 1,
-            Waiting::Other(_) => (position.word, position.now) = (position.word + 1, time),
+            Waiting::Other(other) if other.begins() => position.word += other.size(),
+            Waiting::Other(other) => (position.word, position.now) = (position.word + other.size(), time),
         }
     }
 
@@ -208,7 +240,7 @@ impl Events {
                     (true, true) => TraceEvent::InnerEnter(call.enter()),
                     (false, true) => TraceEvent::InnerExit(call.exit()),
                 },
-                Waiting::Other(other) => TraceEvent::Other(*other),
+                Waiting::Other(other) => TraceEvent::Other(other.other()),
             };
             Some((moment, event))
         })
@@ -224,7 +256,7 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    const CAPACITY: usize = Device::NAME_LIMIT;
+    pub(super) const CAPACITY: usize = Device::NAME_LIMIT;
 
     /// A name, truncated to the capacity.
     pub(crate) fn of(name: &str) -> Self {

@@ -61,13 +61,30 @@ struct FileQueue {
     index: StackIndex,
     events: Events,
     at: Position,
-    /// The rest of the file, until it is to be read on.
-    rest: Option<Box<Cursor>>,
-    ahead: Option<Box<Batch>>,
-    /// Whether the file has been read to its end.
-    over: bool,
-    /// Present after the file has been read to its end, until they are taken.
-    notes: Option<Box<Notes>>,
+    /// What follows `events`, the last piece first. Of few files, there is never any.
+    later: Vec<Box<[u64]>>,
+    rest: Rest,
+}
+
+/// What is known of the part of a file behind its events that wait.
+enum Rest {
+    /// It is to be read on.
+    Unread(Box<Cursor>),
+    /// A thread reads it.
+    Reading,
+    /// It was read ahead, or could not be read. Of very many files, what was read is behind the events already.
+    Ahead(Box<Batch>),
+    /// There is nothing more, and these are its notes, until they are taken.
+    Over(Option<Arc<Notes>>),
+}
+
+impl From<Left> for Rest {
+    fn from(left: Left) -> Self {
+        match left {
+            Left::Cursor(cursor) => Self::Unread(cursor),
+            Left::Notes(notes) => Self::Over(Some(notes)),
+        }
+    }
 }
 
 /// The queues of all files of an analysis.
@@ -75,9 +92,11 @@ pub(crate) struct Prefetcher {
     all: Vec<FileQueue>,
     jobs: Sender<Job>,
     batches: Receiver<Box<Batch>>,
-    /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of its events have
-    /// been passed.
+    /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of the last piece of its
+    /// events has been passed.
     few: bool,
+    /// Memory for events to be read. Of very many files, each keeps only what waits, in memory of its size, which one thread allocates.
+    spare: Vec<Events>,
 }
 
 impl Prefetcher {
@@ -99,17 +118,19 @@ impl Prefetcher {
         for (first, cursor) in cursors {
             let index = cursor.stack_index().clone();
             let events = Events::only(first.order(Nanos(0)), first);
-            let (at, rest) = (Position::default(), Some(cursor));
-            all.push(FileQueue { index, events, at, rest, ahead: None, over: false, notes: None });
+            let (at, later) = (Position::default(), Vec::new());
+            all.push(FileQueue { index, events, at, later, rest: Rest::Unread(cursor) });
         }
-        let mut prefetcher = Self { all, jobs, batches, few: !release };
-        (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file, Events::default()));
+        let mut prefetcher = Self { all, jobs, batches, few: !release, spare: Vec::new() };
+        (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file));
         prefetcher
     }
 
-    /// Lets a thread read the next events of a file into `events`, unless that has begun or the file is over.
-    fn read_on(&mut self, file: usize, events: Events) {
-        if let Some(cursor) = self.all.get_mut(file).and_then(|file| file.rest.take()) {
+    /// Lets a thread read the next events of a file, unless that has begun or the file is over.
+    fn read_on(&mut self, file: usize) {
+        let Some(here) = self.all.get_mut(file).filter(|here| matches!(here.rest, Rest::Unread(_))) else { return };
+        if let Rest::Unread(cursor) = std::mem::replace(&mut here.rest, Rest::Reading) {
+            let events = self.spare.pop().unwrap_or_default();
             drop(self.jobs.send(Job { file, cursor, events }));
         }
     }
@@ -127,15 +148,15 @@ impl Prefetcher {
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
         let mut begins = false;
         if let Some((moment, event)) = here.events.at(here.at) {
-            begins = matches!(event, Waiting::Other(Other::Begin(_)));
+            begins = matches!(event, Waiting::Other(other) if other.begins());
             Events::step(&mut here.at, moment, &event);
         }
         if begins {
-            self.read_on(file + FILES_OPEN, Events::default());
+            self.read_on(file + FILES_OPEN);
         }
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
-        if here.rest.is_some() && here.events.half_passed(here.at) {
-            self.read_on(file, Events::default());
+        if matches!(here.rest, Rest::Unread(_)) && here.later.is_empty() && here.events.half_passed(here.at) {
+            self.read_on(file);
         }
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
         match here.events.at(here.at) {
@@ -147,48 +168,54 @@ impl Prefetcher {
     /// Goes on to the events that were read ahead, and waits for them if necessary.
     fn next_batch(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
         loop {
-            self.read_on(file, Events::default());
             let Some(here) = self.all.get_mut(file) else { return Ok(None) };
             if let Some((moment, _)) = here.events.at(here.at) {
                 return Ok(Some(moment));
             }
-            if here.over {
-                here.events = Events::default();
-                return Ok(None);
+            if let Some(piece) = here.later.pop() {
+                here.events.go_on(piece);
+                here.at.restart();
+                continue;
             }
-            match here.ahead.take() {
-                Some(batch) => {
-                    let mut spent = std::mem::replace(&mut here.events, batch.events?);
-                    here.at.restart();
-                    match batch.left {
-                        Left::Notes(notes) => (here.over, here.notes) = (true, Some(notes)),
-                        Left::Cursor(cursor) => {
-                            here.rest = Some(cursor);
-                            if self.few {
-                                spent.clear();
-                                self.read_on(file, spent);
-                            }
-                        }
-                    }
+            match std::mem::replace(&mut here.rest, Rest::Reading) {
+                Rest::Over(notes) => {
+                    (here.events, here.rest) = (Events::default(), Rest::Over(notes));
+                    return Ok(None);
                 }
-                None => self.receive(file)?,
+                Rest::Ahead(batch) => {
+                    let spent = std::mem::replace(&mut here.events, batch.events?);
+                    here.at.restart();
+                    here.rest = batch.left.into();
+                    self.keep(spent);
+                    self.read_on(file);
+                }
+                Rest::Reading => self.receive(file)?,
+                rest @ Rest::Unread(_) => {
+                    here.rest = rest;
+                    self.read_on(file);
+                }
             }
         }
     }
 
-    /// The events of other files come next. Of very many files, each keeps only what still waits.
+    /// Keeps the memory of events for others.
+    fn keep(&mut self, mut spent: Events) {
+        spent.clear();
+        self.spare.push(spent);
+    }
+
+    /// Whether there are very many files, each of which should keep only what it needs.
     #[inline]
-    pub(crate) fn leave(&mut self, file: usize) {
-        if !self.few
-            && let Some(here) = self.all.get_mut(file)
-        {
-            here.events.forget_before(&mut here.at);
-        }
+    pub(crate) fn has_many(&self) -> bool {
+        !self.few
     }
 
     /// Takes the notes of a file whose present event is its end; `None` if they were taken already.
-    pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Box<Notes>> {
-        self.all.get_mut(file)?.notes.take()
+    pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Arc<Notes>> {
+        match &mut self.all.get_mut(file)?.rest {
+            Rest::Over(notes) => notes.take(),
+            _ => None,
+        }
     }
 
     fn receive(&mut self, file: usize) -> Result<(), AnalysisError> {
@@ -196,8 +223,15 @@ impl Prefetcher {
             let path = self.all.get(file).map(|file| file.index.path().to_owned()).unwrap_or_default();
             AnalysisError::Unreadable { path, source: io::Error::other("the thread that read it stopped") }
         })?;
-        if let Some(file) = self.all.get_mut(batch.file) {
-            file.ahead = Some(batch);
+        let Some(here) = self.all.get_mut(batch.file) else { return Ok(()) };
+        match *batch {
+            Batch { events: Ok(new), left, .. } if !self.few => {
+                let mut later = new.pieces();
+                later.append(&mut here.later);
+                (here.later, here.rest) = (later, left.into());
+                self.keep(new);
+            }
+            batch => here.rest = Rest::Ahead(Box::new(batch)),
         }
         Ok(())
     }
@@ -210,6 +244,8 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Box<Batch>>, progress: &Pr
         let Ok(Job { file, mut cursor, mut events }) = job else { return };
         let before = cursor.offset();
         let read = {
+            // The cursor of a file takes more memory than the rest of a short one.
+            let limit = if release && cursor.is_new() { 2 * limit } else { limit };
             let span = tracing::info_span!("reading", file, bytes = tracing::field::Empty).entered();
             let read = cursor.fill(&mut events, limit);
             span.record("bytes", cursor.offset() - before);
@@ -218,7 +254,6 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Box<Batch>>, progress: &Pr
         progress.add(cursor.offset() - before);
         if release {
             cursor.release();
-            events.shrink();
         }
         if done.send(Box::new(Batch { file, left: cursor.left(), events: read.map(|()| events) })).is_err() {
             return;

@@ -36,6 +36,9 @@ impl<K: Ord + Copy> Queue<K> {
     pub(crate) fn push(&mut self, key: K, source: usize) {
         let new = (key, source);
         let mut at = self.0.len();
+        if at == self.0.capacity() {
+            self.0.reserve_exact(at.max(1));
+        }
         self.0.push(new);
         while at > 0 {
             let above = (at - 1) / 2;

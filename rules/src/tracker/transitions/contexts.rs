@@ -96,7 +96,7 @@ pub(super) fn released(
         data.context_released.get_or_insert(KeptPlace::of(at));
     }
     for open in state.mappings.iter_mut().flat_map(|(_, mapping)| &mut mapping.opens) {
-        if inside(open.context, open.place.place()) {
+        if inside(open.context.get(), open.place.place()) {
             open.context_released.get_or_insert(KeptPlace::of(at));
         }
     }

@@ -71,7 +71,7 @@ fn special(tracker: &Tracker, who: ProcessId, state: &ProcessState, values: &Val
         (None, None) => {
             let export = tracker.exports.get(tracker.export_of(who, values.fingerprint)?)?;
             let is_own = export.producer() == who && export.subject.kind == Kind::MemHandle;
-            Some((export.subject.value.filter(|_| is_own)?, export.subject.serial))
+            Some((export.subject.value.get().filter(|_| is_own)?, export.subject.serial))
         }
     }
 }
@@ -182,7 +182,7 @@ impl Counted {
     fn of(handle: Handle, data: &HandleData) -> Self {
         let HandleData { pointer, exported, slot, export, .. } = *data;
         let is_to_be_put = export.is_some() && !data.is_descriptor();
-        Self { kind: handle.kind, pointer, exported, slot, is_to_be_put }
+        Self { kind: handle.kind, pointer: pointer, exported: exported, slot, is_to_be_put }
     }
 }
 
@@ -231,8 +231,14 @@ pub(super) fn got(
     };
     let exported = aimed.or(allocation.map(|(_, memory)| memory.serial));
     let of_context = || state.seldom.contexts.get(context?)?.device;
-    let device = allocation.and_then(|(_, memory)| memory.requested.device).or_else(of_context);
-    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device };
+    let device = allocation.and_then(|(_, memory)| memory.requested.device.get()).or_else(of_context);
+    let subject = Subject {
+        kind: handle.kind,
+        value: pointer.into(),
+        serial: exported,
+        size: size.into(),
+        device: device.into(),
+    };
     let previous =
         allocation.filter(|(_, known)| known.handles == 0).and_then(|(_, known)| known.exports.last().copied());
     let host = state.process.host;

@@ -67,13 +67,18 @@ pub(super) fn opened(
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
     let Some(mapping) = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping)) else { return };
     mapping.state = step(mapping.state, Event::Birth).next;
-    mapping.opens.push(Open { serial, context: open.context, context_released: None, place: KeptPlace::of(born) });
+    mapping.opens.push(Open {
+        serial,
+        context: open.context.into(),
+        context_released: None,
+        place: KeptPlace::of(born),
+    });
     mapping.opened += 1;
     mapping.imported = open.imports;
-    mapping.extent = extent.or(mapping.extent);
-    mapping.fingerprint = open.fingerprint.or(mapping.fingerprint);
+    mapping.extent = extent.or(mapping.extent.get()).into();
+    mapping.fingerprint = open.fingerprint.or(mapping.fingerprint.get()).into();
     if let Some(source) = open.export.and_then(|id| exports.get(id)) {
-        mapping.size = source.subject.size.or(mapping.size);
+        mapping.size = source.subject.size.get().or(mapping.size.get()).into();
         mapping.source = Some(KeptPlace::of(source.got()));
     }
     if let Some(new) = open.export {
@@ -112,7 +117,7 @@ pub(super) fn closed(
                 exports.hold(export, who, pointer);
             }
         } else if mapping.opens.is_empty() && mapping.closing == 0 {
-            let (size, fingerprint) = (mapping.size, mapping.fingerprint);
+            let (size, fingerprint) = (mapping.size.get(), mapping.fingerprint.get());
             state.mappings.clear(slot);
             let tombstone =
                 Tombstone { born: open.place, died: KeptPlace::of(died), size, fingerprint, excused: false };

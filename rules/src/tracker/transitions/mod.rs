@@ -101,7 +101,7 @@ fn begun(tracker: &mut Tracker, who: ProcessId, place: Place, enter: &Enter) -> 
 /// What a call is to allocate.
 fn requested(enter: &Enter) -> Requested {
     let Values { size, device, context, object: pool, .. } = enter.values;
-    Requested { usm: UsmType::of(enter.function), size, device, context, pool }
+    Requested { usm: UsmType::of(enter.function), size, device: device.into(), context, pool: pool.into() }
 }
 
 /// A device is asked whether it can share something.

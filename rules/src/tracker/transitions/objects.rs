@@ -84,7 +84,7 @@ pub(super) fn imported(
 ) {
     let Opens { context, fingerprint, export, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
-    let (source, size) = from.map_or((None, None), |from| (Some(from.got()), from.subject.size));
+    let (source, size) = from.map_or((None, None), |from| (Some(from.got()), from.subject.size.get()));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));
     if let Some(object) = known(tracker, born.process, handle) {
         (object.fingerprint, object.source) = (fingerprint, source);

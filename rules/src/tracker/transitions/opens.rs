@@ -47,14 +47,21 @@ fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired
     let reason = match tracker.exports.freed(id) {
         None => Expiry::Put(tracker.exports.over(id)?),
         Some(freed) => {
-            let producer = tracker.state(found.got().process).zip(found.subject.value);
+            let producer = tracker.state(found.got().process).zip(found.subject.value.get());
             let now = producer.and_then(|(state, pointer)| state.allocation_at(pointer));
             now.map_or(Expiry::Freed(freed), |(_, new)| Expiry::Replaced(freed, new.born.map(KeptPlace::place)))
         }
     };
     let handle = Handle { kind: found.subject.kind, value: data.unwrap_or_default() };
     let Subject { value, size, .. } = found.subject;
-    Some(Expired { handle, got: found.got(), reason, value, size, fingerprint: found.fingerprint() })
+    Some(Expired {
+        handle,
+        got: found.got(),
+        reason,
+        value: value.get(),
+        size: size.get(),
+        fingerprint: found.fingerprint(),
+    })
 }
 
 /// An open returns.

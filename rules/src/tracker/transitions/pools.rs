@@ -42,7 +42,7 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Op
     let (serial, is_last) = (counted.serial, counted.references == 0);
     let mut inside = Vec::new();
     if let Some(state) = tracker.state(who).filter(|_| is_last) {
-        let of_pool = state.allocations.iter().filter(|(_, memory)| memory.requested.pool == Some(pool));
+        let of_pool = state.allocations.iter().filter(|(_, memory)| memory.requested.pool.get() == Some(pool));
         inside.extend(of_pool.filter(|(_, memory)| !memory.dying).map(|(pointer, _)| pointer));
     }
     let frees = inside.into_iter();
