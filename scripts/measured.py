@@ -3,8 +3,8 @@
 import os
 import resource
 import subprocess
+import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,21 +28,34 @@ class Measured:
     peak_mb: float
 
 
+# Runs a command from a process that is small itself: a process's peak begins with what the one had that started it.
+RUN = """
+import os, sys, time
+start = time.monotonic()
+child = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(child, 0)
+seconds = time.monotonic() - start
+os.write(int(sys.argv[1]), f"{status} {seconds} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}".encode())
+"""
+
+
 def measured(command):
     """Runs a command to its end; fails if it did."""
-    start = time.monotonic()
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE)
+    read, write = os.pipe()
+    with tempfile.TemporaryFile() as out, open(read) as figures:
+        run = [sys.executable, "-ISc", RUN, str(write), *map(str, command)]
+        process = subprocess.Popen(run, stdout=out, stderr=subprocess.PIPE, pass_fds=[write])
+        os.close(write)
         errors = process.stderr.read().decode(errors="replace")
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.monotonic() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
+        process.wait()
+        status, seconds, cpu_seconds, peak = figures.read().split() or ["256", "0", "0", "0"]
         out.seek(0)
         text = out.read().decode()
+    code = os.waitstatus_to_exitcode(int(status))
     # urscope ends with 1 when it has findings, and with 2 when traces of the run are missing; the importer with 1 when it has warnings.
-    if process.returncode not in (0, 1, 2):
-        raise RuntimeError(errors.strip().splitlines()[-1] if errors.strip() else f"it ended with {process.returncode}")
-    return Measured(text, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
+    if process.returncode != 0 or code not in (0, 1, 2):
+        raise RuntimeError(errors.strip().splitlines()[-1] if errors.strip() else f"it ended with {code}")
+    return Measured(text, float(seconds), float(cpu_seconds), int(peak) / 1000)
 
 
 @contextmanager
@@ -74,7 +87,7 @@ def generated_run(megabytes, *options):
         cycles = max(1, megabytes * 1_000_000 // RANKS // CYCLE_BYTES)
         generator = TARGET / "release/examples/trace-generator"
         subprocess.run([generator, folder, "--ranks", str(RANKS), "--cycles", str(cycles), *options], check=True)
-        # Every reader finds the files in memory. A child reads them, because a child's peak begins with what its parent has.
+        # Every reader finds the files in memory.
         files = sorted(Path(folder).glob("urscope-*"))
         subprocess.run(["cat", *files], stdout=subprocess.DEVNULL, check=True)
         yield Path(folder), cycles
