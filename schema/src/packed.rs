@@ -16,10 +16,25 @@ const EXIT: u64 = 2;
 /// Added to these where the call is inside of another one.
 const INNER: u64 = 2;
 
+/// The first words of a record.
+pub type Head = [u64; 4];
+
+/// The positions in [`Values::FIELDS`] of the values behind the first words of a record; `None` if these are not of a call.
+pub fn places(head: &Head) -> Option<impl Iterator<Item = usize> + use<>> {
+    let [first, _, _, mut places] = *head;
+    let values = (first >> 24 & 0xff) as usize;
+    let next = move || {
+        let place = places.trailing_zeros();
+        places &= places.wrapping_sub(1);
+        Some(place as usize)
+    };
+    (ENTER..=EXIT + INNER).contains(&(first & 0xff)).then(|| std::iter::from_fn(next).take(values))
+}
+
 /// A record of a call, at the front of some words.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedCall<'w> {
-    head: &'w [u64; 4],
+    head: &'w Head,
     values: &'w [u64],
     function: Function,
 }

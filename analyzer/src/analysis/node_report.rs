@@ -42,7 +42,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
         }
         node.unseen.extend(unseen(process));
         node.gaps.extend(process.has_gaps().then(|| gap(process)));
-        node.skipped.extend_from_slice(&process.notes.skipped);
+        node.skipped.extend(process.notes.skipped.iter().flat_map(|skipped| skipped.iter().cloned()));
         node.skipped_lines += process.notes.skipped_lines;
     }
     for Repeated { first, occurrences } in found.into_iter().filter(|found| found.first.rule != NO_CALLS_SEEN) {
@@ -207,7 +207,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         ended: process.ended,
         inside: process.inside.map(|function| function.name().to_owned()),
         torn: notes.torn,
-        doors: notes.entry_points.clone(),
+        doors: notes.entry_points.to_vec(),
         file: notes.stack_index.path().display().to_string(),
     }
 }

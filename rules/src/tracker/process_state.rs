@@ -54,7 +54,7 @@ pub(crate) struct ProcessState {
     pub(crate) ended: Option<(End, Nanos)>,
     pub(crate) handles: Table<Handle, HandleData>,
     pub(crate) mappings: Ranges<Mapping>,
-    pub(crate) allocations: Ranges<Allocation>,
+    pub(crate) allocations: Ranges<Allocation, 2>,
     /// Those of `allocations` that are freed, in that order.
     pub(crate) freed: VecDeque<(u64, Serial)>,
     pub(crate) pending: PendingCalls,

@@ -8,20 +8,20 @@ use super::table::{FEW, Slot, Table};
 
 /// Values by the address at which their memory starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Ranges<T> {
-    by_start: Table<u64, T>,
+pub(crate) struct Ranges<T, const FIRST: usize = 1> {
+    by_start: Table<u64, T, FIRST>,
     /// All starts, once `by_start` is not small.
     #[expect(clippy::box_collection, reason = "most have none, and an empty set takes three words")]
     starts: Option<Box<BTreeSet<u64>>>,
 }
 
-impl<T> Default for Ranges<T> {
+impl<T, const FIRST: usize> Default for Ranges<T, FIRST> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> Ranges<T> {
+impl<T, const FIRST: usize> Ranges<T, FIRST> {
     /// Without values.
     pub(crate) const fn new() -> Self {
         Self { by_start: Table::new(), starts: None }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_address_is_found_by_the_start_before_it() {
-        let mut ranges = Ranges::default();
+        let mut ranges = <Ranges<_>>::default();
         for start in [16, 64, 32] {
             ranges.insert(start, start);
         }

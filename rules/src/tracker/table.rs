@@ -30,9 +30,10 @@ impl Key for Handle {
     }
 }
 
-/// Values by their keys. Without values it has no memory, and it grows by doubling from one value on.
+/// Values by their keys. Without values it has no memory, and it grows by doubling from room for `FIRST` values on: memory that was too
+/// small leaves a gap that no larger table of another process fits in.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<K, V> {
+pub(crate) struct Table<K, V, const FIRST: usize = 1> {
     entries: Vec<Entry<K, V>>,
     /// The slot that was emptied last, which is the first of a list; [`NONE`] if there is none.
     free: Slot,
@@ -51,20 +52,20 @@ enum Entry<K, V> {
 /// No slot.
 const NONE: Slot = Slot::MAX;
 
-impl<K, V> Default for Table<K, V> {
+impl<K, V, const FIRST: usize> Default for Table<K, V, FIRST> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<K, V> Table<K, V> {
+impl<K, V, const FIRST: usize> Table<K, V, FIRST> {
     /// Without values.
     pub(crate) const fn new() -> Self {
         Self { entries: Vec::new(), free: NONE, len: 0, index: None }
     }
 }
 
-impl<K: Key, V> Table<K, V> {
+impl<K: Key, V, const FIRST: usize> Table<K, V, FIRST> {
     /// Whether the keys are found by looking at all values.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
@@ -167,7 +168,7 @@ impl<K: Key, V> Table<K, V> {
         self.len += 1;
         let slot = self.entries.len() as Slot;
         if self.entries.len() == self.entries.capacity() {
-            self.entries.reserve_exact(self.entries.len().max(1));
+            self.entries.reserve_exact(self.entries.len().max(FIRST));
         }
         self.entries.push(new);
         if let Some(index) = &mut self.index {
@@ -270,7 +271,7 @@ mod tests {
     #[test]
     fn values_are_found_as_in_a_map_and_stay_in_their_slots() {
         // Keys and steps by a fixed sequence of numbers; the number of keys grows.
-        let (mut table, mut map, mut slots) = (Table::default(), HashMap::new(), HashMap::new());
+        let (mut table, mut map, mut slots) = (<Table<_, _>>::default(), HashMap::new(), HashMap::new());
         let mut random = 1_u64;
         for step in 0..20_000_u64 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_table_has_room_for_what_is_there() {
-        let mut table = Table::default();
+        let mut table = <Table<_, _>>::default();
         assert_eq!(table.entries.capacity(), 0);
         for (key, room) in (0..4_u64).zip([1, 2, 4, 4]) {
             table.insert(key, key);
@@ -319,7 +320,7 @@ mod tests {
     #[test]
     fn a_table_gives_its_memory_back_where_that_changes_no_slot() {
         let filled = || {
-            let mut table = Table::default();
+            let mut table = <Table<_, _>>::default();
             (0..3_u64).for_each(|key| table.insert(key, key));
             table
         };

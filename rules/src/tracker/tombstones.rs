@@ -9,10 +9,13 @@ use super::{
     table::{Slot, Table},
 };
 
+/// How many tombstones there is room for at first: a process that has got and opened something puts and closes it.
+const FIRST: usize = 4;
+
 /// The latest ended objects of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombstones {
-    all: Table<Handle, Entry>,
+    all: Table<Handle, Entry, FIRST>,
     /// The slots of those that were added, the oldest first. The latest has the number `next`, and each the number after that of the
     /// one before.
     order: VecDeque<Slot>,
@@ -73,7 +76,7 @@ impl Tombstones {
         };
         self.next = self.next.wrapping_add(1);
         if self.order.len() == self.order.capacity() {
-            self.order.reserve_exact(self.order.len().max(1));
+            self.order.reserve_exact(self.order.len().max(FIRST));
         }
         self.order.push_back(slot);
         let number = self.first();

@@ -175,6 +175,7 @@ impl Merger {
         let mut spans = MergeSpans::start();
         while let Some((mut first, index)) = queue.first() {
             let second = queue.second();
+            prefetcher.enter(index);
             // The events of one process, as long as they come before those of all others.
             while let Some((_, event)) = prefetcher.event(index) {
                 match event {
@@ -212,14 +213,14 @@ impl Merger {
                 };
                 first = key(index, moment);
                 if second.is_some_and(|second| (first, index) > second) {
-                    if prefetcher.has_many()
-                        && let Some((id, _)) = self.begun(index)
-                    {
-                        self.tracker.give_back(id);
-                    }
                     queue.replace_first(first);
                     break;
                 }
+            }
+            if prefetcher.leave(index)
+                && let Some((id, _)) = self.begun(index)
+            {
+                self.tracker.give_back(id);
             }
         }
         self.finish();

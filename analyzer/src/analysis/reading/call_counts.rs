@@ -1,14 +1,15 @@
 //! How often a process has called each function.
 
+use smallvec::SmallVec;
 use urscope_schema::api::Function;
 
 /// A count for each function that was called. A process calls few of them, and a run may have very many processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallCounts {
-    /// For each function, where its count lies, from 1 on; 0 if it was not called. Empty before the first call.
-    places: Vec<u8>,
-    /// The counts, each below its function.
-    counts: Vec<u64>,
+    /// For each function, where its count lies, from 1 on; 0 if it was not called. There are none before the first call.
+    places: Option<Box<[u8; Function::COUNT]>>,
+    /// The counts, each below its function. A process that shares memory calls six.
+    counts: SmallVec<[u64; 6]>,
 }
 
 /// The bits of a count. No file has so many records.
@@ -20,7 +21,8 @@ impl CallCounts {
     /// Counts a call.
     #[inline]
     pub(crate) fn add(&mut self, function: Function) {
-        let place = self.places.get(function as usize).copied().unwrap_or_default();
+        let place =
+            self.places.as_deref().and_then(|places| places.get(function as usize)).copied().unwrap_or_default();
         match self.counts.get_mut(usize::from(place).wrapping_sub(1)) {
             Some(count) => *count += 1,
             None => self.add_first(function),
@@ -30,26 +32,27 @@ impl CallCounts {
     /// Counts the first call of a function, or the first one at all.
     #[cold]
     fn add_first(&mut self, function: Function) {
-        if self.places.is_empty() {
-            self.places.resize(Function::COUNT, 0);
+        let is_new = self.places.is_none();
+        let places = self.places.get_or_insert_with(|| Box::new([0; Function::COUNT]));
+        if is_new {
             for (place, count) in (1..).zip(&self.counts) {
-                if let Some(of_function) = self.places.get_mut((*count >> COUNT) as usize) {
+                if let Some(of_function) = places.get_mut((*count >> COUNT) as usize) {
                     *of_function = place;
                 }
             }
-            if self.places.get(function as usize).is_some_and(|place| *place != 0) {
+            if places.get(function as usize).is_some_and(|place| *place != 0) {
                 return self.add(function);
             }
         }
         self.counts.push((function as u64) << COUNT | 1);
-        if let Some(place) = self.places.get_mut(function as usize) {
+        if let Some(place) = places.get_mut(function as usize) {
             *place = self.counts.len() as u8;
         }
     }
 
     /// Frees the memory that only [`Self::add`] needs.
     pub(crate) fn shrink(&mut self) {
-        self.places = Vec::new();
+        self.places = None;
         self.counts.shrink_to_fit();
     }
 

@@ -5,6 +5,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
+use smallvec::SmallVec;
 use urscope_schema::{
     call::{Enter, Nanos},
     trace::{
@@ -114,13 +115,14 @@ pub(crate) struct Closing {
 /// What a trace says about its process besides the calls, as far as it has been read.
 #[derive(Clone, Default)]
 pub(crate) struct Notes {
-    pub(crate) entry_points: Vec<Door>,
+    pub(crate) entry_points: SmallVec<[Door; 1]>,
     pub(crate) closing: Option<Closing>,
     /// The number of records that were lost before the latest gap.
     pub(crate) lost: u64,
     /// When it was about to become another program, unless that has failed.
     pub(crate) exec: Option<Nanos>,
-    pub(crate) skipped: Vec<SkippedLine>,
+    #[expect(clippy::box_collection, reason = "most have none, and an empty list takes three words")]
+    pub(crate) skipped: Option<Box<Vec<SkippedLine>>>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
     /// Whether the file has its closing bracket or its footer, which only a normal exit writes.
@@ -139,7 +141,7 @@ impl Notes {
     /// Frees the memory that is not needed for what was read. A run may have very many processes.
     fn shrink(&mut self) {
         self.entry_points.shrink_to_fit();
-        self.skipped.shrink_to_fit();
+        self.skipped.iter_mut().for_each(|skipped| skipped.shrink_to_fit());
         self.calls.shrink();
         self.stack_index.shrink();
     }
@@ -448,9 +450,10 @@ impl Cursor {
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
-                    if notes.skipped.len() < SKIPS_LISTED {
+                    let skipped = notes.skipped.get_or_insert_default();
+                    if skipped.len() < SKIPS_LISTED {
                         let (file, why) = (notes.stack_index.path().display().to_string(), why.to_string());
-                        notes.skipped.push(SkippedLine { file, line, offset, why });
+                        skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }
             }

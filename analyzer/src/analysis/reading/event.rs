@@ -1,5 +1,6 @@
 //! The events of a trace.
 
+use smallvec::SmallVec;
 use urscope_schema::{
     api::Function,
     call::{Enter, Exit, Nanos},
@@ -7,7 +8,10 @@ use urscope_schema::{
     trace::{read::Record, records::Device},
 };
 
-use super::packed_other::{self, PackedOther};
+use super::{
+    packed_other::{self, PackedOther},
+    pieces,
+};
 
 /// An event of a process.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +83,8 @@ impl Other {
     }
 }
 
-/// The size of a piece of events in words, unless one event is larger.
-const PIECE: usize = 60;
+/// The size of a piece of events in words, before it is packed, unless one event is larger.
+const PIECE: usize = 120;
 
 /// Events of one file, in its order. Many wait between the reading threads and the analysis, so a call takes only a few words.
 #[derive(Clone, Debug, Default)]
@@ -133,11 +137,9 @@ impl Events {
         self.words.shrink_to_fit();
     }
 
-    /// Copies of the events in pieces, the last piece first. Each is freed when its events are passed, and none is larger than what many
-    /// other values leave that are freed.
-    pub(crate) fn pieces(&self) -> Vec<Box<[u64]>> {
-        let (mut ends, mut position) = (vec![0], Position::default());
-        let mut start = 0;
+    /// The events in pieces of few bytes, the last piece first.
+    pub(crate) fn pieces(&self) -> SmallVec<[Box<[u8]>; 1]> {
+        let (mut ends, mut position, mut start) = (vec![0], Position::default(), 0);
         while let Some((moment, event)) = self.at(position) {
             let before = position.word;
             Self::step(&mut position, moment, &event);
@@ -146,17 +148,30 @@ impl Events {
                 start = before;
             }
         }
-        ends.push(self.words.len());
-        let of = |bounds: &[usize]| match *bounds {
-            [start, end] => self.words.get(start..end).unwrap_or_default().into(),
+        if position.word > start {
+            ends.push(position.word);
+        }
+        let piece = |bounds: &[usize]| match *bounds {
+            [start, end] => pieces::pack(self.words.get(start..end).unwrap_or_default()),
             _ => Box::default(),
         };
-        ends.windows(2).rev().map(of).collect()
+        ends.windows(2).rev().map(piece).collect()
     }
 
-    /// Goes on to a piece of events when all of these are passed.
-    pub(crate) fn go_on(&mut self, piece: Box<[u64]>) {
-        self.words = piece.into();
+    /// Adds the events of a piece.
+    pub(crate) fn unpack(&mut self, piece: &[u8]) {
+        pieces::unpack(piece, &mut self.words);
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The words of the events.
+    #[cfg(test)]
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
     }
 
     /// Adds all of others.

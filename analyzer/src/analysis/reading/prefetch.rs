@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use smallvec::SmallVec;
 use urscope_schema::call::Nanos;
 
 use super::{
@@ -59,10 +60,11 @@ struct Batch {
 struct FileQueue {
     /// Knows the path.
     index: StackIndex,
+    /// Of very many files, those of the present piece, while the file is entered.
     events: Events,
     at: Position,
-    /// What follows `events`, the last piece first. Of few files, there is never any.
-    later: Vec<Box<[u64]>>,
+    /// Of very many files, what waits: the present piece of events is the last one, and what follows it is in front of it.
+    pieces: SmallVec<[Box<[u8]>; 1]>,
     rest: Rest,
 }
 
@@ -95,7 +97,7 @@ pub(crate) struct Prefetcher {
     /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of the last piece of its
     /// events has been passed.
     few: bool,
-    /// Memory for events to be read. Of very many files, each keeps only what waits, in memory of its size, which one thread allocates.
+    /// Memory for events to be read. Of very many files, each keeps only what waits, in few bytes, which one thread allocates.
     spare: Vec<Events>,
 }
 
@@ -117,9 +119,12 @@ impl Prefetcher {
         let mut all = Vec::with_capacity(cursors.len());
         for (first, cursor) in cursors {
             let index = cursor.stack_index().clone();
-            let events = Events::only(first.order(Nanos(0)), first);
-            let (at, later) = (Position::default(), Vec::new());
-            all.push(FileQueue { index, events, at, later, rest: Rest::Unread(cursor) });
+            let mut events = Events::only(first.order(Nanos(0)), first);
+            let pieces = if release { events.pieces() } else { SmallVec::new() };
+            if release {
+                events = Events::default();
+            }
+            all.push(FileQueue { index, events, at: Position::default(), pieces, rest: Rest::Unread(cursor) });
         }
         let mut prefetcher = Self { all, jobs, batches, few: !release, spare: Vec::new() };
         (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file));
@@ -155,7 +160,7 @@ impl Prefetcher {
             self.read_on(file + FILES_OPEN);
         }
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
-        if matches!(here.rest, Rest::Unread(_)) && here.later.is_empty() && here.events.half_passed(here.at) {
+        if matches!(here.rest, Rest::Unread(_)) && here.pieces.len() <= 1 && here.events.half_passed(here.at) {
             self.read_on(file);
         }
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
@@ -172,8 +177,13 @@ impl Prefetcher {
             if let Some((moment, _)) = here.events.at(here.at) {
                 return Ok(Some(moment));
             }
-            if let Some(piece) = here.later.pop() {
-                here.events.go_on(piece);
+            if !self.few && !here.events.is_empty() {
+                here.pieces.pop();
+                here.pieces.shrink_to_fit();
+                here.events.clear();
+            }
+            if let Some(piece) = here.pieces.last() {
+                here.events.unpack(piece);
                 here.at.restart();
                 continue;
             }
@@ -204,9 +214,27 @@ impl Prefetcher {
         self.spare.push(spent);
     }
 
-    /// Whether there are very many files, each of which should keep only what it needs.
+    /// The events of a file come next.
     #[inline]
-    pub(crate) fn has_many(&self) -> bool {
+    pub(crate) fn enter(&mut self, file: usize) {
+        if !self.few
+            && let Some(here) = self.all.get_mut(file)
+            && let Some(piece) = here.pieces.last()
+        {
+            here.events = self.spare.pop().unwrap_or_default();
+            here.events.unpack(piece);
+        }
+    }
+
+    /// The events of other files come next. Returns whether there are very many, each of which should keep only what it needs.
+    #[inline]
+    pub(crate) fn leave(&mut self, file: usize) -> bool {
+        if !self.few
+            && let Some(here) = self.all.get_mut(file)
+        {
+            let events = std::mem::take(&mut here.events);
+            self.keep(events);
+        }
         !self.few
     }
 
@@ -226,9 +254,9 @@ impl Prefetcher {
         let Some(here) = self.all.get_mut(batch.file) else { return Ok(()) };
         match *batch {
             Batch { events: Ok(new), left, .. } if !self.few => {
-                let mut later = new.pieces();
-                later.append(&mut here.later);
-                (here.later, here.rest) = (later, left.into());
+                let mut pieces = new.pieces();
+                pieces.append(&mut here.pieces);
+                (here.pieces, here.rest) = (pieces, left.into());
                 self.keep(new);
             }
             batch => here.rest = Rest::Ahead(Box::new(batch)),

@@ -47,8 +47,8 @@ struct Index {
 #[derive(Default)]
 struct Offsets {
     modules: Vec<u64>,
-    /// The first [`FEW`] stacks, and all others.
-    stacks: Vec<(u64, u64)>,
+    /// The first [`FEW`] stacks whose numbers and offsets have 32 bits, and all others.
+    stacks: Vec<(u32, u32)>,
     #[expect(clippy::box_collection, reason = "most have none, and an empty map takes six words")]
     others: Option<Box<HashMap<u64, u64>>>,
 }
@@ -77,10 +77,10 @@ impl StackIndex {
     pub(crate) fn put_stack(&self, number: u64, offset: u64) {
         let Some(mut offsets) = self.offsets() else { return };
         let Offsets { stacks, others, .. } = &mut *offsets;
-        if let Some(known) = stacks.iter_mut().find(|(known, _)| *known == number) {
-            known.1 = offset;
-        } else if stacks.len() < FEW {
-            stacks.push((number, offset));
+        stacks.retain(|(known, _)| u64::from(*known) != number);
+        let small = u32::try_from(number).ok().zip(u32::try_from(offset).ok());
+        if let Some(small) = small.filter(|_| stacks.len() < FEW) {
+            stacks.push(small);
         } else {
             let others = others.get_or_insert_default();
             if stacks.len() + others.len() < STACKS_KEPT {
@@ -101,8 +101,8 @@ impl StackIndex {
     pub(crate) fn stack(&self, number: u64) -> Option<Stack> {
         let offset = {
             let offsets = self.offsets()?;
-            let few = offsets.stacks.iter().find(|(known, _)| *known == number).map(|(_, offset)| *offset);
-            few.or_else(|| offsets.others.as_ref()?.get(&number).copied())?
+            let few = offsets.stacks.iter().find(|(known, _)| u64::from(*known) == number);
+            few.map(|(_, offset)| u64::from(*offset)).or_else(|| offsets.others.as_ref()?.get(&number).copied())?
         };
         match self.read(&mut self.open()?, offset)? {
             Record::Stack(stack) => Some(*stack),
