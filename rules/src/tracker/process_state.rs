@@ -219,12 +219,12 @@ impl ProcessState {
         let mapping = of(Kind::Mapping, pointer);
         let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused).map(|tombstone| {
             let (died, size, fingerprint) = (tombstone.died.place(), tombstone.size, tombstone.fingerprint);
-            DanglingUse { pointer, was: mapping, died, size: size, fingerprint: fingerprint }
+            DanglingUse { pointer, was: mapping, died, size, fingerprint }
         });
         let freed =
             self.find_around(pointer).and_then(|slot| self.allocations.at(slot)).and_then(|(base, allocation)| {
                 let (died, size) = (allocation.freed?.place(), allocation.requested.size);
-                Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size: size, fingerprint: None })
+                Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
             });
         closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))
     }

@@ -247,7 +247,7 @@ impl Cursor {
         for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
             *time = time.saturating_sub(earlier);
         }
-        cursor.begun = cursor.ahead.len() > 0;
+        cursor.begun = !cursor.ahead.is_empty();
         Ok(Box::new(cursor))
     }
 
@@ -308,7 +308,7 @@ impl Cursor {
 
     /// Whether nothing was read of it since it was opened.
     pub(crate) fn is_new(&self) -> bool {
-        self.ahead.len() > 0
+        !self.ahead.is_empty()
     }
 
     /// Whether the last event has been read.

@@ -100,7 +100,9 @@ mod tests {
             for (row, call, tid, fields) in calls {
                 let mut values = Values::NONE;
                 for (place, value) in fields.into_iter().enumerate() {
-                    value.into_iter().for_each(|value| values.set(place, value));
+                    if let Some(value) = value {
+                        values.set(place, value);
+                    }
                 }
                 let (function, time, result) = (Function::ALL[row], Nanos(call / 2), UrResult(tid));
                 events.push((time, 1), &TraceEvent::Exit(Exit { function, call, tid, time, result, values }));

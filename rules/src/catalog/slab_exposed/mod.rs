@@ -141,7 +141,7 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     let (neighbour, made) = others.find_map(|(at, memory)| Some((at, memory.born?.place())))?;
     let (memory, own) = within().find(|(_, memory)| Some(memory.serial) == of)?;
     let (size, fingerprint) = (own.requested.size, exported.answer.fingerprint);
-    Some(Exposed { got: fact.at, memory, size: size, fingerprint, exported: bytes, neighbour, made })
+    Some(Exposed { got: fact.at, memory, size, fingerprint, exported: bytes, neighbour, made })
 }
 
 fn report(fact: &Fact<'_>, First { first, count }: First<Exposed>) -> Finding {

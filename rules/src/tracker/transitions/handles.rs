@@ -182,7 +182,7 @@ impl Counted {
     fn of(handle: Handle, data: &HandleData) -> Self {
         let HandleData { pointer, exported, slot, export, .. } = *data;
         let is_to_be_put = export.is_some() && !data.is_descriptor();
-        Self { kind: handle.kind, pointer: pointer, exported: exported, slot, is_to_be_put }
+        Self { kind: handle.kind, pointer, exported, slot, is_to_be_put }
     }
 }
 
