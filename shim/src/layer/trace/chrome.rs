@@ -107,15 +107,20 @@ impl ChromeFile {
 
     fn write(&mut self, bytes: &[u8]) -> bool {
         let Some(pages) = &mut self.pages else { return false };
-        if bytes.len() as u64 + RESERVE > pages.room() {
+        let wanted = bytes.len() as u64 + RESERVE;
+        // Behind a record that is lost, a shorter one is lost, too, until the file grows: it may need the lost one.
+        if wanted > pages.room() || self.growth.has_failed() {
             let _held_off = interruptions::hold_off();
             if !self.growth.may_be_tried() {
                 return false;
             }
-            while bytes.len() as u64 + RESERVE > pages.room() {
+            loop {
                 if let Err(error) = pages.grow() {
                     self.growth.failed(pages.path(), &error);
                     return false;
+                }
+                if wanted <= pages.room() {
+                    break;
                 }
             }
             if self.growth.succeeded() {
@@ -142,5 +147,36 @@ impl ChromeFile {
         if let Some(pages) = self.pages {
             pages.abandon();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_follows_a_lost_record_is_lost_until_the_file_grows() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t");
+        let mut pages = Pages::create(&path).unwrap();
+        pages.publish().unwrap();
+        let mut file = ChromeFile { pages: Some(pages), loss: None, growth: Growth::default(), closed: false };
+        let room = |file: &ChromeFile| file.pages.as_ref().unwrap().room();
+        while room(&file) > RESERVE + 100 {
+            let bytes = (room(&file) - RESERVE - 50).min(1000);
+            assert!(file.write(&vec![b'x'; bytes as usize]));
+        }
+        let elsewhere = directory.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        assert!(!file.write(&[b'x'; 200]), "the file cannot grow");
+        let before = room(&file);
+        assert!(!file.write(b"x") && room(&file) == before);
+        fs::rename(&elsewhere, &path).unwrap();
+        while !file.write(b"x") {
+            std::thread::yield_now();
+        }
+        assert!(room(&file) > before);
     }
 }
