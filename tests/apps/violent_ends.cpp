@@ -334,9 +334,11 @@ Victims end_one(uint64_t seed, const std::string &name, const Shared<Board> &boa
     break;
   }
   victims.hung |= !reap(started, victims.status);
+  // Before it is asked for a child: one that is not known yet then sees this before its first call, in which it could wait for a lock that
+  // another thread of its parent held.
+  page.stop = 1;
   const auto child = static_cast<pid_t>(page.processes[forked].pid);
   if (child != 0) kill(child, SIGKILL);
-  page.stop = 1; // For a child that is not known yet.
   return victims;
 }
 
