@@ -80,6 +80,7 @@ impl Input {
 
     /// Adds the next records to `words`, packed, as long as they are calls and can be read at once, at most `limit`. Passes each to
     /// `each`, and returns their number.
+    #[inline]
     pub(crate) fn next_calls(
         &mut self,
         words: &mut Vec<u64>,
@@ -94,7 +95,9 @@ impl Input {
         while count < limit {
             let start = words.len();
             let Some(()) = reader.next_call(words) else { break };
-            words.get(start..).and_then(PackedCall::first_of).iter().for_each(&mut each);
+            if let Some(call) = words.get(start..).and_then(PackedCall::first_of) {
+                each(&call);
+            }
             count += 1;
         }
         count

@@ -178,6 +178,18 @@ impl Buffered {
         &mut self.source
     }
 
+    /// Reads the next bytes, after all that are in the buffer.
+    #[inline(never)]
+    fn refill(&mut self) -> io::Result<()> {
+        if self.bytes.is_empty() {
+            self.bytes = SPARE.with(|(bytes, _)| bytes.take());
+        }
+        self.bytes.resize(self.capacity, 0);
+        self.rest = 0..0;
+        self.rest.end = self.source.read(&mut self.bytes)?;
+        Ok(())
+    }
+
     /// Frees the buffer and closes the descriptor until the next read.
     pub(crate) fn release(&mut self) {
         self.source.release(self.rest.len() as u64);
@@ -201,12 +213,7 @@ impl BufRead for Buffered {
     #[inline]
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.rest.is_empty() {
-            if self.bytes.is_empty() {
-                self.bytes = SPARE.with(|(bytes, _)| bytes.take());
-            }
-            self.bytes.resize(self.capacity, 0);
-            self.rest = 0..0;
-            self.rest.end = self.source.read(&mut self.bytes)?;
+            self.refill()?;
         }
         Ok(self.bytes.get(self.rest.clone()).unwrap_or_default())
     }
