@@ -101,11 +101,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (what_it_is, other, size) = match ending.target {
         Target::Allocation(own) => {
             let born = own.born.map_or_else(String::new, |born| format!(", allocated in {}", call(born.place())));
-            (
-                format!("it is USM{} of this process{born}", of_size(own.requested.size)),
-                own.born,
-                own.requested.size,
-            )
+            (format!("it is USM{} of this process{born}", of_size(own.requested.size)), own.born, own.requested.size)
         }
         Target::Nothing => ("no open of this process returned it".into(), None, None),
         _ => return None,
