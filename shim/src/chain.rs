@@ -19,7 +19,7 @@ use urscope_schema::{
 use crate::{
     knobs::Hot,
     layer::{Layer, Verdict, trace, validate},
-    raw::{clock, thread},
+    raw::{clock, fork_mark, thread},
 };
 
 struct GuardedLayer {
@@ -133,6 +133,11 @@ pub fn inner_exit(exit: &Exit) {
 
 /// Shows the end of the process to every layer, the last one first, so that what it finds still goes into the trace.
 pub fn end(how: &'static str) {
+    // A child of a fork that went unnoticed has made no call. Its parent's threads may have held a lock, also that of malloc(3), which nobody
+    // gives back here.
+    if fork_mark::is_unnoticed() {
+        return;
+    }
     for layer in LAYERS.iter().rev() {
         let _ = layer.show(|layer| {
             layer.end(how);

@@ -2,6 +2,7 @@
 #include "ipc_app.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -9,9 +10,12 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <thread>
 #include <ucontext.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace app;
 
@@ -147,6 +151,46 @@ void forks_unnoticed() {
   for (int i = 0; i < 5; i++) get_and_put(gpu, memory);
   gpu.free(memory);
   print("child called get 3, put 3; parent called get 6, put 6");
+}
+
+// Children of bare clones that end at once, while threads of their parent call: what those hold is never given back in a child.
+void ends_after_clones() {
+  constexpr int children = 400, callers = 3;
+  constexpr auto patience = std::chrono::seconds(10);
+  Gpu gpu;
+  std::atomic<bool> stop{false};
+  std::atomic<int> calling{0};
+  std::vector<std::thread> threads;
+  for (int caller = 0; caller < callers; caller++)
+    threads.emplace_back([&] {
+      for (bool first = true; !stop; first = false) {
+        std::byte *memory = gpu.allocate(1 << 12);
+        get_and_put(gpu, memory);
+        gpu.free(memory);
+        calling += first;
+      }
+    });
+  while (calling < callers) usleep(100);
+  int hung = 0;
+  for (int number = 0; number < children; number++) {
+    const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+    require(child >= 0, "cannot fork");
+    if (child == 0) _exit(0);
+    int status = 0;
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > until) {
+        hung++;
+        kill(child, SIGKILL);
+        require(waitpid(child, &status, 0) == child, "cannot wait");
+        break;
+      }
+      usleep(50);
+    }
+  }
+  stop = true;
+  for (auto &thread : threads) thread.join();
+  print("children that hung: " + std::to_string(hung));
 }
 
 // Runs a function on a thread of its own, with a stack of that size.
@@ -294,7 +338,7 @@ const struct {
 } modes[] = {
     {"exits_in_handler", exits_in_handler}, {"forks_in_handler", forks_in_handler}, {"forks_unnoticed", forks_unnoticed},
     {"is_cancelled", is_cancelled},         {"has_a_small_stack", has_a_small_stack}, {"has_no_memory", has_no_memory},
-    {"ends_on_small_signal_stacks", ends_on_small_signal_stacks},
+    {"ends_on_small_signal_stacks", ends_on_small_signal_stacks}, {"ends_after_clones", ends_after_clones},
 };
 
 } // namespace

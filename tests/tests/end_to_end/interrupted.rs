@@ -57,6 +57,15 @@ on_both_adapters! {
         }
     }
 
+    /// They have nothing to record, and nothing that their parent's threads hold is waited for.
+    fn children_of_such_forks_end_at_once(adapter) {
+        for outcome in is_undisturbed("ends_after_clones", adapter) {
+            assert_eq!(outcome.stdout, "children that hung: 0\n", "{}", outcome.stderr);
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+            assert_eq!(outcome.trace_files().len(), 1);
+        }
+    }
+
     fn recording_is_no_cancellation_point(adapter) {
         for outcome in is_undisturbed("is_cancelled", adapter) {
             assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);

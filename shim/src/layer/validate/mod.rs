@@ -10,7 +10,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -49,7 +49,13 @@ use left::Left;
 /// The layer.
 pub struct Validate;
 
-static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
+static STATE: ForkReset<Lock<State>> = ForkReset::new(|| {
+    OWNER.store(process::id(), Ordering::Relaxed);
+    Lock::default()
+});
+
+/// The process whose state that is: a child of `vfork` shares our memory.
+static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// What threads have left to the holder of the lock.
 static LEFT: Backlog<Left, QUEUES, PLACES> = Backlog::empty();
@@ -87,8 +93,6 @@ struct State {
     checker: Checker,
     /// This process in the tracker, from its first call on.
     who: Option<ProcessId>,
-    /// Its pid: a child of `vfork` shares our memory, and has another pid.
-    pid: u32,
     /// The process that this one was forked from, if that had made calls.
     parent: Option<ProcessId>,
     /// It has ended: later calls come from the teardown of libraries.
@@ -167,7 +171,6 @@ impl State {
     fn begin(&mut self) -> ProcessId {
         let _held_off = interruptions::hold_off();
         let header = process::describe("", false, knobs::rank());
-        self.pid = header.pid;
         let who = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,
@@ -245,19 +248,15 @@ impl Layer for Validate {
             return;
         }
         // A process without calls has nothing to report.
-        let Some(state) = STATE.made() else { return };
+        let Some(state) = STATE.made().filter(|_| OWNER.load(Ordering::Relaxed) == process::id()) else { return };
         let _held_off = interruptions::hold_off();
         let Some(mut state) = all_taken(state) else { return };
         let mut found = state.checker.take();
-        if state.over || state.pid != process::id() {
-            return;
-        }
-        state.over = true;
-        if let Some(who) = state.who {
-            let State { tracker, checker, .. } = &mut *state;
-            tracker.facts_of_end(who, End::Exited, clock::now(), checker);
-            found.append(&mut checker.take());
-        }
+        // A forked child without calls leaves what its parent has found to the parent.
+        let State { tracker, checker, who: Some(who), over: over @ false, .. } = &mut *state else { return };
+        *over = true;
+        tracker.facts_of_end(*who, End::Exited, clock::now(), checker);
+        found.append(&mut checker.take());
         drop(state);
         report::at_end(&found);
     }
@@ -464,6 +463,7 @@ pub fn after_fork_in_child() {
     }
     // The calls of threads that do not exist here.
     LEFT.clear();
+    OWNER.store(process::id(), Ordering::Relaxed);
     STATE.reset(Lock::new(state));
     report::after_fork_in_child();
 }
