@@ -49,7 +49,7 @@ fn a_forked_child_of_a_process_with_kernels_exits() {
     let memory = numbers(setup, 1 << 20);
     set(kernel, 0, &memory);
     let list = setup.immediate_list(0);
-    for round in 0..20 {
+    for round in 0..100 {
         launch(list, kernel, 1024, 1024);
         // SAFETY: the child only exits.
         let pid = unsafe { libc::fork() };

@@ -102,10 +102,12 @@ unsafe extern "C" {
     fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// Ends a process whose devices are lost before the engine would wait for the threads that have faulted. What was
-/// registered with atexit(3) before the engine was opened does not run.
+/// Ends a process in which the engine would wait for ever: for threads that have faulted, as the devices are lost, or, in a
+/// forked child, for a kernel that ran at the fork and whose thread is only in the parent. What was registered with
+/// atexit(3) before the engine was opened does not run.
 extern "C" fn leave(status: c_int, _argument: *mut c_void) {
-    if process::devices_are_lost() {
+    let waits_as_child = process::is_forked_child() && COUNT.load(Ordering::Acquire) > 0;
+    if process::devices_are_lost() || waits_as_child {
         // SAFETY: fflush(3) of all streams, which exit(3) would do later, and _exit(2).
         unsafe {
             libc::fflush(ptr::null_mut());
