@@ -5,11 +5,12 @@
 //! in through [`note_caller`](crate::note_caller).
 
 use std::{
+    arch::asm,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use super::{behind, interruptions, mutex::Mutex, symbols::modules, variables};
+use super::{behind, interruptions, mutex::Mutex, stack, symbols::modules, variables};
 
 /// What code belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +52,43 @@ static ADDING: Mutex<usize> = Mutex::new(0);
 /// The place of the library that called last: mostly it calls again.
 static LATEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the latest call of this thread that came in through [`note_caller`](crate::note_caller) returns to.
+/// Where the call returns to that has just come in through [`note_caller`](crate::note_caller) on this thread.
 #[inline]
 pub fn address() -> usize {
-    variables::own().caller.get()
+    entry().1
 }
 
 /// The same, with the place on the stack where that address is.
+#[inline]
 pub fn entry() -> behind::Frame {
     let own = variables::own();
-    (own.entry.get(), own.caller.get())
+    let noted = (own.entry.get(), own.caller.get());
+    if is_of_this_call(noted) { noted } else { unwound() }
+}
+
+/// How far above the stack pointer the call has come in at most.
+const NEAR: usize = 1 << 13;
+
+/// Whether that was noted for the call that is here. A signal handler that has interrupted the call may have made others since. They came in below,
+/// where the stack ends now, or on a stack of their own.
+#[inline]
+fn is_of_this_call((place, address): behind::Frame) -> bool {
+    let here: usize;
+    // SAFETY: it reads a register.
+    unsafe { asm!("mov {here}, rsp", here = out(reg) here, options(nomem, nostack, preserves_flags)) };
+    // SAFETY: the place is a little above the end of this stack.
+    place.wrapping_sub(here) < NEAR
+        && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address
+}
+
+/// The same from the stack itself: the first address outside of this library.
+#[cold]
+#[inline(never)]
+fn unwound() -> behind::Frame {
+    let _held_off = interruptions::hold_off();
+    let ours = modules::describe(unwound as *const () as usize);
+    let ours = ours.map_or(0..0, |module| module.start.0 as usize..module.end.0 as usize);
+    stack::first_frame(&[ours]).unwrap_or_default()
 }
 
 /// Whom the code at an address belongs to. Where no library is, it was generated, and is the program's.

@@ -293,13 +293,22 @@ fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
 /// there are more than fit, only the first ones.
 pub fn first_caller(
     own: &[Range<usize>],
-    mut wanted: impl FnMut(usize) -> bool,
+    wanted: impl FnMut(usize) -> bool,
     from: Frame,
     way: &mut [Frame],
 ) -> Option<usize> {
+    first(own, wanted, from, way).map(|(_, address)| address)
+}
+
+/// The first frame that is not in `own`.
+pub fn first_frame(own: &[Range<usize>]) -> Option<Frame> {
+    first(own, |_| true, Frame::default(), &mut [])
+}
+
+fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Frame, way: &mut [Frame]) -> Option<Frame> {
     struct Search<'a> {
         wanted: &'a mut dyn FnMut(usize) -> bool,
-        found: Option<usize>,
+        found: Option<Frame>,
         from: Frame,
         way: &'a mut [Frame],
         length: usize,
@@ -327,7 +336,7 @@ pub fn first_caller(
         if !(search.wanted)(address) {
             return CONTINUE;
         }
-        search.found = Some(address);
+        search.found = Some(frame);
         END
     }
 

@@ -1,6 +1,9 @@
 //! Signal handlers, cancelled threads, small stacks, and forks that the C library does not announce: the program does what it
 //! does without urscope, in both forms of the trace.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace};
 
 use crate::on_both_adapters;
@@ -63,6 +66,23 @@ on_both_adapters! {
             assert_eq!(outcome.stdout, "children that hung: 0\n", "{}", outcome.stderr);
             assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
             assert_eq!(outcome.trace_files().len(), 1);
+        }
+    }
+
+    /// Of the records of its calls some may be lost. No call of the runtime is taken for one of the program.
+    fn a_handler_may_call_at_any_instruction(adapter) {
+        for form in FORMS {
+            let program = TestRun::of("stepped_calls", Release::R2026_2, adapter);
+            let outcome = program.env("URSCOPE_FORMAT", form).run();
+            assert_eq!(outcome.stdout, "stepped\n", "{form}: {}", outcome.stderr);
+            let (report, traces) = (outcome.report(), outcome.traces());
+            let is_false = |finding: &&Value| finding["severity"] != "note" && finding["rule"] != "calls-lost";
+            let wrong: Vec<&Value> = report.findings().iter().filter(is_false).collect();
+            assert!(wrong.is_empty(), "{form}: {wrong:#?}");
+            let called: BTreeSet<&str> = traces[0].calls("B").filter_map(|call| call["name"].as_str()).collect();
+            let others: Vec<&&str> = called.iter().filter(|name| !name.starts_with("ur")).collect();
+            assert!(others.is_empty(), "{form}: the program does not call {others:?}");
+            assert!(report.all_calls() > 10_000, "{form}: the handler has made {} calls", report.all_calls());
         }
     }
 

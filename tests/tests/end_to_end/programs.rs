@@ -145,7 +145,7 @@ const PROGRAMS: [(&str, Shares, Runs); 101] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 21] = [
+const LEFT_OUT: [(&str, &str); 22] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("device_aspects", "it makes no IPC call"),
@@ -161,6 +161,7 @@ const LEFT_OUT: [(&str, &str); 21] = [
     ("no_ipc", "it is a script that makes no IPC call"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
+    ("stepped_calls", "the tests of interrupted calls run it"),
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
     ("violent_ends", "the tests of violent ends run it"),

@@ -1,0 +1,48 @@
+// A signal handler calls at each instruction of the library that traces this program, one after the other, that a thread comes to while
+// it shares new memory and frees it.
+#include "violent_victim.hpp"
+
+using namespace app;
+
+namespace {
+
+const Caller *caller = nullptr;
+void *memory_of_handler = nullptr;
+
+void call_in_tracer(int, siginfo_t *, void *context) {
+  if (is_in_tracer(context)) caller->get_and_put(memory_of_handler);
+}
+
+// Sets or clears the flag of the processor with which each instruction ends in a SIGTRAP.
+[[gnu::noinline]] void step(bool on) {
+  if (on) asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+  else asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+void share_and_step() {
+  Ur ur;
+  const Caller calls{ur};
+  Process uncounted = {};
+  slot = &uncounted.add_slot();
+  caller = &calls;
+  memory_of_handler = calls.allocate(1 << 20);
+  dl_iterate_phdr(find_tracer, nullptr);
+  require(tracer_begin != 0, "the program is not traced");
+  struct sigaction action = {};
+  action.sa_sigaction = call_in_tracer;
+  action.sa_flags = SA_SIGINFO;
+  require(sigaction(SIGTRAP, &action, nullptr) == 0, "no handler");
+  // The first time is another one: much is made then. Memory of this size does not stay in the adapter's pool.
+  for (const bool steps : {false, true}) {
+    step(steps);
+    calls.share_new_memory(8 << 20);
+    step(false);
+    calls.get_and_put(memory_of_handler);
+  }
+  calls.free(memory_of_handler);
+  print("stepped");
+}
+
+} // namespace
+
+int main() { return guarded(share_and_step); }
