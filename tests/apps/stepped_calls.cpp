@@ -1,5 +1,5 @@
 // A signal handler calls at each instruction of the library that traces this program, one after the other, that a thread comes to while
-// it shares new memory and frees it.
+// it frees memory that it has shared: the adapter puts its handle then.
 #include "violent_victim.hpp"
 
 using namespace app;
@@ -34,8 +34,10 @@ void share_and_step() {
   require(sigaction(SIGTRAP, &action, nullptr) == 0, "no handler");
   // The first time is another one: much is made then. Memory of this size does not stay in the adapter's pool.
   for (const bool steps : {false, true}) {
+    void *memory = calls.allocate(8 << 20);
+    calls.get_and_put(memory);
     step(steps);
-    calls.share_new_memory(8 << 20);
+    calls.free(memory);
     step(false);
     calls.get_and_put(memory_of_handler);
   }
