@@ -110,7 +110,7 @@ mod tests {
         let own = variables::own();
         own.entry.set(stack.as_ptr().expose_provenance());
         own.caller.set(stack[0]);
-        caller::entry()
+        (own.entry.get(), own.caller.get())
     }
 
     fn way(stack: &[usize], places: &[usize]) -> Vec<Frame> {

@@ -164,6 +164,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_handler_has_noted_is_not_of_this_call() {
+        let own = variables::own();
+        let stack = [0x1000, 0];
+        own.caller.set(stack[0]);
+        own.entry.set(stack.as_ptr().expose_provenance());
+        assert_eq!(address(), 0x1000);
+        own.entry.set(own.entry.get() - (1 << 16));
+        let (place, address) = entry();
+        assert_ne!(address, 0x1000, "it is below the end of the stack");
+        assert!(place > stack.as_ptr().addr() && owner(address) == Owner::Program);
+        own.entry.set(stack.as_ptr().expose_provenance() + size_of::<usize>());
+        assert_ne!(entry().1, 0x1000, "the stack has something else there");
+    }
+
+    #[test]
     fn a_library_is_known_by_its_name() {
         assert_eq!(of_file("libur_adapter_level_zero_v2.so.0.12.0"), Owner::Runtime);
         assert_eq!(of_file("libumf.so.1.0.2"), Owner::ForOthers);
