@@ -92,20 +92,15 @@ pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
 /// The addresses of this library, and of what calls it to show it calls of others. They are no part of a call.
 fn own() -> [Range<usize>; 2] {
     static OWN: OnceLock<Range<usize>> = OnceLock::new();
-    let ours = OWN.get_or_init(|| addresses_around(register as *const () as usize));
+    let ours = OWN.get_or_init(|| modules::addresses_around(register as *const () as usize));
     [ours.clone(), FRAMEWORK.get().cloned().unwrap_or_default()]
-}
-
-fn addresses_around(address: usize) -> Range<usize> {
-    let module = modules::describe(address);
-    module.map_or(0..0, |module| module.start.0 as usize..module.end.0 as usize)
 }
 
 static FRAMEWORK: OnceLock<Range<usize>> = OnceLock::new();
 
 /// Leaves out the frames of the library with the code at `address`, which shows calls of others. Only the first one counts.
 pub(crate) fn leave_out(address: usize) {
-    let _ = FRAMEWORK.set(addresses_around(address));
+    let _ = FRAMEWORK.set(modules::addresses_around(address));
 }
 
 fn register(addresses: &[usize]) -> Registered {

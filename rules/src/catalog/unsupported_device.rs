@@ -122,8 +122,8 @@ impl RuleState for Devices {
             _ if !self.any => {}
             What::Exporting(Exporting { enter, source }) => {
                 let device =
-                    if let Source::Allocation(_, memory) = source { memory.requested.device } else { None.into() };
-                self.begins(who, enter, Kind::Usm, device.get());
+                    if let Source::Allocation(_, memory) = source { memory.requested.device.get() } else { None };
+                self.begins(who, enter, Kind::Usm, device);
             }
             What::Opening(Opening { enter, .. }) | What::Creating(enter) => {
                 if let Some((kind, device)) = shares(enter) {

@@ -86,8 +86,7 @@ fn is_of_this_call((place, address): behind::Frame) -> bool {
 #[inline(never)]
 fn unwound() -> behind::Frame {
     let _held_off = interruptions::hold_off();
-    let ours = modules::describe(unwound as *const () as usize);
-    let ours = ours.map_or(0..0, |module| module.start.0 as usize..module.end.0 as usize);
+    let ours = modules::addresses_around(unwound as *const () as usize);
     stack::first_frame(&[ours]).unwrap_or_default()
 }
 

@@ -112,6 +112,11 @@ pub fn size_of_function(address: usize) -> Option<usize> {
     super::elf::size_of_function(Path::new(&module.path), (address as u64).checked_sub(module.bias.0)?)
 }
 
+/// The addresses of the library or program that `address` lies in; none if there is none.
+pub fn addresses_around(address: usize) -> Range<usize> {
+    describe(address).map_or(0..0, |module| module.start.0 as usize..module.end.0 as usize)
+}
+
 /// The library or program that `address` lies in, as a record for the trace.
 pub fn describe(address: usize) -> Option<records::Module> {
     around(address, |loaded| loaded.addresses().contains(&address).then(|| loaded.record()))
