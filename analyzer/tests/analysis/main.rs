@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod corpus;
 mod exemptions;
+mod following;
 mod forms;
 mod hostile;
 mod hostile_names;
+// The checks of the fuzzer use each other by this name.
+#[path = "../../../fuzz/checks/judgement.rs"]
+mod judgement;
 mod questions;
 mod reports;
 mod traces;

@@ -1,7 +1,7 @@
 //! The numbers of `ur_api.h` (release 2026.2) that urscope uses, under the names they have there: structure types, flags, and
 //! properties that can be asked for. Result codes are in [`super::result`].
 //!
-//! [`ze`] has those of Level Zero. This is the only table of its kind; `schema/tests/header.rs` compares every row with the header. Nothing else in the tree may
+//! [`ze`] has those of Level Zero. This is the only table of its kind; `schema/tests/schema/header.rs` compares every row with the header. Nothing else in the tree may
 //! repeat one of these numbers.
 
 macro_rules! constants {
@@ -85,7 +85,7 @@ constants! {
 }
 
 /// The numbers of `ze_api.h` (1.17) that urscope uses, under the names they have there without `ZE_`.
-/// `schema/tests/level_zero_header.rs` compares them with the header.
+/// `schema/tests/schema/level_zero_header.rs` compares them with the header.
 pub mod ze {
     /// `ze_structure_type_t` of a `ze_external_memory_export_desc_t`: memory is made so that it can be exported.
     pub const EXTERNAL_MEMORY_EXPORT_DESC: u64 = 0x18;

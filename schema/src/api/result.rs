@@ -1,6 +1,6 @@
 //! The result codes of Unified Runtime (`ur_result_t` of `ur_api.h`, release 2026.2) and of Level Zero (`ze_result_t` of `ze_api.h`, 1.17).
 //!
-//! This is the only table of result codes; `schema/tests/header.rs` compares every row of Unified Runtime's with the header. The numbers of both
+//! This is the only table of result codes; `schema/tests/schema/header.rs` compares every row of Unified Runtime's with the header. The numbers of both
 //! differ, but for 0, which is success in both, and 0x7ffffffe, which is unknown in both.
 
 use super::Function;

@@ -1,0 +1,134 @@
+//! `urscope run` and its descendants: which processes it waits for, and the effects of signals.
+//!
+//! Scripts and tests signal each other with files, so the tests do not depend on timing.
+
+use std::{fs, os::unix::process::CommandExt, process::Command};
+
+use crate::command::{Workspace, harmless_library};
+
+/// A script that waits for the file `go`, for a minute at most.
+const WAIT: &str = "n=0; while [ ! -e go ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n + 1)); done";
+
+/// A script with a process that outlives the program, its parent and its grandparent.
+fn orphan(then: &str) -> String {
+    format!("( ( {WAIT}; {then} ) & ) ; exit 3")
+}
+
+#[test]
+fn all_processes_that_the_program_started_are_waited_for() {
+    let workspace = Workspace::new();
+    let mut running = workspace.start(workspace.script(&["--no-shim"], &orphan("touch done")));
+    workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+    assert!(running.stderr().contains("waiting for"), "{}", running.stderr());
+    assert!(running.is_running());
+    workspace.make("go");
+    let ended = running.end();
+    assert_eq!(ended.code, 3);
+    assert!(workspace.path().join("done").exists());
+    assert_eq!(ended.stderr.lines().count(), 1, "the notice is printed once: {}", ended.stderr);
+}
+
+#[test]
+fn a_signal_after_the_end_of_the_program_ends_the_waiting() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let workspace = Workspace::new();
+        let mut running = workspace.start(workspace.script(&["--no-shim"], &orphan("touch done")));
+        workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+        assert!(running.is_running());
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, 3, "{signal}: {}", ended.stderr);
+        assert!(!workspace.path().join("done").exists(), "{signal}: the others were not waited for");
+        // They were not terminated either.
+        workspace.make("go");
+        workspace.wait_for("done");
+    }
+}
+
+#[test]
+fn a_signal_to_urscope_reaches_the_program() {
+    for (signal, code) in [("INT", 41), ("TERM", 42), ("HUP", 43), ("USR1", 44)] {
+        let workspace = Workspace::new();
+        let script = format!("trap 'exit {code}' {signal}; touch ready; {WAIT}");
+        let running = workspace.start(workspace.script(&["--no-shim"], &script));
+        workspace.wait_for("ready");
+        running.signal(signal);
+        assert_eq!(running.end().code, code, "{signal}");
+    }
+}
+
+#[test]
+fn the_exit_code_shows_that_a_signal_ended_the_program() {
+    let workspace = Workspace::new();
+    let running = workspace.start(workspace.script(&["--no-shim"], &format!("touch ready; {WAIT}")));
+    workspace.wait_for("ready");
+    running.signal("TERM");
+    assert_eq!(running.end().code, 128 + 15);
+}
+
+#[test]
+fn urscope_outlives_an_interrupt_of_the_whole_group() {
+    let workspace = Workspace::new();
+    let script = format!("trap 'exit 5' INT; touch ready; {WAIT}");
+    let mut command = workspace.script(&["--no-shim"], &script);
+    command.process_group(0);
+    let running = workspace.start(command);
+    workspace.wait_for("ready");
+    running.signal_group("INT");
+    assert_eq!(running.end().code, 5);
+}
+
+#[test]
+fn a_program_may_signal_its_own_group() {
+    let workspace = Workspace::new();
+    let script = "trap 'echo once' TERM; kill -TERM 0; exit 6";
+    let mut command = workspace.script(&["--no-shim"], script);
+    command.process_group(0);
+    let ended = workspace.start(command).end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (6, "once\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn ignored_signals_stay_ignored() {
+    let workspace = Workspace::new();
+    let urscope = env!("CARGO_BIN_EXE_urscope");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" run --no-shim -- grep SigIgn /proc/self/status", urscope]);
+    workspace.surround(&mut command);
+    let ended = workspace.start(command).end();
+    let mask = ended.stdout.trim().strip_prefix("SigIgn:").unwrap().trim();
+    assert_eq!(u64::from_str_radix(mask, 16).unwrap() & 1, 1, "{ended:?}");
+}
+
+#[test]
+fn the_report_names_processes_that_had_not_ended() {
+    let workspace = Workspace::new();
+    let mut command = workspace.script(&[], &orphan("touch done"));
+    command.env("URSCOPE_LIBRARY", harmless_library());
+    let running = workspace.start(command);
+    workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+    running.signal("INT");
+    let ended = running.end();
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("had not ended"), "{}", ended.stderr);
+    workspace.make("go");
+    workspace.wait_for("done");
+}
+
+/// The remaining processes may still start programs that load the device from the private directory.
+#[test]
+fn the_private_directory_is_kept_for_remaining_processes() {
+    let workspace = Workspace::new();
+    let library = workspace.path().join("a library.so");
+    fs::copy(harmless_library(), &library).unwrap();
+    let mut command = workspace.script(&["--no-check"], &orphan("readlink $LD_PRELOAD; touch done"));
+    command.env("URSCOPE_LIBRARY", &library).env("TMPDIR", workspace.path());
+    let running = workspace.start(command);
+    workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+    running.signal("INT");
+    assert_eq!(running.end().code, 3);
+    workspace.make("go");
+    workspace.wait_for("done");
+    let target = fs::read_to_string(workspace.path().join("stdout")).unwrap();
+    assert_eq!(target.trim(), library.to_str().unwrap());
+}

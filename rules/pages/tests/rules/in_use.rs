@@ -1,0 +1,157 @@
+//! Memory that ends while commands access it: what is proved, what is a note, and what is no finding.
+
+use urscope_rule_pages::scenario::{Event, Scenario};
+use urscope_rules::{Checker, Finding, Severity, Tracker};
+use urscope_schema::{
+    api::Function,
+    call::{Enter, Exit},
+};
+
+use crate::scenarios;
+
+/// Plays a consumer that has memory of 4096 bytes open at `m`, and expects exactly these findings of it.
+#[track_caller]
+fn consumer(steps: &str, codes: &[&str]) -> Vec<Finding> {
+    let begin = "p: alloc a 4096\np: get a -> h\nc: open h -> m\n";
+    let found = scenarios::play(&format!("{begin}{steps}\np: put h\np: free a"));
+    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
+    found
+}
+
+const CLOSED: &[&str] = &["closed-while-in-use"];
+
+#[test]
+fn what_the_device_says_is_an_error_that_names_both_calls() {
+    let found = consumer("c: copy m sized 64\nc: close m unfinished", CLOSED);
+    assert_eq!(
+        (found[0].severity, found[0].at.call, found[0].other.unwrap().call),
+        (Severity::Error, Some(3), Some(2))
+    );
+    for part in ["closes mapping", "of 4 KiB", "has not completed: call 2 (urEnqueueUSMMemcpy"] {
+        assert!(found[0].message.contains(part), "{}", found[0].message);
+    }
+}
+
+/// A command of another queue was waited for, and so counts for this one; the device knows better.
+#[test]
+fn a_wait_for_something_else_does_not_excuse_what_the_device_says() {
+    let found = consumer("c: copy m sized 64\nc: host-waits\nc: close m unfinished", CLOSED);
+    assert_eq!(found[0].other.unwrap().call, Some(2), "the latest command that is known");
+}
+
+/// A kernel, or a command of the runtime that is not hooked.
+#[test]
+fn a_command_that_is_not_known_is_found_by_the_device() {
+    let found = consumer("c: close m unfinished", CLOSED);
+    assert_eq!((found[0].severity, found[0].other), (Severity::Error, None));
+    assert!(found[0].message.contains("from byte 0 on"), "{}", found[0].message);
+}
+
+#[test]
+fn what_nobody_waited_for_is_a_note_where_the_device_says_nothing() {
+    let found = consumer("c: copy m sized 64\nc: copy m sized 64\nc: close m", CLOSED);
+    assert_eq!((found[0].severity, found[0].other.unwrap().call), (Severity::Note, Some(2)), "the first of them");
+    assert!(found[0].message.contains("not proved to have completed"), "{}", found[0].message);
+    consumer("c: copy m sized 64\nc: host-waits\nc: close m", &[]);
+    consumer("c: host-waits\nc: copy m sized 64 fails\nc: close m", &[]);
+}
+
+#[test]
+fn only_the_last_close_unmaps() {
+    consumer("c: open h -> m\nc: copy m sized 64\nc: close m unfinished\nc: host-waits\nc: close m", &[]);
+}
+
+#[test]
+fn a_command_on_other_memory_is_none_on_this() {
+    consumer("c: alloc b 4096\nc: copy b sized 64\nc: close m\nc: free b", &[]);
+    // Behind the mapping, in a block that the driver shares among several.
+    consumer("c: copy m + 4096 sized 64\nc: close m", &[]);
+    consumer("c: copy m + 4095 sized 64\nc: close m", CLOSED);
+}
+
+#[test]
+fn memory_that_was_never_exported_is_left_out() {
+    let found = scenarios::play(
+        "p: alloc a 64\np: alloc b 64\np: get b -> h\nc: open h -> m\nc: close m\np: copy a sized 64\np: free a unfinished\np: put h\np: free b",
+    );
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn level_zero_has_the_same_rules() {
+    let found = scenarios::play(
+        "p: alloc a 4096 ze\np: get a -> h ze\nc: open h -> m ze\nc: close m ze\np: put h ze\np: copy a sized 64 ze\np: free a unfinished ze",
+    );
+    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), ["freed-while-in-use"], "{found:#?}");
+    assert_eq!(found[0].severity, Severity::Error);
+}
+
+/// The number of the first command that was not waited for is that of a call of another thread, which has numbers of its own.
+#[test]
+fn the_order_of_commands_is_that_of_time() {
+    let story = "p: alloc a 64\np: get a -> h\np: copy a sized 64\np: host-waits\np/2: alloc b 64\np/2: copy b sized 64\np: put h\np: free a";
+    let scenario: Scenario = story.parse().unwrap();
+    let mut events = scenario.events().unwrap();
+    // Thread 2 has the lower numbers.
+    for event in &mut events {
+        match event {
+            Event::Enter(_, Enter { call, values, .. }) => {
+                (*call, values.value) = (renumbered(*call), values.value.map(renumbered));
+            }
+            Event::Exit(_, Exit { call, .. }) => *call = renumbered(*call),
+            _ => {}
+        }
+    }
+    let found = judged(events);
+    assert!(found.iter().all(|finding| finding.rule.code != "freed-while-in-use"), "{found:#?}");
+}
+
+fn judged(events: Vec<Event>) -> Vec<Finding> {
+    let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
+    for event in events {
+        match event {
+            Event::Begin(process, _) => drop(tracker.begin(process)),
+            Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
+            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
+            Event::End(who, how, at) => tracker.end(who, how, at, &mut checker),
+            _ => {}
+        }
+    }
+    checker.take()
+}
+
+/// Which bytes it accesses is not known.
+#[test]
+fn a_kernel_uses_the_memory_that_it_has_a_pointer_to() {
+    for (steps, expected) in [
+        ("c: copy m + 4095 sized 64\nc: close m", Some((Severity::Note, Some(3)))),
+        ("c: copy m + 4096 sized 64\nc: close m", None),
+        ("c: copy m sized 64\nc: close m unfinished", Some((Severity::Error, Some(3)))),
+        ("c: copy m sized 64\nc: host-waits\nc: close m", None),
+    ] {
+        let story =
+            format!("p: alloc a 4096\np: get a -> h\nc: open h -> m\nc: alloc b 64\n{steps}\np: put h\np: free a");
+        let scenario: Scenario = story.parse().unwrap();
+        let mut events = scenario.events().unwrap();
+        for event in &mut events {
+            match event {
+                Event::Enter(_, Enter { function, values, .. }) if function.is_command() => {
+                    (*function, values.size, values.value) = (Function::urEnqueueKernelLaunchWithArgsExp, None, None);
+                }
+                Event::Exit(_, Exit { function, .. }) if function.is_command() => {
+                    *function = Function::urEnqueueKernelLaunchWithArgsExp;
+                }
+                _ => {}
+            }
+        }
+        let found = judged(events);
+        let in_use = found.iter().find(|finding| finding.rule.code == "closed-while-in-use");
+        let seen = in_use.map(|finding| (finding.severity, finding.other.unwrap().call));
+        assert_eq!(seen, expected, "{steps}: {found:#?}");
+    }
+}
+
+/// Calls 4 and 5 are those of thread 2.
+const fn renumbered(call: u64) -> u64 {
+    if call == 4 || call == 5 { call - 3 } else { call + 10 }
+}

@@ -1,0 +1,59 @@
+//! How tests play scenarios.
+
+pub(crate) mod correct;
+pub(crate) mod overlapping;
+
+use proptest::prelude::*;
+use urscope_rule_pages::scenario::Scenario;
+use urscope_rules::Finding;
+
+/// What is found in a scenario.
+pub(crate) fn play(scenario: &str) -> Vec<Finding> {
+    scenario
+        .parse::<Scenario>()
+        .and_then(|scenario| scenario.play())
+        .unwrap_or_else(|error| panic!("{error} of\n{scenario}"))
+}
+
+/// Notes about the whole run, which nearly every scenario for another rule has: handle data that no process opens, or that its
+/// producer opens.
+pub(crate) const OF_RUNS: [&str; 2] = ["get-without-open", "open-in-producer"];
+
+/// The note about an open that fails, which histories have by chance.
+const REFUSED_OPEN: &str = "refused-open";
+
+/// Whether a rule only counts where it is expected.
+fn is_by_the_way(code: &str) -> bool {
+    OF_RUNS.contains(&code) || code == REFUSED_OPEN
+}
+
+/// Plays a scenario and expects exactly these findings. Notes about the whole run and about opens that fail only count if they are
+/// expected.
+#[track_caller]
+pub(crate) fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
+    let mut found = play(scenario);
+    found.retain(|finding| codes.contains(&finding.rule.code) || !is_by_the_way(finding.rule.code));
+    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
+    found
+}
+
+/// The text of a history, and the rules of its findings in the order of names, without `no-calls-seen` and without notes about
+/// the whole run.
+pub(crate) fn history<'a>(lines: impl Iterator<Item = &'a str>) -> (String, Vec<&'static str>) {
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let mut codes: Vec<_> = play(&text).iter().map(|finding| finding.rule.code).collect();
+    codes.retain(|code| *code != "no-calls-seen" && !is_by_the_way(code));
+    codes.sort_unstable();
+    (text, codes)
+}
+
+/// The random numbers that choose a history.
+pub(crate) fn choices() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 100..800)
+}
+
+/// One of those that fit.
+pub(crate) fn pick<T>(all: &[T], which: usize, fits: impl Fn(&T) -> bool) -> Option<usize> {
+    let fitting: Vec<_> = (0..all.len()).filter(|index| fits(&all[*index])).collect();
+    fitting.get(which % fitting.len().max(1)).copied()
+}
