@@ -22,17 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// In the word of a lock: another thread has left work to the one that holds it.
 const NOTIFIED: u32 = 1 << 31;
 
-/// In the word of a lock: its holder gives it back in a moment, whatever it is told.
-const BRIEF: u32 = 1 << 30;
-
-/// How often a thread looks whether a brief holder has given the lock back.
-const LOOKS: u32 = 1000;
-
 /// A mutex that is never waited for without end.
 #[derive(Default)]
 pub struct Lock<T> {
-    /// The thread that holds it, whose number has 22 bits at most (`PID_MAX_LIMIT` of the kernel), and perhaps [`NOTIFIED`] or [`BRIEF`]; 0
-    /// if none does. It is taken by one instruction, so that a handler always knows whose it is.
+    /// The thread that holds it, and perhaps [`NOTIFIED`]; 0 if none does. It is taken by one instruction, so that a handler always
+    /// knows whose it is.
     holder: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -46,9 +40,6 @@ pub struct Held<'a, T> {
     /// It is given back by the thread that took it.
     of_this_thread: PhantomData<*const ()>,
 }
-
-/// The lock, held by this thread for a moment. To give it back costs no instruction that other processors take part in.
-pub struct HeldBriefly<'a, T>(Held<'a, T>);
 
 impl<T> Lock<T> {
     /// A lock around a value.
@@ -65,23 +56,11 @@ impl<T> Lock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_get(&self) -> Option<Held<'_, T>> {
-        self.take_as(thread::id())
-    }
-
-    /// Takes the lock if it is free, for a moment in which the thread does not block. It is not notified; so when it has given the lock back, it
-    /// looks whether a signal handler, or a thread that could not wait so long, has left it something.
-    #[inline]
-    pub fn try_get_briefly(&self) -> Option<HeldBriefly<'_, T>> {
-        self.take_as(thread::id() | BRIEF).map(HeldBriefly)
-    }
-
-    #[inline]
-    fn take_as(&self, holder: u32) -> Option<Held<'_, T>> {
-        let taken = self.holder.compare_exchange(0, holder, Ordering::Acquire, Ordering::Relaxed);
+        let taken = self.holder.compare_exchange(0, thread::id(), Ordering::Acquire, Ordering::Relaxed);
         taken.is_ok().then(|| Held { lock: self, of_this_thread: PhantomData })
     }
 
-    /// Takes the lock if it is free, or is so in a moment. If not, its holder gets to know at [`Held::give_back`] what this thread did before.
+    /// Takes the lock if it is free. If not, its holder gets to know at [`Held::give_back`] what this thread did before.
     #[inline]
     pub fn get_or_notify(&self) -> Option<Held<'_, T>> {
         self.try_get().or_else(|| self.notify())
@@ -89,18 +68,11 @@ impl<T> Lock<T> {
 
     #[cold]
     fn notify(&self) -> Option<Held<'_, T>> {
-        let mut looks = 0;
         loop {
             let holder = self.holder.load(Ordering::Relaxed);
             if holder == 0 {
                 if let Some(held) = self.try_get() {
                     return Some(held);
-                }
-            } else if holder & BRIEF != 0 && !is_own(holder) && looks < LOOKS {
-                looks += 1;
-                sync::spin_loop();
-                if looks.is_multiple_of(100) {
-                    sync::yield_now();
                 }
             } else {
                 // Also where it is notified already: the holder sees what was done before the latest exchange.
@@ -125,7 +97,7 @@ impl<T> Lock<T> {
     #[cold]
     fn wait(&self) -> Option<Held<'_, T>> {
         let began = Instant::now();
-        while !is_own(self.holder.load(Ordering::Relaxed)) && began.elapsed() < PATIENCE {
+        while self.holder.load(Ordering::Relaxed) & !NOTIFIED != thread::id() && began.elapsed() < PATIENCE {
             for _ in 0..100 {
                 if self.holder.load(Ordering::Relaxed) == 0
                     && let Some(held) = self.try_get()
@@ -138,11 +110,6 @@ impl<T> Lock<T> {
         }
         None
     }
-}
-
-/// Whether this thread is the holder.
-fn is_own(holder: u32) -> bool {
-    holder & !(NOTIFIED | BRIEF) == thread::id()
 }
 
 impl<'a, T> Held<'a, T> {
@@ -193,22 +160,6 @@ impl<T> DerefMut for Held<'_, T> {
     }
 }
 
-impl<T> Deref for HeldBriefly<'_, T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T> DerefMut for HeldBriefly<'_, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,21 +185,6 @@ mod tests {
         assert!(held.give_back().is_none());
         assert!(lock.get_or_notify().is_some());
         drop(lock.get());
-    }
-
-    #[test]
-    fn a_thread_waits_for_a_brief_holder_and_not_for_itself() {
-        let lock = Lock::new(0);
-        let mut held = lock.try_get_briefly().unwrap();
-        *held += 1;
-        assert!(lock.get_or_notify().is_none(), "this thread holds it");
-        std::thread::scope(|scope| {
-            assert!(scope.spawn(|| lock.get_or_notify().is_none()).join().unwrap(), "that takes too long");
-        });
-        drop(held);
-        let held = lock.get().unwrap();
-        assert_eq!(*held, 1);
-        assert!(held.give_back().is_none(), "what a brief holder was told does not stay");
     }
 
     #[test]

@@ -34,7 +34,7 @@ use crate::{
         clock, fork,
         fork_reset::ForkReset,
         interruptions,
-        lock::{Held, HeldBriefly, Lock},
+        lock::{Held, Lock},
         parked::Parked,
         process, reserve, stderr, thread,
     },
@@ -271,7 +271,7 @@ fn follow(step: Step<'_>) -> Verdict {
     let Some(mut state) = alone() else { return among_others(step) };
     state.take(step);
     let found = state.checker.take();
-    match given_back(state) {
+    match state.give_back() {
         None => reported(&found),
         Some(state) => for_others(state, found),
     }
@@ -297,10 +297,10 @@ pub fn returns_usually(returns: &Returns) -> bool {
 
 /// Has this thread, which is alone, take a step in which nothing can be found.
 #[inline]
-fn takes_usually(mut state: HeldBriefly<'_, State>, take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> bool {
+fn takes_usually(mut state: Held<'_, State>, take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> bool {
     let State { tracker, checker, who, over, .. } = &mut *state;
     let taken = !*over && who.is_some_and(|who| take(tracker, who, checker));
-    if let Some(state) = given_back(state) {
+    if let Some(state) = state.give_back() {
         let _ = for_others(state, Vec::new());
     } else if reserve::is_used() {
         no_memory_is_left();
@@ -327,27 +327,18 @@ fn leave_usual(left: Left) -> bool {
 
 /// The lock, if this thread is alone and so can take its steps itself.
 #[inline]
-fn alone() -> Option<HeldBriefly<'static, State>> {
+fn alone() -> Option<Held<'static, State>> {
     let thread = thread::id();
     if !LEFT.is_alone(thread) {
         return None;
     }
-    let state = STATE.get().try_get_briefly()?;
+    let state = STATE.get().try_get()?;
     // Asked again under the lock, because its last holder may have found a step when it let this thread alone.
     if LEFT.is_alone(thread) {
         return Some(state);
     }
-    if let Some(state) = given_back(state) {
-        let _ = for_others(state, Vec::new());
-    }
+    let _ = for_others(state, Vec::new());
     None
-}
-
-/// Gives the lock back that [`alone`] gave. The lock again, if a step was left meanwhile and nobody else takes it.
-#[inline]
-fn given_back(state: HeldBriefly<'_, State>) -> Option<Held<'static, State>> {
-    drop(state);
-    if LEFT.is_alone(thread::id()) { None } else { STATE.get().get_or_notify() }
 }
 
 /// Another thread is in the tracker, or was lately.
