@@ -155,7 +155,7 @@ void forks_unnoticed() {
 
 // Children of bare clones that end at once, while threads of their parent call: what those hold is never given back in a child.
 void ends_after_clones() {
-  constexpr int children = 400, callers = 3;
+  constexpr int children = 200, callers = 3;
   constexpr auto patience = std::chrono::seconds(10);
   Gpu gpu;
   std::atomic<bool> stop{false};

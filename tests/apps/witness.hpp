@@ -5,6 +5,7 @@
 
 #include "peer.hpp"
 
+#include <initializer_list>
 #include <utility>
 
 #include <dlfcn.h>
@@ -17,8 +18,12 @@ public:
                                               "MemCloseIpcHandle"};
   static constexpr size_t COUNT = sizeof FUNCTIONS / sizeof *FUNCTIONS;
 
-  // From here on. The layer of tracers is there for this one only: a library that finds it behaves otherwise.
-  Witness() {
+  // What the tracer calls: with pointers to the arguments, the result, its own data and data of the call.
+  using Callback = void (*)(const void *, uint32_t, void *, void **);
+
+  // From here on. The layer of tracers is there for this one only: a library that finds it behaves otherwise. `before` is also called, each
+  // before the function that it stands with.
+  explicit Witness(std::initializer_list<std::pair<const char *, Callback>> before = {}) {
     loader = dlopen("libze_loader.so.1", RTLD_LAZY);
     require(loader != nullptr, "there is no libze_loader.so.1");
     const struct {
@@ -31,19 +36,21 @@ public:
     check(find<uint32_t(const void *, void **)>("zelTracerCreate")(&desc, &tracer));
     check(find<uint32_t()>("zelDisableTracingLayer")());
     add(tracer, std::make_index_sequence<COUNT>());
+    for (const auto &[function, callback] : before) add(tracer, function, callback);
     check(find<uint32_t(void *, uint8_t)>("zelTracerSetEnabled")(tracer, 1));
   }
 
 private:
-  using Callback = void (*)(const void *, uint32_t, void *, void **);
-
   template <size_t AT> static void count(const void *, uint32_t, void *, void **) {
     print("called: ze" + std::string(FUNCTIONS[AT]) + " 1");
   }
 
   template <size_t... AT> void add(void *tracer, std::index_sequence<AT...>) {
+    (add(tracer, FUNCTIONS[AT], count<AT>), ...);
+  }
+  void add(void *tracer, const std::string &function, Callback before) {
     using Register = uint32_t(void *, uint32_t, Callback);
-    (check(find<Register>("zelTracer" + std::string(FUNCTIONS[AT]) + "RegisterCallback")(tracer, 0, count<AT>)), ...);
+    check(find<Register>("zelTracer" + function + "RegisterCallback")(tracer, 0, before));
   }
 
   template <typename Function> Function *find(const std::string &name) {
