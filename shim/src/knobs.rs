@@ -268,9 +268,9 @@ static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub fn read() -> &'static Knobs {
     KNOBS.get_or_init(|| {
         let mut complaints = Vec::new();
-        let names = process::variables(PREFIX);
         // Looking for each of the names would take a pass over the whole environment.
-        let value = |name: &str| if names.iter().any(|known| known == name) { std::env::var_os(name) } else { None };
+        let variables = process::variables(PREFIX);
+        let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let mut knobs = Knobs::from(value, &mut complaints);
         if placeholders::any(knobs.directory.as_os_str()) {
             let (host, pid) = (process::host(), std::process::id());
@@ -281,7 +281,7 @@ pub fn read() -> &'static Knobs {
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;
         }
-        complaints.extend(names.iter().filter_map(|name| unknown(name)));
+        complaints.extend(variables.iter().filter_map(|(name, _)| unknown(name)));
         *COMPLAINTS.lock() = complaints;
         knobs
     })
@@ -358,7 +358,9 @@ fn first_hot() -> Hot {
 /// The rank that a launcher gave this process; later changes of the environment have no effect.
 pub fn rank() -> Option<u32> {
     static RANK: OnceLock<Option<u32>> = OnceLock::new();
-    *RANK.get_or_init(|| placeholders::rank(|name| std::env::var_os(name)))
+    let value =
+        |name: &str| process::variables(name).into_iter().find_map(|(found, value)| (found == name).then_some(value));
+    *RANK.get_or_init(|| placeholders::rank(value))
 }
 
 /// Whether this process is to run as if urscope were not loaded: it has gained rights, so that its user must not control what it reads and

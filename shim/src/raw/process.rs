@@ -3,8 +3,9 @@
 //! A value that the kernel does not give is left out of a header; it must never stop the program.
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, OsStr, OsString, c_char, c_int, c_void},
     fs, io,
+    os::unix::ffi::OsStrExt as _,
     path::Path,
     sync::atomic::{AtomicU32, AtomicUsize, Ordering},
 };
@@ -75,11 +76,12 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
     }
 }
 
-/// The names of the environment variables that begin so. Nothing is copied of the others: every process has this library, and most have many
-/// variables and none of ours.
+/// The environment variables whose names begin so, with their values. Nothing is copied of the others: every process has this library, and most
+/// have many variables and none of ours.
 ///
-/// Like getenv(3), it must not run while another thread changes the environment.
-pub fn variables(prefix: &str) -> Vec<String> {
+/// Like getenv(3), it must not run while another thread changes the environment. It takes no lock: that of the standard library is on a page that
+/// nothing else touches at the start.
+pub fn variables(prefix: &str) -> Vec<(String, OsString)> {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
@@ -90,8 +92,9 @@ pub fn variables(prefix: &str) -> Vec<String> {
         while !place.is_null() && !(*place).is_null() {
             let variable = CStr::from_ptr(*place).to_bytes();
             if variable.starts_with(prefix.as_bytes()) {
-                let name = variable.split(|byte| *byte == b'=').next().unwrap_or_default();
-                found.push(String::from_utf8_lossy(name).into_owned());
+                let mut parts = variable.splitn(2, |byte| *byte == b'=');
+                let [name, value] = [parts.next(), parts.next()].map(Option::unwrap_or_default);
+                found.push((String::from_utf8_lossy(name).into_owned(), OsStr::from_bytes(value).to_owned()));
             }
             place = place.add(1);
         }
@@ -261,9 +264,10 @@ mod tests {
 
     #[test]
     fn variables_are_found_by_the_beginning_of_their_names() {
-        let all: Vec<_> = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        let all: Vec<_> =
+            std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect();
         assert_eq!(variables(""), all);
-        let cargo: Vec<_> = all.into_iter().filter(|name| name.starts_with("CARGO_")).collect();
+        let cargo: Vec<_> = all.into_iter().filter(|(name, _)| name.starts_with("CARGO_")).collect();
         assert!(!cargo.is_empty());
         assert_eq!(variables("CARGO_"), cargo);
         assert!(variables("A name that nobody has").is_empty());
