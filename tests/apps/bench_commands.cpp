@@ -5,6 +5,8 @@
 #include "ipc_app.hpp"
 #include "spirv.hpp"
 
+#include <sycl/kernel_bundle.hpp>
+
 #include <chrono>
 #include <fstream>
 #include <optional>

@@ -1,6 +1,8 @@
 // Kernels in SYCL, compiled by the runtime itself: the only compiler that the program needs is that of its host code.
 #include "ipc_app.hpp"
 
+#include <sycl/kernel_bundle.hpp>
+
 using namespace app;
 namespace compiler = sycl::ext::oneapi::experimental;
 

@@ -2,6 +2,8 @@
 #include "ipc_app.hpp"
 #include "spirv.hpp"
 
+#include <sycl/kernel_bundle.hpp>
+
 using namespace app;
 namespace extension = sycl::ext::oneapi::experimental;
 
