@@ -2,6 +2,7 @@
 // Loads traces with Perfetto's own importer and reports what it found.
 //
 //   node scripts/perfetto-check.mjs [--sql QUERY]... TRACE...
+//   node scripts/perfetto-check.mjs --serve       the same for each line of its input, which is {"traces": [...], "queries": [...]}
 //
 // Prints one line of JSON for each trace:
 //   file, verdict ("ok", "warnings" or "rejected"), error (why it was rejected, or null),
@@ -15,6 +16,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import readline from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const EXIT = { ok: 0, warnings: 1, rejected: 2, usage: 3 };
@@ -256,6 +258,14 @@ async function check(folder, file, queries) {
   };
 }
 
+async function serve(folder) {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const { traces, queries } = JSON.parse(line);
+    for (const trace of traces) console.log(JSON.stringify(await check(folder, trace, queries)));
+  }
+  return EXIT.ok;
+}
+
 async function main(args) {
   const files = [];
   const queries = [];
@@ -264,9 +274,11 @@ async function main(args) {
     if (arg === '--sql') queries.push(args.shift());
     else files.push(arg);
   }
-  if (!files.length || queries.includes(undefined)) throw new Error('usage: perfetto-check.mjs [--sql QUERY]... TRACE...');
-
+  if (!files.length || queries.includes(undefined)) {
+    throw new Error('usage: perfetto-check.mjs [--sql QUERY]... TRACE..., or --serve');
+  }
   const folder = importerFolder();
+  if (files[0] === '--serve') return serve(folder);
   let worst = EXIT.ok;
   for (const file of files) {
     const result = await check(folder, file, queries);

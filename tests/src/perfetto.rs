@@ -1,9 +1,11 @@
 //! Loads traces into Perfetto's own importer, through `scripts/perfetto-check.mjs`.
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::repository;
 use crate::runtime::Release;
@@ -40,24 +42,70 @@ impl Opinion {
     }
 }
 
+/// A process that loads traces. It takes longer to start than to load most of them, so it serves several tests.
+#[derive(Debug)]
+struct Importer {
+    process: Child,
+    /// Taken when it is to end.
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    /// How many more traces it may load: its memory grows.
+    left: usize,
+}
+
+/// Those that serve no test now.
+static IDLE: Mutex<Vec<Importer>> = Mutex::new(Vec::new());
+
+impl Importer {
+    fn start() -> Self {
+        // The importer comes with the newest release.
+        Release::R2026_2.folder();
+        let mut process = Command::new("node")
+            // Most traces are small: optimising the importer takes longer than it saves.
+            .arg("--liftoff-only")
+            .arg(repository().join("scripts/perfetto-check.mjs"))
+            .arg("--serve")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node cannot be started: apt-get install nodejs");
+        let answers = BufReader::new(process.stdout.take().expect("its output is a pipe"));
+        let questions = process.stdin.take();
+        Self { process, questions, answers, left: 50 }
+    }
+
+    fn opinions(&mut self, traces: &[PathBuf], queries: &[&str]) -> Vec<Opinion> {
+        let question = json!({ "traces": traces, "queries": queries });
+        let questions = self.questions.as_mut().expect("it has not been told to end");
+        writeln!(questions, "{question}").expect("perfetto-check.mjs has ended");
+        self.left = self.left.saturating_sub(traces.len());
+        let mut answer = || {
+            let mut line = String::new();
+            self.answers.read_line(&mut line).expect("perfetto-check.mjs answers with text");
+            Opinion(serde_json::from_str(&line).expect("perfetto-check.mjs failed; see standard error"))
+        };
+        traces.iter().map(|_| answer()).collect()
+    }
+}
+
+impl Drop for Importer {
+    fn drop(&mut self) {
+        // The end of its input ends it.
+        self.questions = None;
+        let _ = self.process.wait();
+    }
+}
+
 /// Loads several traces and runs the same queries on each.
 pub fn opinions(traces: &[PathBuf], queries: &[&str]) -> Vec<Opinion> {
-    // The importer comes with the newest release.
-    Release::R2026_2.folder();
     assert!(!traces.is_empty(), "there is no trace to load");
-    let output = Command::new("node")
-        // Most traces are small: optimising the importer takes longer than it saves.
-        .arg("--liftoff-only")
-        .arg(repository().join("scripts/perfetto-check.mjs"))
-        .args(queries.iter().flat_map(|query| ["--sql", query]))
-        .args(traces)
-        .output()
-        .expect("node cannot be started: apt-get install nodejs");
-    let opinions: Vec<Opinion> = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .map(|line| Opinion(serde_json::from_str(line).expect("the checker prints JSON")))
-        .collect();
-    assert!(opinions.len() == traces.len(), "perfetto-check.mjs failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let idle = || IDLE.lock().expect("no test panics while it holds this lock");
+    let known = idle().pop();
+    let mut importer = known.unwrap_or_else(Importer::start);
+    let opinions = importer.opinions(traces, queries);
+    if importer.left > 0 {
+        idle().push(importer);
+    }
     opinions
 }
 
