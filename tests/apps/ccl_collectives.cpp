@@ -93,7 +93,7 @@ struct ModuleCreate {
   const ModuleDesc **desc;
 };
 
-// Before a module is built: it is not optimized, which takes longer than all that its kernels do here.
+// Before a module is built: it is built without optimization, which would take longer than all that its kernels do here.
 static void build_as_it_is(const void *arguments, uint32_t, void *, void **) {
   static thread_local ModuleDesc changed;
   const ModuleDesc *&desc = *static_cast<const ModuleCreate *>(arguments)->desc;

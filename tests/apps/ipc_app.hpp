@@ -1,16 +1,12 @@
-// For the SYCL test programs: memory with a known pattern, and the names of the IPC functions.
+// For the SYCL test programs: memory with a known pattern, and the names of the IPC functions. Not all of SYCL: that takes longer to compile.
 #pragma once
 
 #include "peer.hpp"
-
 #include <cstring>
-
-// Instead of <sycl/sycl.hpp>, with which each program takes half as long again to compile.
 #include <sycl/detail/core.hpp>
+#include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 #include <sycl/properties/all_properties.hpp>
 #include <sycl/usm.hpp>
-
-#include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 
 namespace app {
 
