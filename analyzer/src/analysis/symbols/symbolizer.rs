@@ -73,12 +73,15 @@ impl Symbolizer {
             }
         }
         named.retain(|frame| frame.function.is_some() || frame.line.is_some());
-        name_lambdas(&mut named);
-        if named.is_empty() {
-            let symbol =
-                loader.find_symbol(place).map(|symbol| addr2line::demangle_auto(symbol.into(), None).into_owned());
-            named.push(Frame { function: symbol, ..bare });
+        let symbol =
+            || loader.find_symbol(place).map(|symbol| addr2line::demangle_auto(symbol.into(), None).into_owned());
+        match named.last_mut() {
+            None => named.push(Frame { function: symbol(), ..bare }),
+            // Where a compiler writes lines and nothing else, it names only functions that it has inlined.
+            Some(outermost) if outermost.function.is_none() => outermost.function = symbol(),
+            Some(_) => {}
         }
+        name_lambdas(&mut named);
         named
     }
 
