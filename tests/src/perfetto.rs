@@ -46,8 +46,7 @@ impl Opinion {
 #[derive(Debug)]
 struct Importer {
     process: Child,
-    /// Taken when it is to end.
-    questions: Option<ChildStdin>,
+    questions: ChildStdin,
     answers: BufReader<ChildStdout>,
     /// How many more traces it may load: its memory grows.
     left: usize,
@@ -69,15 +68,14 @@ impl Importer {
             .stdout(Stdio::piped())
             .spawn()
             .expect("node cannot be started: apt-get install nodejs");
+        let questions = process.stdin.take().expect("its input is a pipe");
         let answers = BufReader::new(process.stdout.take().expect("its output is a pipe"));
-        let questions = process.stdin.take();
         Self { process, questions, answers, left: 50 }
     }
 
     fn opinions(&mut self, traces: &[PathBuf], queries: &[&str]) -> Vec<Opinion> {
         let question = json!({ "traces": traces, "queries": queries });
-        let questions = self.questions.as_mut().expect("it has not been told to end");
-        writeln!(questions, "{question}").expect("perfetto-check.mjs has ended");
+        writeln!(self.questions, "{question}").expect("perfetto-check.mjs has ended");
         self.left = self.left.saturating_sub(traces.len());
         let mut answer = || {
             let mut line = String::new();
@@ -90,8 +88,7 @@ impl Importer {
 
 impl Drop for Importer {
     fn drop(&mut self) {
-        // The end of its input ends it.
-        self.questions = None;
+        let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
