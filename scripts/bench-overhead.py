@@ -5,6 +5,8 @@ The program tests/apps/bench_get_put.cpp gets and puts the handle of one allocat
 cache, so there are no cheaper ones. Each side of the comparison is a run of its own. The sides take turns, so that a slow minute of the machine
 affects all of them. Of all rounds of a side, the minimum, the lower quartile and the median are shown.
 
+The library of urscope is built as `scripts/package` builds it (profile `compact`), all else in the release profile.
+
 `overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with strace;
 and with two ways of recording that cannot be put into the runtime, and are measured alone. `threads` compares 1, 2, 8 and 16 threads.
 `commands` does the same with a program that copies 64 bytes again and again (tests/apps/bench_commands.cpp): before and after the process has
@@ -25,7 +27,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measured import ROOT, TARGET
+from measured import LIBRARY_AS_PACKAGED, ROOT, TARGET, library_as_packaged
 
 RELEASE = "2026.2.0"
 RUNTIME = ROOT / "target/runtime" / RELEASE
@@ -59,6 +61,7 @@ def prepared():
     subprocess.run([ROOT / "scripts/setup", "--runtime", ENGINE_RELEASE], check=True)
     build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "-p", "urscope-preload", "-p", "urscope-device-loader"]
     subprocess.run([*build, "--lib", "--bin", "urscope", "--example", "span-cost"], cwd=ROOT, check=True)
+    library_as_packaged()
     compiled = [[ROOT / "scripts/compile-app", name] for name in ("bench_get_put", "bench_commands")]
     programs = [subprocess.run(one, check=True, capture_output=True, text=True).stdout.strip() for one in compiled]
     subscriber = TARGET / "apps" / RELEASE / "libcounting_subscriber.so"
@@ -88,7 +91,8 @@ class Bench:
         with tempfile.TemporaryDirectory(dir=TARGET) as folder:
             command = [self.urscope, "run", "--device", "software", "--no-check", "--dir", folder, *options, "--", *before]
             command += program
-            done = subprocess.run(command, env={**clean, "URSCOPE_QUIET": "1", **environment}, capture_output=True, text=True)
+            own = {"URSCOPE_QUIET": "1", "URSCOPE_LIBRARY": str(LIBRARY_AS_PACKAGED)}
+            done = subprocess.run(command, env={**clean, **own, **environment}, capture_output=True, text=True)
             if done.returncode != 0:
                 raise Failed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
             records = sorted(Path(folder).glob("urscope-*"))

@@ -3,7 +3,7 @@
 
 Two programs are started in turns, with and without urscope's library: `/bin/true`, and a SYCL program on the software device that copies and shares nothing
 (tests/apps/bench_commands.cpp). Shown are the milliseconds from start to end and, for the SYCL program, its resident memory behind its copies, where a program could share something,
-and the peak of it until the end; minimum and median, and what the library adds. Last come the bytes of thread-local storage that each thread of such a process has for it.
+and the peak of it until the end; minimum and median, and what the library adds. The library is built as `scripts/package` builds it. Last come the bytes of thread-local storage that each thread of such a process has for it.
 """
 
 import argparse
@@ -18,10 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from measured import ROOT, TARGET
+from measured import LIBRARY_AS_PACKAGED, ROOT, TARGET, library_as_packaged
 
 RELEASE = "2026.2.0"
-LIBRARY = TARGET / "release/liburscope.so"
 STARTS_OF_TRUE = 50  # In a turn: it takes a millisecond.
 STARTS_OF_SYCL = 5
 PT_TLS = 7
@@ -30,8 +29,8 @@ PT_TLS = 7
 def prepared():
     """Builds everything; the path of the SYCL program."""
     subprocess.run([ROOT / "scripts/setup"], check=True)
-    build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-preload", "-p", "urscope-device-loader"]
-    subprocess.run(build, cwd=ROOT, check=True)
+    subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "urscope-device-loader"], cwd=ROOT, check=True)
+    library_as_packaged()
     compiled = subprocess.run([ROOT / "scripts/compile-app", "bench_commands"], check=True, capture_output=True, text=True)
     return compiled.stdout.strip()
 
@@ -79,7 +78,7 @@ def main():
         traces.mkdir()
         (loader / "libze_loader.so.1").symlink_to(TARGET / "release/libze_loader.so")
         device = {"LD_LIBRARY_PATH": str(loader), "ONEAPI_DEVICE_SELECTOR": "level_zero:*", "SYCL_UR_USE_LEVEL_ZERO_V2": "1"}
-        preload = {"LD_PRELOAD": str(LIBRARY), "URSCOPE_DIR": str(traces), "URSCOPE_QUIET": "1", "URSCOPE_FORMAT": "binary"}
+        preload = {"LD_PRELOAD": str(LIBRARY_AS_PACKAGED), "URSCOPE_DIR": str(traces), "URSCOPE_QUIET": "1", "URSCOPE_FORMAT": "binary"}
         preload |= {"URSCOPE_VALIDATE": "off"}  # As `urscope run` records.
         for turn in range(arguments.turns):
             print(f"turn {turn + 1} of {arguments.turns}", file=sys.stderr)
@@ -105,8 +104,8 @@ def main():
         amounts = ("ms", "resident_kib", "peak_kib")
         keys = [f"{which}_{amount}" for amount in amounts for which in ("minimum", "median")]
         rows.append({"program": name} | {of: dict(zip(keys, side)) for of, side in zip(("bare", "preloaded", "added"), sides)})
-    tls = thread_local_bytes(LIBRARY)
-    print(f"thread-local storage of {LIBRARY.name}: {tls} bytes a thread")
+    tls = thread_local_bytes(LIBRARY_AS_PACKAGED)
+    print(f"thread-local storage of {LIBRARY_AS_PACKAGED.name}: {tls} bytes a thread")
     if arguments.json:
         about = {"mode": "start", "date": datetime.date.today().isoformat(), "turns": arguments.turns}
         Path(arguments.json).write_text(json.dumps({**about, "rows": rows, "thread_local_bytes": tls}, indent=2) + "\n")

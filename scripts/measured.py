@@ -11,11 +11,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+LIBRARY_AS_PACKAGED = TARGET / "compact/liburscope.so"
 
 RANKS = 4
 CYCLE_BYTES = 2297  # What a process of the trace generator writes in one cycle, in the Chrome form.
 CYCLE_RECORDS = 12
 SMALL_CYCLES = 2
+
+
+def library_as_packaged():
+    """Builds the library in the profile of `scripts/package`, which is what people install."""
+    subprocess.run(["cargo", "build", "--quiet", "--profile", "compact", "-p", "urscope-preload"], cwd=ROOT, check=True)
 
 
 @dataclass

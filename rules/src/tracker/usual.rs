@@ -180,52 +180,77 @@ impl Tracker {
     /// be called.
     #[inline]
     pub fn exit_usual(&mut self, who: ProcessId, returns: &Returns, facts: &(impl FactConsumer + ?Sized)) -> bool {
-        let Some(state) = self.states.get_mut(who.0 as usize) else { return false };
-        let Some((index, call)) = state.pending.usual(returns.call) else { return false };
         if self.has_denied || !passes_over(facts) {
             return false;
         }
-        let UsualCall { time, subject, serial, context, slot, .. } = *call;
-        let took = returns.time.0.saturating_sub(time.0);
-        match (call.gets, &returns.got) {
-            (true, Some(got)) => {
-                let Some(again) = again(state, &self.exports, who, (subject, serial, slot), got) else {
-                    return false;
-                };
-                let Again { size, export, handle } = again;
-                self.serial += 1;
-                let got_at = KeptPlace::of(call.place(who));
-                self.exports.get_again(export, got_at, took);
-                if let Some(memory) = state.allocations.at_mut(slot) {
-                    memory.handles += 1;
-                }
-                state.tombstones.forget(handle);
-                let (life, of) = ((self.serial, got_at), (Some(subject), size, context));
-                let bytes = (Some(got.fingerprint), Some(export));
-                state.handles.add_in_place(handle, || handles::new_data(life, of, bytes, (Some(serial), Some(slot))));
-            }
-            (false, None) => {
-                let Some((handle, known)) = state.handles.at(slot) else { return false };
-                if handle.value != subject || known.serial != serial || known.state != State::Dying {
-                    return false;
-                }
-                let HandleData { born, size, fingerprint, export, .. } = *known;
-                if let Some(export) = export {
-                    self.exports.spend(export, took);
-                }
-                state.handles.clear(slot);
-                let died = KeptPlace::of(call.place(who));
-                state.tombstones.returned(returns.time);
-                let tombstone = || Tombstone { born, died, size, fingerprint, excused: false };
-                state.tombstones.add_in_place(handle, tombstone);
-            }
-            _ => return false,
+        let Some(state) = self.states.get_mut(who.0 as usize) else { return false };
+        match &returns.got {
+            Some(got) => get_returns(state, &mut self.exports, &mut self.serial, who, returns, got),
+            None => put_returns(state, &mut self.exports, who, returns),
         }
-        state.tombstones.returned(returns.time);
-        state.durations.note(call.function(), time, returns.time, || call.place(who));
-        state.pending.remove_usual(index);
-        true
     }
+}
+
+/// A get returns; see [`Tracker::exit_usual`]. A function of its own, as for a put, so that each has the registers for what it needs.
+#[inline(never)]
+fn get_returns(
+    state: &mut ProcessState,
+    exports: &mut Exports,
+    serials: &mut Serial,
+    who: ProcessId,
+    returns: &Returns,
+    got: &Got,
+) -> bool {
+    let Some((index, call)) = state.pending.usual(returns.call).filter(|(_, call)| call.gets) else { return false };
+    let call = *call;
+    let Some(again) = again(state, exports, who, &call, got) else { return false };
+    let Again { size, export, handle } = again;
+    let (got_at, took) = ends(state, (index, &call), who, returns);
+    *serials += 1;
+    exports.get_again(export, got_at, took);
+    if let Some(memory) = state.allocations.at_mut(call.slot) {
+        memory.handles += 1;
+    }
+    state.tombstones.forget(handle);
+    let (life, of) = ((*serials, got_at), (Some(call.subject), size, call.context));
+    let bytes = (Some(got.fingerprint), Some(export));
+    let data = || handles::new_data(life, of, bytes, (Some(call.serial), Some(call.slot)));
+    state.handles.add_in_place(handle, data);
+    true
+}
+
+/// A put returns; see [`Tracker::exit_usual`].
+#[inline(never)]
+fn put_returns(state: &mut ProcessState, exports: &mut Exports, who: ProcessId, returns: &Returns) -> bool {
+    let Some((index, call)) = state.pending.usual(returns.call).filter(|(_, call)| !call.gets) else { return false };
+    let call = *call;
+    let Some((handle, known)) = state.handles.at(call.slot) else { return false };
+    if handle.value != call.subject || known.serial != call.serial || known.state != State::Dying {
+        return false;
+    }
+    let HandleData { born, size, fingerprint, export, .. } = *known;
+    let (died, took) = ends(state, (index, &call), who, returns);
+    if let Some(export) = export {
+        exports.spend(export, took);
+    }
+    state.handles.clear(call.slot);
+    state.tombstones.add_in_place(handle, || Tombstone { born, died, size, fingerprint, excused: false });
+    true
+}
+
+/// A usual call is over. Where it began, and how long it took in nanoseconds.
+#[expect(clippy::inline_always, reason = "it is a part of both of its callers")]
+#[inline(always)]
+fn ends(
+    state: &mut ProcessState,
+    (index, call): (usize, &UsualCall),
+    who: ProcessId,
+    returns: &Returns,
+) -> (KeptPlace, u64) {
+    state.pending.remove_usual(index);
+    state.durations.note(call.function(), call.time, returns.time, || call.place(who));
+    state.tombstones.returned(returns.time);
+    (KeptPlace::of(call.place(who)), returns.time.0.saturating_sub(call.time.0))
 }
 
 /// Whether nobody wants facts of usual calls.
@@ -269,15 +294,9 @@ fn put(state: &mut ProcessState, exports: &mut Exports, who: ProcessId, begins: 
 
 /// What a get has returned, if that is what a get of the same memory has returned before, and nothing else is to be said of it.
 #[inline]
-fn again(
-    state: &ProcessState,
-    exports: &Exports,
-    who: ProcessId,
-    (pointer, exported, slot): (u64, Serial, Slot),
-    got: &Got,
-) -> Option<Again> {
-    let (base, memory) = state.allocations.at(slot)?;
-    let is_it = pointer == base && memory.serial == exported;
+fn again(state: &ProcessState, exports: &Exports, who: ProcessId, call: &UsualCall, got: &Got) -> Option<Again> {
+    let (base, memory) = state.allocations.at(call.slot)?;
+    let is_it = call.subject == base && memory.serial == call.serial;
     let is_known = is_it && memory.freed.is_none() && memory.born.is_some();
     if !is_known || memory.handles + 1 == Exports::MANY || state.noted_size != Some(got.data_size) {
         return None;
@@ -291,7 +310,7 @@ fn again(
     let id = *memory.exports.last()?;
     let export = exports.get(id)?;
     let key = (state.process.host, got.fingerprint);
-    let is_latest = export.is_latest(key, (who, Kind::MemHandle, Some(exported)));
+    let is_latest = export.is_latest(key, (who, Kind::MemHandle, Some(call.serial)));
     let is_often = export.handles == 0 && export.again + 1 == Exports::OFTEN;
     let handle = Handle { kind: Kind::MemHandle, value: got.data };
     let is_again = is_latest && !is_often && !state.handles.contains(handle);

@@ -37,6 +37,8 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 /// The lock, held by this thread.
 pub struct Held<'a, T> {
     lock: &'a Lock<T>,
+    /// The thread that holds it.
+    thread: u32,
     /// It is given back by the thread that took it.
     of_this_thread: PhantomData<*const ()>,
 }
@@ -56,8 +58,14 @@ impl<T> Lock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_get(&self) -> Option<Held<'_, T>> {
-        let taken = self.holder.compare_exchange(0, thread::id(), Ordering::Acquire, Ordering::Relaxed);
-        taken.is_ok().then(|| Held { lock: self, of_this_thread: PhantomData })
+        self.try_get_as(thread::id())
+    }
+
+    /// The same for a caller that knows its [thread](thread::id) already.
+    #[inline]
+    pub fn try_get_as(&self, thread: u32) -> Option<Held<'_, T>> {
+        let taken = self.holder.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok().then(|| Held { lock: self, thread, of_this_thread: PhantomData })
     }
 
     /// Takes the lock if it is free. If not, its holder gets to know at [`Held::give_back`] what this thread did before.
@@ -91,7 +99,7 @@ impl<T> Lock<T> {
     ///
     /// The thread that left it taken calls this, or that thread in a child of its process, and only once.
     pub(super) unsafe fn resume(&self) -> Held<'_, T> {
-        Held { lock: self, of_this_thread: PhantomData }
+        Held { lock: self, thread: thread::id(), of_this_thread: PhantomData }
     }
 
     #[cold]
@@ -117,7 +125,7 @@ impl<'a, T> Held<'a, T> {
     #[inline]
     pub fn give_back(self) -> Option<Self> {
         let holder = &self.lock.holder;
-        let own = thread::id();
+        let own = self.thread;
         if holder.compare_exchange(own, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
             std::mem::forget(self);
             return None;

@@ -268,7 +268,7 @@ fn follow(step: Step<'_>) -> Verdict {
     if !is_on(knobs::hot()) {
         return Verdict::Passed;
     }
-    let Some(mut state) = alone() else { return among_others(step) };
+    let Some(mut state) = alone(thread::id()) else { return among_others(step) };
     state.take(step);
     let found = state.checker.take();
     match state.give_back() {
@@ -280,7 +280,7 @@ fn follow(step: Step<'_>) -> Verdict {
 /// Takes the begin of a call that may be a usual one. False if it is to be taken in the general way.
 #[inline]
 pub fn begins_usually(begins: &Begins) -> bool {
-    match alone() {
+    match alone(begins.tid()) {
         Some(state) => takes_usually(state, |tracker, who, checker| tracker.enter_usual(who, begins, checker)),
         None => leave_usual(Left::Begins(*begins)),
     }
@@ -289,7 +289,7 @@ pub fn begins_usually(begins: &Begins) -> bool {
 /// Takes the return of a call that may be a usual one. False if it is to be taken in the general way.
 #[inline]
 pub fn returns_usually(returns: &Returns) -> bool {
-    match alone() {
+    match alone(returns.tid()) {
         Some(state) => takes_usually(state, |tracker, who, checker| tracker.exit_usual(who, returns, checker)),
         None => leave_usual(Left::Returns(*returns)),
     }
@@ -325,14 +325,13 @@ fn leave_usual(left: Left) -> bool {
     true
 }
 
-/// The lock, if this thread is alone and so can take its steps itself.
+/// The lock, if this thread, which has that number, is alone and so can take its steps itself.
 #[inline]
-fn alone() -> Option<Held<'static, State>> {
-    let thread = thread::id();
+fn alone(thread: u32) -> Option<Held<'static, State>> {
     if !LEFT.is_alone(thread) {
         return None;
     }
-    let state = STATE.get().try_get()?;
+    let state = STATE.get().try_get_as(thread)?;
     // Asked again under the lock, because its last holder may have found a step when it let this thread alone.
     if LEFT.is_alone(thread) {
         return Some(state);
