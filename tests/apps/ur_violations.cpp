@@ -198,17 +198,17 @@ static void handle_data_that_is_kept(Ur &ur) {
   print("200 handles more");
 }
 
-// The process is stopped and continued, as a debugger does, until it is in the middle of a call.
+// The process is stopped and continued, as a debugger does, so often that it is in the middle of a call once.
 static void a_process_that_is_stopped(Ur &ur) {
   const std::string me = std::to_string(getpid());
-  const std::string stops = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do kill -STOP " + me + "; sleep 0.05; kill -CONT " + me +
-                            "; sleep 0.02; done";
+  const std::string stops = "i=80; while [ $i -gt 0 ]; do kill -STOP " + me + "; sleep 0.015; kill -CONT " + me +
+                            "; sleep 0.005; i=$((i - 1)); done";
   FILE *shell = popen(stops.c_str(), "r");
   require(shell != nullptr && fcntl(fileno(shell), F_SETFL, O_NONBLOCK) == 0, "no shell");
   int cycles = 0;
-  for (char none; read(fileno(shell), &none, 1) != 0 || cycles < 1000; ++cycles) get_and_put(ur);
+  for (char none; cycles % 16 != 0 || cycles < 1000 || read(fileno(shell), &none, 1) != 0; ++cycles) get_and_put(ur);
   pclose(shell);
-  print("stopped 12 times");
+  print("stopped 80 times");
 }
 
 // The second device, which the context does not include.
