@@ -166,7 +166,7 @@ impl Known {
 
 /// Why stacks have no frames of Python, if the library at `address` is an interpreter whose frames cannot be read.
 fn why_missing(address: usize, module: &Module) -> Option<String> {
-    match python::look_at(address, &module.path) {
+    match python::look_at(address) {
         python::Kind::Other | python::Kind::Known => None,
         python::Kind::Refused => Some("the kernel refuses process_vm_readv(2), with which they are read".into()),
         python::Kind::Unknown(version) => {

@@ -68,7 +68,7 @@ fn look_in_caller(function: Function, address: usize) -> *mut c_void {
         if Module::of(look_in_caller as *const () as usize)? == module {
             return None;
         }
-        modules::symbol_of(address, &module.path.to_string_lossy(), &name)
+        modules::symbol_of(address, &name)
     };
     own().map_or(ABSENT, std::ptr::with_exposed_provenance_mut)
 }

@@ -6,7 +6,6 @@
 
 use std::{
     arch::asm,
-    path::Path,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -139,15 +138,14 @@ const fn owner_of(number: usize) -> Owner {
 #[inline(never)]
 fn look_up(address: usize) -> (Owner, Option<usize>) {
     let _held_off = interruptions::hold_off();
-    let Some(module) = modules::describe(address) else { return (Owner::Program, None) };
-    let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let Some((addresses, name)) = modules::file_around(address) else { return (Owner::Program, None) };
     let (owner, mut place) = (of_file(&name), None);
     if let Some(mut count) = ADDING.try_lock()
         && let Some(free) = KNOWN.get(*count)
     {
         free.owner.store(owner as usize, Ordering::Relaxed);
-        free.end.store(module.end.0 as usize, Ordering::Relaxed);
-        free.start.store(module.start.0 as usize, Ordering::Release);
+        free.end.store(addresses.end, Ordering::Relaxed);
+        free.start.store(addresses.start, Ordering::Release);
         place = Some(*count);
         *count += 1;
     }

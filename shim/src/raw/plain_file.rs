@@ -19,10 +19,13 @@ use std::{
 /// The most bytes that are read of a file. What is read here are short files of the kernel.
 const MOST: u64 = 1 << 20;
 
+/// As many bytes as most of them have.
+const USUAL: usize = 4096;
+
 /// The contents of a short file: at most one mebibyte.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // `Take` does not ask for the size.
+    // Room for most of them, so that few calls read it. `Take` does not ask for the size.
+    let mut bytes = Vec::with_capacity(USUAL);
     File::open(path)?.take(MOST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

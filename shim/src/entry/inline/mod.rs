@@ -115,7 +115,7 @@ fn search(by_tables: bool) {
 }
 
 fn exports(module: &records::Module, name: &str) -> bool {
-    CString::new(name).is_ok_and(|name| modules::symbol_of(module.start.0 as usize, &module.path, &name).is_some())
+    CString::new(name).is_ok_and(|name| modules::symbol_of(module.start.0 as usize, &name).is_some())
 }
 
 /// The adapters in a program or library, by namespaces, as its symbols name their functions. One whose functions only refuse, such as the

@@ -55,9 +55,9 @@ const LOOP: usize = 16 << 10;
 
 static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
 
-/// Looks whether the library at `address`, with that path, is CPython. Reads files.
-pub fn look_at(address: usize, path: &str) -> Kind {
-    let symbol = |name: &CStr| modules::symbol_of(address, path, name);
+/// Looks whether the library at `address` is CPython.
+pub fn look_at(address: usize) -> Kind {
+    let symbol = |name: &CStr| modules::symbol_of(address, name);
     let (Some(runs), Some(runtime)) = (symbol(c"_PyEval_EvalFrameDefault"), symbol(c"_PyRuntime")) else {
         return Kind::Other;
     };

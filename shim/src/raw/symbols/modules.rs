@@ -93,17 +93,20 @@ pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
     Some(symbol.as_raw_ptr() as usize)
 }
 
-/// The address of `symbol` in the library or program at `address`, which has that path; `None` if it does not export it.
-pub fn symbol_of(address: usize, path: &str, symbol: &CStr) -> Option<usize> {
-    let own = Module::of(address)?.base;
-    let of_library = find(path, symbol);
+/// The address of `symbol` in the library or program at `address`; `None` if it does not export it.
+pub fn symbol_of(address: usize, symbol: &CStr) -> Option<usize> {
+    // By the name that it was loaded with, the dynamic loader knows a library again without opening its file.
+    let (own, name) = around(address, |loaded| {
+        Some((loaded.addresses(), loaded.name.to_owned())).filter(|(own, _)| own.contains(&address))
+    })?;
     // The program itself has no name by which the dynamic loader finds it.
+    let of_library = if name.is_empty() { None } else { find(&name, symbol) };
     let found = of_library.or_else(|| {
         // SAFETY: the symbol is only asked for its address, whatever its type is.
         let symbol = unsafe { Library::this().get::<*mut c_void>(symbol.to_bytes_with_nul()) }.ok()?;
         Some(symbol.as_raw_ptr() as usize)
     })?;
-    (Module::of(found)?.base == own).then_some(found)
+    own.contains(&found).then_some(found)
 }
 
 /// The size of the exported function that begins at `address`, in bytes.
@@ -114,7 +117,22 @@ pub fn size_of_function(address: usize) -> Option<usize> {
 
 /// The addresses of the library or program that `address` lies in; none if there is none.
 pub fn addresses_around(address: usize) -> Range<usize> {
-    describe(address).map_or(0..0, |module| module.start.0 as usize..module.end.0 as usize)
+    around(address, |loaded| Some(loaded.addresses()).filter(|own| own.contains(&address))).unwrap_or(0..0)
+}
+
+/// The same, and the name of the file, with links resolved.
+pub fn file_around(address: usize) -> Option<(Range<usize>, String)> {
+    around(address, |loaded| {
+        let addresses = loaded.addresses();
+        if !addresses.contains(&address) {
+            return None;
+        }
+        let mut path = loaded.path().to_path_buf();
+        if path.is_symlink() {
+            path = path.canonicalize().unwrap_or(path);
+        }
+        Some((addresses, path.file_name().unwrap_or_default().to_string_lossy().into_owned()))
+    })
 }
 
 /// The library or program that `address` lies in, as a record for the trace.
@@ -249,10 +267,14 @@ impl Loaded<'_> {
         start..end
     }
 
+    /// The path of its file, as the dynamic loader has it.
+    fn path(&self) -> &Path {
+        Path::new(if self.name.is_empty() { OsStr::new("/proc/self/exe") } else { self.name })
+    }
+
     fn record(&self) -> records::Module {
         let addresses = self.addresses();
-        // The program itself has an empty name here.
-        let path = Path::new(if self.name.is_empty() { OsStr::new("/proc/self/exe") } else { self.name });
+        let path = self.path();
         let path = path.canonicalize().unwrap_or_else(|_| path.into());
         let mut notes = self.headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
             let span = self.span(header);
