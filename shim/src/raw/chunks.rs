@@ -21,13 +21,10 @@ use super::{
 const PIECE: u64 = 2 << 20;
 
 /// The size of the file at first: room for a process that shares nothing, whose memory it is.
-const FIRST_PIECE: u64 = CHUNK_BYTES;
-
-/// What it grows to for a second thread, or when such a process shares something after all.
-const SECOND_PIECE: u64 = 4 * CHUNK_BYTES;
+const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
 
 /// What it grows to then: most processes need no more.
-const THIRD_PIECE: u64 = 1 << 20;
+const SECOND_PIECE: u64 = 1 << 20;
 
 /// How many full chunks are unmapped together.
 const SPENT: usize = (PIECE / CHUNK_BYTES) as usize;
@@ -189,8 +186,7 @@ impl Chunks {
     fn grow_with(&mut self, file: &File) -> io::Result<()> {
         let wanted = match self.size {
             0 => FIRST_PIECE,
-            1..SECOND_PIECE => SECOND_PIECE,
-            size @ SECOND_PIECE..THIRD_PIECE => (size + 1).next_multiple_of(THIRD_PIECE),
+            size @ ..SECOND_PIECE => (size + 1).next_multiple_of(SECOND_PIECE),
             size => (size + 1).next_multiple_of(PIECE),
         };
         let limit = super::process::file_size_limit();
