@@ -55,7 +55,7 @@ const LOOP: usize = 16 << 10;
 
 static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
 
-/// Looks whether the library at `address` is CPython.
+/// Looks whether the library at `address` is CPython. Reads its file if it is.
 pub fn look_at(address: usize) -> Kind {
     let symbol = |name: &CStr| modules::symbol_of(address, name);
     let (Some(runs), Some(runtime)) = (symbol(c"_PyEval_EvalFrameDefault"), symbol(c"_PyRuntime")) else {
