@@ -65,8 +65,7 @@ impl Module {
             let path = Path::new(loaded.name);
             let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
             if names.iter().any(|wanted| name.starts_with(wanted)) {
-                let path = path.canonicalize().unwrap_or_else(|_| path.into());
-                found.push(path.to_string_lossy().into_owned());
+                found.push(loaded.resolved_path().to_string_lossy().into_owned());
             }
             None::<()>
         });
@@ -96,9 +95,7 @@ pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
 /// The address of `symbol` in the library or program at `address`; `None` if it does not export it.
 pub fn symbol_of(address: usize, symbol: &CStr) -> Option<usize> {
     // By the name that it was loaded with, the dynamic loader knows a library again without opening its file.
-    let (own, name) = around(address, |loaded| {
-        Some((loaded.addresses(), loaded.name.to_owned())).filter(|(own, _)| own.contains(&address))
-    })?;
+    let (own, name) = around(address, |loaded| Some((loaded.addresses(), loaded.name.to_owned())))?;
     // The program itself has no name by which the dynamic loader finds it.
     let of_library = if name.is_empty() { None } else { find(&name, symbol) };
     let found = of_library.or_else(|| {
@@ -117,27 +114,22 @@ pub fn size_of_function(address: usize) -> Option<usize> {
 
 /// The addresses of the library or program that `address` lies in; none if there is none.
 pub fn addresses_around(address: usize) -> Range<usize> {
-    around(address, |loaded| Some(loaded.addresses()).filter(|own| own.contains(&address))).unwrap_or(0..0)
+    around(address, |loaded| Some(loaded.addresses())).unwrap_or(0..0)
 }
 
 /// The same, and the name of the file, with links resolved.
 pub fn file_around(address: usize) -> Option<(Range<usize>, String)> {
     around(address, |loaded| {
-        let addresses = loaded.addresses();
-        if !addresses.contains(&address) {
-            return None;
-        }
-        let mut path = loaded.path().to_path_buf();
-        if path.is_symlink() {
-            path = path.canonicalize().unwrap_or(path);
-        }
-        Some((addresses, path.file_name().unwrap_or_default().to_string_lossy().into_owned()))
+        let path = loaded.path();
+        // Links among its directories do not change the name.
+        let path = if std::fs::read_link(path).is_ok() { loaded.resolved_path() } else { path.into() };
+        Some((loaded.addresses(), path.file_name().unwrap_or_default().to_string_lossy().into_owned()))
     })
 }
 
 /// The library or program that `address` lies in, as a record for the trace.
 pub fn describe(address: usize) -> Option<records::Module> {
-    around(address, |loaded| loaded.addresses().contains(&address).then(|| loaded.record()))
+    around(address, |loaded| Some(loaded.record()))
 }
 
 /// The program and all loaded libraries, as records for the trace, in the order in which they were loaded.
@@ -269,13 +261,24 @@ impl Loaded<'_> {
 
     /// The path of its file, as the dynamic loader has it.
     fn path(&self) -> &Path {
-        Path::new(if self.name.is_empty() { OsStr::new("/proc/self/exe") } else { self.name })
+        Path::new(if self.is_program() { OsStr::new("/proc/self/exe") } else { self.name })
+    }
+
+    /// The same with links resolved; as it is if there is no such file any more.
+    fn resolved_path(&self) -> PathBuf {
+        let path = self.path();
+        // The kernel knows the program by a path without links.
+        let resolved = if self.is_program() { std::fs::read_link(path) } else { path.canonicalize() };
+        resolved.unwrap_or_else(|_| path.into())
+    }
+
+    fn is_program(&self) -> bool {
+        self.name.is_empty()
     }
 
     fn record(&self) -> records::Module {
         let addresses = self.addresses();
-        let path = self.path();
-        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        let path = self.resolved_path();
         let mut notes = self.headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
             let span = self.span(header);
             // SAFETY: the segment of the library that the header describes is mapped as long as the library is.
@@ -294,7 +297,7 @@ impl Loaded<'_> {
     fn module_of(&self, address: usize) -> Option<Module> {
         let segments =
             || self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| self.span(header));
-        if self.name.is_empty() || !segments().any(|segment| segment.contains(&address)) {
+        if self.is_program() || !segments().any(|segment| segment.contains(&address)) {
             return None;
         }
         let base = segments().map(|segment| segment.start).min()? & !(PAGE - 1);
@@ -314,7 +317,9 @@ pub(super) const PAGE: usize = 4096;
 /// Asks the library or the program that `address` lies in, which must not be unloaded meanwhile.
 pub(super) fn around<T>(address: usize, mut ask: impl FnMut(&Loaded<'_>) -> Option<T>) -> Option<T> {
     let object = find_object::at(address)?;
-    let Some(headers) = headers_at(object.start) else { return first_loaded(ask) };
+    let Some(headers) = headers_at(object.start) else {
+        return first_loaded(|loaded| if loaded.addresses().contains(&address) { ask(loaded) } else { None });
+    };
     // SAFETY: the address lies in the object, so the object is loaded.
     let map = unsafe { object.map.as_ref() };
     ask(&Loaded {
