@@ -2,8 +2,9 @@
 """Measures what a preloaded library costs a process that shares nothing: `scripts/bench start [--json FILE] [--turns N]`.
 
 Two programs are started in turns, with and without urscope's library: `/bin/true`, and a SYCL program on the software device that copies and shares nothing
-(tests/apps/bench_commands.cpp). Shown are the milliseconds from start to end and, for the SYCL program, its resident memory behind its copies, where a program could share something,
-and the peak of it until the end; minimum and median, and what the library adds. The library is built as `scripts/package` builds it. Last come the bytes of thread-local storage that each thread of such a process has for it.
+(tests/apps/bench_commands.cpp). Shown are the milliseconds from start to end and, for the SYCL program, those from its start to its first output, when it has allocated
+memory and copied, and could share something; its resident memory there, and the peak of it until the end; minimum and median, and what the library adds. The library is built as
+`scripts/package` builds it. Last come the bytes of thread-local storage that each thread of such a process has for it.
 """
 
 import argparse
@@ -36,19 +37,21 @@ def prepared():
 
 
 def started(command, environment):
-    """The milliseconds from the start of a process to its end, and the last two lines that it prints, as numbers; 0 for none."""
+    """The milliseconds from the start of a process to its end and to its first output, and the last two lines that it prints, as numbers; 0 for none."""
     reader, writer = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_CLOSE, reader), (os.POSIX_SPAWN_CLOSE, writer)]
     begin = time.monotonic_ns()
     process = os.posix_spawn(command[0], command, environment, file_actions=actions)
+    os.close(writer)
+    output = os.read(reader, 4096)
+    first = (time.monotonic_ns() - begin) / 1e6 if output else 0
     _, status = os.waitpid(process, 0)
     took = (time.monotonic_ns() - begin) / 1e6
-    os.close(writer)
     with open(reader) as pipe:
-        lines = pipe.read().split()
+        lines = (output.decode() + pipe.read()).split()
     if status != 0:
         raise RuntimeError(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
-    return took, *(map(float, lines[-2:]) if lines else (0, 0))
+    return took, first, *(map(float, lines[-2:]) if lines else (0, 0))
 
 
 def thread_local_bytes(library):
@@ -90,8 +93,8 @@ def main():
                 figures[name, preloaded] += [started(command, environment) for _ in range(times)]
 
     rows = []
-    print(f"{'':<38} {'ms':^19}   {'resident KiB':^17}   {'peak KiB':^17}")
-    print(f"{'':<38} {'min':>9} {'median':>9}" + f"   {'min':>8} {'median':>8}" * 2)
+    print(f"{'':<38} {'ms':^19}   {'to output, ms':^17}   {'resident KiB':^17}   {'peak KiB':^17}")
+    print(f"{'':<38} {'min':>9} {'median':>9}" + f"   {'min':>8} {'median':>8}" * 3)
     for name in programs:
         sides = []
         for preloaded in (False, True):
@@ -99,9 +102,10 @@ def main():
             sides.append([value for column in columns for value in (min(column), statistics.median(column))])
         sides.append([with_it - without for without, with_it in zip(*sides)])
         for side, values in zip((name, "  with urscope's library", "  added"), sides):
-            resident = "".join(f"   {values[at]:>8.0f} {values[at + 1]:>8.0f}" for at in (2, 4)) if sides[0][2] else ""
-            print(f"{side:<38} {values[0]:>9.3f} {values[1]:>9.3f}{resident}")
-        amounts = ("ms", "resident_kib", "peak_kib")
+            pairs = zip((3, 0, 0), values[2::2], values[3::2])
+            more = "".join(f"   {least:>8.{digits}f} {median:>8.{digits}f}" for digits, least, median in pairs) if sides[0][2] else ""
+            print(f"{side:<38} {values[0]:>9.3f} {values[1]:>9.3f}{more}")
+        amounts = ("ms", "ms_to_output", "resident_kib", "peak_kib")
         keys = [f"{which}_{amount}" for amount in amounts for which in ("minimum", "median")]
         rows.append({"program": name} | {of: dict(zip(keys, side)) for of, side in zip(("bare", "preloaded", "added"), sides)})
     tls = thread_local_bytes(LIBRARY_AS_PACKAGED)

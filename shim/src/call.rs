@@ -22,6 +22,7 @@ use crate::{
             out_params::{Opened, OpenedCopy, RedirectedOutParams},
         },
         fork,
+        outer::Outer,
     },
     stacks,
 };
@@ -119,10 +120,11 @@ macro_rules! stand_ins {
                     let (mut answers, mut room) = (RedirectedOutParams::untouched(), OpenedCopy::room());
                     let opened = if Function::$name.opens().is_some() { room.take(&values) } else { Opened::NOTHING };
                     let ours = answers.redirection(&out_params, opened);
-                    let before = inner::begin(Function::$name, entered.call);
-                    let thrown = Thrown { function: Function::$name, call: entered.call, before };
+                    let outer = inner::outer(Function::$name, entered.call);
+                    let thrown = Thrown { function: Function::$name, call: entered.call, outer: &outer };
+                    outer.begin();
                     let result = real($(ours.redirect($param)),*);
-                    inner::end(&thrown.before);
+                    outer.end();
                     std::mem::forget(thrown);
                     commands::after(Function::$name, entered.call, waits, blocking, result);
                     let values = out_params.carry_over(&answers, opened, result, pointer);
@@ -140,15 +142,15 @@ macro_rules! stand_ins {
 
 /// Records the exit of a call that the adapter leaves by a C++ exception. The exception passes through us, and the loader
 /// answers UNKNOWN for it.
-struct Thrown {
+struct Thrown<'a> {
     function: Function,
     call: u64,
-    before: inner::Before,
+    outer: &'a Outer,
 }
 
-impl Drop for Thrown {
+impl Drop for Thrown<'_> {
     fn drop(&mut self) {
-        inner::end(&self.before);
+        self.outer.end();
         without_answers(self.function, self.call, UrResult::UNKNOWN);
     }
 }

@@ -5,9 +5,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use urscope_schema::api::Function;
+use urscope_schema::{
+    api::{Effect, Function},
+    handle::Kind,
+};
 
-use crate::{knobs, raw::outer};
+use crate::{
+    knobs,
+    raw::outer::{self, Outer},
+};
 
 static ARE_RECORDED: AtomicBool = AtomicBool::new(false);
 
@@ -16,27 +22,30 @@ pub(crate) fn start() {
     ARE_RECORDED.store(knobs::read().inner_calls, Ordering::Relaxed);
 }
 
-/// What a thread was in before a call began.
-#[derive(Debug)]
-pub(crate) struct Before(u64);
+/// The bits of what is noted of a call. The others are its number.
+const IS_IPC: u64 = 1;
+const IS_THE_RUNTIMES: u64 = 2;
+const NUMBER: u32 = 2;
 
-/// Takes notice of a call that begins on this thread.
+/// What a thread is in during a call.
 #[expect(clippy::inline_always, reason = "the function is a constant of the caller")]
 #[inline(always)]
-pub(crate) fn begin(function: Function, call: u64) -> Before {
-    if !ARE_RECORDED.load(Ordering::Relaxed) {
-        return Before(0);
-    }
-    Before(outer::replace(call << 1 | u64::from(function.is_ipc())))
+pub(crate) fn outer(function: Function, call: u64) -> Outer {
+    let is_ipc = if function.is_ipc() { IS_IPC } else { 0 };
+    let is_the_runtimes = if may_call_back(function) { 0 } else { IS_THE_RUNTIMES };
+    Outer::new(call << NUMBER | is_ipc | is_the_runtimes)
 }
 
-/// Takes notice of its end.
-#[expect(clippy::inline_always, reason = "as for `begin`")]
-#[inline(always)]
-pub(crate) fn end(before: &Before) {
-    if ARE_RECORDED.load(Ordering::Relaxed) {
-        outer::replace(before.0);
-    }
+/// Whether code of the program may run inside of a call of `function`: with adapters other than those of Level Zero, a context calls back when it is
+/// deleted (`urContextSetExtendedDeleter`), and a wait may call what was set for an event (`urEventSetCallback`).
+const fn may_call_back(function: Function) -> bool {
+    matches!(function.effect(), Effect::Releases(Kind::Context) | Effect::Uses(Kind::Event))
+}
+
+/// Whether this thread is in a call in which no code of the program runs.
+#[inline]
+pub(crate) fn is_in_runtime() -> bool {
+    outer::call().is_some_and(|outer| outer & IS_THE_RUNTIMES != 0)
 }
 
 /// The number of the call that a call of the runtime on this thread is inside of, if it is recorded: inside of an IPC call all are that would
@@ -46,8 +55,8 @@ pub(crate) fn inside_of(function: Function) -> Option<u64> {
     if !ARE_RECORDED.load(Ordering::Relaxed) {
         return None;
     }
-    let outer = outer::get();
-    (outer != 0 && (outer & 1 == 1 || function.is_ipc())).then_some(outer >> 1)
+    let outer = outer::call()?;
+    (outer & IS_IPC != 0 || function.is_ipc()).then_some(outer >> NUMBER)
 }
 
 #[cfg(test)]
@@ -57,19 +66,25 @@ mod tests {
     #[test]
     fn a_call_is_inside_of_the_one_that_its_thread_is_in() {
         let (put, alloc) = (Function::zeMemPutIpcHandle, Function::zeMemAllocDevice);
-        let free = begin(Function::urUSMFree, 6);
+        assert!(!is_in_runtime());
+        let free = outer(Function::urUSMFree, 7);
+        free.begin();
         assert_eq!(inside_of(put), None, "not recorded");
-        end(&free);
+        assert!(is_in_runtime());
         ARE_RECORDED.store(true, Ordering::Relaxed);
-        assert_eq!(inside_of(put), None);
-        let free = begin(Function::urUSMFree, 7);
         assert_eq!((inside_of(put), inside_of(alloc)), (Some(7), None));
-        let get = begin(Function::urIPCGetMemHandleExp, 8);
+        let get = outer(Function::urIPCGetMemHandleExp, 8);
+        get.begin();
         assert_eq!((inside_of(put), inside_of(alloc)), (Some(8), Some(8)));
         assert_eq!(std::thread::spawn(move || inside_of(put)).join().unwrap(), None, "another thread is in none");
-        end(&get);
+        let release = outer(Function::urContextRelease, 9);
+        release.begin();
+        assert_eq!(inside_of(put), Some(9));
+        assert!(!is_in_runtime(), "the program may have been called back");
+        release.end();
+        get.end();
         assert_eq!(inside_of(put), Some(7));
-        end(&free);
+        free.end();
         assert_eq!(inside_of(put), None);
         ARE_RECORDED.store(false, Ordering::Relaxed);
     }

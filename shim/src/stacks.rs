@@ -116,8 +116,9 @@ fn register(addresses: &[usize]) -> Registered {
     let place = python::here(addresses);
     let python = place.as_ref().map_or_else(Vec::new, |place| python::frames(place, addresses));
     let number = known.number(Frames { addresses: addresses.into(), python });
-    // After each of the first ones, which most processes have before they share anything, and then ever more rarely.
-    if known.numbers.len() > before && (number < 4 || number.is_power_of_two()) {
+    // After each of the first ones, which most processes have before they share anything, and then ever more rarely. Not after the very first
+    // one, that of a context, behind which comes that of what can be shared.
+    if known.numbers.len() > before && number > 1 && (number < 4 || number.is_power_of_two()) {
         unwind_tables::give_back(addresses);
     }
     Registered { number, python: place }

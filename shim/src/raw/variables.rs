@@ -23,8 +23,8 @@ pub(super) struct Variables {
     pub(super) thread: thread::Own,
     pub(super) lane: chunks::Lane,
     pub(super) stacks: stack::Stacks,
-    /// The call that the thread is in ([`super::outer`]).
-    pub(super) outer: Cell<u64>,
+    /// The place of the call that the thread is in ([`super::outer`]).
+    pub(super) outer: Cell<usize>,
     /// They are not for other threads.
     of_this_thread: PhantomData<*const ()>,
 }

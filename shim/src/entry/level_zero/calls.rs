@@ -290,13 +290,14 @@ fn identify(function: Function, values: &mut Values) {
 }
 
 /// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its caller's, and so is
-/// what libumf does for its caller: an adapter, whose call is part of one of Unified Runtime, or a program that uses libumf itself. The
-/// caller is asked at each call, because libumf puts handles and closes mappings later than it is told to: when memory is freed, when
-/// another handle is opened, and when a pool or a provider is destroyed.
+/// what libumf does for its caller: an adapter, whose call is part of one of Unified Runtime, or a program that uses libumf itself. Inside of a
+/// recorded call it is the adapter. Otherwise the caller is asked for at each call, because libumf puts handles and closes mappings later than it is
+/// told to: when memory is freed, when another handle is opened, and when a pool or a provider is destroyed.
 fn is_programs() -> bool {
     match caller::owner(caller::address()) {
         Owner::Program => true,
         Owner::Runtime => false,
+        Owner::ForOthers if inner::is_in_runtime() => false,
         Owner::ForOthers => {
             let behind = stacks::first_caller(|address| caller::owner(address) != Owner::ForOthers);
             behind.is_some_and(|address| caller::owner(address) == Owner::Program)
