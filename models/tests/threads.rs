@@ -2,7 +2,7 @@
 
 use loom::thread::spawn;
 use urscope_models::threads::{
-    backlog::{Backlog, Time, Timed},
+    backlog::{Added, Backlog, Time, Timed},
     explore,
     fork_reset::ForkReset,
     lock::{Held, Lock},
@@ -73,18 +73,22 @@ impl Layer {
         if is_alone {
             taken(&state, step);
         }
+        drop(state);
+        if is_alone && !self.left.is_alone(thread) {
+            self.for_others(self.lock.get_or_notify());
+        }
         is_alone
     }
 
-    fn add(&self, thread: u32, step: u64) {
-        self.left.add(thread, Step(step, self.now())).expect("there are not so many");
+    fn add(&self, thread: u32, step: u64) -> Added {
+        self.left.add(thread, Step(step, self.now())).expect("there are not so many")
     }
 
     /// Has a step taken, by its own thread if that is alone.
     fn follow(&self, thread: u32, step: u64) {
         if !self.take_alone(thread, step) {
-            self.add(thread, step);
-            self.for_others(self.lock.get_or_notify());
+            let waited_for = if self.add(thread, step).has_ended_alone { self.lock.get() } else { None };
+            self.for_others(waited_for.or_else(|| self.lock.get_or_notify()));
         }
     }
 
@@ -105,6 +109,22 @@ fn a_step_is_taken_once_and_none_stays_behind() {
     static LAYER: Layer = Layer::new();
     explore(|| {
         LAYER.begin();
+        let other = spawn(|| LAYER.follow(1, 1));
+        LAYER.follow(2, 2);
+        other.join().unwrap();
+        assert!(LAYER.left.is_empty(), "a step stayed behind");
+        let taken = LAYER.lock.get().expect("it is free").load(Ordering::Relaxed);
+        assert!([0x12, 0x21].contains(&taken), "the steps {taken:x} were taken");
+    });
+}
+
+#[test]
+fn a_step_beside_one_of_a_thread_that_is_alone_does_not_stay_behind() {
+    static LAYER: Layer = Layer::new();
+    explore(|| {
+        LAYER.begin();
+        LAYER.left.leave_alone(2);
+        assert!(LAYER.left.is_alone(2));
         let other = spawn(|| LAYER.follow(1, 1));
         LAYER.follow(2, 2);
         other.join().unwrap();

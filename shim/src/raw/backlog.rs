@@ -81,6 +81,15 @@ impl Time {
     }
 }
 
+/// A step was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// How many steps are in its queue.
+    pub waiting: u64,
+    /// A thread was alone before. It may not have noticed that it is no longer.
+    pub has_ended_alone: bool,
+}
+
 /// There is no place for a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
@@ -110,9 +119,9 @@ impl<S: Copy, const N: usize> Queue<S, N> {
         Self { added, taken, places: [const { Place::empty() }; N] }
     }
 
-    /// Gets a place for a step and writes it there; `claimed` is called in between. How many steps are in the queue then.
+    /// Gets a place for a step and writes it there; `claimed` is called in between, and says whether a thread was alone before.
     #[inline]
-    fn add(&self, step: S, claimed: impl Fn()) -> Result<u64, Full> {
+    fn add(&self, step: S, claimed: impl Fn() -> bool) -> Result<Added, Full> {
         loop {
             let number = self.added.0.load(Ordering::Relaxed);
             let (place, turns) = self.place(number);
@@ -124,14 +133,15 @@ impl<S: Copy, const N: usize> Queue<S, N> {
                     return Err(Full);
                 }
             } else if self.added.0.compare_exchange(number, number + 1, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-                claimed();
+                let has_ended_alone = claimed();
                 // SAFETY: no other thread gets this place in this turn, and none reads it before the store.
                 unsafe { (*place.step.get()).write(step) };
                 place.turns.store(turns + 1, Ordering::Release);
                 // The taker has the next one in its cache.
                 let next = std::ptr::from_ref(self.place(number + 1).0).addr();
                 (next..next + size_of::<Place<S>>()).step_by(64).for_each(sync::prefetch_to_write);
-                return Ok((number + 1).saturating_sub(self.taken.0.load(Ordering::Relaxed)));
+                let waiting = (number + 1).saturating_sub(self.taken.0.load(Ordering::Relaxed));
+                return Ok(Added { waiting, has_ended_alone });
             }
         }
     }
@@ -209,13 +219,13 @@ impl<S: Timed, const Q: usize, const N: usize> Backlog<S, Q, N> {
         self.alone.0.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Adds a step, behind all that the thread has added before. How many steps are in its queue then.
+    /// Adds a step, behind all that the thread has added before. From then on no thread is alone.
     ///
     /// # Errors
     ///
     /// [`Full`], if `N` steps are there that were not taken.
     #[inline]
-    pub fn add(&self, thread: u32, step: S) -> Result<u64, Full> {
+    pub fn add(&self, thread: u32, step: S) -> Result<Added, Full> {
         let number = thread as usize % Q;
         let bit = 1 << number;
         if self.used.0.load(Ordering::Relaxed) & bit == 0 {
@@ -226,9 +236,11 @@ impl<S: Timed, const Q: usize, const N: usize> Backlog<S, Q, N> {
         queue.add(step, || {
             // Either this sees that a thread is alone, or that thread sees in `leave_alone` that something was added.
             sync::fence_after_exchange();
-            if self.alone.0.load(Ordering::Relaxed) != SEVERAL {
+            let has_ended_alone = self.alone.0.load(Ordering::Relaxed) != SEVERAL;
+            if has_ended_alone {
                 self.alone.0.store(SEVERAL, Ordering::Relaxed);
             }
+            has_ended_alone
         })
     }
 
@@ -352,7 +364,10 @@ mod tests {
         let backlog = Backlog::<Step, 2, 4>::empty();
         for lap in 0..5 {
             for step in 0..4 {
-                assert_eq!(backlog.add(7, (7, lap * 10 + step)), Ok(step + 1));
+                assert_eq!(
+                    backlog.add(7, (7, lap * 10 + step)),
+                    Ok(Added { waiting: step + 1, has_ended_alone: (lap, step) == (0, 0) })
+                );
             }
             assert_eq!(backlog.add(7, (7, 99)), Err(Full));
             assert_eq!(taken(&backlog, 100), [0, 1, 2, 3].map(|step| lap * 10 + step));

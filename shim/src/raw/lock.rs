@@ -52,7 +52,13 @@ impl<T> Lock<T> {
     /// Takes the lock; `None` if this thread holds it already, or if another holds it for 3 s.
     #[inline]
     pub fn get(&self) -> Option<Held<'_, T>> {
-        self.try_get().or_else(|| self.wait())
+        self.get_within(PATIENCE)
+    }
+
+    /// The same with another limit.
+    #[inline]
+    pub fn get_within(&self, patience: Duration) -> Option<Held<'_, T>> {
+        self.try_get().or_else(|| self.wait(patience))
     }
 
     /// Takes the lock if it is free.
@@ -103,9 +109,9 @@ impl<T> Lock<T> {
     }
 
     #[cold]
-    fn wait(&self) -> Option<Held<'_, T>> {
+    fn wait(&self, patience: Duration) -> Option<Held<'_, T>> {
         let began = Instant::now();
-        while self.holder.load(Ordering::Relaxed) & !NOTIFIED != thread::id() && began.elapsed() < PATIENCE {
+        while self.holder.load(Ordering::Relaxed) & !NOTIFIED != thread::id() && began.elapsed() < patience {
             for _ in 0..100 {
                 if self.holder.load(Ordering::Relaxed) == 0
                     && let Some(held) = self.try_get()

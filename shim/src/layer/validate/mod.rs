@@ -30,7 +30,7 @@ use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs::{self, Hot, OnError},
     raw::{
-        backlog::{Backlog, Timed},
+        backlog::{Added, Backlog, Timed},
         clock, fork,
         fork_reset::ForkReset,
         interruptions,
@@ -77,6 +77,9 @@ const ROUNDS: usize = 8;
 
 /// From how many steps on without one of another thread in between a thread is alone.
 const ALONE: u32 = 256;
+
+/// How long a thread waits for another one that takes a step. If that one was interrupted, it looks at who is alone after that.
+const A_STEP: Duration = Duration::from_micros(100);
 
 /// How long a thread waits for another one that is about to leave a step.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -280,8 +283,9 @@ fn follow(step: Step<'_>) -> Verdict {
 /// Takes the begin of a call that may be a usual one. False if it is to be taken in the general way.
 #[inline]
 pub fn begins_usually(begins: &Begins) -> bool {
-    match alone(begins.tid()) {
-        Some(state) => takes_usually(state, |tracker, who, checker| tracker.enter_usual(who, begins, checker)),
+    let thread = begins.tid();
+    match alone(thread) {
+        Some(state) => takes_usually(thread, state, |tracker, who, checker| tracker.enter_usual(who, begins, checker)),
         None => leave_usual(Left::Begins(*begins)),
     }
 }
@@ -289,19 +293,26 @@ pub fn begins_usually(begins: &Begins) -> bool {
 /// Takes the return of a call that may be a usual one. False if it is to be taken in the general way.
 #[inline]
 pub fn returns_usually(returns: &Returns) -> bool {
-    match alone(returns.tid()) {
-        Some(state) => takes_usually(state, |tracker, who, checker| tracker.exit_usual(who, returns, checker)),
+    let thread = returns.tid();
+    match alone(thread) {
+        Some(state) => takes_usually(thread, state, |tracker, who, checker| tracker.exit_usual(who, returns, checker)),
         None => leave_usual(Left::Returns(*returns)),
     }
 }
 
 /// Has this thread, which is alone, take a step in which nothing can be found.
 #[inline]
-fn takes_usually(mut state: Held<'_, State>, take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool) -> bool {
+fn takes_usually(
+    thread: u32,
+    mut state: Held<'_, State>,
+    take: impl Fn(&mut Tracker, ProcessId, &Checker) -> bool,
+) -> bool {
     let State { tracker, checker, who, over, .. } = &mut *state;
     let taken = !*over && who.is_some_and(|who| take(tracker, who, checker));
-    if let Some(state) = state.give_back() {
-        let _ = for_others(state, Vec::new());
+    // By a store, which is half of what the lock costs. A notice is lost in it, but [`after_adding`] waits for a thread that is alone.
+    drop(state);
+    if !LEFT.is_alone(thread) {
+        let _ = leave_to_holder();
     } else if reserve::is_used() {
         no_memory_is_left();
     }
@@ -315,14 +326,26 @@ fn leave_usual(left: Left) -> bool {
     if u128::from(since) > SOON.as_nanos() || !may_leave() {
         return false;
     }
-    let Ok(waiting) = LEFT.add(thread::id(), left) else { return false };
-    if waiting >= MANY
-        && let Some(state) = STATE.get().get_or_notify()
-    {
+    let Ok(added) = LEFT.add(thread::id(), left) else { return false };
+    if added.has_ended_alone || added.waiting >= MANY {
         // What is found changes nothing.
-        let _ = for_others(state, Vec::new());
+        let _ = after_adding(added);
     }
     true
+}
+
+/// Has a step taken that was added, and all others that are left, by this thread or by the one that holds the lock.
+fn after_adding(added: Added) -> Verdict {
+    // A thread that was alone may be about to give the lock back without a look at a notice. It is in a single step.
+    let waited_for = if added.has_ended_alone { STATE.get().get_within(A_STEP) } else { None };
+    waited_for.map_or_else(leave_to_holder, |state| for_others(state, Vec::new()))
+}
+
+/// Has what is left taken by this thread or by the one that holds the lock.
+#[cold]
+#[inline(never)]
+fn leave_to_holder() -> Verdict {
+    STATE.get().get_or_notify().map_or(Verdict::Passed, |state| for_others(state, Vec::new()))
 }
 
 /// The lock, if this thread, which has that number, is alone and so can take its steps itself.
@@ -349,9 +372,9 @@ fn among_others(step: Step<'_>) -> Verdict {
     }
     let lock = STATE.get();
     if let Some(left) = step.to_leave()
-        && LEFT.add(thread::id(), left).is_ok()
+        && let Ok(added) = LEFT.add(thread::id(), left)
     {
-        return lock.get_or_notify().map_or(Verdict::Passed, |state| for_others(state, Vec::new()));
+        return after_adding(added);
     }
     let Some(mut state) = all_taken(lock) else {
         MISSED.store(true, Ordering::Relaxed);
