@@ -17,6 +17,7 @@ use super::{
     hash::Slots,
     kept::{KeptNumber, KeptPlace},
     records::Serial,
+    shelves::Shelves,
 };
 use crate::finding::Place;
 
@@ -160,41 +161,11 @@ impl Export {
     }
 }
 
-/// Slots that never move: memory that is full is not copied to larger memory, but more is added.
-#[derive(Clone, Debug, Default)]
-struct Shelves(Vec<Vec<Option<Export>>>);
-
-impl Shelves {
-    /// The slots of each part: few, so that a part fits where other memory was freed.
-    const SLOTS: usize = 64;
-
-    #[inline]
-    fn at(&self, slot: u32) -> Option<&Option<Export>> {
-        self.0.get(slot as usize / Self::SLOTS)?.get(slot as usize % Self::SLOTS)
-    }
-
-    #[inline]
-    fn at_mut(&mut self, slot: u32) -> Option<&mut Option<Export>> {
-        self.0.get_mut(slot as usize / Self::SLOTS)?.get_mut(slot as usize % Self::SLOTS)
-    }
-
-    /// Adds an empty slot.
-    fn add(&mut self) -> u32 {
-        if self.0.last().is_none_or(|last| last.len() == Self::SLOTS) {
-            self.0.push(Vec::with_capacity(if self.0.is_empty() { 0 } else { Self::SLOTS }));
-        }
-        let before = (self.0.len() - 1) * Self::SLOTS;
-        let Some(last) = self.0.last_mut() else { return 0 };
-        last.push(None);
-        (before + last.len() - 1) as u32
-    }
-}
-
 /// All exports of all processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exports {
     /// The exports by their slots.
-    all: Shelves,
+    all: Shelves<Export>,
     /// The slots without an export. The last one is used first.
     free: Vec<u32>,
     /// The latest export of bytes on a host.
@@ -427,7 +398,7 @@ impl Exports {
 
     /// All that are not forgotten, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Export> {
-        self.all.0.iter().flatten().flatten()
+        self.all.iter()
     }
 
     /// A process has it open as the mapping at `pointer`.

@@ -23,6 +23,7 @@ pub mod records;
 mod returning;
 mod rights;
 mod seldom;
+mod shelves;
 mod table;
 mod tombstones;
 mod transitions;
