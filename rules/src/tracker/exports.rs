@@ -349,6 +349,15 @@ impl Exports {
         }
     }
 
+    /// The same of one all of whose handles are put, unless that is [often](Self::OFTEN): then nothing has changed, and this is false.
+    #[inline]
+    pub(super) fn get_again_unless_often(&mut self, id: ExportId, got: KeptPlace, took: u64) -> bool {
+        let Some(export) = self.get_mut(id) else { return false };
+        let Some(alive) = export.alive.filter(|_| export.again + 1 != Self::OFTEN) else { return false };
+        export.get_again(alive, got, took);
+        true
+    }
+
     /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
     #[inline]
     pub(crate) fn put(&mut self, id: ExportId, put: Option<Place>) {
@@ -417,18 +426,46 @@ impl Exports {
         }
     }
 
+    /// The only one of its handles that is not put is over, by the put that has begun at `put`. It is the latest export of its bytes.
+    #[inline]
+    pub(super) fn put_only(&mut self, id: ExportId, put: KeptPlace) {
+        self.next += 1;
+        let stamp = self.next;
+        let Some(export) = self.get_mut(id) else { return };
+        export.handles = 0;
+        export.put = Some(put);
+        export.alive = export.alive.map(|alive| alive.saturating_sub(1));
+        export.retired = stamp;
+        self.retire_last(id, stamp);
+    }
+
     /// Nothing more will be got or put of it: it is kept as long as there is room.
     pub(crate) fn retire(&mut self, id: ExportId) {
         self.next += 1;
         let stamp = self.next;
         if let Some(export) = self.get_mut(id) {
             export.retired = stamp;
-            // What it left here before is over: nothing is between the two.
-            match self.retired.back_mut() {
-                Some(latest) if latest.0 == id => latest.1 = stamp,
-                _ => self.retired.push_back((id, stamp)),
-            }
+            self.retire_last(id, stamp);
         }
+    }
+
+    /// Puts one behind all others of which nothing more will be got or put.
+    #[inline]
+    fn retire_last(&mut self, id: ExportId, stamp: u64) {
+        // What it left here before is over: nothing is between the two.
+        match self.retired.back_mut() {
+            Some(latest) if latest.0 == id => latest.1 = stamp,
+            _ => self.retired.push_back((id, stamp)),
+        }
+        if self.retired.len() > Self::KEPT {
+            self.make_room();
+        }
+    }
+
+    /// Forgets those for which there is no room.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
         while self.retired.len() > Self::KEPT {
             let Some((old, stamp)) = self.retired.pop_front() else { return };
             if let Some(export) = self.get(old)

@@ -20,6 +20,7 @@ pub mod pending;
 pub(crate) mod process_state;
 mod ranges;
 pub mod records;
+mod repeats;
 mod returning;
 mod rights;
 mod seldom;
@@ -54,6 +55,7 @@ use self::{
     pending::SparePlaces,
     process_state::{Inherited, ProcessState},
     records::{Device, Serial},
+    repeats::Repeats,
     tombstones::Tombstones,
     usual::Begins,
 };
@@ -124,6 +126,7 @@ pub struct Tracker {
     ipc_calls: u64,
     /// A device has reported that it cannot share something.
     has_denied: bool,
+    repeats: Repeats,
 }
 
 impl Tracker {
@@ -140,6 +143,7 @@ impl Tracker {
     /// Frees the memory that is kept for what a process has none of now. It takes some anew when it has. A run of very many processes has
     /// no memory to keep for each; a live one does not call this.
     pub fn give_back(&mut self, who: ProcessId) {
+        self.repeats.forget();
         self.state_mut(who).into_iter().for_each(ProcessState::give_back);
     }
 
@@ -176,6 +180,7 @@ impl Tracker {
         {
             return;
         }
+        self.repeats.forget();
         self.facts_of_enter(who, enter, nulls, facts);
         if enter.is_ipc() {
             self.ipc_calls += 1;
@@ -228,6 +233,7 @@ impl Tracker {
     ///
     /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
     pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
+        self.repeats.forget();
         self.facts_of_end(who, how, at, facts);
         transitions::end(self, who, how, at);
     }

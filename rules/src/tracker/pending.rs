@@ -175,6 +175,21 @@ impl PendingCalls {
         self.usual.iter().enumerate().rev().find(|(_, usual)| usual.call == call)
     }
 
+    /// The only call, if it has that number and began in the usual way.
+    #[inline]
+    pub(super) fn only_usual(&self, call: u64) -> Option<UsualCall> {
+        match *self.usual {
+            [only] if only.call == call => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.usual.is_empty() && self.all.len() == 0
+    }
+
     /// A call that began in the usual way has returned.
     #[inline]
     pub(super) fn remove_usual(&mut self, index: usize) {

@@ -26,6 +26,7 @@ impl Tracker {
         {
             return;
         }
+        self.repeats.forget();
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
         if let Some((index, usual)) = state.pending.usual(exit.call) {

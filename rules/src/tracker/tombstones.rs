@@ -48,24 +48,33 @@ impl Tombstones {
         self.add_in_place(handle, || tombstone);
     }
 
-    /// The same for one that is made where it stays.
+    /// The same for one that is made where it stays, which this gives.
     #[expect(clippy::inline_always, reason = "so that it is stored field by field")]
     #[inline(always)]
-    pub(crate) fn add_in_place(&mut self, handle: Handle, tombstone: impl FnOnce() -> Tombstone) {
+    pub(crate) fn add_in_place(&mut self, handle: Handle, tombstone: impl FnOnce() -> Tombstone) -> Slot {
         // Mostly it is the latest that was added, and stays that.
         if let Some(slot) = self.all.find(handle)
             && let Some(latest) = self.all.at_mut(slot)
             && latest.number == self.next
         {
             *latest = Entry { number: self.next, over: self.now, forgotten: false, tombstone: tombstone() };
-            return;
+            return slot;
         }
-        self.add_behind(handle, tombstone());
+        self.add_behind(handle, tombstone())
+    }
+
+    /// The same where the latest that was added lies, of the same handle.
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    pub(super) fn renew(&mut self, slot: Slot, tombstone: impl FnOnce() -> Tombstone) {
+        if let Some(latest) = self.all.at_mut(slot) {
+            *latest = Entry { number: self.next, over: self.now, forgotten: false, tombstone: tombstone() };
+        }
     }
 
     /// Adds one behind all others.
     #[inline(never)]
-    fn add_behind(&mut self, handle: Handle, tombstone: Tombstone) {
+    fn add_behind(&mut self, handle: Handle, tombstone: Tombstone) -> Slot {
         let entry = Entry { number: self.next.wrapping_add(1), over: self.now, forgotten: false, tombstone };
         let slot = match self.all.find(handle).and_then(|slot| Some((slot, self.all.at_mut(slot)?))) {
             Some((slot, known)) => {
@@ -86,6 +95,7 @@ impl Tombstones {
         {
             self.all.clear(old);
         }
+        slot
     }
 
     /// The number of the oldest.
@@ -116,6 +126,14 @@ impl Tombstones {
     #[inline]
     pub(crate) fn forget(&mut self, handle: Handle) {
         if let Some(entry) = self.all.get_mut(handle) {
+            entry.forgotten = true;
+        }
+    }
+
+    /// The same of the one that lies there.
+    #[inline]
+    pub(super) fn forget_at(&mut self, slot: Slot) {
+        if let Some(entry) = self.all.at_mut(slot) {
             entry.forgotten = true;
         }
     }

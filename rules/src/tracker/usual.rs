@@ -19,6 +19,7 @@ use super::{
     pending::UsualCall,
     process_state::ProcessState,
     records::{Allocation, HandleData, Serial, Tombstone, UsmType},
+    repeats::{Pair, Repeats},
     table::Slot,
     transitions::handles,
 };
@@ -27,14 +28,14 @@ use crate::lifecycle::State;
 /// The begin of a call that may be a usual one, with all that a shortcut needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Begins {
-    gets: bool,
+    pub(super) gets: bool,
     call: u64,
     tid: u32,
     time: Nanos,
     stack: Option<u64>,
-    context: Option<u64>,
+    pub(super) context: Option<u64>,
     /// The address of the memory that is got, or of the handle data that is put.
-    subject: u64,
+    pub(super) subject: u64,
     via: Option<u64>,
 }
 
@@ -78,7 +79,7 @@ impl Begins {
 
     /// The call, about the life of that number, which lies in that slot.
     #[inline]
-    const fn usual(&self, serial: Serial, slot: Slot) -> UsualCall {
+    pub(super) const fn usual(&self, serial: Serial, slot: Slot) -> UsualCall {
         let Self { gets, call, tid, time, stack, context, subject, .. } = *self;
         UsualCall { call, time, stack, subject, serial, context, slot, tid, gets }
     }
@@ -87,21 +88,30 @@ impl Begins {
 /// The success of a call that may be a usual one, with all that a shortcut needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Returns {
-    call: u64,
+    pub(super) call: u64,
     tid: u32,
     time: Nanos,
     /// What a get has returned; nothing of a put.
-    got: Option<Got>,
+    pub(super) got: Option<Got>,
 }
 
 /// What a get has returned.
 #[derive(Clone, Copy, Debug)]
-struct Got {
-    data: u64,
-    data_size: u64,
-    fingerprint: u64,
+pub(super) struct Got {
+    pub(super) data: u64,
+    pub(super) data_size: u64,
+    pub(super) fingerprint: u64,
     /// Where the memory begins that the driver exports, and its size, where the handle data says so.
     memory: Option<(u64, u64)>,
+}
+
+impl Got {
+    /// Whether the driver exports no more than the memory that begins at `base`.
+    #[inline]
+    pub(super) fn is_within(&self, base: u64, memory: &Allocation) -> bool {
+        let begins_there = |(start, bytes)| start == base && memory.requested.size.is_some_and(|size| bytes <= size);
+        self.memory.is_none_or(begins_there)
+    }
 }
 
 impl Returns {
@@ -146,6 +156,12 @@ impl Returns {
     pub const fn tid(&self) -> u32 {
         self.tid
     }
+
+    /// How long the call took that began so, in nanoseconds.
+    #[inline]
+    pub(super) const fn took(&self, call: &UsualCall) -> u64 {
+        self.time.0.saturating_sub(call.time.0)
+    }
 }
 
 const fn function(gets: bool) -> Function {
@@ -164,8 +180,20 @@ impl Tracker {
     /// A call begins. False if it is not a usual one: then nothing has moved, and [`Tracker::enter`] is to be called.
     #[inline]
     pub fn enter_usual(&mut self, who: ProcessId, begins: &Begins, facts: &(impl FactConsumer + ?Sized)) -> bool {
+        if self.has_denied || !passes_over(facts) {
+            return false;
+        }
+        self.enter_repeat(who, begins) || self.enter_other(who, begins)
+    }
+
+    /// The same of one that is not the next one of a pair that comes again, as far as is known.
+    #[inline(never)]
+    fn enter_other(&mut self, who: ProcessId, begins: &Begins) -> bool {
+        if self.expect_repeat(who, begins) && self.enter_repeat(who, begins) {
+            return true;
+        }
         let Some(state) = self.states.get_mut(who.0 as usize) else { return false };
-        if self.has_denied || !passes_over(facts) || !state.pending.has_room_for(begins.call) {
+        if !state.pending.has_room_for(begins.call) {
             return false;
         }
         let of = if begins.gets { get(state, begins) } else { put(state, &mut self.exports, who, begins) };
@@ -183,10 +211,17 @@ impl Tracker {
         if self.has_denied || !passes_over(facts) {
             return false;
         }
+        self.exit_repeat(who, returns) || self.exit_other(who, returns)
+    }
+
+    /// The same of one that is not the next one of a pair that comes again.
+    #[inline(never)]
+    fn exit_other(&mut self, who: ProcessId, returns: &Returns) -> bool {
+        self.repeats.forget();
         let Some(state) = self.states.get_mut(who.0 as usize) else { return false };
         match &returns.got {
             Some(got) => get_returns(state, &mut self.exports, &mut self.serial, who, returns, got),
-            None => put_returns(state, &mut self.exports, who, returns),
+            None => put_returns(state, &mut self.exports, &mut self.repeats, who, returns),
         }
     }
 }
@@ -205,9 +240,9 @@ fn get_returns(
     let call = *call;
     let Some(again) = again(state, exports, who, &call, got) else { return false };
     let Again { size, export, handle } = again;
-    let (got_at, took) = ends(state, (index, &call), who, returns);
+    let got_at = ends(state, index, &call, who, returns);
     *serials += 1;
-    exports.get_again(export, got_at, took);
+    exports.get_again(export, got_at, returns.took(&call));
     if let Some(memory) = state.allocations.at_mut(call.slot) {
         memory.handles += 1;
     }
@@ -221,36 +256,57 @@ fn get_returns(
 
 /// A put returns; see [`Tracker::exit_usual`].
 #[inline(never)]
-fn put_returns(state: &mut ProcessState, exports: &mut Exports, who: ProcessId, returns: &Returns) -> bool {
+fn put_returns(
+    state: &mut ProcessState,
+    exports: &mut Exports,
+    repeats: &mut Repeats,
+    who: ProcessId,
+    returns: &Returns,
+) -> bool {
     let Some((index, call)) = state.pending.usual(returns.call).filter(|(_, call)| !call.gets) else { return false };
     let call = *call;
     let Some((handle, known)) = state.handles.at(call.slot) else { return false };
     if handle.value != call.subject || known.serial != call.serial || known.state != State::Dying {
         return false;
     }
-    let HandleData { born, size, fingerprint, export, .. } = *known;
-    let (died, took) = ends(state, (index, &call), who, returns);
+    let HandleData { born, size, fingerprint, export, pointer, slot, context, .. } = *known;
+    let died = ends(state, index, &call, who, returns);
     if let Some(export) = export {
-        exports.spend(export, took);
+        exports.spend(export, returns.took(&call));
     }
     state.handles.clear(call.slot);
-    state.tombstones.add_in_place(handle, || Tombstone { born, died, size, fingerprint, excused: false });
+    let tombstone =
+        state.tombstones.add_in_place(handle, || Tombstone { born, died, size, fingerprint, excused: false });
+    if let (Some(pointer), Some(memory), Some(fingerprint), Some(export)) = (pointer, slot, fingerprint, export) {
+        repeats.has_put(Pair {
+            who,
+            pointer,
+            memory,
+            context,
+            data: handle.value,
+            fingerprint,
+            export,
+            handle: 0,
+            tombstone,
+        });
+    }
     true
 }
 
-/// A usual call is over. Where it began, and how long it took in nanoseconds.
-#[expect(clippy::inline_always, reason = "it is a part of both of its callers")]
+/// A usual call is over. Where it began.
+#[expect(clippy::inline_always, reason = "it is a part of all of its callers")]
 #[inline(always)]
-fn ends(
+pub(super) fn ends(
     state: &mut ProcessState,
-    (index, call): (usize, &UsualCall),
+    index: usize,
+    call: &UsualCall,
     who: ProcessId,
     returns: &Returns,
-) -> (KeptPlace, u64) {
+) -> KeptPlace {
     state.pending.remove_usual(index);
     state.durations.note(call.function(), call.time, returns.time, || call.place(who));
     state.tombstones.returned(returns.time);
-    (KeptPlace::of(call.place(who)), returns.time.0.saturating_sub(call.time.0))
+    KeptPlace::of(call.place(who))
 }
 
 /// Whether nobody wants facts of usual calls.
@@ -266,8 +322,13 @@ fn get(state: &ProcessState, begins: &Begins) -> Option<(Serial, Slot)> {
     let (pointer, context) = (begins.subject, begins.context);
     let slot = state.allocations.find(pointer)?;
     let (_, memory) = state.allocations.at(slot)?;
-    let may_be_exported = memory.freed.is_none() && is_fit(memory, context);
-    may_be_exported.then_some((memory.serial, slot))
+    may_be_exported(memory, context).then_some((memory.serial, slot))
+}
+
+/// Whether memory may be exported in that context.
+#[inline]
+pub(super) fn may_be_exported(memory: &Allocation, context: Option<u64>) -> bool {
+    memory.freed.is_none() && is_fit(memory, context)
 }
 
 /// Whether memory is what a get in that context should be of, as far as is known.
@@ -301,10 +362,7 @@ fn again(state: &ProcessState, exports: &Exports, who: ProcessId, call: &UsualCa
     if !is_known || memory.handles + 1 == Exports::MANY || state.noted_size != Some(got.data_size) {
         return None;
     }
-    // The driver exports no more than this memory.
-    if let Some((start, bytes)) = got.memory
-        && (start != base || memory.requested.size.is_none_or(|size| size < bytes))
-    {
+    if !got.is_within(base, memory) {
         return None;
     }
     let id = *memory.exports.last()?;
