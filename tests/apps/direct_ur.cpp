@@ -18,8 +18,8 @@ static void producer(Peer &consumer) {
   size_t handle_size = 0;
   CHECK(urIPCGetMemHandleExp(ur.context, memory, &handle, &handle_size));
   const auto *bytes = static_cast<std::byte *>(handle);
-  consumer.send(Bytes(bytes, bytes + handle_size));
   print("producer wrote " + first_word(data));
+  consumer.send(Bytes(bytes, bytes + handle_size));
   consumer.await("closed");
   CHECK(urIPCPutMemHandleExp(ur.context, handle));
   CHECK(urUSMFree(ur.context, memory));
