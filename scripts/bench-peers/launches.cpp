@@ -73,15 +73,6 @@ Side engine(uint64_t queue_properties) {
 }
 
 // The structures are those of ze_api.h.
-struct ze_module_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t format;
-  size_t size;
-  const void *input;
-  const char *flags;
-  const void *constants;
-};
 struct ze_kernel_desc_t {
   uint32_t stype;
   const void *next;

@@ -6,6 +6,7 @@
 // FILE is one through which rank 0 tells the others its address. WHAT is `move` for what needs no kernels, `without-pairs` for the same
 // without send and receive, `reduce` for sums, and `forgetful` for a mistake. A launcher starts the ranks.
 #include "witness.hpp"
+#include "ze_app.hpp"
 
 #include <oneapi/ccl.hpp>
 #include <sycl/sycl.hpp>
@@ -78,25 +79,16 @@ public:
   ccl::stream stream = ccl::create_stream(queue);
 };
 
-// ze_module_desc_t and the first arguments of zeModuleCreate (ze_api.h).
-struct ModuleDesc {
-  uint32_t stype;
-  const void *next;
-  uint32_t format;
-  size_t size;
-  const uint8_t *input;
-  const char *flags;
-  const void *constants;
-};
+// The first arguments of zeModuleCreate (ze_api.h).
 struct ModuleCreate {
   void **context, **device;
-  const ModuleDesc **desc;
+  const app::ze_module_desc_t **desc;
 };
 
 // Before a module is built: it is built without optimization, which would take longer than all that its kernels do here.
 static void build_as_it_is(const void *arguments, uint32_t, void *, void **) {
-  static thread_local ModuleDesc changed;
-  const ModuleDesc *&desc = *static_cast<const ModuleCreate *>(arguments)->desc;
+  static thread_local app::ze_module_desc_t changed;
+  const app::ze_module_desc_t *&desc = *static_cast<const ModuleCreate *>(arguments)->desc;
   changed = *desc;
   changed.flags = "-ze-opt-disable";
   desc = &changed;

@@ -62,6 +62,15 @@ struct ze_command_list_desc_t {
   uint32_t ordinal;
   uint32_t flags;
 };
+struct ze_module_desc_t {
+  uint32_t stype;
+  const void *next;
+  uint32_t format;
+  size_t size;
+  const void *input;
+  const char *flags;
+  const void *constants;
+};
 struct ze_copy_region_t {
   uint32_t x, y, z, width, height, depth;
 };
