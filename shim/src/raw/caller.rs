@@ -4,10 +4,7 @@
 //! An address is classified by the file name of its library, once for each library. Must never be asked about a call that did not come
 //! in through [`note_caller`](crate::note_caller).
 
-use std::{
-    arch::asm,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{behind, interruptions, mutex::Mutex, stack, symbols::modules, variables};
 
@@ -62,22 +59,9 @@ pub fn address() -> usize {
 pub fn entry() -> behind::Frame {
     let own = variables::own();
     let noted = (own.entry.get(), own.caller.get());
-    if is_of_this_call(noted) { noted } else { unwound() }
-}
-
-/// How far above the stack pointer the call has come in at most.
-const NEAR: usize = 1 << 13;
-
-/// Whether that was noted for the call that is here. A signal handler that has interrupted the call may have made others since. They came in below,
-/// where the stack ends now, or on a stack of their own.
-#[inline]
-fn is_of_this_call((place, address): behind::Frame) -> bool {
-    let here: usize;
-    // SAFETY: it reads a register.
-    unsafe { asm!("mov {here}, rsp", here = out(reg) here, options(nomem, nostack, preserves_flags)) };
-    // SAFETY: the place is a little above the end of this stack.
-    place.wrapping_sub(here) < NEAR
-        && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address
+    // A signal handler that has interrupted the call may have made others since. They came in below, where the stack ends now, or on a stack of
+    // their own.
+    if stack::is_near_with(noted.0, noted.1) { noted } else { unwound() }
 }
 
 /// The same from the stack itself: the first address outside of this library.

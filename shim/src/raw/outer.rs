@@ -3,12 +3,13 @@
 //! It lies in the frame of the function that records the call, and the thread has its place. A frame that was left by longjmp(3) stays noted, so
 //! a call is believed only where its place is a little above the end of the stack and holds what [`Outer::begin`] wrote there.
 
-use std::{arch::asm, cell::Cell};
+use std::cell::Cell;
 
-use super::variables;
+use super::{stack, variables};
 
 /// A call that a thread is in.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Outer {
     /// Where this is, once it has begun.
     place: Cell<usize>,
@@ -16,9 +17,6 @@ pub struct Outer {
     before: Cell<usize>,
     call: u64,
 }
-
-/// How far above the stack pointer the call is at most that another one is taken for a part of.
-const NEAR: usize = 1 << 13;
 
 impl Outer {
     /// The call with this number, or what else says which one it is.
@@ -46,15 +44,8 @@ impl Outer {
 #[inline]
 pub fn call() -> Option<u64> {
     let place = variables::own().outer.get();
-    let here: usize;
-    // SAFETY: it reads a register.
-    unsafe { asm!("mov {here}, rsp", here = out(reg) here, options(nomem, nostack, preserves_flags)) };
-    if place.wrapping_sub(here) >= NEAR {
-        return None;
-    }
-    // SAFETY: the place is a little above the end of this stack, and aligned. If its frame was left, other words are there, which are numbers, too.
-    let outer = unsafe { &*std::ptr::with_exposed_provenance::<Outer>(place) };
-    (outer.place.get() == place).then_some(outer.call)
+    // SAFETY: the call lies there, and is not over.
+    stack::is_near_with(place, place).then(|| unsafe { (*std::ptr::with_exposed_provenance::<Outer>(place)).call })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! code of the program.
 
 use std::{
+    arch::asm,
     cell::Cell,
     ffi::{c_int, c_void},
     ops::Range,
@@ -286,6 +287,19 @@ fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn` and does not unwind; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut unwinding).cast()) };
     unwinding.in_handler
+}
+
+/// Whether that place of the stack is at most 8 KiB above its end and holds that word: what a thread has noted about a frame of its own is still so,
+/// and is not about one that was left, or about one of another stack.
+#[inline]
+pub fn is_near_with(place: usize, word: usize) -> bool {
+    const NEAR: usize = 1 << 13;
+    let here: usize;
+    // SAFETY: it reads a register.
+    unsafe { asm!("mov {here}, rsp", here = out(reg) here, options(nomem, nostack, preserves_flags)) };
+    // SAFETY: the place is a little above the end of this stack, and aligned as all that is noted. Another frame's words are numbers, too.
+    place.wrapping_sub(here) < NEAR
+        && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == word
 }
 
 /// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in `own`, the addresses of this
