@@ -300,8 +300,7 @@ impl Exports {
         let again = followed.map(|followed| followed.again + 1);
         let (gets, spent) = followed.map_or((1, took), |followed| (followed.gets + 1, followed.spent + took));
         let slot = self.free.pop().unwrap_or_else(|| self.all.add());
-        self.next += 1;
-        let id = ExportId::new(self.next, slot);
+        let id = ExportId::new(self.stamp(), slot);
         let alive = match latest {
             None => {
                 self.latest.insert(key, slot);
@@ -429,8 +428,7 @@ impl Exports {
     /// The only one of its handles that is not put is over, by the put that has begun at `put`. It is the latest export of its bytes.
     #[inline]
     pub(super) fn put_only(&mut self, id: ExportId, put: KeptPlace) {
-        self.next += 1;
-        let stamp = self.next;
+        let stamp = self.stamp();
         let Some(export) = self.get_mut(id) else { return };
         export.handles = 0;
         export.put = Some(put);
@@ -441,8 +439,7 @@ impl Exports {
 
     /// Nothing more will be got or put of it: it is kept as long as there is room.
     pub(crate) fn retire(&mut self, id: ExportId) {
-        self.next += 1;
-        let stamp = self.next;
+        let stamp = self.stamp();
         if let Some(export) = self.get_mut(id) {
             export.retired = stamp;
             self.retire_last(id, stamp);
@@ -457,29 +454,30 @@ impl Exports {
             Some(latest) if latest.0 == id => latest.1 = stamp,
             _ => self.retired.push_back((id, stamp)),
         }
-        if self.retired.len() > Self::KEPT {
-            self.make_room();
-        }
+        while self.retired.len() > Self::KEPT && self.forget_first() {}
     }
 
-    /// Forgets those for which there is no room.
+    /// Forgets the one that has waited longest, unless it is still open somewhere, so that its free would be a violation: then it waits
+    /// again, and this is false.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) {
-        while self.retired.len() > Self::KEPT {
-            let Some((old, stamp)) = self.retired.pop_front() else { return };
-            if let Some(export) = self.get(old)
-                && export.retired == stamp
-            {
-                if export.holders.is_empty() {
-                    self.forget(old);
-                } else {
-                    // Still open somewhere, so that its free would be a violation: it waits again.
-                    self.retired.push_back((old, stamp));
-                    return;
-                }
-            }
+    fn forget_first(&mut self) -> bool {
+        let Some((old, stamp)) = self.retired.pop_front() else { return false };
+        let Some(export) = self.get(old).filter(|export| export.retired == stamp) else { return true };
+        let is_open = !export.holders.is_empty();
+        if is_open {
+            self.retired.push_back((old, stamp));
+        } else {
+            self.forget(old);
         }
+        !is_open
+    }
+
+    /// A number that is higher than all before.
+    #[inline]
+    fn stamp(&mut self) -> u64 {
+        self.next += 1;
+        self.next
     }
 
     fn forget(&mut self, id: ExportId) {

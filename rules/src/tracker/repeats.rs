@@ -46,8 +46,9 @@ enum Latest {
 enum Step {
     GetBegins,
     GetReturns,
-    PutBegins,
-    PutReturns,
+    /// From the return of the get to that of the put, the handle data lies in this slot of the handles.
+    PutBegins(Slot),
+    PutReturns(Slot),
 }
 
 /// What is got and put, and where that lies.
@@ -63,8 +64,6 @@ pub(super) struct Pair {
     pub(super) data: u64,
     pub(super) fingerprint: u64,
     pub(super) export: ExportId,
-    /// Where the handle data lies among the handles, from the return of the get to that of the put.
-    pub(super) handle: Slot,
     /// Where its tombstone lies, the latest of all.
     pub(super) tombstone: Slot,
 }
@@ -128,17 +127,18 @@ impl Tracker {
                 *step = Step::GetReturns;
                 (memory.serial, pair.memory)
             }
-            Step::PutBegins if !begins.gets && begins.subject == pair.data => {
-                let Some(data) = state.handles.at_mut(pair.handle) else { return false };
+            Step::PutBegins(handle) if !begins.gets && begins.subject == pair.data => {
+                let handle = *handle;
+                let Some(data) = state.handles.at_mut(handle) else { return false };
                 data.state = State::Dying;
                 let serial = data.serial;
                 if let Some(memory) = state.allocations.at_mut(pair.memory) {
                     memory.handles = memory.handles.saturating_sub(1);
                 }
-                let put = begins.usual(serial, pair.handle).place(who);
+                let put = begins.usual(serial, handle).place(who);
                 self.exports.put_only(pair.export, KeptPlace::of(put));
-                *step = Step::PutReturns;
-                (serial, pair.handle)
+                *step = Step::PutReturns(handle);
+                (serial, handle)
             }
             _ => return false,
         };
@@ -153,18 +153,20 @@ impl Tracker {
     pub(super) fn exit_repeat(&mut self, who: ProcessId, returns: &Returns) -> bool {
         let Latest::Next(step, pair) = &mut self.repeats.0 else { return false };
         let Some(state) = self.states.get_mut(pair.who.0 as usize).filter(|_| pair.who == who) else { return false };
-        let (next, moved) = match (&*step, &returns.got) {
+        let next = match (&*step, &returns.got) {
             (Step::GetReturns, Some(got)) => {
-                (Step::PutBegins, get_returns(state, &mut self.exports, &mut self.serial, pair, returns, got))
+                get_returns(state, &mut self.exports, &mut self.serial, pair, returns, got).map(Step::PutBegins)
             }
-            (Step::PutReturns, None) => (Step::GetBegins, put_returns(state, &mut self.exports, pair, returns)),
+            (Step::PutReturns(handle), None) => {
+                put_returns(state, &mut self.exports, (pair, *handle), returns).then_some(Step::GetBegins)
+            }
             _ => return false,
         };
-        *step = next;
-        if !moved {
-            self.repeats.forget();
+        match next {
+            Some(next) => *step = next,
+            None => self.repeats.forget(),
         }
-        moved
+        next.is_some()
     }
 }
 
@@ -173,20 +175,20 @@ fn get_returns(
     state: &mut ProcessState,
     exports: &mut Exports,
     serials: &mut Serial,
-    pair: &mut Pair,
+    pair: &Pair,
     returns: &Returns,
     got: &Got,
-) -> bool {
-    let Some(call) = state.pending.only_usual(returns.call) else { return false };
+) -> Option<Slot> {
+    let call = state.pending.only_usual(returns.call)?;
     let is_same = (got.data, got.fingerprint) == (pair.data, pair.fingerprint);
-    let Some(memory) = state.allocations.at_mut(pair.memory) else { return false };
+    let memory = state.allocations.at_mut(pair.memory)?;
     // How many handles of the memory are not put is as it was the last time, so that is not looked at.
     if !is_same || state.noted_size != Some(got.data_size) || !got.is_within(pair.pointer, memory) {
-        return false;
+        return None;
     }
     let (got_at, took) = (KeptPlace::of(call.place(pair.who)), returns.took(&call));
     if !exports.get_again_unless_often(pair.export, got_at, took) {
-        return false;
+        return None;
     }
     memory.handles += 1;
     let (size, exported) = (memory.requested.size, memory.serial);
@@ -196,19 +198,23 @@ fn get_returns(
     let (life, of) = ((*serials, got_at), (Some(pair.pointer), size, pair.context));
     let bytes = (Some(pair.fingerprint), Some(pair.export));
     let data = || handles::new_data(life, of, bytes, (Some(exported), Some(pair.memory)));
-    pair.handle = state.handles.add_in_place(pair.handle(), data);
-    true
+    Some(state.handles.add_in_place(pair.handle(), data))
 }
 
 #[inline(never)]
-fn put_returns(state: &mut ProcessState, exports: &mut Exports, pair: &Pair, returns: &Returns) -> bool {
+fn put_returns(
+    state: &mut ProcessState,
+    exports: &mut Exports,
+    (pair, handle): (&Pair, Slot),
+    returns: &Returns,
+) -> bool {
     let Some(call) = state.pending.only_usual(returns.call) else { return false };
-    let Some((_, known)) = state.handles.at(pair.handle) else { return false };
+    let Some((_, known)) = state.handles.at(handle) else { return false };
     let HandleData { born, size, .. } = *known;
     let died = KeptPlace::of(call.place(pair.who));
     usual::ends(state, 0, &call, pair.who, returns);
     exports.spend(pair.export, returns.took(&call));
-    state.handles.clear(pair.handle);
+    state.handles.clear(handle);
     let fingerprint = Some(pair.fingerprint);
     state.tombstones.renew(pair.tombstone, || Tombstone { born, died, size, fingerprint, excused: false });
     true

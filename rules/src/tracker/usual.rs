@@ -278,17 +278,7 @@ fn put_returns(
     let tombstone =
         state.tombstones.add_in_place(handle, || Tombstone { born, died, size, fingerprint, excused: false });
     if let (Some(pointer), Some(memory), Some(fingerprint), Some(export)) = (pointer, slot, fingerprint, export) {
-        repeats.has_put(Pair {
-            who,
-            pointer,
-            memory,
-            context,
-            data: handle.value,
-            fingerprint,
-            export,
-            handle: 0,
-            tombstone,
-        });
+        repeats.has_put(Pair { who, pointer, memory, context, data: handle.value, fingerprint, export, tombstone });
     }
     true
 }
