@@ -87,6 +87,7 @@ impl Layer {
     /// Has a step taken, by its own thread if that is alone.
     fn follow(&self, thread: u32, step: u64) {
         if !self.take_alone(thread, step) {
+            // The layer waits for a while only, by the system's clock: here that would end the wait at any time, and the model has no other.
             let waited_for = if self.add(thread, step).has_ended_alone { self.lock.get() } else { None };
             self.for_others(waited_for.or_else(|| self.lock.get_or_notify()));
         }
