@@ -53,6 +53,11 @@ impl Drop for Running {
     }
 }
 
+/// Whether a kernel runs. In a forked child: whether one ran in the parent at the fork.
+pub(super) fn is_running() -> bool {
+    COUNT.load(Ordering::Acquire) > 0
+}
+
 /// Sets what is called once the devices of this process are lost.
 pub(crate) fn when_lost(call: fn()) {
     // The second caller sets the same.
@@ -89,30 +94,10 @@ pub(super) fn watch() {
             (before, ours)
         }
     });
-    // SAFETY: on_exit(3) calls the function with the status and this argument, which is not used.
-    unsafe { on_exit(leave, ptr::null_mut()) };
     let _ = BEFORE.set(before.map(|(before, _)| before));
     for (signal, (_, ours)) in FAULTS.into_iter().zip(before) {
         // SAFETY: as above.
         unsafe { libc::sigaction(signal, &raw const ours, ptr::null_mut()) };
-    }
-}
-
-unsafe extern "C" {
-    fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-}
-
-/// Ends a process in which the engine would wait for ever: for threads that have faulted, as the devices are lost, or, in a
-/// forked child, for a kernel that ran at the fork and whose thread is only in the parent. What was registered with
-/// atexit(3) before the engine was opened does not run.
-extern "C" fn leave(status: c_int, _argument: *mut c_void) {
-    let waits_as_child = process::is_forked_child() && COUNT.load(Ordering::Acquire) > 0;
-    if process::devices_are_lost() || waits_as_child {
-        // SAFETY: fflush(3) of all streams, which exit(3) would do later, and _exit(2).
-        unsafe {
-            libc::fflush(ptr::null_mut());
-            libc::_exit(status);
-        }
     }
 }
 
@@ -127,7 +112,7 @@ fn report() {
 }
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    if COUNT.load(Ordering::Acquire) > 0 && is_of_a_kernel(context) {
+    if is_running() && is_of_a_kernel(context) {
         // SAFETY: the kernel passes a siginfo_t to a handler with SA_SIGINFO.
         ADDRESS.store(unsafe { (*info).si_addr() } as usize, Ordering::Release);
         if SIGNAL.swap(signal, Ordering::AcqRel) == 0 {

@@ -4,6 +4,7 @@
 //! threads of the engine runs with signals blocked, so that those threads leave the signals of the process to the
 //! application; and the handlers that its compiler installs are taken back. Must never be closed.
 
+mod ending;
 pub(crate) mod faults;
 mod handlers;
 mod opencl;
@@ -41,7 +42,9 @@ unsafe impl Sync for Engine {}
 pub(crate) fn get() -> Option<&'static Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let start = || {
+        ending::begin_watching();
         let engine = guarded(Engine::start).inspect_err(|why| log::warn(why)).ok()?;
+        ending::watch();
         faults::watch();
         Some(engine)
     };

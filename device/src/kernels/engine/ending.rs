@@ -1,0 +1,121 @@
+//! The end of a process that has opened the engine. The engine's exit handlers would wait for ever for threads that have faulted, and, in
+//! a forked child, for threads that are only in the parent.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::faults;
+use crate::platform::{futex, process, threads};
+
+/// How long the engine's exit handlers may take in a forked child. There is nothing for them to do: mostly they take microseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Not 0 once the engine's exit handlers have returned.
+static PASSED: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" {
+    fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// To be called before the engine is opened, so that what this registers runs behind the engine's exit handlers.
+pub(super) fn begin_watching() {
+    // SAFETY: on_exit(3) calls the function with the status and this argument, which is not used.
+    unsafe { on_exit(pass, ptr::null_mut()) };
+}
+
+/// To be called when the engine is open, so that what this registers runs in front of them.
+pub(super) fn watch() {
+    // SAFETY: as above.
+    unsafe { on_exit(arrive, ptr::null_mut()) };
+}
+
+/// Ends a process in which the engine would wait for ever at once, and a forked child when the engine has waited for long: a thread of the
+/// parent may have held a lock of the engine at the fork. What was registered with atexit(3) before the engine was opened does not run then.
+extern "C" fn arrive(status: c_int, _: *mut c_void) {
+    let is_child = process::is_forked_child();
+    if process::devices_are_lost() || is_child && faults::is_running() {
+        end(status);
+    }
+    if is_child {
+        // Without the thread, it waits.
+        let _ = threads::spawn(move || end_after(PATIENCE, status));
+    }
+}
+
+extern "C" fn pass(_: c_int, _: *mut c_void) {
+    futex::wake_all(&PASSED);
+}
+
+/// Ends the process after that time, unless the engine's exit handlers have returned by then.
+fn end_after(patience: Duration, status: c_int) {
+    let began = Instant::now();
+    while PASSED.load(Ordering::Acquire) == 0 {
+        let Some(left) = patience.checked_sub(began.elapsed()) else { end(status) };
+        futex::wait(&PASSED, 0, Some(left));
+    }
+}
+
+fn end(status: c_int) -> ! {
+    // SAFETY: fflush(3) of all streams, which exit(3) would do later, and _exit(2).
+    unsafe {
+        libc::fflush(ptr::null_mut());
+        libc::_exit(status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The status of a forked child that exits with 7, where these are the exit handlers of the program and of the engine.
+    fn status_of_child(
+        of_program: extern "C" fn(c_int, *mut c_void),
+        of_engine: extern "C" fn(c_int, *mut c_void),
+    ) -> c_int {
+        process::watch_forks();
+        // SAFETY: the child registers functions and exits.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            // SAFETY: as in `watch`.
+            unsafe {
+                on_exit(of_program, ptr::null_mut());
+                begin_watching();
+                on_exit(of_engine, ptr::null_mut());
+                watch();
+                libc::exit(7)
+            }
+        }
+        let mut status = 0;
+        // SAFETY: waitpid writes the status that it is given.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        assert!(libc::WIFEXITED(status), "{status:#x}");
+        libc::WEXITSTATUS(status)
+    }
+
+    extern "C" fn wait_for_ever(_: c_int, _: *mut c_void) {
+        loop {
+            // SAFETY: pause(2) has no arguments.
+            unsafe { libc::pause() };
+        }
+    }
+
+    extern "C" fn return_at_once(_: c_int, _: *mut c_void) {}
+
+    extern "C" fn exit_with_9(_: c_int, _: *mut c_void) {
+        std::thread::sleep(PATIENCE + Duration::from_millis(500));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(9) }
+    }
+
+    #[test]
+    fn a_child_in_which_the_engine_waits_ends() {
+        assert_eq!(status_of_child(exit_with_9, wait_for_ever), 7);
+    }
+
+    #[test]
+    fn a_child_in_which_it_does_not_has_the_time_that_it_takes() {
+        assert_eq!(status_of_child(exit_with_9, return_at_once), 9);
+    }
+}
