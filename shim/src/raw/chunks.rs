@@ -6,10 +6,13 @@
 //! when all others are there. So a signal handler may append on the same thread at any instruction, and a process that is killed
 //! leaves only whole records. As in [`super::pages`], no descriptor is kept.
 
-use std::{fs::File, io, os::fd::AsRawFd as _, path::Path, ptr::NonNull};
+mod pieces;
+
+use std::{fs::File, io, ops::Range, os::fd::AsRawFd as _, path::Path};
 
 use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
+use self::pieces::Pieces;
 use super::{
     named_file::{KeptByte, NamedFile},
     plain_file,
@@ -25,9 +28,6 @@ const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
 
 /// What it grows to then: most processes need no more.
 const SECOND_PIECE: u64 = 1 << 20;
-
-/// How many full chunks are unmapped together.
-const SPENT: usize = (PIECE / CHUNK_BYTES) as usize;
 
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
@@ -46,19 +46,15 @@ pub struct Chunks {
     name: NamedFile,
     /// The size of the file in bytes.
     size: u64,
-    /// The mapping of the last piece, where that begins in the file, and where the next chunk to be handed out does.
-    piece: Option<NonNull<u8>>,
-    piece_at: u64,
+    /// Where the next chunk to be handed out begins in the file.
     next: u64,
+    /// Where the mapping of the last piece ends.
+    mapped_to: usize,
     lanes: u32,
-    /// Chunks that are full, until they are unmapped together.
-    spent: [Option<NonNull<u8>>; SPENT],
-    /// Chunks of threads that have ended: the first free word, the end, and the number of the lane.
+    pieces: Pieces,
+    /// Chunks with room of threads that have ended: the first free word, the end, and the number of the lane.
     left: Vec<Position>,
 }
-
-// SAFETY: the mappings belong to this value and to the threads that were given chunks of them; a mapping is not bound to a thread.
-unsafe impl Send for Chunks {}
 
 /// Where a thread writes: addresses in a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,8 +87,8 @@ impl Chunks {
     /// Creates a file. It is at its path after [`Self::publish`]. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
-        let mut chunks =
-            Self { name, size: 0, piece: None, piece_at: 0, next: 0, lanes: 0, spent: [None; SPENT], left: Vec::new() };
+        let pieces = Pieces::default();
+        let mut chunks = Self { name, size: 0, next: 0, mapped_to: 0, lanes: 0, pieces, left: Vec::new() };
         if let Err(error) = chunks.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
             chunks.name.remove();
@@ -134,15 +130,8 @@ impl Chunks {
     fn renew_lane(&mut self, lane: &Lane, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
         let old = lane.take();
         if old.end != 0 {
-            let start = old.end - CHUNK_BYTES as usize;
-            // What a handler interrupted goes on in the chunk, which therefore stays mapped.
-            if !(start..old.end).contains(&lane.writes.get()) {
-                self.spend(start);
-            }
-        } else if let Some(at) =
-            self.left.iter().position(|left| left.end.saturating_sub(left.next) >= WORD * CHUNK / 2)
-        {
-            let position = self.left.swap_remove(at);
+            self.is_full(lane, old);
+        } else if let Some(position) = self.left.pop() {
             lane.set(position);
             append(&write::thread(pid, tid));
             return Ok(());
@@ -161,9 +150,21 @@ impl Chunks {
 
     /// Takes over the chunk of this thread, which ends.
     pub fn leave(&mut self) {
-        let position = Lane::own().take();
-        if position.end != 0 {
+        let lane = Lane::own();
+        let position = lane.take();
+        if position.end.saturating_sub(position.next) >= WORD * CHUNK / 2 {
             self.left.push(position);
+        } else if position.end != 0 {
+            self.is_full(lane, position);
+        }
+    }
+
+    /// This thread writes no more to its chunk, and no other one will.
+    fn is_full(&mut self, lane: &Lane, position: Position) {
+        let start = position.end - CHUNK_BYTES as usize;
+        // What a handler interrupted goes on in the chunk, which therefore stays mapped.
+        if !(start..position.end).contains(&lane.writes.get()) {
+            self.pieces.fill(start, unmap);
         }
     }
 
@@ -177,8 +178,7 @@ impl Chunks {
             }
             self.grow_with(&file)?;
         }
-        let Some(piece) = self.piece else { return Err(io::Error::other("the trace has no mapping")) };
-        let start = piece.as_ptr().expose_provenance() + (self.next - self.piece_at) as usize;
+        let start = self.mapped_to - (self.size - self.next) as usize;
         self.next += CHUNK_BYTES;
         Ok(start)
     }
@@ -213,41 +213,26 @@ impl Chunks {
             libc::madvise(mapping, length, libc::MADV_DONTFORK);
             libc::madvise(mapping, length, libc::MADV_POPULATE_WRITE);
         }
-        self.piece = NonNull::new(mapping.cast());
-        self.piece_at = self.size;
+        let start = mapping.expose_provenance();
+        self.mapped_to = start + length;
+        self.pieces.add(start..self.mapped_to, unmap);
         self.size = size;
         Ok(())
     }
 
-    /// Unmaps a full chunk, together with others.
-    fn spend(&mut self, start: usize) {
-        if let Some(place) = self.spent.iter_mut().find(|place| place.is_none()) {
-            *place = NonNull::new(std::ptr::with_exposed_provenance_mut(start));
-        }
-        if self.spent.iter().any(Option::is_none) {
-            return;
-        }
-        let mut starts = self.spent.map(|start| start.map_or(0, |start| start.as_ptr().addr()));
-        starts.sort_unstable();
-        for run in starts.chunk_by(|one, next| one + CHUNK_BYTES as usize == *next) {
-            if let Some(first) = run.first() {
-                // SAFETY: these chunks are full: no thread has a position in them or writes there, and none will.
-                unsafe {
-                    libc::munmap(std::ptr::with_exposed_provenance_mut(*first), run.len() * CHUNK_BYTES as usize)
-                };
-            }
-        }
-        self.spent = [None; SPENT];
-    }
-
-    /// Truncates the file behind the last chunk that was handed out. Further chunks are errors.
+    /// Truncates the file behind the last chunk that was handed out. For a further chunk, it grows again.
     pub fn close(&mut self) -> io::Result<()> {
-        self.piece = None;
         let file = self.name.reopen()?;
         file.set_len(self.next)?;
         self.size = self.next;
         Ok(())
     }
+}
+
+/// Unmaps chunks that are full.
+fn unmap(addresses: Range<usize>) {
+    // SAFETY: no thread has a position in these chunks or writes there, and none will.
+    unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(addresses.start), addresses.len()) };
 }
 
 impl Lane {
