@@ -8,7 +8,9 @@ affects all of them. Of all rounds of a side, the minimum, the lower quartile an
 The library of urscope is built as `scripts/package` builds it (profile `compact`), all else in the release profile.
 
 `overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with strace;
-and with two ways of recording that cannot be put into the runtime, and are measured alone. `threads` compares 1, 2, 8 and 16 threads.
+and with two ways of recording that cannot be put into the runtime, and are measured alone. `threads` compares 1, 2, 8 and 16 threads, and beside
+them a program that does nothing but spend about 100 ns behind each call: the runtime has a lock, so what a thread does alone costs all of them
+less, or more.
 `commands` does the same with a program that copies 64 bytes again and again (tests/apps/bench_commands.cpp): before and after the process has
 shared memory, because copies are recorded only then; and with one that launches a kernel instead.
 `--json` writes the figures to a file.
@@ -37,6 +39,8 @@ ENGINE = ROOT / "target/runtime" / ENGINE_RELEASE / "lib/libintelocl.so"
 ROUNDS = 4
 PAIRS = 50000
 COPIES = 20000
+# Multiplications of about 0.7 ns behind each call.
+LOOP = 140
 THREADS = (1, 2, 8, 16)
 ADAPTERS = ("v1", "v2")
 CALLS_OF_A_PAIR = 2
@@ -100,9 +104,9 @@ class Bench:
             raise Failed("nothing was traced")
         return [float(line) for line in done.stdout.split()], done.stderr
 
-    def in_pairs(self, threads):
-        """The program that gets and puts, with so many threads."""
-        return [self.pairs, str(ROUNDS), str(PAIRS // threads), str(threads)]
+    def in_pairs(self, threads, loop=0):
+        """The program that gets and puts, with so many threads, and so many turns of a loop behind each call."""
+        return [self.pairs, str(ROUNDS), str(PAIRS // threads), str(threads), str(loop)]
 
     def in_copies(self, *arguments):
         """The program that copies."""
@@ -157,6 +161,8 @@ def sides(bench, mode, adapter, threads):
         return
     program = bench.in_pairs(threads)
     yield BARE, lambda: bench.run(["--no-shim"], chosen, program=program)[0]
+    if mode == "threads":
+        yield "a loop behind each call", lambda: bench.run(["--no-shim"], chosen, program=bench.in_pairs(threads, LOOP))[0]
     for name, environment in TRACED.items():
         yield name, lambda environment=environment: bench.run([], {**chosen, **environment}, program=program)[0]
     if mode == "overhead":

@@ -1,6 +1,7 @@
-// Measures a get and a put of one allocation. `bench_get_put ROUNDS PAIRS [THREADS]` prints the nanoseconds for one pair, one line
+// Measures a get and a put of one allocation. `bench_get_put ROUNDS PAIRS [THREADS [TURNS]]` prints the nanoseconds for one pair, one line
 // per round. The adapter serves both calls from its cache, so no calls are cheaper. With several threads, each has an allocation
-// of its own and makes PAIRS pairs; the figure is the time of the round divided by the pairs of all threads.
+// of its own and makes PAIRS pairs; the figure is the time of the round divided by the pairs of all threads. Behind each call comes a loop of
+// TURNS multiplications: what any work of a thread alone costs where the threads wait for each other in the runtime.
 #include "ipc_app.hpp"
 
 #include <atomic>
@@ -12,10 +13,21 @@ using namespace app;
 
 namespace {
 
+int turns = 0;
+
+void work() {
+  uint64_t number = 3;
+  // Each needs the result of the one before. The compiler may not leave them out.
+  for (int turn = 0; turn < turns; turn++)
+    asm volatile("imul %0, %0" : "+r"(number));
+}
+
 void pairs_of(std::byte *memory, Gpu &gpu, int pairs) {
   for (int pair = 0; pair < pairs; pair++) {
     Handle handle = ipc::get(memory, gpu.context);
+    work();
     ipc::put(handle, gpu.context);
+    work();
   }
 }
 
@@ -49,6 +61,7 @@ int main(int argc, char **argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
   const int pairs = argc > 2 ? std::atoi(argv[2]) : 100000;
   const int threads = argc > 3 ? std::atoi(argv[3]) : 1;
+  turns = argc > 4 ? std::atoi(argv[4]) : 0;
   return run_alone([=] {
     Gpu gpu;
     std::vector<std::byte *> memories;
