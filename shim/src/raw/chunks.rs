@@ -130,7 +130,7 @@ impl Chunks {
     fn renew_lane(&mut self, lane: &Lane, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
         let old = lane.take();
         if old.end != 0 {
-            self.is_full(lane, old);
+            self.finish(lane, old);
         } else if let Some(position) = self.left.pop() {
             lane.set(position);
             append(&write::thread(pid, tid));
@@ -155,12 +155,12 @@ impl Chunks {
         if position.end.saturating_sub(position.next) >= WORD * CHUNK / 2 {
             self.left.push(position);
         } else if position.end != 0 {
-            self.is_full(lane, position);
+            self.finish(lane, position);
         }
     }
 
     /// This thread writes no more to its chunk, and no other one will.
-    fn is_full(&mut self, lane: &Lane, position: Position) {
+    fn finish(&mut self, lane: &Lane, position: Position) {
         let start = position.end - CHUNK_BYTES as usize;
         // What a handler interrupted goes on in the chunk, which therefore stays mapped.
         if !(start..position.end).contains(&lane.writes.get()) {
