@@ -40,7 +40,7 @@ extern "C" fn arrive(status: c_int, _: *mut c_void) {
     }
     if is_child {
         // Without the thread, it waits.
-        let _ = threads::spawn(move || end_after(PATIENCE, status));
+        let _ = threads::spawn(move || end_if_stuck(status));
     }
 }
 
@@ -48,11 +48,11 @@ extern "C" fn pass(_: c_int, _: *mut c_void) {
     futex::wake_all(&PASSED);
 }
 
-/// Ends the process after that time, unless the engine's exit handlers have returned by then.
-fn end_after(patience: Duration, status: c_int) {
+/// Ends the process after [`PATIENCE`], unless the engine's exit handlers have returned by then.
+fn end_if_stuck(status: c_int) {
     let began = Instant::now();
     while PASSED.load(Ordering::Acquire) == 0 {
-        let Some(left) = patience.checked_sub(began.elapsed()) else { end(status) };
+        let Some(left) = PATIENCE.checked_sub(began.elapsed()) else { end(status) };
         futex::wait(&PASSED, 0, Some(left));
     }
 }
