@@ -6,7 +6,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     slice,
@@ -15,7 +14,10 @@ use std::{
 
 use urscope_schema::trace::write::writer_of;
 
-use crate::analysis::{ChunkExtent, end_of_text, is_binary, is_blank, is_running, traces};
+use crate::{
+    analysis::{ChunkExtent, end_of_text, is_binary, is_blank, is_running, traces},
+    files,
+};
 
 /// The minimum time between the starts of two analyses.
 pub const PACE: Duration = Duration::from_secs(1);
@@ -96,7 +98,7 @@ impl Follower {
     }
 
     fn shape(&self, path: &Path) -> Option<Shape> {
-        let file = File::open(path).ok()?;
+        let file = files::open(path).ok()?;
         let metadata = file.metadata().ok()?;
         let (identity, size) = ((metadata.dev(), metadata.ino()), metadata.len());
         let written = (metadata.mtime(), metadata.mtime_nsec());
@@ -128,7 +130,7 @@ fn writer(path: &Path) -> Option<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use std::{
-        fs::{self, FileTimes, OpenOptions},
+        fs::{self, File, FileTimes, OpenOptions},
         process::Command,
         time::SystemTime,
     };

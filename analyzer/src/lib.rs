@@ -2,8 +2,8 @@
 //!
 //! [`mod@analysis`] reads the files, feeds the rules in the order of time and collects the findings. [`report`] writes them for people
 //! and for programs, [`questions`] answers other questions about a run, [`lifetimes`] tracks the lifetimes of handles and openings,
-//! [`explain`] shows the documentation of the rules, and [`follow`] detects whether a run has grown. [`plain`] removes control
-//! characters from text. The command `urscope` (`command/`) uses this library.
+//! [`explain`] shows the documentation of the rules, and [`follow`] detects whether a run has grown. [`files`] opens files where others
+//! may write, and [`plain`] removes control characters from text. The command `urscope` (`command/`) uses this library.
 //!
 //! The library must never print, exit or run a program.
 
@@ -11,6 +11,7 @@
 
 pub mod analysis;
 pub mod explain;
+pub mod files;
 pub mod follow;
 pub mod lifetimes;
 pub mod plain;

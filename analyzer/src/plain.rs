@@ -2,8 +2,10 @@
 //!
 //! A trace comes from a program under test. Names of executables, threads, functions and files are not trusted.
 
+use std::io::{self, Write};
+
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::ser::{CharEscape, Formatter, Serializer};
 
 /// Whether a character must not be printed: it controls a terminal, changes the direction of text (UAX #9), ends a line, or is a
 /// noncharacter, which XML forbids.
@@ -19,23 +21,32 @@ pub fn plain(text: &str) -> String {
 
 /// A copy of a value with [`plain`] applied to all of its texts. `None` if the value cannot be converted to JSON and back.
 pub fn plain_all<T: Serialize + DeserializeOwned>(value: &T) -> Option<T> {
-    fn clean(value: &mut Value) {
-        match value {
-            Value::String(text) => *text = plain(text),
-            Value::Array(values) => values.iter_mut().for_each(clean),
-            Value::Object(fields) => {
-                let taken = std::mem::take(fields);
-                fields.extend(taken.into_iter().map(|(name, mut value)| {
-                    clean(&mut value);
-                    (plain(&name), value)
-                }));
-            }
-            _ => {}
+    let mut text = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut text, Plain)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Writes JSON whose strings are plain text.
+struct Plain;
+
+impl Formatter for Plain {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        if fragment.contains(is_unprintable) {
+            out.write_all(plain(fragment).as_bytes())
+        } else {
+            out.write_all(fragment.as_bytes())
         }
     }
-    let mut value = serde_json::to_value(value).ok()?;
-    clean(&mut value);
-    serde_json::from_value(value).ok()
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
+        out.write_all(match escape {
+            CharEscape::Quote => b"\\\"",
+            CharEscape::ReverseSolidus => b"\\\\",
+            CharEscape::Solidus => b"\\/",
+            // All others are control characters.
+            _ => "\u{fffd}".as_bytes(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -50,7 +61,9 @@ mod tests {
 
     #[test]
     fn every_text_of_a_value_is_made_plain() {
-        let value = serde_json::json!({"a\n": ["b\x07", {"c": "\u{2066}"}], "d": 1});
-        assert_eq!(plain_all(&value), Some(serde_json::json!({"a\u{fffd}": ["b\u{fffd}", {"c": "\u{fffd}"}], "d": 1})));
+        let value = serde_json::json!({"a\n": ["b\x07", {"c": "\u{2066}"}], "d": 1, "\"": "\\ / \t"});
+        let expected =
+            serde_json::json!({"a\u{fffd}": ["b\u{fffd}", {"c": "\u{fffd}"}], "d": 1, "\"": "\\ / \u{fffd}"});
+        assert_eq!(plain_all(&value), Some(expected));
     }
 }

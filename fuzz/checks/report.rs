@@ -20,7 +20,7 @@ pub(crate) fn check(data: &[u8]) {
     let mut next = || parts.next().unwrap_or_default();
     let (one, two) = (parse(next()), parse(next()));
     let suppressions = Suppressions::parse(Path::new("known.txt"), &String::from_utf8_lossy(next()));
-    let baseline = Baseline::parse(Path::new("main.json"), &String::from_utf8_lossy(next()));
+    let baseline = Baseline::parse(Path::new("main.json"), next());
     let (Some(one), two) = (one, two.unwrap_or_default()) else { return };
 
     let merged = one.clone().merge(two.clone());
@@ -59,7 +59,7 @@ fn show(judgement: &Judgement) {
         assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "a control character escapes");
     }
     let json = written(&|out| forms::json(judgement, out));
-    Baseline::parse(Path::new("report.json"), &json).expect("a report is a baseline");
+    Baseline::parse(Path::new("report.json"), json.as_bytes()).expect("a report is a baseline");
     let suppressions = exemptions::suppressing(judgement);
     let known = Suppressions::parse(Path::new("known.txt"), &suppressions).expect("what is written can be read");
     let options = Options { exemptions: Exemptions { suppressions: known, baseline: None }, ..Options::default() };

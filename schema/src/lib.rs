@@ -12,6 +12,7 @@ pub mod api;
 pub mod call;
 mod counted;
 pub mod handle;
+pub mod owners;
 pub mod packed;
 pub mod placeholders;
 pub mod proc_stat;

@@ -27,6 +27,7 @@ use urscope_rules::{Place, Severity};
 
 pub use door::Door;
 pub use error::AnalysisError;
+pub(crate) use findings::report_text;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
 pub use following::{Following, HOLD};
 pub use judgement::{

@@ -2,15 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::{QuestionError, VERSION};
-use crate::analysis::{
-    ExemptionError, Exemptions, FoundFinding, GoneFinding, Judgement, Options, Verdict, exemptions::Baseline, judge,
+use crate::{
+    analysis::{
+        ExemptionError, Exemptions, FoundFinding, GoneFinding, Judgement, Options, Verdict, exemptions::Baseline,
+        judge, report_text,
+    },
+    files,
 };
 
 /// What differs between two runs.
@@ -59,9 +62,9 @@ fn load(path: &Path, options: &Options) -> Result<Judgement, QuestionError> {
         return Ok(judge(&[PathBuf::from(path)], options)?);
     }
     let no_report = |found: String| ExemptionError::NoReport { path: path.to_owned(), found };
-    let text = fs::read_to_string(path).map_err(|error| no_report(error.to_string()))?;
+    let text = report_text(path).map_err(|error| no_report(error.to_string()))?;
     Baseline::parse(path, &text)?;
-    let mut judgement: Judgement = serde_json::from_str(&text).map_err(|error| no_report(error.to_string()))?;
+    let mut judgement: Judgement = serde_json::from_slice(&text).map_err(|error| no_report(error.to_string()))?;
     for finding in &mut judgement.findings {
         finding.excuse = None;
     }
@@ -72,6 +75,6 @@ fn load(path: &Path, options: &Options) -> Result<Judgement, QuestionError> {
 fn is_report(path: &Path) -> bool {
     use std::io::Read as _;
     let mut start = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    let read = files::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
     read.is_ok() && start.trim_ascii_start().first() == Some(&b'{')
 }

@@ -73,7 +73,7 @@ pub(crate) fn exempting(suppressions: &str, before: &Judgement) -> Options {
     use urscope_analyzer::analysis::exemptions::{Baseline, Exemptions, Suppressions};
     let suppressions = Suppressions::parse(Path::new("known.txt"), suppressions).unwrap();
     let text = form(|out| report::json(before, out));
-    let baseline = Some(Baseline::parse(Path::new("main.json"), &text).unwrap());
+    let baseline = Some(Baseline::parse(Path::new("main.json"), text.as_bytes()).unwrap());
     Options { exemptions: Exemptions { suppressions, baseline }, ..Options::default() }
 }
 

@@ -9,5 +9,6 @@ mod node;
 
 pub(crate) use deduplicator::{Deduplicator, Occurred, Repeated};
 pub use exemptions::{ExemptionError, Exemptions};
+pub(crate) use node::report_text;
 pub(crate) use node::{Key, Node};
 pub use node::{REPORT_VERSION, Report, ReportError};

@@ -5,8 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -16,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::aggregate;
 use crate::{
     analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, merging},
+    files,
     plain::plain,
 };
 
@@ -29,8 +29,39 @@ const COUNTABLE: u64 = 1 << 40;
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The largest size of a compressed report after decompression, in bytes. A malicious file could fill the memory.
-const MAX_TEXT: u64 = 1 << 30;
+/// The largest report that is read, in bytes, after decompression. A process takes about 2 KB of it.
+const LARGEST: u64 = 256 << 20;
+
+/// The most values that it may hold, as their places in memory take more than their text. A process has about 80.
+const MOST_VALUES: usize = 1 << 23;
+
+/// The text of a report of any form in JSON, which may be compressed by gzip. An error if the report is too large.
+pub(crate) fn report_text(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = files::read(path, LARGEST)?;
+    if text.starts_with(&GZIP) {
+        text = files::bounded(MultiGzDecoder::new(&*text), LARGEST)?;
+    }
+    if values(&text) > MOST_VALUES {
+        let why = format!("it holds more than {MOST_VALUES} values, the most that is read of it");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(text)
+}
+
+/// The number of values in JSON, or more: each but the first follows one of these characters outside of strings.
+fn values(json: &[u8]) -> usize {
+    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
 
 /// The results of some nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,17 +171,7 @@ impl Report {
     /// Reads a report file, which may be compressed by gzip.
     pub fn read(path: &Path) -> Result<Self, ReportError> {
         let unreadable = |source| ReportError::Unreadable { path: path.to_owned(), source };
-        let bytes = fs::read(path).map_err(unreadable)?;
-        if !bytes.starts_with(&GZIP) {
-            return Self::parse(path, &bytes);
-        }
-        let mut text = Vec::new();
-        MultiGzDecoder::new(&*bytes).take(MAX_TEXT + 1).read_to_end(&mut text).map_err(unreadable)?;
-        if text.len() as u64 > MAX_TEXT {
-            let found = format!("it holds more than {MAX_TEXT} bytes of text");
-            return Err(ReportError::NotAReport { path: path.to_owned(), found });
-        }
-        Self::parse(path, &text)
+        Self::parse(path, &report_text(path).map_err(unreadable)?)
     }
 
     /// Parses the text of a report; `path` names it in errors.

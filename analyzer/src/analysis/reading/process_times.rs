@@ -1,14 +1,16 @@
 //! Reads what `urscope run` observed of the processes from outside: until when each was there.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use urscope_schema::trace::process_times::{FILE, ProcessTimes};
 
 use super::header::TraceHeader;
+use crate::files::{self, Folder, owners};
 
 /// The most bytes that are read of a file: 100,000 processes.
 const LIMIT: u64 = 16 << 20;
@@ -19,14 +21,21 @@ pub(crate) struct ObservedTimes(HashMap<(String, u32, u64), ProcessTimes>);
 
 impl ObservedTimes {
     /// Reads the files beside these traces. Files that are missing or damaged only cost precision.
+    ///
+    /// What a file says changes the verdict, so only this user, root, or the user to whom all traces beside it belong may have written it.
     pub(crate) fn beside(traces: &[PathBuf]) -> Self {
-        let folders: BTreeSet<&Path> = traces.iter().filter_map(|path| path.parent()).collect();
-        let files = folders.into_iter().map(|folder| folder.join(FILE));
-        let small = files.filter(|file| fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= LIMIT));
-        let texts = small.filter_map(|file| fs::read_to_string(file).ok());
+        let mut folders: BTreeMap<&Path, BTreeSet<u32>> = BTreeMap::new();
+        for path in traces {
+            let owner = fs::symlink_metadata(path).map(|data| data.uid());
+            folders.entry(files::parent(path)).or_default().extend(owner);
+        }
         let mut times = HashMap::new();
-        for text in texts {
-            let lines = text.lines().filter_map(|line| serde_json::from_str::<ProcessTimes>(line).ok());
+        for (folder, of_traces) in folders {
+            let is_trusted = |owner| owners().have(owner) || of_traces == BTreeSet::from([owner]);
+            let file = Folder::open(folder).and_then(|folder| folder.file_of(FILE, is_trusted));
+            let Ok(text) = file.and_then(|file| files::bounded(file, LIMIT)) else { continue };
+            let lines = text.split(|byte| *byte == b'\n');
+            let lines = lines.filter_map(|line| serde_json::from_slice::<ProcessTimes>(line).ok());
             times.extend(lines.map(|times| ((times.boot_id.clone(), times.pid, times.start), times)));
         }
         Self(times)

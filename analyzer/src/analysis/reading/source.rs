@@ -13,6 +13,7 @@ use std::{
 use zerocopy::IntoBytes as _;
 
 use super::extent::{end_of_lines, end_of_text};
+use crate::files;
 
 /// A file that is read from start to end, and whose descriptor can be closed in between.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ pub(crate) struct Extent {
 impl Source {
     /// Opens a file.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         let identity = identity(&file)?;
         Ok(Self { path: path.into(), file: Some(file), identity, at: 0, limit: None })
     }
@@ -134,7 +135,7 @@ impl Source {
     /// The open file. Opens it again if it was released.
     fn reopen(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
-            let mut file = File::open(&self.path)?;
+            let mut file = files::open(&self.path)?;
             if identity(&file)? != self.identity {
                 return Err(io::Error::other("it was replaced while it was read"));
             }

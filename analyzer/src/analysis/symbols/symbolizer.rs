@@ -11,10 +11,10 @@ use std::{
 };
 
 use addr2line::Loader;
-use object::{Object as _, ReadCache};
+use object::{CompressionFormat, Object as _, ObjectSection as _, ReadCache};
 use urscope_schema::trace::records::{Module, PythonFrame, Stack};
 
-use crate::analysis::Frame;
+use crate::{analysis::Frame, files};
 
 /// The directory of separate debug files, by build id.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
@@ -123,22 +123,41 @@ fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
     let copies = directories.iter().filter_map(|directory| Some(directory.join(path.file_name()?)));
     let by_id = module.build_id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());
     let debug = by_id.map(|(first, rest)| Path::new(DEBUG_FILES).join(first).join(format!("{rest}.debug")));
-    let candidates = debug.into_iter().chain(copies).chain([path.to_owned()]);
-    candidates.into_iter().find(|file| is_build(file, &module.build_id)).and_then(|file| Loader::new(file).ok())
+    let mut candidates = debug.into_iter().chain(copies).chain([path.to_owned()]);
+    let file = candidates.find(|file| is_build(file, &module.build_id))?;
+    // The loader reads the package of split debug information, too, if there is one.
+    let package = file.with_extension(match file.extension() {
+        Some(extension) => format!("{}.dwp", extension.display()),
+        None => "dwp".to_owned(),
+    });
+    let is_readable = !package.exists() || with_object(&package, |_| ()).is_some();
+    if is_readable { Loader::new(file).ok() } else { None }
 }
 
 /// Whether a file is the build that ran. A file without a build id matches a module without one.
 ///
+fn is_build(file: &Path, build_id: &str) -> bool {
+    let id = with_object(file, |object| hexadecimal(object.build_id().ok().flatten().unwrap_or_default()));
+    id.as_deref() == Some(build_id)
+}
+
+/// The most memory that the compressed debug information of a file may take, in bytes. A file of a few megabytes can declare any size.
+const LARGEST: u64 = 1 << 30;
+
+/// Looks at a file; `None` if it cannot be read, or if its debug information is too large.
+///
 /// A trace can name any path as a library. Only regular files with a size are opened: others, like most files of `/proc`, could be
 /// endless or block the reader.
-fn is_build(file: &Path, build_id: &str) -> bool {
-    if !fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() > 0) {
-        return false;
-    }
-    let Ok(cache) = File::open(file).map(ReadCache::new) else { return false };
-    let Ok(object) = object::File::parse(&cache) else { return false };
-    let id = object.build_id().ok().flatten().unwrap_or_default();
-    hexadecimal(id) == build_id
+fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> T) -> Option<T> {
+    // Libraries are often installed with links of somebody else, and nothing of a file is shown but names.
+    let file = fs::canonicalize(file).and_then(|file| files::open(&file));
+    let file = file.ok().filter(|file| file.metadata().is_ok_and(|data| data.len() > 0))?;
+    let cache = ReadCache::new(file);
+    let object = object::File::parse(&cache).ok()?;
+    let ranges = object.sections().filter_map(|section| section.compressed_file_range().ok());
+    let compressed = ranges.filter(|range| range.format != CompressionFormat::None);
+    let size = compressed.fold(0_u64, |size, range| size.saturating_add(range.uncompressed_size));
+    (size <= LARGEST).then(|| look(&object))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +9,7 @@ use serde::Deserialize;
 use urscope_rules::Severity;
 
 use super::ExemptionError;
-use crate::analysis::{Compared, Excuse, FoundFinding, GoneFinding, Judgement, VERSION};
+use crate::analysis::{Compared, Excuse, FoundFinding, GoneFinding, Judgement, VERSION, findings::report_text};
 
 /// The findings of an earlier report.
 #[derive(Clone, Debug)]
@@ -35,7 +34,7 @@ impl Baseline {
     /// Reads a report in JSON.
     pub fn read(path: &Path) -> Result<Self, ExemptionError> {
         let expected = "a report in JSON";
-        let text = fs::read_to_string(path);
+        let text = report_text(path);
         let text = text.map_err(|source| ExemptionError::Unreadable { path: path.to_owned(), source, expected })?;
         Self::parse(path, &text)
     }
@@ -46,13 +45,13 @@ impl Baseline {
     }
 
     /// Parses the text of a report; `path` names it in errors.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, ExemptionError> {
+    pub fn parse(path: &Path, text: &[u8]) -> Result<Self, ExemptionError> {
         let no_report = |found: String| ExemptionError::NoReport { path: path.to_owned(), found };
-        let head: Head = serde_json::from_str(text).map_err(|error| no_report(error.to_string()))?;
+        let head: Head = serde_json::from_slice(text).map_err(|error| no_report(error.to_string()))?;
         if head.version > VERSION {
             return Err(no_report(format!("it has version {}, and this urscope reads up to {VERSION}", head.version)));
         }
-        let earlier: Earlier = serde_json::from_str(text).map_err(|error| no_report(error.to_string()))?;
+        let earlier: Earlier = serde_json::from_slice(text).map_err(|error| no_report(error.to_string()))?;
         Ok(Self { path: path.to_owned(), findings: earlier.findings })
     }
 

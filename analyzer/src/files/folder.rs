@@ -1,0 +1,200 @@
+//! A directory that is held open, so that nobody can put another one in its place.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat,
+};
+
+use super::{identity, is_shared, kind, named::refuse_foreign_link, not_regular, opened, owners, parent, refused};
+
+/// The mode of a directory that urscope makes: traces show paths, addresses and names of functions.
+const PRIVATE_FOLDER: u32 = 0o700;
+
+/// The mode of a file that urscope makes in it.
+const PRIVATE: u32 = 0o600;
+
+/// The bit of a directory in which everyone but its owner can remove and rename only what is theirs.
+const STICKY: u32 = 0o1000;
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading. It must exist.
+    Read,
+    /// Writing behind what is there. It is made if it does not exist.
+    Append,
+    /// Reading and writing. It is made if it does not exist.
+    Change,
+}
+
+/// A directory and a descriptor of it. Copies share the descriptor.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    descriptor: Arc<OwnedFd>,
+}
+
+impl Folder {
+    /// Opens a directory. A link of another user is not followed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        refuse_foreign_link(path)?;
+        let descriptor = opened(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        Ok(Self { path: path.to_owned(), descriptor: Arc::new(descriptor) })
+    }
+
+    /// Makes a directory for this user alone, and those above it. Returns whether it is new.
+    pub fn make(path: &Path) -> io::Result<(Self, bool)> {
+        let is_new = match mkdirat(CWD, path, Mode::from_raw_mode(PRIVATE_FOLDER)) {
+            Ok(()) => true,
+            Err(rustix::io::Errno::EXIST) => false,
+            Err(rustix::io::Errno::NOENT) => {
+                Self::make(parent(path))?;
+                return Self::make(path);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let folder = Self::open(path)?;
+        if is_new {
+            // The mask of this process may have taken more away.
+            fchmod(&folder, Mode::from_raw_mode(PRIVATE_FOLDER))?;
+        }
+        Ok((folder, is_new))
+    }
+
+    /// Makes a directory with a name that is not taken yet in this one.
+    pub fn make_below(&self, name: &str) -> io::Result<Self> {
+        mkdirat(self, name, Mode::from_raw_mode(PRIVATE_FOLDER))?;
+        let folder = self.below(name)?;
+        fchmod(&folder, Mode::from_raw_mode(PRIVATE_FOLDER))?;
+        Ok(folder)
+    }
+
+    /// Opens a directory of this user in this one.
+    pub fn below(&self, name: &str) -> io::Result<Self> {
+        let descriptor = opened(self, Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, 0)?;
+        let folder = Self { path: self.path.join(name), descriptor: Arc::new(descriptor) };
+        let owner = folder.status()?.st_uid;
+        if owner == owners().user { Ok(folder) } else { Err(refused(format!("it belongs to the user {owner}"))) }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path that leads to it by the descriptor, whatever is at [`Self::path`] by now.
+    pub fn by_descriptor(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.descriptor.as_raw_fd()).into()
+    }
+
+    /// Whether it is still at its path.
+    pub fn is_in_place(&self) -> bool {
+        let own = self.status().map(|status| identity(&status));
+        own.is_ok_and(|own| stat(&self.path).is_ok_and(|there| identity(&there) == own))
+    }
+
+    /// Refuses a directory in which another user could replace traces.
+    pub fn refuse_foreign(&self) -> io::Result<()> {
+        let parent = statat(self, "..", AtFlags::empty())?;
+        owners().object(self.status()?.st_uid, parent.st_uid).map_or(Ok(()), |why| Err(refused(why)))
+    }
+
+    /// The names of what is in it.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        fs::read_dir(self.by_descriptor())?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+
+    /// Opens a file whose name urscope chose. Only this user and root can have written it, and nobody else can read what is written.
+    pub fn own_file(&self, name: &str, access: Access) -> io::Result<File> {
+        self.checked(name, access, |owner| owners().have(owner))
+    }
+
+    /// Opens a file whose name urscope chose for reading, if an owner that `is_trusted` has written it.
+    pub fn file_of(&self, name: &str, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
+        self.checked(name, Access::Read, is_trusted)
+    }
+
+    fn checked(&self, name: &str, access: Access, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
+        let flags = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::Append => OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
+            Access::Change => OFlags::RDWR | OFlags::CREATE,
+        };
+        let file = opened(self, Path::new(name), flags | OFlags::NOFOLLOW, PRIVATE).map_err(|error| match error {
+            rustix::io::Errno::LOOP => refused("it is a symbolic link"),
+            // A pipe that nobody reads.
+            rustix::io::Errno::NXIO => not_regular(),
+            error => error.into(),
+        })?;
+        of_trusted(&fstat(&file)?, is_trusted)?;
+        Ok(file.into())
+    }
+
+    /// Whether there is a regular file with one link that an owner who `is_trusted` has written.
+    pub fn has_file_of(&self, name: &Path, is_trusted: impl Fn(u32) -> bool) -> bool {
+        statat(self, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|status| of_trusted(&status, is_trusted).is_ok())
+    }
+
+    /// Makes a symbolic link in it.
+    pub fn link(&self, target: &Path, name: &str) -> io::Result<()> {
+        Ok(symlinkat(target, self, name)?)
+    }
+
+    /// Removes a file or a link.
+    pub fn remove_file(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(self, name, AtFlags::empty())?)
+    }
+
+    /// Removes a directory that is empty.
+    pub fn remove_folder(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Refuses a directory in which another user could replace a directory of this one, or which they could replace. Libraries are loaded by
+    /// such a path, so each directory above it counts.
+    pub fn refuse_replaceable(&self) -> io::Result<()> {
+        let mut at = self.descriptor.try_clone()?;
+        loop {
+            let here = fstat(&at)?;
+            if is_shared(&here) && !(owners().have(here.st_uid) && here.st_mode & STICKY != 0) {
+                return Err(refused("another user could replace what is in it or in a directory above it"));
+            }
+            let above = opened(&at, Path::new(".."), OFlags::PATH | OFlags::DIRECTORY, 0)?;
+            if identity(&fstat(&above)?) == identity(&here) {
+                return Ok(());
+            }
+            at = above;
+        }
+    }
+
+    pub(super) fn status(&self) -> io::Result<Stat> {
+        Ok(fstat(self)?)
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Refuses what is no regular file with one link of a trusted user.
+fn of_trusted(status: &Stat, is_trusted: impl Fn(u32) -> bool) -> io::Result<()> {
+    if kind(status) != FileType::RegularFile {
+        Err(not_regular())
+    } else if !is_trusted(status.st_uid) {
+        Err(refused(format!("it belongs to the user {}", status.st_uid)))
+    } else if status.st_nlink > 1 {
+        Err(refused("it has several links"))
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Opens files in places that other users may write to.
+//!
+//! Everything that urscope reads and writes is opened here. There are two kinds of files:
+//!
+//! * Those whose names urscope chose, as `process-times.jsonl`: [`Folder::own_file`]. Each must be a regular file with one link that belongs
+//!   to this user or to root. A link is never followed.
+//! * Those that a user named: [`open`], [`read`] and [`create`]. They may be links, pipes or terminals, but a link of another user is not
+//!   followed, and no file of another user is overwritten.
+//!
+//! Opening a file never waits for another process, except for the other end of a pipe that the user named, and for that at most
+//! [`PATIENCE`]. What is read as a whole has a limit. All descriptors are closed on exec.
+
+mod folder;
+mod named;
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, openat, stat};
+use urscope_schema::owners::Owners;
+
+pub use folder::{Access, Folder};
+pub use named::{bounded, create, open, read};
+
+/// How long the other end of a pipe is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The users whose files and directories are trusted.
+pub fn owners() -> Owners {
+    static OWNERS: OnceLock<Owners> = OnceLock::new();
+    *OWNERS.get_or_init(|| {
+        let user = rustix::process::geteuid().as_raw();
+        Owners { user, root: stat("/").map_or(0, |root| root.st_uid) }
+    })
+}
+
+/// The directory that a path is in.
+pub fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Opens a file without waiting for anything.
+fn opened(folder: impl AsFd, name: &Path, flags: OFlags, mode: u32) -> rustix::io::Result<OwnedFd> {
+    let always = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    openat(folder, name, flags | always, Mode::from_raw_mode(mode))
+}
+
+fn kind(status: &Stat) -> FileType {
+    FileType::from_raw_mode(status.st_mode)
+}
+
+fn identity(status: &Stat) -> (u64, u64) {
+    (status.st_dev, status.st_ino)
+}
+
+/// Whether another user may change what is in a directory with this status.
+fn is_shared(folder: &Stat) -> bool {
+    !owners().have(folder.st_uid) || folder.st_mode & 0o022 != 0
+}
+
+fn refused(why: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why.into())
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}
