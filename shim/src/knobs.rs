@@ -61,8 +61,8 @@ knobs! {
     validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
     /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
-    /// What the trace shows of the command line: `full`, `program` (only its first word), or `redacted` (without the values of arguments and variables whose names are those of secrets, as in `--password=…` or `API_KEY=…`).
-    command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "redacted", example "program";
+    /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full` (all of it, with any secrets). `urscope run --command-lines` sets `full`.
+    command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "program", example "full";
     /// The ranks that are traced, as `0,3-5`; the others run as if urscope were not loaded. Empty: all. `urscope run --ranks` sets it.
     ranks: Ranks = "URSCOPE_RANKS", default "", example "0,3-5";
     /// The name of the run that this process belongs to. `urscope run` sets it.
@@ -218,24 +218,22 @@ impl Knob for OnError {
 pub enum CommandLine {
     /// All of it.
     Full,
-    /// Its first word.
+    /// Its first word, and how many there are.
     Program,
-    /// All of it but what looks like a secret.
-    Redacted,
 }
 
 impl Knob for CommandLine {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         match text.to_str() {
             Some("full") => Ok(Self::Full),
-            Some("program") => Ok(Self::Program),
-            Some("redacted") => Ok(Self::Redacted),
-            _ => Err("full, program or redacted"),
+            // Version 0.1 knew `redacted`, which hid less.
+            Some("program" | "redacted") => Ok(Self::Program),
+            _ => Err("full or program"),
         }
     }
 
     fn fallback(default: &str) -> Self {
-        Self::parse(&default.into()).unwrap_or(Self::Redacted)
+        Self::parse(&default.into()).unwrap_or(Self::Program)
     }
 }
 

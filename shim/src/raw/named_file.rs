@@ -78,7 +78,9 @@ impl NamedFile {
 
     /// Opens the file again; an error if another is at its path now.
     pub(super) fn reopen(&self) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(self.place())?;
+        // Another file at its path must not make this process wait.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(self.place())?;
         if identity(&file)? == self.inode {
             Ok(file)
         } else {

@@ -6,12 +6,15 @@
 
 use std::{
     ffi::CStr,
-    fs::{self, File},
+    fs::{DirBuilder, File},
     io::{self, Read as _},
     mem::MaybeUninit,
     os::{
         fd::{AsFd, AsRawFd as _},
-        unix::{ffi::OsStrExt as _, fs::FileExt as _},
+        unix::{
+            ffi::OsStrExt as _,
+            fs::{DirBuilderExt as _, FileExt as _},
+        },
     },
     path::Path,
 };
@@ -93,13 +96,14 @@ pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Res
     Ok(())
 }
 
-/// Makes a directory and those above it, unless it exists.
+/// Makes a directory for this user alone, and those above it, unless it exists.
 pub fn make_directory(path: &Path) -> io::Result<()> {
+    let make = || DirBuilder::new().mode(0o700).create(path);
     let is_directory = || status(path).is_ok_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFDIR);
-    let made = match (fs::create_dir(path), path.parent()) {
+    let made = match (make(), path.parent()) {
         (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
             make_directory(parent)?;
-            fs::create_dir(path)
+            make()
         }
         (made, _) => made,
     };
@@ -109,7 +113,10 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt as _;
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    };
 
     use super::*;
 
@@ -143,7 +150,9 @@ mod tests {
         let path = folder.path().join("a/b/c");
         make_directory(&path).unwrap();
         make_directory(&path).unwrap();
-        assert!(path.is_dir());
+        for made in [&*path, path.parent().unwrap()] {
+            assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        }
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(make_directory(&file).is_err() && make_directory(&file.join("below")).is_err());

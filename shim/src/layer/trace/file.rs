@@ -2,7 +2,10 @@
 
 use std::{io, ops::RangeInclusive, path::Path};
 
-use urscope_schema::trace::{Form, records::Header, write};
+use urscope_schema::{
+    owners::Owners,
+    trace::{Form, records::Header, write},
+};
 
 use crate::{
     command_line, knobs,
@@ -34,9 +37,9 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     let directory = &knobs::read().directory;
     let create = || {
         plain_file::make_directory(directory)?;
-        let status = plain_file::status(directory)?;
-        if !is_safe(status.st_uid, status.st_mode, process::user()) {
-            let why = format!("it belongs to the user {}, who could replace the traces in it", status.st_uid);
+        let owner = |path: &Path| plain_file::status(path).map(|status| status.st_uid);
+        let owners = Owners { user: process::user(), root: owner(Path::new("/"))? };
+        if let Some(why) = owners.object(owner(directory)?, owner(&directory.join(".."))?) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         for again in 0..AGAIN {
@@ -57,12 +60,6 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
         ));
     }
     created.ok()
-}
-
-/// Whether nobody but `user` and root can replace the files of a directory that `user` makes: it belongs to one of the two, or everyone
-/// can only remove their own files in it.
-fn is_safe(owner: u32, mode: u32, user: u32) -> bool {
-    owner == user || owner == 0 || mode & libc::S_ISVTX != 0
 }
 
 /// When the growth of a file is tried again that could not grow: there may be room, or a free descriptor, later.
@@ -109,12 +106,6 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_directory_of_somebody_else_is_not_used() {
-        assert!(is_safe(7, 0o755, 7) && is_safe(0, 0o777, 7) && is_safe(8, 0o1777, 7));
-        assert!(!is_safe(8, 0o777, 7) && !is_safe(8, 0o2775, 7) && !is_safe(8, 0o777, 0));
-    }
 
     #[test]
     fn growth_is_tried_again_after_longer_and_longer_pauses() {
