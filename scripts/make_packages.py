@@ -54,10 +54,14 @@ def wheel(folder, number):
 
 
 def entries_of(tree, top):
-    """The folders and files of a tree in a fixed order: triples of name, mode, and content, which a folder has not."""
+    """The folders, files and links of a tree in a fixed order: triples of name, mode, and content, which a folder has not; that of a link is
+    its target, as text."""
     yield top, 0o755, None
     for path in sorted(tree.rglob("*")):
         name = f"{top}/{path.relative_to(tree)}"
+        if path.is_symlink():
+            yield name, 0o777, os.readlink(path)
+            continue
         yield name, path.stat().st_mode & 0o777, None if path.is_dir() else path.read_bytes()
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = "urscope"
 LIBRARIES = ("liburscope.so", "liburscope_ipc.so", "libze_loader.so")
+#: The software device under the names of a loader, as links. A program that is to find it has this folder in LD_LIBRARY_PATH.
+DEVICE_LINKS = {f"lib/urscope/device/{name}": "../libze_loader.so" for name in ("libze_loader.so", "libze_loader.so.1")}
 SUMMARY = "Finds mistakes in how SYCL programs share GPU memory between processes"
 #: Where each shell looks for completions, below `share`.
 COMPLETIONS = {
@@ -94,6 +96,9 @@ def stage(programs, tree, third_party=None):
     tree.mkdir(parents=True)
     for name in LIBRARIES:
         write(tree / "lib/urscope" / name, (programs / name).read_bytes())
+    for name, target in DEVICE_LINKS.items():
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).symlink_to(target)
     command = tree / "bin" / COMMAND
     write(command, (programs / COMMAND).read_bytes())
     command.chmod(0o755)

@@ -7,12 +7,14 @@ use std::{
     env,
     error::Error,
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use urscope_analyzer::{
     AnalysisError, Options,
     analysis::{contents, header_of, runs_below, traces},
+    files::owners,
     questions::QuestionError,
 };
 use urscope_schema::counted;
@@ -124,10 +126,14 @@ fn of_run(paths: &[PathBuf], run: &str) -> Result<Vec<PathBuf>, NoInput> {
     }
 }
 
-/// The directory of the traces of the newest run: `$URSCOPE_DIR`, or the directory in `urscope-traces` that was changed last.
+/// The directory of the traces of the newest run: `$URSCOPE_DIR`, or the directory in `urscope-traces` that was changed last, if they
+/// are of this user or of root.
 pub(crate) fn newest() -> Option<PathBuf> {
     let named = env::var_os("URSCOPE_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let folders = || fs::read_dir(HOME).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    let is_ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| owners().have(data.uid()));
+    let home = Some(Path::new(HOME)).filter(|home| is_ours(home));
+    let entries = || home.and_then(|home| fs::read_dir(home).ok()).into_iter().flatten().flatten();
+    let folders = || entries().filter(|entry| entry.path().is_dir() && is_ours(&entry.path()));
     named.or_else(|| {
         folders().max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok()).map(|entry| entry.path())
     })

@@ -18,6 +18,9 @@ const FORMAT: &str = "URSCOPE_FORMAT";
 const VALIDATE: &str = "URSCOPE_VALIDATE";
 const ON_ERROR: &str = "URSCOPE_ON_ERROR";
 
+/// The variable that says what traces show of command lines.
+const COMMAND_LINE: &str = "URSCOPE_COMMAND_LINE";
+
 /// What a run adds to the environment of its program.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
@@ -31,6 +34,8 @@ pub(crate) struct Surroundings {
     pub(crate) ranks: Ranks,
     /// Calls inside of others are recorded.
     pub(crate) inner_calls: bool,
+    /// The traces contain the whole command lines.
+    pub(crate) command_lines: bool,
     /// The traces are judged at the end, and nobody asked for findings while the program runs.
     pub(crate) judged_later: bool,
     /// The directory of a Level Zero loader.
@@ -56,6 +61,9 @@ impl Surroundings {
             }
             if self.inner_calls {
                 changes.push(("URSCOPE_INNER_CALLS", "1".into()));
+            }
+            if self.command_lines && current(COMMAND_LINE).is_none() {
+                changes.push((COMMAND_LINE, "full".into()));
             }
             // It costs the program least, and the run is merged into a Chrome trace afterwards.
             if current(FORMAT).is_none() {
@@ -173,6 +181,15 @@ mod tests {
             ..Surroundings::default()
         };
         assert!(changes(&chosen, &[]).contains(&("URSCOPE_RANKS", "0,3-5".into())));
+    }
+
+    #[test]
+    fn command_lines_are_recorded_where_they_are_asked_for() {
+        let asked =
+            Surroundings { traces: Some(("/t".into(), "r1".into())), command_lines: true, ..Surroundings::default() };
+        let full = (COMMAND_LINE, "full".to_owned());
+        assert!(changes(&asked, &[]).contains(&full) && !changes(&asked, &[(COMMAND_LINE, "program")]).contains(&full));
+        assert!(!changes(&Surroundings { command_lines: false, ..asked }, &[]).contains(&full));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(crate) enum RunError {
     )]
     NoDispatcher,
     /// The private directory cannot be created.
-    #[error("no private directory can be created in {}: {source}; set TMPDIR to a writable directory", path.display())]
+    #[error("no private directory can be created in {}: {source}; set TMPDIR to a directory that only you can write to", path.display())]
     TemporaryInstall {
         /// The parent directory.
         path: PathBuf,

@@ -6,15 +6,17 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File, OpenOptions},
+    fs::{self, File, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::{ffi::OsStrExt as _, fs::OpenOptionsExt as _},
-    path::{Path, PathBuf},
+    os::unix::ffi::OsStrExt as _,
     process, thread,
     time::{Duration, Instant},
 };
 
-use urscope_analyzer::analysis::is_running;
+use urscope_analyzer::{
+    analysis::is_running,
+    files::{Access, Folder},
+};
 use urscope_schema::placeholders;
 
 use super::descendants::{Stat, stat};
@@ -30,7 +32,7 @@ const SIZES: [(&str, &str); 3] = [
 /// The variables that name a job, in the order in which they are asked for.
 const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
 
-/// How long the last rank waits for ranks that have not begun yet.
+/// How long the last rank waits for ranks that have not begun yet, and a rank for the file that another one has locked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often it looks.
@@ -77,10 +79,10 @@ impl Job {
     }
 
     /// Adds this rank to those that have begun in the directory.
-    pub(crate) fn begin(self, folder: &Path) -> io::Result<Ranks> {
-        let path = folder.join(format!(".urscope-ranks-{}", self.name));
+    pub(crate) fn begin(self, folder: &Folder) -> io::Result<Ranks> {
+        let name = format!(".urscope-ranks-{}", self.name);
         let start = stat(process::id()).map_or(0, |stat| stat.start);
-        let ranks = Ranks { job: self, path, start };
+        let ranks = Ranks { job: self, folder: folder.clone(), name, start };
         ranks.change(|known| known.push(Known { pid: process::id(), start, has_ended: false }))?;
         Ok(ranks)
     }
@@ -91,7 +93,9 @@ impl Job {
 pub(crate) struct Ranks {
     /// The job.
     pub(crate) job: Job,
-    path: PathBuf,
+    folder: Folder,
+    /// The name of the file by which they agree.
+    name: String,
     /// When this process began, as in `/proc/PID/stat`.
     start: u64,
 }
@@ -106,8 +110,8 @@ struct Known {
 
 impl Ranks {
     /// The file by which the ranks agree.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) fn path(&self) -> String {
+        self.folder.path().join(&self.name).display().to_string()
     }
 
     /// Adds this rank to those that have ended, and says what it does now. The error says why the ranks cannot agree.
@@ -142,12 +146,12 @@ impl Ranks {
 
     /// Removes the file of the job, after its judgement.
     pub(crate) fn forget(&self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = self.folder.remove_file(&self.name);
     }
 
     /// Changes what is known of the ranks. Only one of them does so at a time.
     fn change(&self, change: impl FnOnce(&mut Vec<Known>)) -> io::Result<()> {
-        let mut file = locked(&self.path)?;
+        let mut file = self.locked()?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         let mut known: Vec<Known> = text.lines().filter_map(Known::parse).collect();
@@ -157,21 +161,19 @@ impl Ranks {
         let lines: String = known.iter().map(Known::line).collect();
         file.write_all(lines.as_bytes())
     }
-}
 
-/// Opens the file, and waits until no other rank has it.
-fn locked(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-    let file = options.open(path)?;
-    file.lock()?;
-    Ok(file)
+    /// Opens the file, and waits until no other rank has it.
+    fn locked(&self) -> io::Result<File> {
+        let file = self.folder.own_file(&self.name, Access::Change)?;
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => thread::sleep(PERIOD),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
 
 impl Known {
@@ -246,7 +248,7 @@ mod tests {
     fn the_last_rank_judges() {
         let folder = tempfile::tempdir().unwrap();
         let job = || Job { rank: 0, name: "j".into(), here: Some(3) };
-        let this = job().begin(folder.path()).unwrap();
+        let this = job().begin(&Folder::open(folder.path()).unwrap()).unwrap();
         let start = |pid: u32| stat(pid).unwrap().start;
         let parent = stat(process::id()).unwrap().parent;
         // Another one runs, and one was killed.
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn a_rank_whose_line_is_gone_does_not_take_itself_for_the_last() {
         let folder = tempfile::tempdir().unwrap();
-        let this = Job { rank: 0, name: "j".into(), here: None }.begin(folder.path()).unwrap();
+        let this = Job { rank: 0, name: "j".into(), here: None }.begin(&Folder::open(folder.path()).unwrap()).unwrap();
         this.change(Vec::clear).unwrap();
         assert!(this.end().unwrap_err().to_string().contains("no longer there"));
         fs::remove_dir_all(folder.path()).unwrap();
@@ -275,7 +277,8 @@ mod tests {
     #[test]
     fn a_rank_waits_for_those_that_have_not_begun_but_not_for_ever() {
         let folder = tempfile::tempdir().unwrap();
-        let this = Job { rank: 0, name: "j".into(), here: Some(2) }.begin(folder.path()).unwrap();
+        let this =
+            Job { rank: 0, name: "j".into(), here: Some(2) }.begin(&Folder::open(folder.path()).unwrap()).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(PERIOD * 3);
@@ -283,7 +286,8 @@ mod tests {
             });
             assert_eq!(this.end().unwrap(), Turn::Judge);
         });
-        let alone = Job { rank: 0, name: "k".into(), here: Some(2) }.begin(folder.path()).unwrap();
+        let alone =
+            Job { rank: 0, name: "k".into(), here: Some(2) }.begin(&Folder::open(folder.path()).unwrap()).unwrap();
         assert_eq!(alone.end().unwrap(), Turn::Judge);
     }
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tempfile::{Builder, NamedTempFile};
-use urscope_analyzer::{AnalysisError, Judgement, Options};
+use urscope_analyzer::{AnalysisError, Judgement, Options, files::Folder};
 
 use crate::{export::LimitedTimeline, output::analyze_watched, shell::quoted};
 
@@ -43,11 +43,11 @@ pub(crate) enum Merged {
 pub(crate) fn analyze_and_merge(
     files: &[PathBuf],
     options: &Options,
-    folder: &Path,
+    folder: &Folder,
     limit: Duration,
 ) -> Result<(Judgement, Merged), AnalysisError> {
     // Only the owner can read such a file, as is the case with traces.
-    let file = match Builder::new().prefix(".urscope-merged-").tempfile_in(folder) {
+    let file = match Builder::new().prefix(".urscope-merged-").tempfile_in(folder.by_descriptor()) {
         Ok(file) => file,
         Err(error) => {
             let judgement = analyze_watched(files, options, &mut ())?.judgement(files, options);
@@ -79,10 +79,10 @@ fn leaves_room(file: &NamedTempFile) -> io::Result<()> {
 }
 
 /// Gives the file the first name that is not taken.
-fn keep(mut file: NamedTempFile, folder: &Path) -> io::Result<PathBuf> {
-    for path in names(folder) {
-        match file.persist_noclobber(&path) {
-            Ok(_) => return Ok(path),
+fn keep(mut file: NamedTempFile, folder: &Folder) -> io::Result<PathBuf> {
+    for name in names() {
+        match file.persist_noclobber(folder.by_descriptor().join(&name)) {
+            Ok(_) => return Ok(folder.path().join(name)),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => file = error.file,
             Err(error) => return Err(error.error),
         }
@@ -91,9 +91,9 @@ fn keep(mut file: NamedTempFile, folder: &Path) -> io::Result<PathBuf> {
 }
 
 /// The names for a merged trace, in the order in which they are used. None of them is that of a trace.
-fn names(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn names() -> impl Iterator<Item = String> {
     let others = (1..=u32::MAX).map(|number| format!("merged-{number}.json"));
-    ["merged.json".to_owned()].into_iter().chain(others).map(|name| folder.join(name))
+    ["merged.json".to_owned()].into_iter().chain(others)
 }
 
 /// The line that tells a user where the traces of a run are, and its merged trace.
@@ -114,7 +114,7 @@ impl TracePlace<'_> {
     /// The command that writes the merged trace into the directory.
     fn command(&self) -> String {
         let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
-        let free = names(self.folder).find(is_free).unwrap_or_default();
+        let free = names().map(|name| self.folder.join(name)).find(is_free).unwrap_or_default();
         format!("urscope export {} -o {}", quoted(self.folder), quoted(&free))
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn merge(folder: &Path, files: &[PathBuf], limit: Duration) -> (Judgement, Merged) {
-        analyze_and_merge(files, &Options::default(), folder, limit).unwrap()
+        analyze_and_merge(files, &Options::default(), &Folder::open(folder).unwrap(), limit).unwrap()
     }
 
     fn names_in(folder: &Path) -> Vec<String> {
@@ -237,7 +237,10 @@ mod tests {
         let (folder, files) = run();
         let before = merge(folder.path(), &files, Duration::MAX).0;
         let gone = folder.path().join("gone");
-        let (judgement, merged) = merge(&gone, &files, Duration::MAX);
+        fs::create_dir(&gone).unwrap();
+        let held = Folder::open(&gone).unwrap();
+        fs::remove_dir(&gone).unwrap();
+        let (judgement, merged) = analyze_and_merge(&files, &Options::default(), &held, Duration::MAX).unwrap();
         assert_eq!(judgement, before);
         assert!(matches!(merged, Merged::Failed(_)), "{merged:?}");
         let told = TracePlace { folder: &gone, merged: &merged };
@@ -249,7 +252,8 @@ mod tests {
         let (folder, files) = run();
         fs::write(&files[0], "garbage").unwrap();
         let listed = Options { listed: true, ..Options::default() };
-        let (judgement, merged) = analyze_and_merge(&files, &listed, folder.path(), Duration::MAX).unwrap();
+        let (judgement, merged) =
+            analyze_and_merge(&files, &listed, &Folder::open(folder.path()).unwrap(), Duration::MAX).unwrap();
         assert_eq!(judgement.verdict, Verdict::NotJudged);
         assert!(matches!(merged, Merged::Unreadable), "{merged:?}");
         assert_eq!(names_in(folder.path()), ["urscope-app-7-1.json"]);

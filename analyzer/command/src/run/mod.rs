@@ -105,11 +105,12 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         }
         surroundings.ranks = request.ranks.clone();
         surroundings.inner_calls = request.inner_calls;
+        surroundings.command_lines = request.verdict.command_lines;
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
         if let Some(job) = job {
             let failed = |source| RunError::Traces { path: prepared.folder().to_owned(), source };
-            ranks = Some(job.begin(prepared.folder()).map_err(failed)?);
+            ranks = Some(job.begin(prepared.held()).map_err(failed)?);
         }
         surroundings.judged_later = is_judged && !request.verbose;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
@@ -125,7 +126,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
     // Without it, only the ends of killed processes are less well known.
-    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.folder().to_owned()).ok());
+    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.held().clone()).ok());
     let ended = process_tree::run(&mut command);
     observer.into_iter().for_each(ProcessObserver::finish);
     let end = match ended {
@@ -189,7 +190,7 @@ fn tell_job(traces: &Traces, ranks: Option<&Ranks>) {
 
 /// Tells the user that this rank could not agree with the others on who judges.
 fn tell_alone(ranks: &Ranks, error: &io::Error) {
-    let (rank, file) = (ranks.job.rank, ranks.path().display());
+    let (rank, file) = (ranks.job.rank, ranks.path());
     complain(format_args!(
         "rank {rank} cannot agree with the other ranks on who judges, because {file} cannot be used: {error}; it judges what is there \
          now, so judge all traces when the job is over, with urscope check"

@@ -5,12 +5,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Write as _},
     mem::MaybeUninit,
     os::fd::OwnedFd,
-    path::{Path, PathBuf},
-    thread::{self, JoinHandle},
+    sync::mpsc::{self, Receiver},
+    thread,
     time::Duration,
 };
 
@@ -21,14 +21,22 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
     time::{ClockId, clock_gettime},
 };
-use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
+use urscope_analyzer::{
+    analysis::{boot_id, is_running, pid_namespace},
+    files::{Access, Folder},
+};
 use urscope_schema::trace::{
     process_times::{FILE, ProcessTimes},
     write::writer_of,
 };
 
+use crate::output::complain;
+
 /// How often it is checked that the processes still run. Their ends are seen at once.
 const PERIOD: Duration = Duration::from_millis(500);
+
+/// How long the file system may take for the last lines.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// How many processes are waited for by a descriptor. The ends of more are seen within [`PERIOD`].
 const DESCRIPTORS: usize = 256;
@@ -36,28 +44,31 @@ const DESCRIPTORS: usize = 256;
 /// Observes the processes that write traces into a directory.
 pub(super) struct ProcessObserver {
     stop: OwnedFd,
-    thread: JoinHandle<()>,
+    ended: Receiver<()>,
 }
 
 impl ProcessObserver {
     /// Begins to observe. Processes of earlier runs that have ended are ignored.
-    pub(super) fn start(folder: PathBuf) -> io::Result<Self> {
+    pub(super) fn start(folder: Folder) -> io::Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         let stopped = stop.try_clone()?;
         let mut processes = Processes::new(folder);
-        let thread = thread::Builder::new().name("process-times".into()).spawn(move || {
+        let (end, ended) = mpsc::channel();
+        thread::Builder::new().name("process-times".into()).spawn(move || {
             while !processes.wait(&stopped, PERIOD) {
                 processes.observe();
             }
             processes.observe();
+            drop(end);
         })?;
-        Ok(Self { stop, thread })
+        Ok(Self { stop, ended })
     }
 
-    /// Observes a last time; then everything is written.
+    /// Observes a last time; then everything is written, unless the file system does not answer.
     pub(super) fn finish(self) {
         if rustix::io::write(&self.stop, &1_u64.to_ne_bytes()).is_ok() {
-            drop(self.thread.join());
+            // Nothing is ever sent; the channel is closed.
+            let _ = self.ended.recv_timeout(WRITTEN_WITHIN);
         }
     }
 }
@@ -75,7 +86,7 @@ struct Running {
 
 /// The processes that write traces into a directory. What cannot be read or written only costs precision.
 struct Processes {
-    folder: PathBuf,
+    folder: Folder,
     boot_id: String,
     pid_namespace: u64,
     /// Reports new files in the directory.
@@ -83,14 +94,16 @@ struct Processes {
     known: HashSet<Key>,
     running: HashMap<Key, Running>,
     file: Option<File>,
+    /// Whether the user knows that the file cannot be written.
+    said: bool,
 }
 
 impl Processes {
-    fn new(folder: PathBuf) -> Self {
+    fn new(folder: Folder) -> Self {
         let created = created_in(&folder).ok();
         let (known, running) = (HashSet::new(), HashMap::new());
         let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
-        let mut processes = Self { folder, boot_id, pid_namespace, created, known, running, file: None };
+        let mut processes = Self { folder, boot_id, pid_namespace, created, known, running, file: None, said: false };
         for writer in processes.writers() {
             if is_running(writer.0, writer.1) {
                 processes.add(writer);
@@ -175,18 +188,26 @@ impl Processes {
 
     /// The writers of all traces in the directory.
     fn writers(&self) -> Vec<Key> {
-        let names = fs::read_dir(&self.folder).into_iter().flatten();
-        names.filter_map(|entry| writer_of(entry.ok()?.file_name().to_str()?)).collect()
+        self.folder.names().unwrap_or_default().iter().filter_map(|name| writer_of(name.to_str()?)).collect()
     }
 
     fn write(&mut self, (pid, start): Key, alive_ns: u64, gone_ns: u64) {
         let (boot_id, pid_namespace) = (self.boot_id.clone(), self.pid_namespace);
         let times = ProcessTimes { boot_id, pid_namespace, pid, start, alive_ns, gone_ns };
-        let open = || OpenOptions::new().create(true).append(true).open(self.folder.join(FILE)).ok();
         let Ok(mut line) = serde_json::to_vec(&times) else { return };
         line.push(b'\n');
-        if self.file.is_none() {
-            self.file = open();
+        if self.file.is_none() && !self.said {
+            match self.folder.own_file(FILE, Access::Append) {
+                Ok(file) => self.file = Some(file),
+                Err(error) => {
+                    self.said = true;
+                    let path = self.folder.path().join(FILE);
+                    complain(format_args!(
+                        "{} is not used: {error}; when a process was killed is known less well, so remove it",
+                        path.display()
+                    ));
+                }
+            }
         }
         // One write per line: runs that share a directory append to one file.
         drop(self.file.as_mut().map(|file| file.write_all(&line)));
@@ -194,9 +215,9 @@ impl Processes {
 }
 
 /// A descriptor that reports new files in a directory.
-fn created_in(folder: &Path) -> io::Result<OwnedFd> {
+fn created_in(folder: &Folder) -> io::Result<OwnedFd> {
     let created = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    inotify::add_watch(&created, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
+    inotify::add_watch(&created, folder.by_descriptor(), WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
     Ok(created)
 }
 
@@ -211,7 +232,11 @@ fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command};
+    use std::{
+        fs,
+        path::Path,
+        process::{Child, Command},
+    };
 
     use super::*;
 
@@ -241,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut sleeper, start) = sleeper();
         let began = now();
-        let mut processes = Processes::new(folder.path().into());
+        let mut processes = Processes::new(Folder::open(folder.path()).unwrap());
         trace_of(folder.path(), sleeper.id(), start);
         processes.observe();
         assert_eq!(written(folder.path()), [], "it still runs");
@@ -260,7 +285,7 @@ mod tests {
         let (mut sleeper, start) = sleeper();
         kill(&mut sleeper);
         trace_of(folder.path(), sleeper.id(), start);
-        let mut processes = Processes::new(folder.path().into());
+        let mut processes = Processes::new(Folder::open(folder.path()).unwrap());
         // The number is that of the process that has ended, but the start is another one.
         trace_of(folder.path(), sleeper.id(), start + 1);
         let before = now();
@@ -274,7 +299,7 @@ mod tests {
     fn an_end_is_seen_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let (mut sleeper, start) = sleeper();
-        let mut processes = Processes::new(folder.path().into());
+        let mut processes = Processes::new(Folder::open(folder.path()).unwrap());
         trace_of(folder.path(), sleeper.id(), start);
         processes.observe();
         kill(&mut sleeper);
@@ -290,7 +315,7 @@ mod tests {
     fn the_thread_writes_what_has_ended_before_it_stops() {
         let folder = tempfile::tempdir().unwrap();
         let (mut sleeper, start) = sleeper();
-        let observer = ProcessObserver::start(folder.path().into()).unwrap();
+        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap()).unwrap();
         trace_of(folder.path(), sleeper.id(), start);
         kill(&mut sleeper);
         observer.finish();

@@ -101,6 +101,7 @@ fn usable(path: &Path) -> Result<(), Unusable> {
     let because = |why: String| Err(Unusable::Because(why));
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => because(format!("{} is a directory", path.display())),
+        Ok(metadata) if !metadata.is_file() => because(format!("{} is not a regular file", path.display())),
         Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 || access(path, Access::EXEC_OK).is_err() => {
             because(format!("{} exists, but may not be executed (chmod +x makes a file executable)", path.display()))
         }

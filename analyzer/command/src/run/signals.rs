@@ -1,12 +1,14 @@
 //! Receives signals as events of a queue.
 //!
 //! urscope must survive them, to analyze the run afterwards. Signals of the terminal also reach the program, because it is in the
-//! same process group. Signals that are sent only to urscope are forwarded.
+//! same process group. Signals that are sent only to urscope are forwarded. After the end of the program, a second signal ends urscope at once,
+//! whatever it waits for.
 
 use std::{
     fs, io, process,
     sync::{
         Arc,
+        atomic::{AtomicBool, Ordering},
         mpsc::{self, Receiver},
     },
     thread,
@@ -19,13 +21,20 @@ use signal_hook::{
         Signals, SignalsInfo,
         exfiltrator::{WithOrigin, origin::Origin},
     },
-    low_level::siginfo::Cause,
+    low_level::{emulate_default_handler, siginfo::Cause},
 };
 
 use super::descendants;
+use crate::output::complain;
 
 /// The signals that end a program by default, and those that launchers of parallel jobs send to their programs.
 const CAUGHT: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+
+/// Those by which a person or a system ends a program.
+const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+/// Whether [`until_interrupted`] takes signals.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
 /// An event that urscope waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,13 +64,29 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     let mut signals = SignalsInfo::<WithOrigin>::new(caught.chain([SIGCHLD]))?;
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
+        let mut ending = 0;
         for origin in signals.forever() {
-            if event(&origin).is_some_and(|event| sender.send(event).is_err()) {
-                break;
+            let Some(event) = event(&origin) else { continue };
+            let is_waiting = sender.send(event).is_ok();
+            if let Event::Signal { number, .. } = event
+                && ENDING.contains(&number)
+            {
+                ending += 1;
+                if !is_waiting && !IS_SHOWN.load(Ordering::Relaxed) {
+                    after_the_program(number, ending);
+                }
             }
         }
     })?;
     Ok(receiver)
+}
+
+/// A signal while the run is judged: the second one of the whole run ends urscope.
+fn after_the_program(number: i32, count: u32) {
+    if count > 1 {
+        drop(emulate_default_handler(number));
+    }
+    complain("the program has ended, and its traces are being judged; the next Ctrl-C ends urscope without a verdict");
 }
 
 /// Waits for SIGINT (Ctrl-C), SIGHUP (closed terminal) or SIGTERM. `tell` says so to the user, once these are caught.
@@ -69,6 +94,7 @@ pub(crate) fn until_interrupted(tell: impl FnOnce()) {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let caught = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
     let signals = Signals::new(caught);
+    IS_SHOWN.store(true, Ordering::Relaxed);
     tell();
     if let Ok(mut signals) = signals {
         signals.forever().next();

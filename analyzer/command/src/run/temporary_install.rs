@@ -1,67 +1,174 @@
 //! A private directory with symbolic links to parts of urscope. It exists as long as the run.
 //!
 //! The adapters and libumf open a Level Zero loader by its soname, `libze_loader.so.1`. LD_PRELOAD cannot contain a path with a
-//! space or a colon. A symbolic link solves both.
+//! space or a colon. A symbolic link solves both. An installed urscope has the links of the device beside it, and needs no such directory.
+//!
+//! Programs load libraries from it, so nobody else may write to it or put another one in its place.
 
 use std::{
-    env, io,
-    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    env, fs, io,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
+    process,
 };
 
-use tempfile::TempDir;
+use urscope_analyzer::{
+    analysis::{boot_id, is_running, pid_namespace},
+    files::Folder,
+};
+use urscope_schema::handle::fingerprint;
 
-use super::error::RunError;
+use super::{descendants::stat, error::RunError};
 
 /// The name under which programs load the Level Zero loader.
 pub(crate) const LOADER: &str = "libze_loader.so.1";
 /// The name under which some open it themselves, oneCCL for example.
 const LOADER_WITHOUT_VERSION: &str = "libze_loader.so";
+/// The link to the library that is preloaded.
+const LIBRARY: &str = "liburscope.so";
+
+/// The directory beside an installed device that has it under the names of the loader.
+const INSTALLED: &str = "device";
 
 /// The private directory, created with its first link.
 #[derive(Debug, Default)]
 pub(crate) struct TemporaryInstall {
-    folder: Option<TempDir>,
+    place: Option<(Folder, String)>,
+    folder: Option<Folder>,
 }
 
 impl TemporaryInstall {
     /// Returns a path of the library that can stand in LD_PRELOAD.
     pub(crate) fn library(&mut self, library: &Path) -> Result<PathBuf, RunError> {
-        if unfit_for_preloading(library) { self.link(library, "liburscope.so") } else { Ok(library.into()) }
+        if unfit_for_preloading(library) { self.link(library, LIBRARY) } else { Ok(library.into()) }
     }
 
     /// Returns a directory that contains the software device under the names of the loader.
     pub(crate) fn device(&mut self, device: &Path) -> Result<PathBuf, RunError> {
+        if let Some(folder) = installed(device) {
+            return Ok(folder);
+        }
         self.link(device, LOADER_WITHOUT_VERSION)?;
         let link = self.link(device, LOADER)?;
         Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
     }
 
-    /// Keeps the directory after the run.
+    /// Keeps the directory after the run. A later run removes it.
     pub(crate) fn keep(&mut self) {
-        if let Some(folder) = self.folder.take() {
-            let _ = folder.keep();
-        }
+        self.place = None;
     }
 
     fn link(&mut self, target: &Path, name: &str) -> Result<PathBuf, RunError> {
-        let parent = suitable(env::temp_dir());
-        let failed = |source: io::Error| RunError::TemporaryInstall { path: parent.clone(), source };
         let folder = match self.folder.take() {
             Some(folder) => folder,
-            None => tempfile::Builder::new().prefix("urscope-").tempdir_in(&parent).map_err(failed)?,
+            None => self.make()?,
         };
-        let link = folder.path().join(name);
+        let linked = folder.link(target, name);
+        let path = folder.path().join(name);
         self.folder = Some(folder);
-        symlink(target, &link).map_err(failed)?;
-        Ok(link)
+        linked.map(|()| path.clone()).map_err(|source| RunError::TemporaryInstall { path, source })
+    }
+
+    /// Makes the directory in the first place that is safe.
+    fn make(&mut self) -> Result<Folder, RunError> {
+        let mut first = None;
+        for path in places() {
+            match made_in(&path) {
+                Ok((place, name, folder)) => {
+                    self.place = Some((place, name));
+                    return Ok(folder);
+                }
+                Err(source) => first = first.or(Some(RunError::TemporaryInstall { path, source })),
+            }
+        }
+        Err(first.unwrap_or_else(|| RunError::TemporaryInstall {
+            path: env::temp_dir(),
+            source: io::ErrorKind::NotFound.into(),
+        }))
     }
 }
 
-/// Returns a directory for temporary files whose path can stand in LD_PRELOAD and LD_LIBRARY_PATH.
-fn suitable(folder: PathBuf) -> PathBuf {
-    let folder = std::path::absolute(&folder).unwrap_or(folder);
-    if unfit_for_preloading(&folder) { "/tmp".into() } else { folder }
+impl Drop for TemporaryInstall {
+    fn drop(&mut self) {
+        if let Some((place, name)) = &self.place {
+            drop(remove(place, name));
+        }
+    }
+}
+
+/// The directory beside an installed device.
+fn installed(device: &Path) -> Option<PathBuf> {
+    let folder = device.parent()?.join(INSTALLED);
+    let leads_to_it = |name| fs::canonicalize(folder.join(name)).is_ok_and(|there| there == device);
+    let is_there = leads_to_it(LOADER) && leads_to_it(LOADER_WITHOUT_VERSION);
+    (is_there && !unfit_for_preloading(&folder)).then_some(folder)
+}
+
+/// The directories for temporary files, in the order in which they are tried.
+fn places() -> impl Iterator<Item = PathBuf> {
+    let runtime = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let named = [env::temp_dir()].into_iter().chain(runtime);
+    // Without links, the directories above it are those of its path.
+    let real = named
+        .chain(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from))
+        .map(|path| fs::canonicalize(&path).unwrap_or(path));
+    real.filter(|path| !unfit_for_preloading(path))
+}
+
+/// Makes a private directory with the name of this run. Those of runs that are over are removed.
+fn made_in(path: &Path) -> io::Result<(Folder, String, Folder)> {
+    let place = Folder::open(path)?;
+    place.refuse_replaceable()?;
+    remove_old(&place);
+    let start = stat(process::id()).map_or(0, |stat| stat.start);
+    for number in 0..100 {
+        let name = format!("{}{}-{start:x}-{number}", prefix(), process::id());
+        match place.make_below(&name) {
+            // Somebody else has taken the name.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|folder| (place, name, folder)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// How the names of the directories of this boot and these process numbers begin.
+fn prefix() -> String {
+    format!("urscope-{:08x}-", fingerprint(format!("{} {}", boot_id(), pid_namespace()).as_bytes()) as u32)
+}
+
+/// Removes the directories of runs that are over, unless a process that such a run left behind still has it in its environment.
+fn remove_old(place: &Folder) {
+    let prefix = prefix();
+    let over = |name: &str| {
+        let mut words = name.strip_prefix(&prefix)?.split('-');
+        let (pid, start) = (words.next()?.parse().ok()?, u64::from_str_radix(words.next()?, 16).ok()?);
+        (!is_running(pid, start)).then_some(())
+    };
+    for name in place.names().unwrap_or_default() {
+        if let Some(name) = name.to_str().filter(|name| over(name).is_some())
+            && !is_in_use(&place.path().join(name))
+        {
+            drop(remove(place, name));
+        }
+    }
+}
+
+/// Whether a process of this user has a directory in its environment.
+fn is_in_use(folder: &Path) -> bool {
+    let folder = folder.as_os_str().as_bytes();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut environments = processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
+    environments.any(|environment| environment.windows(folder.len()).any(|part| part == folder))
+}
+
+/// Removes the directory with its links.
+fn remove(place: &Folder, name: &str) -> io::Result<()> {
+    let folder = place.below(name)?;
+    for link in [LOADER, LOADER_WITHOUT_VERSION, LIBRARY] {
+        drop(folder.remove_file(link));
+    }
+    place.remove_folder(name)
 }
 
 /// Whether the dynamic loader would misread a path: it splits at spaces and colons (and at semicolons in
@@ -72,6 +179,8 @@ pub(crate) fn unfit_for_preloading(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
 
     #[test]
@@ -82,8 +191,10 @@ mod tests {
         let link = install.library(Path::new("/my files/liburscope.so")).unwrap();
         assert!(!unfit_for_preloading(&link), "{}", link.display());
         assert_eq!(link.read_link().unwrap(), Path::new("/my files/liburscope.so"));
+        let folder = link.parent().unwrap().to_owned();
+        assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o7777, 0o700);
         drop(install);
-        assert!(link.symlink_metadata().is_err(), "the private directory is removed after the run");
+        assert!(!folder.exists(), "the private directory is removed after the run");
     }
 
     #[test]
@@ -96,8 +207,60 @@ mod tests {
     }
 
     #[test]
+    fn an_installed_device_needs_no_private_directory() {
+        let tree = tempfile::tempdir().unwrap();
+        let device = tree.path().canonicalize().unwrap().join("libze_loader.so");
+        fs::write(&device, "").unwrap();
+        assert_eq!(installed(&device), None);
+        let folder = device.parent().unwrap().join(INSTALLED);
+        fs::create_dir(&folder).unwrap();
+        for name in [LOADER, LOADER_WITHOUT_VERSION] {
+            assert_eq!(installed(&device), None);
+            symlink("../libze_loader.so", folder.join(name)).unwrap();
+        }
+        assert_eq!(installed(&device), Some(folder));
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_not_used() {
+        let outer = tempfile::tempdir().unwrap();
+        let set = |mode| fs::set_permissions(outer.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let path = outer.path().canonicalize().unwrap();
+        let inner = path.join("inner");
+        fs::create_dir(&inner).unwrap();
+        for (mode, is_used) in [(0o777, false), (0o720, false), (0o1777, true), (0o755, true)] {
+            set(mode);
+            for place in [&path, &inner] {
+                assert_eq!(made_in(place).is_ok(), is_used, "{mode:o}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_run_left_behind_is_removed_when_nobody_uses_it() {
+        let place = tempfile::tempdir().unwrap();
+        let held = Folder::open(&place.path().canonicalize().unwrap()).unwrap();
+        let start = stat(process::id()).unwrap().start;
+        // Of a process that never was, of this one, and of another boot.
+        let over = format!("{}{}-1-0", prefix(), u32::MAX);
+        let running = format!("{}{}-{start:x}-0", prefix(), process::id());
+        for name in [&over, &running, "urscope-00000000-1-1-0"] {
+            held.make_below(name).unwrap().link(Path::new("/opt/a.so"), LIBRARY).unwrap();
+        }
+        let folder = held.path().join(&over);
+        let mut user = process::Command::new("sleep").arg("60").env("LD_LIBRARY_PATH", &folder).spawn().unwrap();
+        while !is_in_use(&folder) {}
+        remove_old(&held);
+        assert_eq!(held.names().unwrap().len(), 3);
+        user.kill().unwrap();
+        user.wait().unwrap();
+        remove_old(&held);
+        assert!(!folder.exists());
+        assert_eq!(held.names().unwrap().len(), 2);
+    }
+
+    #[test]
     fn a_temporary_directory_with_a_space_is_not_used() {
-        assert_eq!(suitable("/my files".into()), Path::new("/tmp"));
-        assert_eq!(suitable("/scratch".into()), Path::new("/scratch"));
+        assert!(places().all(|place| !unfit_for_preloading(&place)) && unfit_for_preloading(Path::new("/my files")));
     }
 }

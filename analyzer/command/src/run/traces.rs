@@ -1,19 +1,21 @@
 //! The directory for the traces of a run, and which files in it belong to this run.
 //!
 //! Existing files must not be touched. The header of a trace contains the name of its run, because several runs may write to one
-//! directory, also at the same time.
+//! directory, also at the same time. Files of other users are not of this run, whatever they contain.
 
 use std::{
     collections::HashSet,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, io,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use urscope_analyzer::analysis::header_of;
+use urscope_analyzer::{
+    analysis::header_of,
+    files::{Folder, owners},
+};
 use urscope_schema::trace::Form;
 
 use super::{error::RunError, job::Job};
@@ -22,7 +24,7 @@ use crate::input::HOME;
 /// The directory of a run's traces.
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
-    folder: PathBuf,
+    folder: Folder,
     run: String,
     before: HashSet<OsString>,
     unnamed: bool,
@@ -34,32 +36,40 @@ impl Traces {
     pub(crate) fn prepare(asked: Option<&Path>, program: &Path, job: Option<&Job>) -> Result<Self, RunError> {
         let unnamed = asked.is_none();
         let home = absolute(Path::new(HOME));
-        let (folder, made) = match (asked, job) {
-            (Some(folder), _) => (absolute(folder), !folder.exists()),
-            (None, Some(job)) => (home.join(format!("{}-job-{}", plain_name(program), job.name)), true),
-            (None, None) => (new_folder(&home, &plain_name(program))?, true),
+        let at = match (asked, job) {
+            (Some(folder), _) => absolute(folder),
+            (None, Some(job)) => home.join(format!("{}-job-{}", plain_name(program), job.name)),
+            (None, None) => home.clone(),
         };
-        let failed = |source| RunError::Traces { path: folder.clone(), source };
-        fs::create_dir_all(&folder).map_err(failed)?;
-        writable(&folder).map_err(failed)?;
-        safe(&folder).map_err(failed)?;
-        let before = files_in(&folder).map_err(failed)?.iter().filter_map(name).collect();
+        let failed = |source| RunError::Traces { path: at.clone(), source };
+        let (mut folder, mut made) = Folder::make(&at).map_err(failed)?;
+        if unnamed && job.is_none() {
+            (folder, made) = (new_folder(&folder, &plain_name(program)).map_err(failed)?, true);
+        }
+        folder.refuse_foreign().map_err(failed)?;
+        writable(&folder.by_descriptor()).map_err(failed)?;
+        let before = names_in(&folder).map_err(failed)?.into_iter().collect();
         let run = job.map_or_else(run_name, |job| format!("job-{}", job.name));
-        Ok(Self { folder, run, before, unnamed, made })
+        Ok(Self { folder, run, before, unnamed, made: made || unnamed })
+    }
+
+    /// The directory, held open.
+    pub(crate) fn held(&self) -> &Folder {
+        &self.folder
     }
 
     /// The absolute path of the directory, because the program may change its working directory.
     pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// The directory relative to the current one, for messages.
     pub(crate) fn shown(&self) -> &Path {
         let here = std::env::current_dir().unwrap_or_default();
-        match self.folder.strip_prefix(here) {
+        match self.folder().strip_prefix(here) {
             Ok(below) if below.as_os_str().is_empty() => Path::new("."),
             Ok(below) => below,
-            Err(_) => &self.folder,
+            Err(_) => self.folder(),
         }
     }
 
@@ -69,28 +79,40 @@ impl Traces {
     }
 
     /// The traces of this run. A new file without a readable header also belongs to it: a process may have died early, and a
-    /// damaged trace must not be ignored silently.
+    /// damaged trace must not be ignored silently. It is an error if another directory has taken the place of this one.
     pub(crate) fn of_this_run(&self) -> io::Result<Vec<PathBuf>> {
-        let ours = |path: &PathBuf| match header_of(path) {
-            Some(header) => header.run == self.run,
-            None => name(path).is_some_and(|name| !self.before.contains(&name)),
+        self.in_place()?;
+        // Nobody else knows the name of this run, and a program of root may continue as another user.
+        let is_ours = |name: &OsString| match header_of(&self.folder().join(name)) {
+            Some(header) => {
+                let may_be_of = |owner| owners().have(owner) || owners().user == 0;
+                header.run == self.run && self.folder.has_file_of(Path::new(name), may_be_of)
+            }
+            None => {
+                !self.before.contains(name) && self.folder.has_file_of(Path::new(name), |owner| owners().have(owner))
+            }
         };
-        let mut files = files_in(&self.folder)?;
-        files.retain(ours);
-        files.sort();
-        Ok(files)
+        let mut names = names_in(&self.folder)?;
+        names.retain(is_ours);
+        names.sort();
+        Ok(names.iter().map(|name| self.folder().join(name)).collect())
+    }
+
+    /// Checks that the directory is still at its path.
+    pub(crate) fn in_place(&self) -> io::Result<()> {
+        let moved = || io::Error::other("it was moved or replaced while the program ran, so traces may be missing");
+        if self.folder.is_in_place() { Ok(()) } else { Err(moved()) }
     }
 
     /// Whether traces have been added to the directory, by this run or by another one at the same time.
     pub(crate) fn has_new(&self) -> bool {
-        let is_new = |path: &PathBuf| name(path).is_some_and(|name| !self.before.contains(&name));
-        files_in(&self.folder).is_ok_and(|files| files.iter().any(is_new))
+        names_in(&self.folder).is_ok_and(|names| names.iter().any(|name| !self.before.contains(name)))
     }
 
     /// Removes the directories that were created for this run if they are empty.
     pub(crate) fn tidy(&self) {
-        if self.made && fs::remove_dir(&self.folder).is_ok() && self.unnamed {
-            drop(self.folder.parent().map(fs::remove_dir));
+        if self.made && fs::remove_dir(self.folder()).is_ok() && self.unnamed {
+            drop(self.folder().parent().map(fs::remove_dir));
         }
     }
 }
@@ -100,57 +122,27 @@ pub(crate) fn writable(folder: &Path) -> io::Result<()> {
     tempfile::tempfile_in(folder).map(drop)
 }
 
-/// Checks what the library checks before it writes a trace: nobody but this user and root can replace the files of the directory.
-fn safe(folder: &Path) -> io::Result<()> {
-    let known = fs::metadata(folder)?;
-    let is_ours = known.uid() == rustix::process::geteuid().as_raw() || known.uid() == 0;
-    if is_ours || known.mode() & STICKY != 0 {
-        return Ok(());
-    }
-    let why = format!("it belongs to the user {}, who could replace the traces in it", known.uid());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-}
-
-/// The bit of a directory in which everyone can remove only their own files.
-const STICKY: u32 = 0o1000;
-
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.into())
 }
 
-fn name(path: impl AsRef<Path>) -> Option<OsString> {
-    path.as_ref().file_name().map(Into::into)
-}
-
-/// The files of a directory whose names are those of traces.
-fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name.to_str().and_then(|name| Form::split(name)).is_some() {
-            files.push(entry.path());
-        }
-    }
-    Ok(files)
+/// The names of a directory that are those of traces.
+fn names_in(folder: &Folder) -> io::Result<Vec<OsString>> {
+    let mut names = folder.names()?;
+    names.retain(|name| name.to_str().and_then(|name| Form::split(name)).is_some());
+    Ok(names)
 }
 
 /// Creates the directory `<home>/<program>-<N>` with the next free number.
-fn new_folder(home: &Path, program: &str) -> Result<PathBuf, RunError> {
-    let failed = |source| RunError::Traces { path: home.into(), source };
-    fs::create_dir_all(home).map_err(failed)?;
-    let numbers = fs::read_dir(home).map_err(failed)?.filter_map(|entry| {
-        entry.ok()?.file_name().to_str()?.strip_prefix(program)?.strip_prefix('-')?.parse::<u64>().ok()
-    });
-    let mut number = numbers.max().unwrap_or(0);
+fn new_folder(home: &Folder, program: &str) -> io::Result<Folder> {
+    let number_of = |name: &OsStr| name.to_str()?.strip_prefix(program)?.strip_prefix('-')?.parse::<u64>().ok();
+    let mut number = home.names()?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
     loop {
         number = number.saturating_add(1);
-        let folder = home.join(format!("{program}-{number}"));
-        match fs::create_dir(&folder) {
+        match home.make_below(&format!("{program}-{number}")) {
             // Another run created it at the same time.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u64::MAX => {}
-            Err(source) => return Err(RunError::Traces { path: folder, source }),
-            Ok(()) => return Ok(folder),
+            made => return made,
         }
     }
 }
@@ -201,12 +193,13 @@ mod tests {
     #[test]
     fn each_run_without_a_named_directory_gets_a_new_one() {
         let home = tempfile::tempdir().unwrap();
-        let home = home.path().join(HOME);
-        assert_eq!(new_folder(&home, "app").unwrap(), home.join("app-1"));
-        assert_eq!(new_folder(&home, "app").unwrap(), home.join("app-2"));
-        fs::create_dir(home.join("app-9")).unwrap();
-        assert_eq!(new_folder(&home, "app").unwrap(), home.join("app-10"));
-        assert_eq!(new_folder(&home, "other").unwrap(), home.join("other-1"));
+        let home = Folder::open(home.path()).unwrap();
+        let new = |program| new_folder(&home, program).unwrap().path().file_name().unwrap().to_owned();
+        assert_eq!(new("app"), "app-1");
+        assert_eq!(new("app"), "app-2");
+        fs::create_dir(home.path().join("app-9")).unwrap();
+        assert_eq!(new("app"), "app-10");
+        assert_eq!(new("other"), "other-1");
     }
 
     #[test]

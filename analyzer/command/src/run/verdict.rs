@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge};
+use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, files, judge, plain::plain};
 
 use urscope_schema::counted;
 
@@ -56,7 +56,7 @@ impl Destination {
     /// Opens the file, or selects standard error if there is none.
     fn new(file: Option<&Path>) -> Result<Self, RunError> {
         let Some(path) = file else { return Ok(Self::Stderr) };
-        match File::create(path) {
+        match files::create(path) {
             Ok(file) => Ok(Self::File(path.into(), file)),
             Err(source) => Err(RunError::Report { path: path.into(), source }),
         }
@@ -74,15 +74,22 @@ pub(crate) fn give(
 ) -> (u8, Merged) {
     let Reporting { exemptions, destination, outputs } = reporting;
     let options = Options { listed: true, ..arguments.options(exemptions) };
+    let unreadable = |error: io::Error| {
+        let folder = traces.folder().display();
+        (
+            not_judged(&options, format!("the directory of the traces, {folder}, cannot be used: {error}")),
+            Merged::Nothing,
+        )
+    };
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle())), Merged::Nothing),
-        Ok(files) => analyze_and_merge(&files, &options, traces.folder(), merged::LIMIT)
-            .unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable)),
-        Err(error) => {
-            let folder = traces.folder().display();
-            let reason = format!("the directory of the traces, {folder}, cannot be read: {error}");
-            (not_judged(&options, reason), Merged::Nothing)
+        Ok(files) => {
+            let judged = analyze_and_merge(&files, &options, traces.held(), merged::LIMIT);
+            let judged = judged.unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable));
+            // The traces were read by their paths.
+            traces.in_place().map_or_else(unreadable, |()| judged)
         }
+        Err(error) => unreadable(error),
     };
     let judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     (report(arguments, &judgement, destination, outputs, end), merged)
@@ -113,7 +120,7 @@ fn report(
             let mut out = BufWriter::new(stderr.lock());
             let written = show(judgement, arguments.format, &mut out, detailed(look(&stderr), arguments));
             if arguments.format == Format::Text {
-                drop(remarks(end).iter().try_for_each(|remark| writeln!(out, "urscope: {remark}")));
+                drop(remarks(end).iter().try_for_each(|remark| writeln!(out, "urscope: {}", plain(remark))));
             }
             (written, "standard error".to_owned())
         }
