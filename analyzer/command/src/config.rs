@@ -2,23 +2,31 @@
 //! repository.
 //!
 //! Options of the command line come first, and wrappers are added to them. A run says that it uses the file, because it changes the verdict.
+//! A file that another user may have written is not obeyed, as git does not obey the configuration of another user's repository.
 
 use std::{
-    fs, io,
+    env, fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use clap::ValueEnum as _;
 use serde::Deserialize;
-use urscope_analyzer::plain::plain;
+use urscope_analyzer::{
+    files::{self, owners},
+    plain::plain,
+};
 
 use crate::{
     arguments::{FailOn, VerdictArguments},
-    output::tell,
+    output::{complain, tell},
 };
 
 /// The name of the file.
 const NAME: &str = "urscope.toml";
+
+/// The largest one that is read, in bytes.
+const LARGEST: u64 = 1 << 20;
 
 /// The content of the file.
 #[derive(Debug, Default, Deserialize)]
@@ -56,8 +64,7 @@ pub(crate) enum NoConfig {
 
 /// The arguments of a verdict with what the project's file adds to them.
 pub(crate) fn applied(arguments: &VerdictArguments) -> Result<VerdictArguments, NoConfig> {
-    let file = std::env::current_dir().ok().filter(|_| !arguments.no_config).and_then(|folder| found(&folder));
-    match file {
+    match if arguments.no_config { None } else { obeyed() } {
         Some(file) => with(arguments, &file),
         None => Ok(arguments.clone()),
     }
@@ -65,10 +72,32 @@ pub(crate) fn applied(arguments: &VerdictArguments) -> Result<VerdictArguments, 
 
 /// The wrappers that the project's file names.
 pub(crate) fn wrappers() -> Result<Vec<String>, NoConfig> {
-    match std::env::current_dir().ok().and_then(|folder| found(&folder)) {
+    match obeyed() {
         Some(file) => Ok(read(&file)?.wrappers),
         None => Ok(Vec::new()),
     }
+}
+
+/// The file for the current directory, unless it may be that of another user; then a line says so.
+fn obeyed() -> Option<PathBuf> {
+    let file = found(&env::current_dir().ok()?)?;
+    let stranger = [Some(&*file), file.parent()].into_iter().flatten().find_map(|path| {
+        let owner = fs::symlink_metadata(path).ok()?.uid();
+        (!is_trusted(owner)).then_some((path, owner))
+    });
+    let Some((path, owner)) = stranger else { return Some(file) };
+    complain(format_args!(
+        "{} is not obeyed, because {} belongs to the user {owner}; give its options on the command line",
+        file.display(),
+        if path == file { "it" } else { "its directory" }
+    ));
+    None
+}
+
+/// Whether what belongs to a user is obeyed: this user, root, and the user who called sudo.
+fn is_trusted(owner: u32) -> bool {
+    let caller = || env::var("SUDO_UID").ok()?.parse::<u32>().ok();
+    owners().have(owner) || owners().user == 0 && caller() == Some(owner)
 }
 
 /// The file in a directory or above it, up to the one that has `.git`.
@@ -90,7 +119,8 @@ fn wrong(file: &Path, found: &str) -> NoConfig {
 }
 
 fn read(file: &Path) -> Result<Config, NoConfig> {
-    let text = fs::read_to_string(file).map_err(|source| NoConfig::Unreadable { path: file.to_owned(), source })?;
+    let text = files::read(file, LARGEST).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let text = text.map_err(|source| NoConfig::Unreadable { path: file.to_owned(), source })?;
     toml::from_str(&text).map_err(|error| wrong(file, error.message()))
 }
 
@@ -98,18 +128,55 @@ fn with(arguments: &VerdictArguments, file: &Path) -> Result<VerdictArguments, N
     let config = read(file)?;
     let fail_on = config.fail_on.as_deref().map(|name| FailOn::from_str(name, false)).transpose();
     let fail_on = fail_on.map_err(|found| wrong(file, &found))?;
-    let beside = |path: PathBuf| file.parent().unwrap_or(Path::new(".")).join(path);
     let mut arguments = arguments.clone();
-    arguments.suppressions = arguments.suppressions.or_else(|| config.suppressions.map(beside));
+    if let (None, Some(named)) = (&arguments.suppressions, &config.suppressions) {
+        arguments.suppressions = Some(below(file, named)?);
+    }
     arguments.fail_on = arguments.fail_on.or(fail_on);
     arguments.wrapper.extend(config.wrappers);
     tell(format_args!("{} adds to the options; --no-config ignores it", file.display()));
     Ok(arguments)
 }
 
+/// A file that the project's file names: a regular one in the directory of the project's file or below, also after links are followed.
+fn below(file: &Path, named: &Path) -> Result<PathBuf, NoConfig> {
+    let folder = files::parent(file);
+    let path = folder.join(named);
+    let inside = fs::canonicalize(folder).and_then(|folder| Ok(fs::canonicalize(&path)?.starts_with(folder)));
+    match inside {
+        Ok(true) if path.is_file() => Ok(path),
+        Ok(true) => Err(wrong(file, &format!("{} is not a regular file", named.display()))),
+        Ok(false) => Err(wrong(file, &format!("{} is not below the directory of this file", named.display()))),
+        Err(error) => Err(wrong(file, &format!("{} cannot be read: {error}", named.display()))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_names_regular_files_below_it() {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().join("project");
+        fs::create_dir_all(project.join("ci")).unwrap();
+        for file in ["secret", "project/ci/known.txt"] {
+            fs::write(root.path().join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("../secret", project.join("link")).unwrap();
+        let named = |name: &str| below(&project.join(NAME), Path::new(name)).map_err(|error| error.to_string());
+        assert_eq!(named("ci/known.txt"), Ok(project.join("ci/known.txt")));
+        for (name, why) in [
+            ("../secret", "not below"),
+            ("link", "not below"),
+            ("/dev/zero", "not below"),
+            ("ci", "not a regular file"),
+            ("missing", "cannot be read"),
+        ] {
+            let error = named(name).unwrap_err();
+            assert!(error.contains(why), "{name}: {error}");
+        }
+    }
 
     #[test]
     fn the_file_is_found_up_to_the_root_of_the_repository() {

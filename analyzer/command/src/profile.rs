@@ -14,6 +14,7 @@ use std::{
 
 use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
+use urscope_analyzer::files;
 
 /// A profile that is being written. It is complete once [`finish`](Self::finish) has returned.
 pub(crate) struct Profile {
@@ -33,7 +34,7 @@ pub(crate) struct ProfileError {
 impl Profile {
     /// Starts to record the spans of this process. An existing file is replaced. Only the first call in a process records spans.
     pub(crate) fn start(path: &Path) -> Result<Self, ProfileError> {
-        let file = File::create(path).map_err(|source| ProfileError { path: path.to_owned(), source })?;
+        let file = files::create(path).map_err(|source| ProfileError { path: path.to_owned(), source })?;
         let failure = Arc::default();
         let out = Output { file, failure: Arc::clone(&failure) };
         let (layer, guard) = ChromeLayerBuilder::new().writer(out).include_args(true).include_locations(false).build();

@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use flate2::{Compression, write::GzEncoder};
-use urscope_analyzer::{Options, Verdict};
+use urscope_analyzer::{Options, Verdict, files};
 
 use crate::{
     arguments::TraceArguments,
@@ -130,7 +130,7 @@ pub(crate) fn export(arguments: &Arguments) -> ExitCode {
     };
     match exported {
         Ok(summary) => {
-            drop(writeln!(io::stderr(), "urscope: {} has {summary}", path.display()));
+            complain(format_args!("{} has {summary}", path.display()));
             ExitCode::SUCCESS
         }
         Err(error) => failed(&format_args!("{}: {error}", path.display())),
@@ -149,7 +149,7 @@ fn table_summary(rows: Rows) -> String {
 }
 
 fn write(traces: &[PathBuf], options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = files::parent(path);
     let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder)?;
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
         let mut out = buffered(GzEncoder::new(file.as_file(), Compression::default()));

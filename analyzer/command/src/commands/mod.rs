@@ -19,10 +19,17 @@ mod variables;
 mod version;
 mod view;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use urscope_analyzer::Verdict;
+use urscope_analyzer::{
+    Verdict,
+    plain::{is_unprintable, plain},
+};
 
 use crate::{
     arguments::Color,
@@ -92,7 +99,10 @@ enum Command {
 
 /// Parses the arguments and runs the subcommand.
 pub fn main() -> ExitCode {
-    let Cli { command, color, quiet, profile } = Cli::parse();
+    let Cli { command, color, quiet, profile } = match Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refused(&error),
+    };
     output::set_color(color);
     if quiet {
         output::be_quiet();
@@ -113,6 +123,17 @@ pub fn main() -> ExitCode {
             if code == ExitCode::SUCCESS { Verdict::NotJudged.exit_code().into() } else { code }
         }
     }
+}
+
+/// Prints the help or what is wrong with the arguments, which are quoted there.
+fn refused(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if text.lines().any(|line| line.contains(is_unprintable)) {
+        text.lines().for_each(|line| drop(writeln!(io::stderr(), "{}", plain(line))));
+    } else {
+        drop(error.print());
+    }
+    u8::try_from(error.exit_code()).unwrap_or(u8::MAX).into()
 }
 
 fn run(command: Command) -> ExitCode {

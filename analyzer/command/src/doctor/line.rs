@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use urscope_analyzer::plain::plain;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -65,9 +66,9 @@ impl Line {
 
     pub(crate) fn write(&self, out: &mut impl Write, color: bool) -> io::Result<()> {
         let (on, off) = if color { (self.state.color(), "\x1b[0m") } else { ("", "") };
-        writeln!(out, "{on}{:<8}{off} {:<12} {}", self.state.name(), self.check, self.found)?;
+        writeln!(out, "{on}{:<8}{off} {:<12} {}", self.state.name(), self.check, plain(&self.found))?;
         match &self.advice {
-            Some(advice) => writeln!(out, "{:22}-> {advice}", ""),
+            Some(advice) => writeln!(out, "{:22}-> {}", "", plain(advice)),
             None => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ use std::{
     str::FromStr,
 };
 
-use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions, report::Paint};
+use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions, files, report::Paint};
 use urscope_schema::placeholders;
 
 use super::{detailed, show};
@@ -72,7 +72,7 @@ pub(crate) struct OutputFile {
 impl OutputFile {
     /// Creates the file. Its previous content is lost.
     pub(crate) fn open(path: &Path) -> Result<Self, Unwritable> {
-        let file = File::create(path).map_err(|source| Unwritable { path: path.to_owned(), source })?;
+        let file = files::create(path).map_err(|source| Unwritable { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), file })
     }
 

@@ -21,6 +21,7 @@ use std::{
 
 use urscope_analyzer::{
     Judgement,
+    plain::plain,
     report::{self, Paint},
 };
 
@@ -51,9 +52,10 @@ fn sources() -> PathBuf {
     workspace.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into())
 }
 
-/// Writes a message to standard error. Does nothing if standard error is closed.
+/// Writes a message in one line to standard error. Names in it may be those of a trace, or what somebody else called a file. Does nothing if
+/// standard error is closed.
 pub(crate) fn complain(what: impl Display) {
-    drop(writeln!(io::stderr(), "urscope: {what}"));
+    drop(writeln!(io::stderr(), "urscope: {}", plain(&what.to_string())));
 }
 
 /// How text on a stream looks.

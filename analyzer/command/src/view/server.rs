@@ -1,12 +1,15 @@
 //! Accepts connections, limits their number and duration, and adds security headers to every response.
 //!
-//! Slow clients must not delay others: a connection that sends no request or does not read its response is closed.
+//! Slow clients must not delay others: a connection that sends no request or does not read its response is closed. Every user of the machine can
+//! connect, so a connection is a stranger until it has sent a word of the access tokens. Strangers have places of their own, each for a second.
 
 use std::{
+    collections::VecDeque,
     convert::Infallible,
     future::Future,
     io,
     net::TcpListener,
+    pin::pin,
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
@@ -16,17 +19,30 @@ use axum::{
     http::{HeaderName, HeaderValue, Request, header},
     response::{IntoResponse as _, Response},
 };
+use futures_util::future::{Either, select};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    net::TcpStream,
     runtime::Builder,
-    sync::{Semaphore, watch},
+    sync::{Notify, Semaphore, oneshot, watch},
 };
 
-use super::{guard, routes, state::AppState, write_timeout::WriteTimeout};
+use super::{
+    guard::{self, Refused},
+    routes,
+    state::AppState,
+    write_timeout::WriteTimeout,
+};
 
-/// The maximum number of connections at a time. A browser uses six.
+/// The maximum number of connections at a time that have sent a word. A browser uses six.
 const CONNECTIONS: usize = 64;
+
+/// The maximum number of strangers at a time. The oldest one gives way to the next.
+const STRANGERS: usize = 256;
+
+/// How long a connection may be a stranger.
+const WORD_WITHIN: Duration = Duration::from_secs(1);
 
 /// The time limit for receiving the head of a request.
 const REQUEST_WITHIN: Duration = Duration::from_secs(5);
@@ -79,33 +95,56 @@ pub(super) fn start(
 async fn until_stopped(mut stopped: watch::Receiver<()>, serving: impl Future<Output = Infallible>) {
     // Nothing is ever sent; the channel is closed.
     let stop = async { while stopped.changed().await.is_ok() {} };
-    futures_util::future::select(Box::pin(stop), Box::pin(serving)).await;
+    select(Box::pin(stop), Box::pin(serving)).await;
 }
 
 async fn accept(listener: tokio::net::TcpListener, state: Arc<AppState>) -> Infallible {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(REQUEST_WITHIN).max_buf_size(LONGEST_HEAD).max_headers(HEADERS);
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut strangers: VecDeque<oneshot::Sender<()>> = VecDeque::new();
     loop {
-        let permit = Arc::clone(&permits).acquire_owned().await;
         let Ok((stream, _)) = listener.accept().await else {
             // There are no free descriptors, or the client has already disconnected.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let state = Arc::clone(&state);
-        let service = service_fn(move |request| answer(Arc::clone(&state), request));
-        let connection = http.serve_connection(TokioIo::new(WriteTimeout::new(stream, TAKEN_WITHIN)), service);
-        tokio::spawn(async move {
-            // Errors of a connection concern only its client.
-            drop(connection.await);
-            drop(permit);
-        });
+        strangers.retain(|stranger| !stranger.is_closed());
+        if strangers.len() >= STRANGERS {
+            strangers.pop_front();
+        }
+        let (stranger, gives_way) = oneshot::channel();
+        strangers.push_back(stranger);
+        tokio::spawn(serve(stream, Arc::clone(&state), Arc::clone(&places), gives_way));
+        // Whoever has sent a word already is known before the next one comes.
+        tokio::task::yield_now().await;
     }
 }
 
-async fn answer(state: Arc<AppState>, request: Request<Incoming>) -> Result<Response, Infallible> {
-    let (mut response, policy) = match guard::admit(&state.tokens, &request) {
+/// Serves a connection. As a stranger it is closed after a time, and when the other end of `gives_way` is dropped.
+async fn serve(stream: TcpStream, state: Arc<AppState>, places: Arc<Semaphore>, gives_way: oneshot::Receiver<()>) {
+    let word = Arc::new(Notify::new());
+    let sent = Arc::clone(&word);
+    let service = service_fn(move |request| answer(Arc::clone(&state), Arc::clone(&sent), request));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(REQUEST_WITHIN).max_buf_size(LONGEST_HEAD).max_headers(HEADERS);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(WriteTimeout::new(stream, TAKEN_WITHIN)), service));
+    let is_known = {
+        let (known, too_late) = (pin!(word.notified()), pin!(tokio::time::sleep(WORD_WITHIN)));
+        let known_or_over = select(known, select(gives_way, too_late));
+        matches!(select(connection.as_mut(), known_or_over).await, Either::Right((Either::Left(_), _)))
+    };
+    if is_known {
+        let _place = places.acquire().await;
+        // Errors of a connection concern only its client.
+        drop(connection.await);
+    }
+}
+
+async fn answer(state: Arc<AppState>, word: Arc<Notify>, request: Request<Incoming>) -> Result<Response, Infallible> {
+    let admitted = guard::admit(&state.tokens, &request);
+    if !matches!(admitted, Err(Refused::NotFound)) {
+        word.notify_one();
+    }
+    let (mut response, policy) = match admitted {
         Ok(admitted) if admitted.perfetto => (routes::perfetto(state, &admitted).await, PERFETTO_POLICY),
         Ok(admitted) => (routes::page(state, admitted, request.method()).await, PAGE_POLICY),
         Err(refused) => (refused.into_response(), PAGE_POLICY),

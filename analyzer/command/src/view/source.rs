@@ -5,14 +5,13 @@
 //! ends like that of source; it is a regular file of a limited size, and text. No request contains a path.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs, io,
     path::{Component, Path, PathBuf},
     time::SystemTime,
 };
 
 use serde::Serialize;
+use urscope_analyzer::files;
 
 /// How many lines are shown before and after the place.
 const AROUND: usize = 4;
@@ -133,18 +132,14 @@ fn showable(below: &Path) -> Result<(), NoSource> {
 
 fn read(path: &Path) -> Result<(String, Option<SystemTime>), NoSource> {
     const UNREADABLE: NoSource = NoSource::Refused("it cannot be read");
-    // A pipe must not block, and a link that has just taken the place of the file is not followed.
-    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
-    let file = File::options().read(true).custom_flags(flags as i32).open(path).map_err(|_| UNREADABLE)?;
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::InvalidInput => NoSource::Refused("it is not a regular file"),
+        io::ErrorKind::FileTooLarge => NoSource::Refused("it is too large"),
+        _ => UNREADABLE,
+    };
+    let file = files::open(path).map_err(failed)?;
     let data = file.metadata().map_err(|_| UNREADABLE)?;
-    if !data.is_file() {
-        return Err(NoSource::Refused("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|_: io::Error| UNREADABLE)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(NoSource::Refused("it is too large"));
-    }
+    let bytes = files::bounded(file, LARGEST).map_err(failed)?;
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     Ok((text.ok_or(NoSource::Refused("it is not text"))?, data.modified().ok()))
 }
@@ -239,7 +234,7 @@ mod tests {
         fs::write(place.path("app/binary.cpp"), [b'a', 0, b'b']).unwrap();
         fs::write(place.path("app/large.cpp"), vec![b'\n'; LARGEST as usize + 1]).unwrap();
         let refused = |file: &str| place.sources(&[]).around(&place.path(file), 1, None).unwrap_err();
-        assert_eq!(refused("app/pipe.cpp"), NoSource::Refused("it is no regular file"));
+        assert_eq!(refused("app/pipe.cpp"), NoSource::Refused("it is not a regular file"));
         assert_eq!(refused("app/binary.cpp"), NoSource::Refused("it is not text"));
         assert_eq!(refused("app/large.cpp"), NoSource::Refused("it is too large"));
     }

@@ -1,8 +1,9 @@
 //! Writes tables to a temporary directory, and renames the files to their destination when they are complete.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
     io::{self, BufWriter},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,6 +17,7 @@ use parquet::{
 };
 use serde_json::{Map, Value};
 use tempfile::TempDir;
+use urscope_analyzer::files;
 
 use super::{
     Form, columns,
@@ -41,8 +43,9 @@ enum TableFile {
 impl Folder {
     /// Creates the tables in a temporary directory next to `destination`.
     pub(super) fn begin(destination: &Path, form: Form) -> io::Result<Self> {
-        let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let temporary = tempfile::Builder::new().prefix(".urscope-export-").tempdir_in(parent)?;
+        let parent = files::parent(destination);
+        let private = Permissions::from_mode(0o700);
+        let temporary = tempfile::Builder::new().prefix(".urscope-export-").permissions(private).tempdir_in(parent)?;
         let mut files = Vec::new();
         for (name, _, columns) in columns::all() {
             let name = format!("{name}.{}", form.extension());
@@ -84,8 +87,10 @@ impl Folder {
             names.push(name);
         }
         fs::create_dir_all(&self.destination)?;
+        let held = files::Folder::open(&self.destination)?;
+        let destination = held.by_descriptor();
         for name in names {
-            fs::rename(self.temporary.path().join(&name), self.destination.join(&name))?;
+            fs::rename(self.temporary.path().join(&name), destination.join(&name))?;
         }
         Ok(())
     }

@@ -267,6 +267,39 @@ fn idle_connections_are_closed_to_make_room_for_others() {
     assert_eq!(crowd[1].read(&mut [0; 1]).unwrap(), 0, "it was closed");
 }
 
+/// Another user of the machine can connect, and knows no word.
+#[test]
+fn strangers_have_a_place_for_a_second_and_never_the_last_one() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
+    // More than the server has places for, and all of them stay as long as they are let.
+    for _ in 0..3 {
+        let mut strangers: Vec<TcpStream> = (0..200).map(|_| place.connect()).collect();
+        for (number, stream) in strangers.iter_mut().enumerate() {
+            drop(stream.write_all(["", "GET /", "GET /wrong/api/run HTTP/1.1\r\n"][number % 3].as_bytes()));
+        }
+        assert_eq!(place.get("api/check").status, 200);
+        for stream in &mut strangers {
+            assert!(!matches!(stream.read(&mut [0; 1]), Ok(1)), "a stranger gets an answer");
+        }
+    }
+}
+
+/// A connection that has sent a word goes on when strangers take all of their places.
+#[test]
+fn a_known_connection_is_not_closed_for_strangers() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
+    let mut known = place.connect();
+    let request = format!("GET /{}/api/check HTTP/1.1\r\nHost: {}\r\n\r\n", place.token, place.address);
+    known.write_all(request.as_bytes()).unwrap();
+    assert_eq!(known.read(&mut [0; 1]).unwrap(), 1);
+    let crowd: Vec<TcpStream> = (0..600).map(|_| place.connect()).collect();
+    known.write_all(request.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut answers = Vec::new();
+    known.read_to_end(&mut answers).unwrap();
+    assert_eq!(String::from_utf8_lossy(&answers).matches("HTTP/1.1 200 OK").count(), 1, "the second answer");
+    drop(crowd);
+}
+
 #[test]
 fn only_the_loopback_address_of_the_printed_name_answers() {
     let Shown { place, .. } = &Shown::new(VIOLATION);
