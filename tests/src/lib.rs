@@ -25,6 +25,7 @@ pub mod run;
 pub mod runtime;
 pub mod served;
 pub mod trace;
+pub mod users;
 pub mod violence;
 
 pub use report::Report;

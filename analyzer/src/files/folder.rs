@@ -198,3 +198,81 @@ fn of_trusted(status: &Stat, is_trusted: impl Fn(u32) -> bool) -> io::Result<()>
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        os::unix::{
+            fs::{PermissionsExt as _, symlink},
+            net::UnixListener,
+        },
+    };
+
+    use rustix::fs::mknodat;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_file_of_ones_own_is_private() {
+        let outer = tempfile::tempdir().unwrap();
+        let (folder, is_new) = Folder::make(&outer.path().join("a/b")).unwrap();
+        assert!(is_new && !Folder::make(folder.path()).unwrap().1);
+        assert_eq!(mode(folder.path()), 0o700);
+        assert_eq!(mode(&outer.path().join("a")), 0o700);
+        for part in ["one", "two"] {
+            folder.own_file("file", Access::Append).unwrap().write_all(part.as_bytes()).unwrap();
+        }
+        assert_eq!(mode(&folder.path().join("file")), 0o600);
+        let mut text = String::new();
+        folder.own_file("file", Access::Read).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "onetwo");
+        assert_eq!(folder.own_file("other", Access::Read).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(folder.names().unwrap(), ["file"]);
+    }
+
+    #[test]
+    fn nothing_but_a_regular_file_with_one_link_is_opened() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = Folder::open(outer.path()).unwrap();
+        let path = |name: &str| outer.path().join(name);
+        fs::write(path("mine"), "mine").unwrap();
+        fs::hard_link(path("mine"), path("hard link")).unwrap();
+        symlink("mine", path("link")).unwrap();
+        symlink("nothing", path("dangling link")).unwrap();
+        mknodat(CWD, path("pipe"), FileType::Fifo, 0o600.into(), 0).unwrap();
+        fs::create_dir(path("directory")).unwrap();
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        for name in ["hard link", "link", "dangling link", "pipe", "directory", "socket"] {
+            for access in [Access::Read, Access::Append, Access::Change] {
+                assert!(folder.own_file(name, access).is_err(), "{name} {access:?}");
+            }
+            assert!(!folder.has_file_of(Path::new(name), |_| true), "{name}");
+        }
+        assert!(!path("nothing").exists());
+        assert_eq!(fs::read(path("mine")).unwrap(), b"mine");
+        fs::write(path("single"), "").unwrap();
+        assert!(
+            folder.has_file_of(Path::new("single"), |_| true) && !folder.has_file_of(Path::new("single"), |_| false)
+        );
+        assert!(folder.file_of("single", |_| false).unwrap_err().to_string().contains("belongs to the user"));
+    }
+
+    #[test]
+    fn a_directory_is_the_same_wherever_it_is_moved() {
+        let outer = tempfile::tempdir().unwrap();
+        let (folder, _) = Folder::make(&outer.path().join("here")).unwrap();
+        assert!(folder.is_in_place());
+        fs::rename(folder.path(), outer.path().join("there")).unwrap();
+        assert!(!folder.is_in_place());
+        fs::create_dir(folder.path()).unwrap();
+        assert!(!folder.is_in_place());
+        folder.own_file("file", Access::Append).unwrap();
+        assert!(outer.path().join("there/file").is_file());
+        assert!(folder.by_descriptor().join("file").is_file());
+    }
+}

@@ -49,7 +49,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let there = refuse_foreign_link(path)?;
     let file = File::from(opened(CWD, path, OFlags::RDONLY | follow(&there), 0)?);
-    bounded(Patient(file), limit)
+    bounded(Patient { file, patience: PATIENCE }, limit)
 }
 
 /// Reads to the end. It is an error if there are more than `limit` bytes.
@@ -67,21 +67,24 @@ pub fn bounded(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A file that is read when there is something to read.
-struct Patient(File);
+struct Patient {
+    file: File,
+    patience: Duration,
+}
 
 impl Read for Patient {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            let limit = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
-            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&limit)) {
+            let (tv_sec, tv_nsec) = (self.patience.as_secs() as i64, self.patience.subsec_nanos().into());
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&Timespec { tv_sec, tv_nsec })) {
                 Ok(0) => {
-                    let why = format!("nothing came through it within {} s", PATIENCE.as_secs());
+                    let why = format!("nothing came through it within {} s", self.patience.as_secs());
                     return Err(io::Error::new(io::ErrorKind::TimedOut, why));
                 }
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
             }
-            match self.0.read(into) {
+            match self.file.read(into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read,
             }
@@ -140,4 +143,102 @@ fn refuse_foreign_file(path: &Path, file: &Stat) -> io::Result<()> {
         return Err(refused("it has several links"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{self, OpenOptions},
+        io::Write as _,
+        os::unix::fs::symlink,
+    };
+
+    use rustix::fs::{FileType, mknodat};
+
+    use super::*;
+
+    fn pipe(path: &Path) {
+        mknodat(CWD, path, FileType::Fifo, 0o600.into(), 0).unwrap();
+    }
+
+    #[test]
+    fn what_is_read_has_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "12345").unwrap();
+        symlink("file", folder.path().join("link")).unwrap();
+        assert_eq!(read(&folder.path().join("link"), 5).unwrap(), b"12345");
+        for (path, limit) in [(&*file, 4), (Path::new("/dev/zero"), 1 << 20)] {
+            let error = read(path, limit).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+            assert!(error.to_string().contains(&size(limit)), "{error}");
+        }
+        assert_eq!(read(folder.path(), 5).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(read(&folder.path().join("none"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end_but_not_waited_for_without_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        pipe(&path);
+        let slow = thread::spawn({
+            let path = path.clone();
+            move || {
+                let mut out = OpenOptions::new().write(true).open(path).unwrap();
+                for part in ["one", "two"] {
+                    thread::sleep(PERIOD);
+                    out.write_all(part.as_bytes()).unwrap();
+                }
+            }
+        });
+        assert_eq!(read(&path, 100).unwrap(), b"onetwo");
+        slow.join().unwrap();
+        let file = opened(CWD, &path, OFlags::RDONLY, 0).unwrap().into();
+        let error = bounded(Patient { file, patience: PERIOD }, 100).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let _writer = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        assert!(open(&path).unwrap_err().to_string().contains("not a regular file"));
+    }
+
+    #[test]
+    fn an_output_may_be_a_link_a_pipe_or_a_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        create(&path("new")).unwrap().write_all(b"longer").unwrap();
+        symlink("new", path("link")).unwrap();
+        create(&path("link")).unwrap().write_all(b"short").unwrap();
+        assert_eq!(fs::read(path("new")).unwrap(), b"short");
+        symlink("made", path("dangling")).unwrap();
+        create(&path("dangling")).unwrap();
+        assert!(path("made").is_file());
+        fs::hard_link(path("new"), path("second")).unwrap();
+        create(&path("second")).unwrap();
+        create(Path::new("/dev/null")).unwrap().write_all(b"x").unwrap();
+
+        pipe(&path("pipe"));
+        let late = thread::spawn({
+            let path = path("pipe");
+            move || {
+                thread::sleep(PERIOD);
+                read(&path, 1 << 20).unwrap()
+            }
+        });
+        // More than fits into a pipe, so that writing waits.
+        create(&path("pipe")).unwrap().write_all(&[7; 200_000]).unwrap();
+        assert_eq!(late.join().unwrap().len(), 200_000);
+        assert_eq!(create(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn a_file_with_several_links_is_not_overwritten_where_others_may_write() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        fs::write(&one, "mine").unwrap();
+        create(&one).unwrap().write_all(b"still mine").unwrap();
+        fs::hard_link(&one, &two).unwrap();
+        assert!(create(&two).unwrap_err().to_string().contains("several links"));
+        assert_eq!(fs::read(&one).unwrap(), b"still mine");
+    }
 }

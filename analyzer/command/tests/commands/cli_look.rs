@@ -4,6 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
+use urscope_analyzer::plain::is_unprintable;
+
 use crate::command::{Workspace, harmless_library};
 
 #[test]
@@ -372,4 +374,53 @@ fn the_doctor_also_writes_text() {
     let ended = workspace.run(&["doctor"]);
     assert!(ended.stdout.contains("on this machine"), "{}", ended.stdout);
     assert!(!ended.stdout.contains('\x1b'), "a file must have no colours");
+}
+
+/// Names of directories and what the user typed are printed like everything else.
+#[test]
+fn nothing_that_is_printed_controls_the_terminal() {
+    const EVIL: &str = "a\x1b[2J\u{202e}b";
+    let workspace = Workspace::new();
+    fs::create_dir(workspace.path().join(EVIL)).unwrap();
+    fs::write(workspace.path().join(EVIL).join(EVIL), "").unwrap();
+    fs::create_dir(workspace.path().join("run")).unwrap();
+    put_trace(&workspace, &format!("run/urscope-{EVIL}-1-1.json"), EVIL, 1);
+    let missing = format!("{EVIL}/missing");
+    let named = format!("json={missing}/report.json");
+    for arguments in [
+        &["check", EVIL][..],
+        &["check", &missing],
+        &["check", "run"],
+        &["check", "--run", "other\x1b[2J", "run"],
+        &["check", "--suppressions", &missing, "run"],
+        &["check", "--baseline", EVIL, "run"],
+        &["check", "--output", &named, "run"],
+        &["check", "--output", "xml\x1b[2J=report", "run"],
+        &["check", "--node-report", &missing, EVIL],
+        &["merge", EVIL],
+        &["merge", &missing],
+        &["calls", EVIL],
+        &["calls", "run"],
+        &["holders", EVIL],
+        &["handle", EVIL, "run"],
+        &["stats", "run"],
+        &["diff", EVIL, &missing],
+        &["export", "run", "-o", EVIL],
+        &["export", "run", "-o", "\x1b[2J.json"],
+        &["view", "--port", EVIL, "run"],
+        &["top", "--once", EVIL],
+        &["explain", EVIL],
+        &["doctor", &missing],
+        &["run", "--", EVIL],
+        &["run", "--", &missing],
+        &["run", "--dir", &missing, "--", "true"],
+        &["--profile", "nowhere\x1b[2J/profile", "check", "run"],
+        &["check", "--\x1b[2J"],
+        &["\x1b[2J"],
+    ] {
+        let ended = workspace.run(arguments);
+        let hostile = |c: char| c != '\n' && is_unprintable(c);
+        let printed = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!printed.is_empty() && !printed.contains(hostile), "{arguments:?}: {printed:?}");
+    }
 }

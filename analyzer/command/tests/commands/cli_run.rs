@@ -287,6 +287,19 @@ fn a_merged_trace_that_cannot_be_written_changes_neither_verdict_nor_exit_code()
     assert!(names.iter().all(|name| !name.to_string_lossy().contains("merged")), "{names:?}");
 }
 
+/// Processes that began afterwards may have written their traces elsewhere.
+#[test]
+fn a_run_whose_directory_was_replaced_is_not_judged() {
+    for script in [
+        "mv \"$URSCOPE_DIR\" elsewhere",
+        "cp -r \"$URSCOPE_DIR\" new; mv \"$URSCOPE_DIR\" old; mv new \"$URSCOPE_DIR\"",
+    ] {
+        let ended = one_call(&Workspace::new(), &["--dir", "traces"], script);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains("it was moved or replaced while"), "{}", ended.stderr);
+    }
+}
+
 #[test]
 fn damaged_traces_are_not_judged_and_not_merged() {
     let workspace = Workspace::new();

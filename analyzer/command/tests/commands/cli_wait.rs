@@ -2,7 +2,12 @@
 //!
 //! Scripts and tests signal each other with files, so the tests do not depend on timing.
 
-use std::{fs, os::unix::process::CommandExt, process::Command};
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    process::Command,
+};
 
 use crate::command::{Workspace, harmless_library};
 
@@ -86,6 +91,28 @@ fn a_program_may_signal_its_own_group() {
     command.process_group(0);
     let ended = workspace.start(command).end();
     assert_eq!((ended.code, ended.stdout.as_str()), (6, "once\n"), "{}", ended.stderr);
+}
+
+/// The report goes to a pipe that is full, and nobody reads it.
+#[test]
+fn a_second_interrupt_ends_a_run_that_waits_for_its_output() {
+    let workspace = Workspace::new();
+    workspace.prepare("mkfifo report");
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let pipe = workspace.path().join("report");
+    let mut full = OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(pipe).unwrap();
+    while full.write(&[0; 4096]).is_ok() {}
+    let mut command = workspace.script(&["--report", "report"], "true");
+    command.env("URSCOPE_LIBRARY", harmless_library());
+    let mut running = workspace.start(command);
+    // write(2) has the number 1.
+    let syscall = format!("/proc/{}/syscall", running.pid());
+    workspace.wait_until("the report", || fs::read_to_string(&syscall).unwrap().starts_with("1 "));
+    running.signal("INT");
+    workspace.wait_until("the message", || running.stderr().contains("the next Ctrl-C ends urscope"));
+    assert!(running.is_running());
+    running.signal("INT");
+    assert_eq!(running.end().code, 130);
 }
 
 #[test]

@@ -125,6 +125,10 @@ impl Running {
         send(name, &format!("-{}", self.child.id()));
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

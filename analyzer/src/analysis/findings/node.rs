@@ -263,3 +263,35 @@ impl Node {
         merging::shift(self.realtime_ns, first)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, io::Write as _};
+
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        assert_eq!(values(br#"{"a": [1, 2, {}], "b,[{\"": "\\", "c": null}"#), 7);
+        assert_eq!(values(b"1"), 0);
+    }
+
+    #[test]
+    fn a_report_that_would_take_too_much_memory_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.json.gz");
+        let refused = |piece: &[u8], times: usize| {
+            let mut packed = GzEncoder::new(File::create(&path).unwrap(), Compression::fast());
+            let block = piece.repeat((1 << 20) / piece.len());
+            (0..times).for_each(|_| packed.write_all(&block).unwrap());
+            packed.finish().unwrap();
+            Report::read(&path).unwrap_err().to_string()
+        };
+        let error = refused(b" ", 257);
+        assert!(error.contains("it holds more than 256 MiB"), "{error}");
+        let error = refused(b"[],", 13);
+        assert!(error.contains("it holds more than 8388608 values"), "{error}");
+    }
+}

@@ -262,6 +262,43 @@ mod tests {
         }
     }
 
+    /// The start of an ELF file with one section of debug information, which is said to have a size when it is decompressed.
+    fn with_compressed(size: u64) -> Vec<u8> {
+        let names = b"\0.shstrtab\0.debug_info\0";
+        let (names_at, data_at) = (64, 64 + names.len() as u64);
+        let sections_at = data_at + 24;
+        let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 62, 0, 1, 0, 0, 0];
+        for word in [0, 0, sections_at] {
+            file.extend(u64::to_le_bytes(word));
+        }
+        file.extend([0, 0, 0, 0, 64, 0, 56, 0, 0, 0, 64, 0, 3, 0, 1, 0]);
+        file.extend(names);
+        // ELFCOMPRESS_ZLIB, the size, and an alignment.
+        for word in [1, size, 1] {
+            file.extend(u64::to_le_bytes(word));
+        }
+        // The name, type, flags (SHF_COMPRESSED), place and size of each section.
+        for (name, kind, flags, at, length) in
+            [(0_u32, 0_u32, 0_u64, 0, 0), (1, 3, 0, names_at, names.len() as u64), (11, 1, 0x800, data_at, 24)]
+        {
+            file.extend([name.to_le_bytes(), kind.to_le_bytes()].concat());
+            for word in [flags, 0, at, length, 0, 1, 0] {
+                file.extend(u64::to_le_bytes(word));
+            }
+        }
+        file
+    }
+
+    #[test]
+    fn debug_information_that_would_take_too_much_memory_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("library.so");
+        for (size, is_read) in [(LARGEST, true), (LARGEST + 1, false), (u64::MAX, false)] {
+            fs::write(&path, with_compressed(size)).unwrap();
+            assert_eq!(with_object(&path, |_| ()).is_some(), is_read, "{size}");
+        }
+    }
+
     #[test]
     fn an_address_outside_all_modules_stays_a_number() {
         let frames = Symbolizer::new(&[]).stack(&[], at(Hex(0x1234)));
