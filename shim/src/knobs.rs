@@ -226,7 +226,7 @@ impl Knob for CommandLine {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         match text.to_str() {
             Some("full") => Ok(Self::Full),
-            // Version 0.1 knew `redacted`, which hid less.
+            // `redacted` is an earlier name, of what hid less.
             Some("program" | "redacted") => Ok(Self::Program),
             _ => Err("full or program"),
         }

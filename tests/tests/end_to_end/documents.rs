@@ -258,3 +258,55 @@ fn source_files_are_as_short_as_promised() {
     let long = lengths.iter().filter(|(length, file)| *length > 500 && !TABLES.contains(file));
     assert_eq!(long.collect::<Vec<_>>(), Vec::<&(usize, &str)>::new(), "split them");
 }
+
+/// The tests in the repository, by name.
+fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).expect("a folder can be listed") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if ![".git", "target", "node_modules"].contains(&name.as_str()) {
+                tests_below(&path, found);
+            }
+        } else if name.ends_with(".rs") {
+            let text = read(&path);
+            let functions = text.split("#[test]").skip(1).filter_map(|behind| behind.split("fn ").nth(1));
+            found.extend(functions.filter_map(|function| function.split('(').next()).map(str::to_owned));
+        }
+    }
+}
+
+#[test]
+fn each_promise_of_the_page_on_security_names_its_tests() {
+    let mut tests = BTreeSet::new();
+    tests_below(&repository(), &mut tests);
+    let text = read(&repository().join("SECURITY.md"));
+    let defended = text.split("\n## ").find(|part| part.starts_with("What is defended")).expect("the section");
+    let promises: Vec<&str> = defended.split("\n* ").skip(1).collect();
+    assert!(promises.len() >= 14, "only {} promises", promises.len());
+    for promise in promises {
+        let named = promise.split_once("Test:").or_else(|| promise.split_once("Tests:")).map_or("", |(_, named)| named);
+        let names: Vec<&str> = named.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "no test is named: {promise}");
+        for name in names {
+            assert!(tests.contains(name), "there is no test {name}");
+        }
+    }
+}
+
+/// A tag can be moved to other code by whoever owns the repository of the action.
+#[test]
+fn actions_are_pinned_by_commit() {
+    let workflows = fs::read_dir(repository().join(".github/workflows")).expect("the workflows");
+    let mut checked = 0;
+    for workflow in workflows {
+        let text = read(&workflow.expect("an entry").path());
+        for action in text.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, action)| action) {
+            let commit =
+                action.split_once('@').map_or("", |(_, version)| version.split(' ').next().unwrap_or_default());
+            assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{action}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 0, "no action is used");
+}

@@ -30,6 +30,7 @@ const ROWS: &[Row] = &[
     // What is asked of an analysis, and how it is written, is not known to it.
     row("analyzer/src", "analysis", &["follow", "lifetimes", "questions", "report"]),
     row("analyzer/src", "lifetimes", &["questions", "report"]),
+    row("analyzer/src", "files", &["analysis", "explain", "follow", "lifetimes", "questions", "report"]),
     // Nothing of the command knows how it is called.
     row("analyzer/command/src", "arguments", &["commands"]),
     row("analyzer/command/src", "output", &["commands"]),

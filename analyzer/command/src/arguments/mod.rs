@@ -61,7 +61,7 @@ pub(crate) struct VerdictArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) write_suppressions: Option<PathBuf>,
 
-    /// Put the command lines of the processes into reports in JSON. They may contain secrets.
+    /// Put the command lines of the processes into reports in JSON, and of a run into its traces. They may contain secrets.
     #[arg(long)]
     pub(crate) command_lines: bool,
 
