@@ -16,16 +16,15 @@ impl Owners {
         owner == self.user || owner == 0 || owner == self.root
     }
 
-    /// Why a directory is not used for traces, as part of a message; `None` if it is. Whoever owns a directory can replace what is in it,
-    /// whatever its mode and its sticky bit, and whoever owns its parent can replace the directory.
-    pub fn object(self, owner: u32, of_parent: u32) -> Option<String> {
-        if !self.have(owner) {
-            Some(format!("it belongs to the user {owner}, who could replace the traces in it"))
-        } else if !self.have(of_parent) {
-            Some(format!("its parent directory belongs to the user {of_parent}, who could replace it"))
-        } else {
-            None
-        }
+    /// Why traces are not written to a directory of `owner`, as part of a message; `None` if they are. An owner can replace what is in a
+    /// directory, whatever its mode and its sticky bit.
+    pub fn object(self, owner: u32) -> Option<String> {
+        (!self.have(owner)).then(|| format!("it belongs to the user {owner}, who could replace the traces in it"))
+    }
+
+    /// Why traces are not written to a directory in one of `owner`, as part of a message; `None` if they are.
+    pub fn object_to_parent(self, owner: u32) -> Option<String> {
+        (!self.have(owner)).then(|| format!("its parent directory belongs to the user {owner}, who could replace it"))
     }
 }
 
@@ -36,11 +35,10 @@ mod tests {
     #[test]
     fn a_directory_and_its_parent_belong_to_this_user_or_to_root() {
         let owners = Owners { user: 7, root: 0 };
-        assert_eq!(owners.object(7, 0), None);
-        assert_eq!(owners.object(0, 7), None);
-        assert!(owners.object(8, 7).unwrap().starts_with("it belongs to the user 8"));
-        assert!(owners.object(7, 8).unwrap().starts_with("its parent directory belongs to the user 8"));
-        assert!(Owners { user: 0, root: 0 }.object(8, 0).is_some(), "root trusts no other user");
-        assert_eq!(Owners { user: 7, root: 65_534 }.object(7, 65_534), None, "root, seen from a user namespace");
+        assert!(owners.object(7).is_none() && owners.object(0).is_none() && owners.object_to_parent(0).is_none());
+        assert!(owners.object(8).unwrap().starts_with("it belongs to the user 8"));
+        assert!(owners.object_to_parent(8).unwrap().starts_with("its parent directory belongs to the user 8"));
+        assert!(Owners { user: 0, root: 0 }.object(8).is_some(), "root trusts no other user");
+        assert!(Owners { user: 7, root: 65_534 }.have(65_534), "root, seen from a user namespace");
     }
 }

@@ -9,8 +9,9 @@ use std::{
     sync::Arc,
 };
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat,
+use rustix::{
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
+    io::Errno,
 };
 
 use super::{identity, is_shared, kind, named::refuse_foreign_link, not_regular, opened, owners, parent, refused};
@@ -24,14 +25,12 @@ const PRIVATE: u32 = 0o600;
 /// The bit of a directory in which everyone but its owner can remove and rename only what is theirs.
 const STICKY: u32 = 0o1000;
 
-/// What a file is opened for.
+/// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reading. It must exist.
-    Read,
-    /// Writing behind what is there. It is made if it does not exist.
+    /// Behind what is there.
     Append,
-    /// Reading and writing. It is made if it does not exist.
+    /// Anywhere, and it is read, too.
     Change,
 }
 
@@ -54,8 +53,8 @@ impl Folder {
     pub fn make(path: &Path) -> io::Result<(Self, bool)> {
         let is_new = match mkdirat(CWD, path, Mode::from_raw_mode(PRIVATE_FOLDER)) {
             Ok(()) => true,
-            Err(rustix::io::Errno::EXIST) => false,
-            Err(rustix::io::Errno::NOENT) => {
+            Err(Errno::EXIST) => false,
+            Err(Errno::NOENT) => {
                 Self::make(parent(path))?;
                 return Self::make(path);
             }
@@ -63,8 +62,7 @@ impl Folder {
         };
         let folder = Self::open(path)?;
         if is_new {
-            // The mask of this process may have taken more away.
-            fchmod(&folder, Mode::from_raw_mode(PRIVATE_FOLDER))?;
+            folder.make_private();
         }
         Ok((folder, is_new))
     }
@@ -73,16 +71,21 @@ impl Folder {
     pub fn make_below(&self, name: &str) -> io::Result<Self> {
         mkdirat(self, name, Mode::from_raw_mode(PRIVATE_FOLDER))?;
         let folder = self.below(name)?;
-        fchmod(&folder, Mode::from_raw_mode(PRIVATE_FOLDER))?;
+        folder.make_private();
         Ok(folder)
     }
 
-    /// Opens a directory of this user in this one.
+    /// Gives it back to this user where the mask of this process has taken more away. Some file systems have no modes.
+    fn make_private(&self) {
+        let _ = fchmod(self, Mode::from_raw_mode(PRIVATE_FOLDER));
+    }
+
+    /// Opens a directory of this user or of root in this one.
     pub fn below(&self, name: &str) -> io::Result<Self> {
         let descriptor = opened(self, Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, 0)?;
         let folder = Self { path: self.path.join(name), descriptor: Arc::new(descriptor) };
         let owner = folder.status()?.st_uid;
-        if owner == owners().user { Ok(folder) } else { Err(refused(format!("it belongs to the user {owner}"))) }
+        if owners().have(owner) { Ok(folder) } else { Err(refused(format!("it belongs to the user {owner}"))) }
     }
 
     /// Its path.
@@ -101,10 +104,15 @@ impl Folder {
         own.is_ok_and(|own| stat(&self.path).is_ok_and(|there| identity(&there) == own))
     }
 
-    /// Refuses a directory in which another user could replace traces.
+    /// Refuses a directory of another user, who could replace what is in it.
     pub fn refuse_foreign(&self) -> io::Result<()> {
+        owners().object(self.status()?.st_uid).map_or(Ok(()), |why| Err(refused(why)))
+    }
+
+    /// Refuses a directory in one of another user, who could replace it.
+    pub fn refuse_foreign_parent(&self) -> io::Result<()> {
         let parent = statat(self, "..", AtFlags::empty())?;
-        owners().object(self.status()?.st_uid, parent.st_uid).map_or(Ok(()), |why| Err(refused(why)))
+        owners().object_to_parent(parent.st_uid).map_or(Ok(()), |why| Err(refused(why)))
     }
 
     /// The names of what is in it.
@@ -112,26 +120,26 @@ impl Folder {
         fs::read_dir(self.by_descriptor())?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
-    /// Opens a file whose name urscope chose. Only this user and root can have written it, and nobody else can read what is written.
+    /// Opens a file whose name urscope chose for writing, and makes it if it does not exist. Only this user and root can have written it, and
+    /// nobody else can read what is written.
     pub fn own_file(&self, name: &str, access: Access) -> io::Result<File> {
-        self.checked(name, access, |owner| owners().have(owner))
-    }
-
-    /// Opens a file whose name urscope chose for reading, if an owner that `is_trusted` has written it.
-    pub fn file_of(&self, name: &str, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
-        self.checked(name, Access::Read, is_trusted)
-    }
-
-    fn checked(&self, name: &str, access: Access, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
         let flags = match access {
-            Access::Read => OFlags::RDONLY,
-            Access::Append => OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
-            Access::Change => OFlags::RDWR | OFlags::CREATE,
+            Access::Append => OFlags::WRONLY | OFlags::APPEND,
+            Access::Change => OFlags::RDWR,
         };
+        self.file(name, flags | OFlags::CREATE, |owner| owners().have(owner))
+    }
+
+    /// Opens a file whose name urscope chose for reading, if an owner who `is_trusted` has written it.
+    pub fn file_of(&self, name: &str, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
+        self.file(name, OFlags::RDONLY, is_trusted)
+    }
+
+    fn file(&self, name: &str, flags: OFlags, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
         let file = opened(self, Path::new(name), flags | OFlags::NOFOLLOW, PRIVATE).map_err(|error| match error {
-            rustix::io::Errno::LOOP => refused("it is a symbolic link"),
-            // A pipe that nobody reads.
-            rustix::io::Errno::NXIO => not_regular(),
+            Errno::LOOP => refused("it is a symbolic link"),
+            // A pipe that nobody reads, or a socket.
+            Errno::NXIO => not_regular(),
             error => error.into(),
         })?;
         of_trusted(&fstat(&file)?, is_trusted)?;
@@ -156,6 +164,12 @@ impl Folder {
     /// Removes a directory that is empty.
     pub fn remove_folder(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Refuses a directory that others may enter.
+    pub fn refuse_shared(&self) -> io::Result<()> {
+        let may_be_entered = self.status()?.st_mode & !PRIVATE_FOLDER & 0o777 != 0;
+        if may_be_entered { Err(refused("its file system lets others enter it")) } else { Ok(()) }
     }
 
     /// Refuses a directory in which another user could replace a directory of this one, or which they could replace. Libraries are loaded by
@@ -229,9 +243,9 @@ mod tests {
         }
         assert_eq!(mode(&folder.path().join("file")), 0o600);
         let mut text = String::new();
-        folder.own_file("file", Access::Read).unwrap().read_to_string(&mut text).unwrap();
+        folder.file_of("file", |_| true).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "onetwo");
-        assert_eq!(folder.own_file("other", Access::Read).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(folder.file_of("other", |_| true).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(folder.names().unwrap(), ["file"]);
     }
 
@@ -248,9 +262,10 @@ mod tests {
         fs::create_dir(path("directory")).unwrap();
         let _socket = UnixListener::bind(path("socket")).unwrap();
         for name in ["hard link", "link", "dangling link", "pipe", "directory", "socket"] {
-            for access in [Access::Read, Access::Append, Access::Change] {
+            for access in [Access::Append, Access::Change] {
                 assert!(folder.own_file(name, access).is_err(), "{name} {access:?}");
             }
+            assert!(folder.file_of(name, |_| true).is_err(), "{name}");
             assert!(!folder.has_file_of(Path::new(name), |_| true), "{name}");
         }
         assert!(!path("nothing").exists());

@@ -225,7 +225,7 @@ mod tests {
             }
         });
         // More than fits into a pipe, so that writing waits.
-        create(&path("pipe")).unwrap().write_all(&[7; 200_000]).unwrap();
+        create(&path("pipe")).unwrap().write_all(&vec![7; 200_000]).unwrap();
         assert_eq!(late.join().unwrap().len(), 200_000);
         assert_eq!(create(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }

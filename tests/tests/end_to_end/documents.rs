@@ -157,16 +157,16 @@ fn paths_are_recognized() {
     assert_eq!(code_spans(&prose("a `b`\n```\n`c`\n```\n    `d`\n`e`")).collect::<Vec<_>>(), ["b", "e"]);
 }
 
-/// Every document of the repository, without what is downloaded or built.
-fn documents_below(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Every file of the repository with an extension, without what is downloaded or built.
+fn files_below(folder: &Path, wanted: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder can be listed") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
             if ![".git", "target", "node_modules"].contains(&name.as_str()) {
-                documents_below(&path, found);
+                files_below(&path, wanted, found);
             }
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+        } else if path.extension().is_some_and(|extension| extension == wanted) {
             found.push(path);
         }
     }
@@ -195,7 +195,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_relative_link_leads_to_a_file_and_a_heading() {
     let mut documents = Vec::new();
-    documents_below(&repository(), &mut documents);
+    files_below(&repository(), "md", &mut documents);
     let mut checked = 0;
     for document in &documents {
         let text = prose(&read(document));
@@ -260,26 +260,20 @@ fn source_files_are_as_short_as_promised() {
 }
 
 /// The tests in the repository, by name.
-fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).expect("a folder can be listed") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            if ![".git", "target", "node_modules"].contains(&name.as_str()) {
-                tests_below(&path, found);
-            }
-        } else if name.ends_with(".rs") {
-            let text = read(&path);
-            let functions = text.split("#[test]").skip(1).filter_map(|behind| behind.split("fn ").nth(1));
-            found.extend(functions.filter_map(|function| function.split('(').next()).map(str::to_owned));
-        }
-    }
+fn tests() -> BTreeSet<String> {
+    let mut files = Vec::new();
+    files_below(&repository(), "rs", &mut files);
+    let texts = files.iter().map(|file| read(file));
+    let names = |text: &str| {
+        let functions = text.split("#[test]").skip(1).filter_map(|behind| behind.split("fn ").nth(1));
+        functions.filter_map(|function| function.split('(').next()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    texts.flat_map(|text| names(&text)).collect()
 }
 
 #[test]
 fn each_promise_of_the_page_on_security_names_its_tests() {
-    let mut tests = BTreeSet::new();
-    tests_below(&repository(), &mut tests);
+    let tests = tests();
     let text = read(&repository().join("SECURITY.md"));
     let defended = text.split("\n## ").find(|part| part.starts_with("What is defended")).expect("the section");
     let promises: Vec<&str> = defended.split("\n* ").skip(1).collect();

@@ -126,7 +126,11 @@ fn made_in(path: &Path) -> io::Result<(Folder, String, Folder)> {
         match place.make_below(&name) {
             // Somebody else has taken the name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|folder| (place, name, folder)),
+            made => {
+                let folder = made?;
+                folder.refuse_shared().inspect_err(|_| drop(remove(&place, &name)))?;
+                return Ok((place, name, folder));
+            }
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())

@@ -44,13 +44,21 @@ impl Traces {
         let failed = |source| RunError::Traces { path: at.clone(), source };
         let (mut folder, mut made) = Folder::make(&at).map_err(failed)?;
         if unnamed && job.is_none() {
+            folder.refuse_foreign().map_err(failed)?;
             (folder, made) = (new_folder(&folder, &plain_name(program)).map_err(failed)?, true);
         }
-        folder.refuse_foreign().map_err(failed)?;
-        writable(&folder.by_descriptor()).map_err(failed)?;
-        let before = names_in(&folder).map_err(failed)?.into_iter().collect();
         let run = job.map_or_else(run_name, |job| format!("job-{}", job.name));
-        Ok(Self { folder, run, before, unnamed, made: made || unnamed })
+        let mut traces = Self { folder, run, before: HashSet::new(), unnamed, made: made || unnamed };
+        traces.check().inspect_err(|_| traces.tidy()).map_err(failed)?;
+        traces.before = names_in(&traces.folder).map_err(failed)?.into_iter().collect();
+        Ok(traces)
+    }
+
+    /// Checks that this user can write to the directory, and that nobody else can replace it.
+    fn check(&self) -> io::Result<()> {
+        self.folder.refuse_foreign()?;
+        self.folder.refuse_foreign_parent()?;
+        writable(&self.folder.by_descriptor())
     }
 
     /// The directory, held open.

@@ -39,7 +39,8 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
         plain_file::make_directory(directory)?;
         let owner = |path: &Path| plain_file::status(path).map(|status| status.st_uid);
         let owners = Owners { user: process::user(), root: owner(Path::new("/"))? };
-        if let Some(why) = owners.object(owner(directory)?, owner(&directory.join(".."))?) {
+        let (own, parent) = (owner(directory)?, owner(&directory.join(".."))?);
+        if let Some(why) = owners.object(own).or_else(|| owners.object_to_parent(parent)) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         for again in 0..AGAIN {
