@@ -104,6 +104,11 @@ impl Folder {
         own.is_ok_and(|own| stat(&self.path).is_ok_and(|there| identity(&there) == own))
     }
 
+    /// Whether everyone can remove only what is theirs in it.
+    pub fn is_sticky(&self) -> bool {
+        self.status().is_ok_and(|status| status.st_mode & STICKY != 0)
+    }
+
     /// Refuses a directory of another user, who could replace what is in it.
     pub fn refuse_foreign(&self) -> io::Result<()> {
         owners().object(self.status()?.st_uid).map_or(Ok(()), |why| Err(refused(why)))

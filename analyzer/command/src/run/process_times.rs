@@ -1,14 +1,16 @@
 //! Observes until when the traced processes are there, and writes it beside their traces.
 //!
 //! A process that is killed cannot record its end. The analysis needs it to decide whether the process still held a mapping when
-//! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes.
+//! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes. It remembers the names of
+//! the traces, so that the verdict knows of one that is removed.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
+    ffi::{OsStr, OsString},
     fs::File,
     io::{self, Write as _},
     mem::MaybeUninit,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     sync::mpsc::{self, Receiver},
     thread,
     time::Duration,
@@ -44,7 +46,7 @@ const DESCRIPTORS: usize = 256;
 /// Observes the processes that write traces into a directory.
 pub(super) struct ProcessObserver {
     stop: OwnedFd,
-    ended: Receiver<()>,
+    ended: Receiver<BTreeSet<OsString>>,
 }
 
 impl ProcessObserver {
@@ -59,16 +61,17 @@ impl ProcessObserver {
                 processes.observe();
             }
             processes.observe();
-            drop(end);
+            drop(end.send(processes.appeared));
         })?;
         Ok(Self { stop, ended })
     }
 
-    /// Observes a last time; then everything is written, unless the file system does not answer.
-    pub(super) fn finish(self) {
-        if rustix::io::write(&self.stop, &1_u64.to_ne_bytes()).is_ok() {
-            // Nothing is ever sent; the channel is closed.
-            let _ = self.ended.recv_timeout(WRITTEN_WITHIN);
+    /// Observes a last time; then everything is written, unless the file system does not answer. Returns the names of the traces that have
+    /// appeared.
+    pub(super) fn finish(self) -> BTreeSet<OsString> {
+        match rustix::io::write(&self.stop, &1_u64.to_ne_bytes()) {
+            Ok(_) => self.ended.recv_timeout(WRITTEN_WITHIN).unwrap_or_default(),
+            Err(_) => BTreeSet::new(),
         }
     }
 }
@@ -92,6 +95,7 @@ struct Processes {
     /// Reports new files in the directory.
     created: Option<OwnedFd>,
     known: HashSet<Key>,
+    appeared: BTreeSet<OsString>,
     running: HashMap<Key, Running>,
     file: Option<File>,
     /// Whether the user knows that the file cannot be written.
@@ -101,10 +105,11 @@ struct Processes {
 impl Processes {
     fn new(folder: Folder) -> Self {
         let created = created_in(&folder).ok();
-        let (known, running) = (HashSet::new(), HashMap::new());
+        let (known, running, appeared) = (HashSet::new(), HashMap::new(), BTreeSet::new());
         let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
-        let mut processes = Self { folder, boot_id, pid_namespace, created, known, running, file: None, said: false };
-        for writer in processes.writers() {
+        let mut processes =
+            Self { folder, boot_id, pid_namespace, created, known, appeared, running, file: None, said: false };
+        for writer in processes.names().iter().filter_map(writer) {
             if is_running(writer.0, writer.1) {
                 processes.add(writer);
             }
@@ -130,10 +135,12 @@ impl Processes {
     }
 
     fn observe(&mut self) {
-        for writer in self.new_writers() {
+        for name in self.new_names() {
+            let Some(writer) = writer(&name) else { continue };
             if !self.known.contains(&writer) {
                 self.add(writer);
             }
+            self.appeared.insert(name);
         }
         let before = now();
         let ended = self.ended();
@@ -171,24 +178,24 @@ impl Processes {
         }
     }
 
-    /// The writers of files that were created since the last call.
-    fn new_writers(&self) -> Vec<Key> {
-        let Some(created) = &self.created else { return self.writers() };
+    /// The names of files that were created since the last call.
+    fn new_names(&self) -> Vec<OsString> {
+        let Some(created) = &self.created else { return self.names() };
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(created, &mut buffer);
-        let mut writers = Vec::new();
+        let mut names = Vec::new();
         while let Ok(event) = events.next() {
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                return self.writers();
+                return self.names();
             }
-            writers.extend(event.file_name().and_then(|name| writer_of(name.to_str().ok()?)));
+            names.extend(event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_owned()));
         }
-        writers
+        names
     }
 
-    /// The writers of all traces in the directory.
-    fn writers(&self) -> Vec<Key> {
-        self.folder.names().unwrap_or_default().iter().filter_map(|name| writer_of(name.to_str()?)).collect()
+    /// The names of all files in the directory.
+    fn names(&self) -> Vec<OsString> {
+        self.folder.names().unwrap_or_default()
     }
 
     fn write(&mut self, (pid, start): Key, alive_ns: u64, gone_ns: u64) {
@@ -212,6 +219,11 @@ impl Processes {
         // One write per line: runs that share a directory append to one file.
         drop(self.file.as_mut().map(|file| file.write_all(&line)));
     }
+}
+
+/// The writer of a trace, from its name.
+fn writer(name: &OsString) -> Option<Key> {
+    writer_of(name.to_str()?)
 }
 
 /// A descriptor that reports new files in a directory.
@@ -318,7 +330,8 @@ mod tests {
         let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap()).unwrap();
         trace_of(folder.path(), sleeper.id(), start);
         kill(&mut sleeper);
-        observer.finish();
+        let appeared: Vec<_> = observer.finish().into_iter().collect();
+        assert_eq!(appeared, [format!("urscope-sleep-{}-{start}.json", sleeper.id()).as_str()]);
         let [times] = &*written(folder.path()) else { panic!("not one line") };
         assert_eq!((times.pid, times.start), (sleeper.id(), start));
     }

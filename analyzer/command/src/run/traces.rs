@@ -4,7 +4,7 @@
 //! directory, also at the same time. Files of other users are not of this run, whatever they contain.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     ffi::{OsStr, OsString},
     fs, io,
     path::{Path, PathBuf},
@@ -104,6 +104,12 @@ impl Traces {
         names.retain(is_ours);
         names.sort();
         Ok(names.iter().map(|name| self.folder().join(name)).collect())
+    }
+
+    /// The traces that have appeared and are no longer there. In a sticky directory nobody can remove those of others, and everyone their own.
+    pub(crate) fn removed(&self, appeared: &BTreeSet<OsString>) -> Vec<OsString> {
+        let there: BTreeSet<OsString> = names_in(&self.folder).unwrap_or_default().into_iter().collect();
+        if self.folder.is_sticky() { Vec::new() } else { appeared.difference(&there).cloned().collect() }
     }
 
     /// Checks that the directory is still at its path.

@@ -1,6 +1,8 @@
 //! The end of a run: analyzes the traces and reports the verdict to the user.
 
 use std::{
+    collections::BTreeSet,
+    ffi::OsString,
     fs::File,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
@@ -63,12 +65,12 @@ impl Destination {
     }
 }
 
-/// Analyzes the traces, writes the reports and the merged trace. Returns the exit code of the verdict, and what became of
-/// the merged trace.
+/// Analyzes the traces, writes the reports and the merged trace. `appeared` are the traces that came while the program ran. Returns the exit
+/// code of the verdict, and what became of the merged trace.
 pub(crate) fn give(
     arguments: &VerdictArguments,
     reporting: Reporting,
-    traces: &Traces,
+    (traces, appeared): (&Traces, &BTreeSet<OsString>),
     program: &Program,
     end: &End,
 ) -> (u8, Merged) {
@@ -91,6 +93,7 @@ pub(crate) fn give(
         }
         Err(error) => unreadable(error),
     };
+    let judgement = without(judgement, &traces.removed(appeared));
     let judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     (report(arguments, &judgement, destination, outputs, end), merged)
 }
@@ -154,6 +157,22 @@ fn report(
 fn not_judged(options: &Options, reason: String) -> Judgement {
     let nothing = judge(&[], options).unwrap_or_default();
     Judgement { reason: Some(reason), ..nothing }
+}
+
+/// The judgement of a run, some of whose traces were removed: without findings, it proves nothing.
+fn without(mut judgement: Judgement, removed: &[OsString]) -> Judgement {
+    let Some(first) = removed.first() else { return judgement };
+    let others = match removed.len() {
+        1 => " was".to_owned(),
+        count => format!(" and {} were", counted(count - 1, "other trace")),
+    };
+    let why = format!("the trace {}{others} removed while the program ran", first.display());
+    if judgement.verdict != Verdict::Findings {
+        judgement.verdict = Verdict::NotJudged;
+        judgement.reason = Some(why.clone());
+    }
+    judgement.unseen.push(why);
+    judgement
 }
 
 /// Why there is no trace. The program's obstacle is only a part of the reason, because its child processes could have been traced.

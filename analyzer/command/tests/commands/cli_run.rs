@@ -300,6 +300,23 @@ fn a_run_whose_directory_was_replaced_is_not_judged() {
     }
 }
 
+/// Whoever removes a trace removes what it proves.
+#[test]
+fn a_run_whose_traces_are_removed_is_not_judged() {
+    let script = "cp \"$URSCOPE_DIR\"/urscope-sh-$$-1.json \"$URSCOPE_DIR\"/urscope-other-7-1.json; sleep 0.1; \
+                  rm \"$URSCOPE_DIR\"/urscope-other-7-1.json";
+    let ended = one_call(&Workspace::new(), &[], script);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the trace urscope-other-7-1.json was removed while the program ran"),
+        "{}",
+        ended.stderr
+    );
+    let sticky = Workspace::new();
+    sticky.prepare("mkdir traces; chmod 1777 traces");
+    assert_ne!(one_call(&sticky, &["--dir", "traces"], script).code, 2);
+}
+
 #[test]
 fn damaged_traces_are_not_judged_and_not_merged() {
     let workspace = Workspace::new();
