@@ -1,30 +1,36 @@
 //! Which users may own a directory that traces are written to.
 
-/// The users who can replace the files of this user anyway: the user, root, and whoever owns the root directory. In a user namespace the
-/// last one is the real root, who has no number of their own there (`user_namespaces(7)`).
+/// The users who can replace the files of this user anyway: the user and root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owners {
     /// The effective user of this process.
     pub user: u32,
-    /// The owner of `/`.
+    /// The owner of `/`. In a user namespace that has no number for the real root, it is that of everyone who has none
+    /// (`user_namespaces(7)`), so it is trusted with the directories of [`SYSTEM`] only.
     pub root: u32,
 }
+
+/// Directories that no system gives to anyone but root.
+pub const SYSTEM: [&str; 9] = ["/", "/dev", "/dev/shm", "/home", "/run", "/run/user", "/tmp", "/var", "/var/tmp"];
 
 impl Owners {
     /// Whether a file or a directory of `owner` can be trusted.
     pub fn have(self, owner: u32) -> bool {
-        owner == self.user || owner == 0 || owner == self.root
+        owner == self.user || owner == 0
     }
 
-    /// Why traces are not written to a directory of `owner`, as part of a message; `None` if they are. An owner can replace what is in a
-    /// directory, whatever its mode and its sticky bit.
-    pub fn object(self, owner: u32) -> Option<String> {
-        (!self.have(owner)).then(|| format!("it belongs to the user {owner}, who could replace the traces in it"))
-    }
-
-    /// Why traces are not written to a directory in one of `owner`, as part of a message; `None` if they are.
-    pub fn object_to_parent(self, owner: u32) -> Option<String> {
-        (!self.have(owner)).then(|| format!("its parent directory belongs to the user {owner}, who could replace it"))
+    /// Why traces are not written to a directory, given its owner and that of its parent, as part of a message; `None` if they are. An owner can
+    /// replace what is in a directory, whatever its mode and its sticky bit. An owner is trusted with a directory of [`SYSTEM`] if it is the
+    /// owner of `/`.
+    pub fn object(self, (owner, is_system): (u32, bool), (of_parent, parent_is_system): (u32, bool)) -> Option<String> {
+        let trusted = |owner, is_system| self.have(owner) || is_system && owner == self.root;
+        if !trusted(owner, is_system) {
+            Some(format!("it belongs to the user {owner}, who could replace the traces in it"))
+        } else if !trusted(of_parent, parent_is_system) {
+            Some(format!("its parent directory belongs to the user {of_parent}, who could replace it"))
+        } else {
+            None
+        }
     }
 }
 
@@ -35,10 +41,18 @@ mod tests {
     #[test]
     fn a_directory_and_its_parent_belong_to_this_user_or_to_root() {
         let owners = Owners { user: 7, root: 0 };
-        assert!(owners.object(7).is_none() && owners.object(0).is_none() && owners.object_to_parent(0).is_none());
-        assert!(owners.object(8).unwrap().starts_with("it belongs to the user 8"));
-        assert!(owners.object_to_parent(8).unwrap().starts_with("its parent directory belongs to the user 8"));
-        assert!(Owners { user: 0, root: 0 }.object(8).is_some(), "root trusts no other user");
-        assert!(Owners { user: 7, root: 65_534 }.have(65_534), "root, seen from a user namespace");
+        let object = |own, parent| owners.object((own, false), (parent, false));
+        assert!(object(7, 0).is_none() && object(0, 7).is_none());
+        assert!(object(8, 7).unwrap().starts_with("it belongs to the user 8"));
+        assert!(object(7, 8).unwrap().starts_with("its parent directory belongs to the user 8"));
+        assert!(Owners { user: 0, root: 0 }.object((8, false), (0, true)).is_some(), "root trusts no other user");
+    }
+
+    #[test]
+    fn a_user_without_a_number_is_trusted_with_directories_of_the_system_only() {
+        let owners = Owners { user: 7, root: 65_534 };
+        assert!(!owners.have(65_534));
+        assert!(owners.object((7, false), (65_534, true)).is_none());
+        assert!(owners.object((7, false), (65_534, false)).is_some() && owners.object((8, true), (7, false)).is_some());
     }
 }

@@ -5,7 +5,9 @@
 //! A file that another user may have written is not obeyed, as git does not obey the configuration of another user's repository.
 
 use std::{
-    env, fs, io,
+    env,
+    fs::{self, File},
+    io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -13,6 +15,7 @@ use std::{
 use clap::ValueEnum as _;
 use serde::Deserialize;
 use urscope_analyzer::{
+    analysis::exemptions::{LARGEST_SUPPRESSIONS, Suppressions},
     files::{self, owners},
     plain::plain,
 };
@@ -64,34 +67,33 @@ pub(crate) enum NoConfig {
 
 /// The arguments of a verdict with what the project's file adds to them.
 pub(crate) fn applied(arguments: &VerdictArguments) -> Result<VerdictArguments, NoConfig> {
-    match if arguments.no_config { None } else { obeyed() } {
-        Some(file) => with(arguments, &file),
+    match if arguments.no_config { None } else { obeyed()? } {
+        Some((file, config)) => with(arguments, &file, config),
         None => Ok(arguments.clone()),
     }
 }
 
 /// The wrappers that the project's file names.
 pub(crate) fn wrappers() -> Result<Vec<String>, NoConfig> {
-    match obeyed() {
-        Some(file) => Ok(read(&file)?.wrappers),
-        None => Ok(Vec::new()),
-    }
+    Ok(obeyed()?.map(|(_, config)| config.wrappers).unwrap_or_default())
 }
 
-/// The file for the current directory, unless it may be that of another user; then a line says so.
-fn obeyed() -> Option<PathBuf> {
-    let file = found(&env::current_dir().ok()?)?;
-    let stranger = [Some(&*file), file.parent()].into_iter().flatten().find_map(|path| {
-        let owner = fs::symlink_metadata(path).ok()?.uid();
-        (!is_trusted(owner)).then_some((path, owner))
-    });
-    let Some((path, owner)) = stranger else { return Some(file) };
-    complain(format_args!(
-        "{} is not obeyed, because {} belongs to the user {owner}; give its options on the command line",
-        file.display(),
-        if path == file { "it" } else { "its directory" }
-    ));
-    None
+/// The file for the current directory and its content, unless they may be those of another user; then a line says so.
+fn obeyed() -> Result<Option<(PathBuf, Config)>, NoConfig> {
+    let Some(file) = env::current_dir().ok().and_then(|folder| found(&folder)) else { return Ok(None) };
+    let folder = fs::metadata(files::parent(&file)).map(|folder| folder.uid());
+    let folder = folder.map_err(|source| NoConfig::Unreadable { path: file.clone(), source })?;
+    let stranger = if is_trusted(folder) {
+        match files::open_of(&file, is_trusted) {
+            Ok(open) => return parsed(&file, open).map(|config| Some((file, config))),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error.to_string(),
+            Err(source) => return Err(NoConfig::Unreadable { path: file, source }),
+        }
+    } else {
+        format!("its directory belongs to the user {folder}")
+    };
+    complain(format_args!("{} is not obeyed: {stranger}; give its options on the command line", file.display()));
+    Ok(None)
 }
 
 /// Whether what belongs to a user is obeyed: this user, root, and the user who called sudo.
@@ -118,19 +120,25 @@ fn wrong(file: &Path, found: &str) -> NoConfig {
     NoConfig::Content { path: file.to_owned(), found: plain(found) }
 }
 
-fn read(file: &Path) -> Result<Config, NoConfig> {
-    let text = files::read(file, LARGEST).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
-    let text = text.map_err(|source| NoConfig::Unreadable { path: file.to_owned(), source })?;
+fn parsed(file: &Path, open: File) -> Result<Config, NoConfig> {
+    let text = text_of(open, LARGEST).map_err(|source| NoConfig::Unreadable { path: file.to_owned(), source })?;
     toml::from_str(&text).map_err(|error| wrong(file, error.message()))
 }
 
-fn with(arguments: &VerdictArguments, file: &Path) -> Result<VerdictArguments, NoConfig> {
-    let config = read(file)?;
+fn text_of(file: File, limit: u64) -> io::Result<String> {
+    String::from_utf8(files::bounded(file, limit)?).map_err(io::Error::other)
+}
+
+fn with(arguments: &VerdictArguments, file: &Path, config: Config) -> Result<VerdictArguments, NoConfig> {
     let fail_on = config.fail_on.as_deref().map(|name| FailOn::from_str(name, false)).transpose();
     let fail_on = fail_on.map_err(|found| wrong(file, &found))?;
     let mut arguments = arguments.clone();
     if let (None, Some(named)) = (&arguments.suppressions, &config.suppressions) {
-        arguments.suppressions = Some(below(file, named)?);
+        let path = below(file, named)?;
+        let read = files::open_of(&path, is_trusted).and_then(|open| text_of(open, LARGEST_SUPPRESSIONS));
+        let text = read.map_err(|error| wrong(file, &format!("{} is not obeyed: {error}", named.display())))?;
+        let known = Suppressions::parse(&path, &text).map_err(|error| wrong(file, &error.to_string()))?;
+        arguments.known = Some(known);
     }
     arguments.fail_on = arguments.fail_on.or(fail_on);
     arguments.wrapper.extend(config.wrappers);

@@ -10,11 +10,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
+    fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
     io::Errno,
 };
 
-use super::{identity, is_shared, kind, named::refuse_foreign_link, not_regular, opened, owners, parent, refused};
+use super::{identity, is_shared, is_trusted, kind, not_regular, opened, owners, parent, place::Place, refused};
 
 /// The mode of a directory that urscope makes: traces show paths, addresses and names of functions.
 const PRIVATE_FOLDER: u32 = 0o700;
@@ -42,25 +42,28 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a directory. A link of another user is not followed.
+    /// Opens a directory. No link of another user is followed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        refuse_foreign_link(path)?;
-        let descriptor = opened(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let descriptor = Place::of(path)?.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
         Ok(Self { path: path.to_owned(), descriptor: Arc::new(descriptor) })
     }
 
     /// Makes a directory for this user alone, and those above it. Returns whether it is new.
     pub fn make(path: &Path) -> io::Result<(Self, bool)> {
-        let is_new = match mkdirat(CWD, path, Mode::from_raw_mode(PRIVATE_FOLDER)) {
+        let place = match Place::of(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path != parent(path) => {
+                Self::make(parent(path))?;
+                Place::of(path)
+            }
+            place => place,
+        }?;
+        let is_new = match mkdirat(&place.folder, &place.name, Mode::from_raw_mode(PRIVATE_FOLDER)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
-            Err(Errno::NOENT) => {
-                Self::make(parent(path))?;
-                return Self::make(path);
-            }
             Err(error) => return Err(error.into()),
         };
-        let folder = Self::open(path)?;
+        let descriptor = place.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let folder = Self { path: path.to_owned(), descriptor: Arc::new(descriptor) };
         if is_new {
             folder.make_private();
         }
@@ -104,20 +107,31 @@ impl Folder {
         own.is_ok_and(|own| stat(&self.path).is_ok_and(|there| identity(&there) == own))
     }
 
+    /// The directories above it that another user can move or replace, by their paths.
+    pub fn movable(&self) -> Vec<PathBuf> {
+        let Ok(real) = fs::canonicalize(self.by_descriptor()) else { return Vec::new() };
+        let can_be_moved = |path: &&Path| {
+            let Some((above, own)) = path.parent().and_then(|above| Some((stat(above).ok()?, stat(*path).ok()?)))
+            else {
+                return false;
+            };
+            let is_protected = is_trusted(&above) && above.st_mode & STICKY != 0 && is_trusted(&own);
+            is_shared(&above) && !is_protected
+        };
+        real.ancestors().skip(1).filter(can_be_moved).map(Path::to_owned).collect()
+    }
+
     /// Whether everyone can remove only what is theirs in it.
     pub fn is_sticky(&self) -> bool {
         self.status().is_ok_and(|status| status.st_mode & STICKY != 0)
     }
 
-    /// Refuses a directory of another user, who could replace what is in it.
-    pub fn refuse_foreign(&self) -> io::Result<()> {
-        owners().object(self.status()?.st_uid).map_or(Ok(()), |why| Err(refused(why)))
-    }
-
-    /// Refuses a directory in one of another user, who could replace it.
-    pub fn refuse_foreign_parent(&self) -> io::Result<()> {
-        let parent = statat(self, "..", AtFlags::empty())?;
-        owners().object_to_parent(parent.st_uid).map_or(Ok(()), |why| Err(refused(why)))
+    /// Refuses a directory of another user, who could replace what is in it, and if `parent` counts, one in a directory of another user.
+    pub fn refuse_foreign(&self, parent: bool) -> io::Result<()> {
+        let own = self.status()?;
+        let above = if parent { statat(self, "..", AtFlags::empty())? } else { own };
+        let owner = |folder: &Stat| (folder.st_uid, is_trusted(folder));
+        owners().object(owner(&own), owner(&above)).map_or(Ok(()), |why| Err(refused(why)))
     }
 
     /// The names of what is in it.
@@ -183,7 +197,7 @@ impl Folder {
         let mut at = self.descriptor.try_clone()?;
         loop {
             let here = fstat(&at)?;
-            if is_shared(&here) && !(owners().have(here.st_uid) && here.st_mode & STICKY != 0) {
+            if is_shared(&here) && !(is_trusted(&here) && here.st_mode & STICKY != 0) {
                 return Err(refused("another user could replace what is in it or in a directory above it"));
             }
             let above = opened(&at, Path::new(".."), OFlags::PATH | OFlags::DIRECTORY, 0)?;
@@ -228,7 +242,7 @@ mod tests {
         },
     };
 
-    use rustix::fs::mknodat;
+    use rustix::fs::{CWD, mknodat};
 
     use super::*;
 

@@ -11,44 +11,37 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{CWD, FileType, OFlags, Stat, fcntl_setfl, fstat, ftruncate, lstat, stat},
+    fs::{FileType, OFlags, Stat, fcntl_setfl, fstat, ftruncate},
     io::Errno,
 };
 use urscope_schema::size;
 
-use super::{PATIENCE, is_shared, kind, not_regular, opened, owners, parent, refused};
+use super::{PATIENCE, is_shared, kind, not_regular, owners, place::Place, refused};
 
 /// How often it is tried to open a pipe that nobody reads yet.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Refuses a link of another user. Returns what is at the path.
-pub(super) fn refuse_foreign_link(path: &Path) -> io::Result<Stat> {
-    let there = lstat(path)?;
-    if kind(&there) == FileType::Symlink && !owners().have(there.st_uid) {
-        return Err(refused(format!(
-            "it is a symbolic link of the user {}; name the file that it leads to",
-            there.st_uid
-        )));
-    }
-    Ok(there)
-}
-
-/// The flag that keeps what is at a path now from being replaced by a link.
-fn follow(there: &Stat) -> OFlags {
-    if kind(there) == FileType::Symlink { OFlags::empty() } else { OFlags::NOFOLLOW }
-}
-
 /// Opens a regular file for reading, whoever it belongs to.
 pub fn open(path: &Path) -> io::Result<File> {
-    let there = refuse_foreign_link(path)?;
-    let file = opened(CWD, path, OFlags::RDONLY | follow(&there), 0)?;
-    if kind(&fstat(&file)?) == FileType::RegularFile { Ok(file.into()) } else { Err(not_regular()) }
+    open_of(path, |_| true)
+}
+
+/// Opens a regular file for reading, if its owner `is_trusted`.
+pub fn open_of(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
+    let file = Place::of(path)?.open(OFlags::RDONLY, 0)?;
+    let status = fstat(&file)?;
+    if kind(&status) != FileType::RegularFile {
+        Err(not_regular())
+    } else if !is_trusted(status.st_uid) {
+        Err(refused(format!("it belongs to the user {}", status.st_uid)))
+    } else {
+        Ok(file.into())
+    }
 }
 
 /// Reads a file as a whole, or what comes through a pipe until its end. It is an error if there are more than `limit` bytes.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let there = refuse_foreign_link(path)?;
-    let file = File::from(opened(CWD, path, OFlags::RDONLY | follow(&there), 0)?);
+    let file = Place::of(path)?.open(OFlags::RDONLY, 0)?.into();
     bounded(Patient { file, patience: PATIENCE }, limit)
 }
 
@@ -94,34 +87,31 @@ impl Read for Patient {
 
 /// Makes a file, or empties the one that is there. Its mode is that of the mask of this process.
 ///
-/// In a directory that others may write to, nothing of another user is opened, unless the whole directory is theirs, and no file with
-/// several links, as `fs.protected_regular` and `fs.protected_hardlinks` of the kernel (`proc_sys_fs(5)`) have it.
+/// In a directory that others may write to, nothing of another user is opened, unless the whole directory is theirs, and where everyone may
+/// write to it no file with several links, as `fs.protected_regular` and `fs.protected_hardlinks` of the kernel (`proc_sys_fs(5)`) have it.
 pub fn create(path: &Path) -> io::Result<File> {
     let began = Instant::now();
-    let file = loop {
-        let (flags, is_pipe) = match refuse_foreign_link(path) {
-            Ok(there) => {
-                refuse_foreign_file(path, &there)?;
-                let create = if kind(&there) == FileType::Symlink { OFlags::CREATE } else { OFlags::empty() };
-                (create | follow(&there), kind(&there) == FileType::Fifo)
+    let (place, file) = loop {
+        let place = Place::of(path)?;
+        let flags = match &place.there {
+            Some(there) => {
+                refuse_foreign(&place, there)?;
+                OFlags::empty()
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, false)
-            }
-            Err(error) => return Err(error),
+            None if place.is_open_file => OFlags::empty(),
+            None => OFlags::CREATE | OFlags::EXCL,
         };
-        match opened(CWD, path, OFlags::WRONLY | flags, 0o666) {
-            Ok(file) => break file,
+        match place.open(OFlags::WRONLY | flags, 0o666) {
+            Ok(file) => break (place, file),
             // Another process made it meanwhile, or it is a pipe that nobody reads yet.
-            Err(Errno::EXIST) if began.elapsed() < PATIENCE => {}
-            Err(Errno::NXIO) if is_pipe && began.elapsed() < PATIENCE => thread::sleep(PERIOD),
+            Err(Errno::EXIST | Errno::NXIO) if began.elapsed() < PATIENCE => thread::sleep(PERIOD),
             Err(error) => return Err(error.into()),
         }
     };
     let status = fstat(&file)?;
-    // What was checked by its path may have been replaced.
-    if !matches!(lstat(path).map(|there| kind(&there)), Ok(FileType::Symlink)) {
-        refuse_foreign_file(path, &status)?;
+    if !place.is_open_file {
+        // Something else may have taken the place of what was checked.
+        refuse_foreign(&place, &status)?;
     }
     if kind(&status) == FileType::RegularFile {
         ftruncate(&file, 0)?;
@@ -130,16 +120,20 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file.into())
 }
 
-/// Refuses a file or a pipe that another user may have put there.
-fn refuse_foreign_file(path: &Path, file: &Stat) -> io::Result<()> {
-    let folder = stat(parent(path))?;
-    if !matches!(kind(file), FileType::RegularFile | FileType::Fifo) || !is_shared(&folder) {
+/// Refuses a file or a pipe that another user may have put at a place.
+fn refuse_foreign(place: &Place, file: &Stat) -> io::Result<()> {
+    let folder = fstat(&place.folder)?;
+    let is_pipe = kind(file) == FileType::Fifo;
+    if !is_shared(&folder) || !is_pipe && kind(file) != FileType::RegularFile {
         return Ok(());
     }
-    if !owners().have(file.st_uid) && file.st_uid != folder.st_uid {
+    // Whoever has no number in this user namespace is not always the same user.
+    let is_theirs = !is_pipe && file.st_uid == folder.st_uid && file.st_uid != owners().root;
+    if !owners().have(file.st_uid) && !is_theirs {
         return Err(refused(format!("it belongs to the user {}", file.st_uid)));
     }
-    if file.st_nlink > 1 {
+    let is_open_to_all = !owners().have(folder.st_uid) || folder.st_mode & 0o002 != 0;
+    if is_open_to_all && file.st_nlink > 1 {
         return Err(refused("it has several links"));
     }
     Ok(())
@@ -153,7 +147,7 @@ mod tests {
         os::unix::fs::symlink,
     };
 
-    use rustix::fs::{FileType, mknodat};
+    use rustix::fs::{CWD, FileType, mknodat};
 
     use super::*;
 
@@ -194,7 +188,7 @@ mod tests {
         });
         assert_eq!(read(&path, 100).unwrap(), b"onetwo");
         slow.join().unwrap();
-        let file = opened(CWD, &path, OFlags::RDONLY, 0).unwrap().into();
+        let file = Place::of(&path).unwrap().open(OFlags::RDONLY, 0).unwrap().into();
         let error = bounded(Patient { file, patience: PERIOD }, 100).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let _writer = OpenOptions::new().read(true).write(true).open(&path).unwrap();

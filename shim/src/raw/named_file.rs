@@ -12,13 +12,15 @@ use std::{
     sync::atomic::{AtomicU8, Ordering},
 };
 
+use urscope_schema::trace::write::{self, UNFINISHED};
+
 use super::plain_file;
 
 /// The mode of a file: a trace shows addresses, paths and a command line.
 const PRIVATE: u32 = 0o600;
 
-/// What follows the name of a file until [`NamedFile::publish`].
-const UNFINISHED: &str = ".unfinished";
+/// How many names are tried where somebody else takes them.
+const NAMES: u32 = 100;
 
 /// The path of a file that this process made, and its device and inode.
 pub(super) struct NamedFile {
@@ -50,16 +52,34 @@ impl NamedFile {
         Ok((Self { path: path.into(), unfinished: Some(unfinished.into()), inode }, file))
     }
 
-    /// Moves the file to its path. On an error there is none.
+    /// Moves the file to its path, or to another name beside it if another user has taken that meanwhile. On an error there is none.
     pub(super) fn publish(&mut self) -> io::Result<()> {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
-        // The name contains the process and its start: nobody else makes this file meanwhile.
-        if let Err(error) = fs::rename(unfinished, &self.path) {
-            self.remove();
-            return Err(error);
+        let mut failed = None;
+        for number in 0..NAMES {
+            let Some(path) = self.name(number) else { break };
+            // A file of this process from before is not replaced.
+            if number > 0 && plain_file::status(&path).is_ok() {
+                continue;
+            }
+            match fs::rename(unfinished, &path) {
+                Ok(()) => {
+                    (self.path, self.unfinished) = (path, None);
+                    return Ok(());
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
-        self.unfinished = None;
-        Ok(())
+        self.remove();
+        Err(failed.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// The path, or another one in its place.
+    fn name(&self, number: u32) -> Option<PathBuf> {
+        if number == 0 {
+            return Some(self.path.clone());
+        }
+        Some(self.path.with_file_name(write::other_name(self.path.file_name()?.to_str()?, number)?))
     }
 
     /// Removes the file.
@@ -141,4 +161,23 @@ impl NamedFile {
 fn identity(file: &File) -> io::Result<(u64, u64)> {
     let status = plain_file::status_of(file)?;
     Ok((status.st_dev, status.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_somebody_else_takes_is_replaced_by_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let (mut file, _) = NamedFile::create(&path("urscope-a-7-9.fxt")).unwrap();
+        // A file cannot be moved over a directory.
+        fs::create_dir(path("urscope-a-7-9.fxt")).unwrap();
+        fs::write(path("urscope-a-7-9-1.fxt"), "an earlier program of the process").unwrap();
+        file.publish().unwrap();
+        assert_eq!(file.path(), path("urscope-a-7-9-2.fxt"));
+        assert!(file.reopen().is_ok() && fs::read(path("urscope-a-7-9-1.fxt")).unwrap().starts_with(b"an earlier"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
 }

@@ -47,6 +47,31 @@ fn nobody_else_can_write_to_the_private_directory() {
     assert_eq!(ended.stdout, "umask 000\numask 002\numask 022\n");
 }
 
+/// In a user namespace, the real root and every other user have the same number.
+#[test]
+fn a_user_without_a_number_is_not_taken_for_root() {
+    let ended = holds(
+        r#"
+        secret=$VICTIM_FOLDER/secret
+        echo mine >"$secret"; chown $VICTIM "$secret"
+        attacker mkdir -m 1777 "$SHARED/tmp"
+        attacker ln -s "$secret" "$SHARED/link.json"
+        cd "$VICTIM_FOLDER"
+        place=$(TMPDIR=$SHARED/tmp victim unshare -Ur "$URSCOPE" run --no-shim --device software -- sh -c 'echo "${LD_LIBRARY_PATH%%:*}"') || fail "$place"
+        [[ $place != "$SHARED"/* ]] || fail "libraries are loaded from $place"
+        victim unshare -Ur "$URSCOPE" check --output json="$SHARED/link.json" . >out 2>&1
+        grep -q 'through a symbolic link of the user' out || fail "$(cat out)"
+        [[ $(cat "$secret") == mine ]] || fail "the report was written to another file"
+        victim unshare -Ur "$URSCOPE" run --dir "$SHARED/tmp" -- true >out 2>&1
+        grep -q 'it belongs to the user' out || fail "$(cat out)"
+        victim unshare -Ur sh -c '"$0" check --output json=/dev/stdout . | grep -q verdict' "$URSCOPE" || fail "standard output"
+        echo done
+        "#,
+        "clean",
+    );
+    assert_eq!(ended.stdout, "done\n");
+}
+
 /// A run that is killed cannot remove its directory.
 #[test]
 fn a_private_directory_that_was_left_behind_is_removed_by_the_next_run() {
@@ -140,13 +165,62 @@ fn a_directory_that_another_user_can_replace_is_refused() {
     );
 }
 
+/// Who owns a directory further above can move the whole away, and back.
+#[test]
+fn a_run_during_which_a_directory_above_is_moved_is_not_judged() {
+    holds(
+        r#"
+        attacker mkdir -m 1777 "$SHARED/theirs"
+        cd "$SHARED/theirs"
+        victim "$URSCOPE" run --device software -- sh -c '"$0"; touch "$1/one"; until [ -e "$1/two" ]; do sleep 0.02; done; "$0"; touch "$1/three"
+            until [ -e "$1/four" ]; do sleep 0.02; done' "$PROGRAM" "$SHARED" >"$SHARED/out" 2>&1 &
+        await() { until [[ -e $SHARED/$1 ]]; do sleep 0.02; done; }
+        await one
+        attacker mv urscope-traces hidden
+        attacker ln -s "$VICTIM_FOLDER" urscope-traces
+        touch "$SHARED/two"; await three
+        attacker rm urscope-traces
+        attacker mv hidden urscope-traces
+        touch "$SHARED/four"
+        wait $!
+        [[ $? == 2 ]] && grep -q 'was moved or replaced' "$SHARED/out" || fail "$(cat "$SHARED/out")"
+        "#,
+        "clean",
+    );
+}
+
+/// A path may lead through a link of another user.
+#[test]
+fn no_link_of_another_user_is_followed_on_the_way() {
+    holds(
+        r#"
+        mkdir "$VICTIM_FOLDER/home"; chown $VICTIM "$VICTIM_FOLDER/home"
+        attacker ln -s "$VICTIM_FOLDER/home" "$SHARED/link"
+        cd "$VICTIM_FOLDER"
+        victim "$URSCOPE" run --device software --dir traces -- "$PROGRAM" >out 2>&1 || fail "$(cat out)"
+        for arguments in "run --dir $SHARED/link/traces -- true" "check --output json=$SHARED/link/r.json traces" "merge $SHARED/link/r.json" \
+            "check --suppressions $SHARED/link/known traces" "export -o $SHARED/link/e.json traces" "export --format jsonl -o $SHARED/link traces" \
+            "--profile $SHARED/link/p check traces"; do
+            victim "$URSCOPE" $arguments >out 2>&1
+            [[ $? == 2 ]] && grep -q "link of the user $ATTACKER" out || fail "$arguments: $(cat out)"
+        done
+        [[ -z $(find "$VICTIM_FOLDER/home" -type f) ]] || fail "$(ls -R "$VICTIM_FOLDER/home")"
+        # One of our own is followed.
+        victim ln -s "$VICTIM_FOLDER/home" "$SHARED/own"
+        victim "$URSCOPE" check --output json="$SHARED/own/r.json" traces >out 2>&1
+        [[ -s home/r.json ]] || fail "$(cat out)"
+        "#,
+        "clean",
+    );
+}
+
 /// What another user put where a run writes is neither written, nor followed, nor waited for, and changes no verdict.
 #[test]
 fn files_of_another_user_change_nothing() {
     let ended = holds(
         r#"
         secret=$VICTIM_FOLDER/secret
-        for kind in link hard-link pipe socket directory file; do
+        for kind in link hard-link pipe socket directory device file; do
             for name in process-times.jsonl merged.json urscope-clean-1-1.fxt urscope-clean-1-1.json; do
                 folder=$VICTIM_FOLDER/$kind-$name
                 victim mkdir -m 777 "$folder"; chmod 777 "$folder"
@@ -158,6 +232,8 @@ fn files_of_another_user_change_nothing() {
                     pipe) attacker mkfifo -m 666 "$at" ;;
                     socket) python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$at"; chown $ATTACKER "$at" ;;
                     directory) attacker mkdir "$at" ;;
+                    # Only the real root can make one, and so can no attacker.
+                    device) mknod -m 666 "$at" c 1 5 2>/dev/null || continue ;;
                     file) attacker sh -c 'echo "{}" >"$0"; chmod 666 "$0"' "$at" ;;
                 esac
                 before=$(stat -c '%F %s %i %Y' "$at")
@@ -227,7 +303,7 @@ fn the_configuration_of_another_user_is_not_obeyed() {
         }
         victim mkdir "$SHARED/sub"
         attacker sh -c 'printf "suppressions = \"known\"\nfail-on = \"never\"\n" >"$0/urscope.toml"; echo "*:*" >"$0/known"' "$SHARED"
-        check sub 1 "a file of another user" "urscope.toml is not obeyed, because it belongs to the user $ATTACKER"
+        check sub 1 "a file of another user" "urscope.toml is not obeyed: it belongs to the user $ATTACKER"
         attacker sh -c 'printf "suppressions = \"/dev/zero\"\n" >"$0/urscope.toml"' "$SHARED"
         check sub 1 "an endless file" "is not obeyed"
         attacker mkfifo -m 666 "$SHARED/pipe"
@@ -238,7 +314,13 @@ fn the_configuration_of_another_user_is_not_obeyed() {
         # In a directory of another user, a file of ours can be another one by the next moment.
         attacker mkdir -m 777 "$SHARED/theirs"; chmod 777 "$SHARED/theirs"
         victim sh -c 'printf "fail-on = \"never\"\n" >"$0/urscope.toml"' "$SHARED/theirs"
-        check theirs 1 "a directory of another user" "because its directory belongs to the user $ATTACKER"
+        check theirs 1 "a directory of another user" "is not obeyed: its directory belongs to the user $ATTACKER"
+
+        # What our own one names can be theirs where they may write.
+        victim mkdir -m 777 "$SHARED/ours"; chmod 777 "$SHARED/ours"
+        victim sh -c 'printf "suppressions = \"known\"\n" >"$0/urscope.toml"' "$SHARED/ours"
+        attacker sh -c 'echo "*:*" >"$0/known"' "$SHARED/ours"
+        check ours 2 "their suppressions" "known is not obeyed: it belongs to the user $ATTACKER"
 
         # One of our own is obeyed.
         victim sh -c 'printf "fail-on = \"never\"\n" >"$0/urscope.toml"' "$SHARED/sub"

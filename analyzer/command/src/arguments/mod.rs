@@ -7,7 +7,10 @@ mod choices;
 use std::path::PathBuf;
 
 use clap::Args;
-use urscope_analyzer::{Exemptions, Options, Verdict, analysis::Wrappers};
+use urscope_analyzer::{
+    Exemptions, Options, Verdict,
+    analysis::{Wrappers, exemptions::Suppressions},
+};
 
 pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PageFormat, PlainFormat};
 
@@ -56,6 +59,10 @@ pub(crate) struct VerdictArguments {
     /// the end. RULE:kind=mem-handle matches a kind of object. `*` as RULE matches all rules. Comments begin with `#`.
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Option<PathBuf>,
+
+    /// The suppressions of the project's file, which are read when their owner is checked.
+    #[arg(skip)]
+    pub(crate) known: Option<Suppressions>,
 
     /// Write a suppressions file that covers all findings of this run.
     #[arg(long, value_name = "FILE")]

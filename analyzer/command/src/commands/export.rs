@@ -149,8 +149,8 @@ fn table_summary(rows: Rows) -> String {
 }
 
 fn write(traces: &[PathBuf], options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
-    let folder = files::parent(path);
-    let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder)?;
+    let folder = files::Folder::open(files::parent(path))?;
+    let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder.by_descriptor())?;
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
         let mut out = buffered(GzEncoder::new(file.as_file(), Compression::default()));
         let written = export::export(traces, options, form, &mut out)?;
@@ -163,7 +163,8 @@ fn write(traces: &[PathBuf], options: &Options, form: Form, path: &Path) -> Resu
         written
     };
     file.as_file().sync_data()?;
-    let kept = file.persist(path).map_err(|error| error.error)?;
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
+    let kept = file.persist(folder.by_descriptor().join(name)).map_err(|error| error.error)?;
     readable(&kept)?;
     Ok(written)
 }

@@ -156,8 +156,10 @@ impl Outputs {
 
 /// Reads the suppressions and the baseline.
 pub(crate) fn exemptions(arguments: &VerdictArguments) -> Result<Exemptions, ExemptionError> {
-    let suppressions =
-        arguments.suppressions.as_deref().map(exemptions::Suppressions::read).transpose()?.unwrap_or_default();
+    let suppressions = match (&arguments.suppressions, &arguments.known) {
+        (Some(file), _) => exemptions::Suppressions::read(file)?,
+        (None, known) => known.clone().unwrap_or_default(),
+    };
     let baseline = arguments.baseline.as_deref().map(exemptions::Baseline::read).transpose()?;
     Ok(Exemptions { suppressions, baseline })
 }

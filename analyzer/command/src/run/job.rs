@@ -275,6 +275,16 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_does_not_wait_for_ever_for_the_file() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = Folder::open(outer.path()).unwrap();
+        let other = Job { rank: 0, name: "j".into(), here: None }.begin(&folder).unwrap();
+        let _held = other.locked().unwrap();
+        let error = Job { rank: 1, name: "j".into(), here: None }.begin(&folder).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
     fn a_rank_waits_for_those_that_have_not_begun_but_not_for_ever() {
         let folder = tempfile::tempdir().unwrap();
         let this =

@@ -128,7 +128,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
     // Without it, only the ends of killed processes are less well known.
     let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.held().clone()).ok());
     let ended = process_tree::run(&mut command);
-    let appeared = observer.map(ProcessObserver::finish).unwrap_or_default();
+    let seen = observer.map(ProcessObserver::finish).unwrap_or_default();
     let end = match ended {
         Ok(end) => end,
         Err(error) => {
@@ -153,7 +153,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
                 return Ok(code.into());
             }
             Some(reporting) => {
-                let (verdict, merged) = verdict::give(request.verdict, reporting, (traces, &appeared), &program, &end);
+                let (verdict, merged) = verdict::give(request.verdict, reporting, (traces, &seen), &program, &end);
                 code = if code == 0 { verdict } else { code };
                 merged
             }

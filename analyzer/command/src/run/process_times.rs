@@ -1,11 +1,11 @@
 //! Observes until when the traced processes are there, and writes it beside their traces.
 //!
 //! A process that is killed cannot record its end. The analysis needs it to decide whether the process still held a mapping when
-//! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes. It remembers the names of
-//! the traces, so that the verdict knows of one that is removed.
+//! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes. It also sees what must not
+//! happen to the traces and their directory ([`Seen`]).
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Write as _},
@@ -29,7 +29,7 @@ use urscope_analyzer::{
 };
 use urscope_schema::trace::{
     process_times::{FILE, ProcessTimes},
-    write::writer_of,
+    write::{UNFINISHED, writer_of},
 };
 
 use crate::output::complain;
@@ -46,7 +46,7 @@ const DESCRIPTORS: usize = 256;
 /// Observes the processes that write traces into a directory.
 pub(super) struct ProcessObserver {
     stop: OwnedFd,
-    ended: Receiver<BTreeSet<OsString>>,
+    ended: Receiver<Seen>,
 }
 
 impl ProcessObserver {
@@ -61,23 +61,33 @@ impl ProcessObserver {
                 processes.observe();
             }
             processes.observe();
-            drop(end.send(processes.appeared));
+            drop(end.send(processes.seen));
         })?;
         Ok(Self { stop, ended })
     }
 
-    /// Observes a last time; then everything is written, unless the file system does not answer. Returns the names of the traces that have
-    /// appeared.
-    pub(super) fn finish(self) -> BTreeSet<OsString> {
+    /// Observes a last time; then everything is written, unless the file system does not answer.
+    pub(super) fn finish(self) -> Seen {
         match rustix::io::write(&self.stop, &1_u64.to_ne_bytes()) {
             Ok(_) => self.ended.recv_timeout(WRITTEN_WITHIN).unwrap_or_default(),
-            Err(_) => BTreeSet::new(),
+            Err(_) => Seen::default(),
         }
     }
 }
 
+/// What happened to the directory while the program ran.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// The names of the traces that have appeared.
+    pub(super) appeared: BTreeSet<OsString>,
+    /// Those that were begun, by their writers, and have not appeared.
+    pub(super) begun: BTreeMap<Key, OsString>,
+    /// Whether the directory, or one above it that another user can move, was moved.
+    pub(super) is_moved: bool,
+}
+
 /// A process: its number and its start, as in the name of its trace.
-type Key = (u32, u64);
+pub(super) type Key = (u32, u64);
 
 /// A process that was seen running.
 struct Running {
@@ -95,7 +105,7 @@ struct Processes {
     /// Reports new files in the directory.
     created: Option<OwnedFd>,
     known: HashSet<Key>,
-    appeared: BTreeSet<OsString>,
+    seen: Seen,
     running: HashMap<Key, Running>,
     file: Option<File>,
     /// Whether the user knows that the file cannot be written.
@@ -105,10 +115,10 @@ struct Processes {
 impl Processes {
     fn new(folder: Folder) -> Self {
         let created = created_in(&folder).ok();
-        let (known, running, appeared) = (HashSet::new(), HashMap::new(), BTreeSet::new());
+        let (known, running, seen) = (HashSet::new(), HashMap::new(), Seen::default());
         let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
         let mut processes =
-            Self { folder, boot_id, pid_namespace, created, known, appeared, running, file: None, said: false };
+            Self { folder, boot_id, pid_namespace, created, known, seen, running, file: None, said: false };
         for writer in processes.names().iter().filter_map(writer) {
             if is_running(writer.0, writer.1) {
                 processes.add(writer);
@@ -136,11 +146,15 @@ impl Processes {
 
     fn observe(&mut self) {
         for name in self.new_names() {
-            let Some(writer) = writer(&name) else { continue };
-            if !self.known.contains(&writer) {
-                self.add(writer);
+            if let Some(writer) = unfinished(&name) {
+                self.seen.begun.insert(writer, name);
+            } else if let Some(writer) = writer(&name) {
+                if !self.known.contains(&writer) {
+                    self.add(writer);
+                }
+                self.seen.begun.remove(&writer);
+                self.seen.appeared.insert(name);
             }
-            self.appeared.insert(name);
         }
         let before = now();
         let ended = self.ended();
@@ -179,7 +193,7 @@ impl Processes {
     }
 
     /// The names of files that were created since the last call.
-    fn new_names(&self) -> Vec<OsString> {
+    fn new_names(&mut self) -> Vec<OsString> {
         let Some(created) = &self.created else { return self.names() };
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(created, &mut buffer);
@@ -188,6 +202,7 @@ impl Processes {
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
                 return self.names();
             }
+            self.seen.is_moved |= event.events().intersects(ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF);
             names.extend(event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_owned()));
         }
         names
@@ -226,10 +241,19 @@ fn writer(name: &OsString) -> Option<Key> {
     writer_of(name.to_str()?)
 }
 
-/// A descriptor that reports new files in a directory.
+/// The writer of a trace that is not finished, from its name.
+fn unfinished(name: &OsString) -> Option<Key> {
+    writer_of(name.to_str()?.strip_suffix(UNFINISHED)?)
+}
+
+/// A descriptor that reports new files in a directory, and that it or one above it is moved.
 fn created_in(folder: &Folder) -> io::Result<OwnedFd> {
     let created = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    inotify::add_watch(&created, folder.by_descriptor(), WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
+    let moved = WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF;
+    inotify::add_watch(&created, folder.by_descriptor(), WatchFlags::CREATE | WatchFlags::MOVED_TO | moved)?;
+    for above in folder.movable() {
+        inotify::add_watch(&created, above, moved)?;
+    }
     Ok(created)
 }
 
@@ -330,7 +354,7 @@ mod tests {
         let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap()).unwrap();
         trace_of(folder.path(), sleeper.id(), start);
         kill(&mut sleeper);
-        let appeared: Vec<_> = observer.finish().into_iter().collect();
+        let appeared: Vec<_> = observer.finish().appeared.into_iter().collect();
         assert_eq!(appeared, [format!("urscope-sleep-{}-{start}.json", sleeper.id()).as_str()]);
         let [times] = &*written(folder.path()) else { panic!("not one line") };
         assert_eq!((times.pid, times.start), (sleeper.id(), start));

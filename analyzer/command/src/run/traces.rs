@@ -18,7 +18,7 @@ use urscope_analyzer::{
 };
 use urscope_schema::trace::Form;
 
-use super::{error::RunError, job::Job};
+use super::{error::RunError, job::Job, process_times::Seen};
 use crate::input::HOME;
 
 /// The directory of a run's traces.
@@ -44,7 +44,7 @@ impl Traces {
         let failed = |source| RunError::Traces { path: at.clone(), source };
         let (mut folder, mut made) = Folder::make(&at).map_err(failed)?;
         if unnamed && job.is_none() {
-            folder.refuse_foreign().map_err(failed)?;
+            folder.refuse_foreign(false).map_err(failed)?;
             (folder, made) = (new_folder(&folder, &plain_name(program)).map_err(failed)?, true);
         }
         let run = job.map_or_else(run_name, |job| format!("job-{}", job.name));
@@ -56,8 +56,7 @@ impl Traces {
 
     /// Checks that this user can write to the directory, and that nobody else can replace it.
     fn check(&self) -> io::Result<()> {
-        self.folder.refuse_foreign()?;
-        self.folder.refuse_foreign_parent()?;
+        self.folder.refuse_foreign(true)?;
         writable(&self.folder.by_descriptor())
     }
 
@@ -106,10 +105,19 @@ impl Traces {
         Ok(names.iter().map(|name| self.folder().join(name)).collect())
     }
 
-    /// The traces that have appeared and are no longer there. In a sticky directory nobody can remove those of others, and everyone their own.
-    pub(crate) fn removed(&self, appeared: &BTreeSet<OsString>) -> Vec<OsString> {
-        let there: BTreeSet<OsString> = names_in(&self.folder).unwrap_or_default().into_iter().collect();
-        if self.folder.is_sticky() { Vec::new() } else { appeared.difference(&there).cloned().collect() }
+    /// What makes the traces an incomplete record of the run, as part of a message.
+    pub(crate) fn loss(&self, seen: &Seen) -> Option<String> {
+        if seen.is_moved {
+            return Some("the directory of the traces was moved or replaced while the program ran".into());
+        }
+        let there: BTreeSet<OsString> = self.folder.names().unwrap_or_default().into_iter().collect();
+        // A process that is killed before its first call leaves the file.
+        if let Some(((pid, _), _)) = seen.begun.iter().find(|(_, name)| !there.contains(*name)) {
+            return Some(format!("process {pid} could not write its trace"));
+        }
+        // In a sticky directory nobody can remove traces of others, and everyone their own.
+        let removed = seen.appeared.difference(&there).next().filter(|_| !self.folder.is_sticky())?;
+        Some(format!("the trace {} was removed while the program ran", removed.display()))
     }
 
     /// Checks that the directory is still at its path.

@@ -1,8 +1,6 @@
 //! The end of a run: analyzes the traces and reports the verdict to the user.
 
 use std::{
-    collections::BTreeSet,
-    ffi::OsString,
     fs::File,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
@@ -15,6 +13,7 @@ use urscope_schema::counted;
 use super::{
     error::RunError,
     merged::{self, Merged, analyze_and_merge},
+    process_times::Seen,
     process_tree::{End, Status, named},
     program::Program,
     traces::Traces,
@@ -65,12 +64,12 @@ impl Destination {
     }
 }
 
-/// Analyzes the traces, writes the reports and the merged trace. `appeared` are the traces that came while the program ran. Returns the exit
-/// code of the verdict, and what became of the merged trace.
+/// Analyzes the traces, writes the reports and the merged trace. `seen` is what happened to them while the program ran. Returns
+/// the exit code of the verdict, and what became of the merged trace.
 pub(crate) fn give(
     arguments: &VerdictArguments,
     reporting: Reporting,
-    (traces, appeared): (&Traces, &BTreeSet<OsString>),
+    (traces, seen): (&Traces, &Seen),
     program: &Program,
     end: &End,
 ) -> (u8, Merged) {
@@ -93,7 +92,10 @@ pub(crate) fn give(
         }
         Err(error) => unreadable(error),
     };
-    let judgement = without(judgement, &traces.removed(appeared));
+    let judgement = match traces.loss(seen) {
+        Some(loss) => without(judgement, loss),
+        None => judgement,
+    };
     let judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     (report(arguments, &judgement, destination, outputs, end), merged)
 }
@@ -159,19 +161,13 @@ fn not_judged(options: &Options, reason: String) -> Judgement {
     Judgement { reason: Some(reason), ..nothing }
 }
 
-/// The judgement of a run, some of whose traces were removed: without findings, it proves nothing.
-fn without(mut judgement: Judgement, removed: &[OsString]) -> Judgement {
-    let Some(first) = removed.first() else { return judgement };
-    let others = match removed.len() {
-        1 => " was".to_owned(),
-        count => format!(" and {} were", counted(count - 1, "other trace")),
-    };
-    let why = format!("the trace {}{others} removed while the program ran", first.display());
+/// The judgement of a run whose traces are incomplete: without findings, it proves nothing.
+fn without(mut judgement: Judgement, loss: String) -> Judgement {
     if judgement.verdict != Verdict::Findings {
         judgement.verdict = Verdict::NotJudged;
-        judgement.reason = Some(why.clone());
+        judgement.reason = Some(loss.clone());
     }
-    judgement.unseen.push(why);
+    judgement.unseen.push(loss);
     judgement
 }
 

@@ -296,8 +296,35 @@ fn a_run_whose_directory_was_replaced_is_not_judged() {
     ] {
         let ended = one_call(&Workspace::new(), &["--dir", "traces"], script);
         assert_eq!(ended.code, 2, "{}", ended.stderr);
-        assert!(ended.stderr.contains("it was moved or replaced while"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("moved or replaced while the program ran"), "{}", ended.stderr);
     }
+}
+
+/// The library makes a trace under another name first, and removes it if it cannot have its own.
+#[test]
+fn a_run_of_a_process_without_a_trace_is_not_judged() {
+    let begun = "touch \"$URSCOPE_DIR/urscope-other-7-1.json.unfinished\"";
+    let ended = one_call(&Workspace::new(), &[], &format!("{begun}; rm \"$URSCOPE_DIR\"/*.unfinished"));
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("process 7 could not write its trace"), "{}", ended.stderr);
+    let killed = one_call(&Workspace::new(), &[], begun);
+    assert_ne!(killed.code, 2, "{}", killed.stderr);
+}
+
+#[test]
+fn a_run_in_a_directory_that_is_gone_is_refused() {
+    let workspace = Workspace::new();
+    let script = format!(
+        "mkdir gone && cd gone && rmdir ../gone && exec {} run --dir traces -- true",
+        env!("CARGO_BIN_EXE_urscope")
+    );
+    let mut command = std::process::Command::new("/bin/sh");
+    command.args(["-c", &script]);
+    workspace.surround(&mut command);
+    command.env("URSCOPE_LIBRARY", harmless_library());
+    let ended = workspace.start(command).end();
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("the directory for the traces"), "{}", ended.stderr);
 }
 
 /// Whoever removes a trace removes what it proves.

@@ -7,6 +7,7 @@ use std::{
     collections::HashMap,
     fmt::Write as _,
     fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
@@ -144,20 +145,56 @@ fn is_build(file: &Path, build_id: &str) -> bool {
 /// The most memory that the compressed debug information of a file may take, in bytes. A file of a few megabytes can declare any size.
 const LARGEST: u64 = 1 << 30;
 
+/// The most that the table of lines may have of it: in memory, a byte of it becomes up to 25.
+const LARGEST_LINES: u64 = 64 << 20;
+
+/// The most bytes that are read of the headers of a file and its build id.
+const HEADERS: u64 = 64 << 20;
+
 /// Looks at a file; `None` if it cannot be read, or if its debug information is too large.
 ///
 /// A trace can name any path as a library. Only regular files with a size are opened: others, like most files of `/proc`, could be
 /// endless or block the reader.
-fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> T) -> Option<T> {
+fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, &ReadCache<Headers>>) -> T) -> Option<T> {
     // Libraries are often installed with links of somebody else, and nothing of a file is shown but names.
     let file = fs::canonicalize(file).and_then(|file| files::open(&file));
     let file = file.ok().filter(|file| file.metadata().is_ok_and(|data| data.len() > 0))?;
-    let cache = ReadCache::new(file);
+    let cache = ReadCache::new(Headers { file, left: HEADERS });
     let object = object::File::parse(&cache).ok()?;
-    let ranges = object.sections().filter_map(|section| section.compressed_file_range().ok());
-    let compressed = ranges.filter(|range| range.format != CompressionFormat::None);
-    let size = compressed.fold(0_u64, |size, range| size.saturating_add(range.uncompressed_size));
-    (size <= LARGEST).then(|| look(&object))
+    let mut size = 0_u64;
+    for section in object.sections() {
+        let Ok(range) = section.compressed_file_range() else { continue };
+        if range.format == CompressionFormat::None {
+            continue;
+        }
+        size = size.saturating_add(range.uncompressed_size);
+        let is_of_lines = section.name().is_ok_and(|name| name.ends_with("debug_line"));
+        if size > LARGEST || is_of_lines && range.uncompressed_size > LARGEST_LINES {
+            return None;
+        }
+    }
+    Some(look(&object))
+}
+
+/// A file of which only its headers and build id are read: a sparse file can declare any size for them.
+struct Headers {
+    file: File,
+    /// How many bytes may be read yet.
+    left: u64,
+}
+
+impl Read for Headers {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.by_ref().take(self.left).read(into)?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Headers {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

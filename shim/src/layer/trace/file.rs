@@ -3,7 +3,7 @@
 use std::{io, ops::RangeInclusive, path::Path};
 
 use urscope_schema::{
-    owners::Owners,
+    owners::{self, Owners},
     trace::{Form, records::Header, write},
 };
 
@@ -37,10 +37,9 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     let directory = &knobs::read().directory;
     let create = || {
         plain_file::make_directory(directory)?;
-        let owner = |path: &Path| plain_file::status(path).map(|status| status.st_uid);
-        let owners = Owners { user: process::user(), root: owner(Path::new("/"))? };
-        let (own, parent) = (owner(directory)?, owner(&directory.join(".."))?);
-        if let Some(why) = owners.object(own).or_else(|| owners.object_to_parent(parent)) {
+        let owners = Owners { user: process::user(), root: plain_file::status(Path::new("/"))?.st_uid };
+        let (own, parent) = (plain_file::status(directory)?, plain_file::status(&directory.join(".."))?);
+        if let Some(why) = owners.object((own.st_uid, is_system(&own)), (parent.st_uid, is_system(&parent))) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         for again in 0..AGAIN {
@@ -61,6 +60,12 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
         ));
     }
     created.ok()
+}
+
+/// Whether it is a directory of the system.
+fn is_system(folder: &libc::stat) -> bool {
+    let is = |known: libc::stat| (known.st_dev, known.st_ino) == (folder.st_dev, folder.st_ino);
+    owners::SYSTEM.iter().any(|path| plain_file::status(Path::new(path)).is_ok_and(is))
 }
 
 /// When the growth of a file is tried again that could not grow: there may be room, or a free descriptor, later.

@@ -1,4 +1,4 @@
-//! Writes tables to a temporary directory, and renames the files to their destination when they are complete.
+//! Writes tables to files that get their names when all of them are complete.
 
 use std::{
     fs::{self, File, Permissions},
@@ -16,7 +16,7 @@ use parquet::{
     schema::parser::parse_message_type,
 };
 use serde_json::{Map, Value};
-use tempfile::TempDir;
+use tempfile::{Builder, NamedTempFile};
 use urscope_analyzer::files;
 
 use super::{
@@ -29,10 +29,20 @@ const GROUP: usize = 1 << 15;
 
 /// All tables. After the first error nothing more is written, and [`end`](Self::end) returns the error.
 pub(super) struct Folder {
-    destination: PathBuf,
-    temporary: TempDir,
-    files: Vec<(String, TableFile)>,
+    files: Vec<(String, NamedTempFile, TableFile)>,
     failed: Option<io::Error>,
+    /// The destination. The files are in it by its descriptor.
+    destination: files::Folder,
+    made: Made,
+}
+
+/// The destination if it is new. It is removed unless the export succeeds.
+struct Made(Option<PathBuf>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        drop(self.0.as_ref().map(fs::remove_dir));
+    }
 }
 
 enum TableFile {
@@ -41,22 +51,26 @@ enum TableFile {
 }
 
 impl Folder {
-    /// Creates the tables in a temporary directory next to `destination`.
+    /// Creates the tables in `destination`, under other names.
     pub(super) fn begin(destination: &Path, form: Form) -> io::Result<Self> {
-        let parent = files::parent(destination);
-        let private = Permissions::from_mode(0o700);
-        let temporary = tempfile::Builder::new().prefix(".urscope-export-").permissions(private).tempdir_in(parent)?;
+        let made = Made((!destination.exists()).then(|| destination.to_owned()));
+        fs::create_dir_all(destination)?;
+        let destination = files::Folder::open(destination)?;
         let mut files = Vec::new();
         for (name, _, columns) in columns::all() {
             let name = format!("{name}.{}", form.extension());
-            let file = File::create(temporary.path().join(&name))?;
+            // The mask of the process says who may read it.
+            let mode = Permissions::from_mode(0o666);
+            let temporary =
+                Builder::new().prefix(".urscope-export-").permissions(mode).tempfile_in(destination.by_descriptor())?;
+            let file = temporary.as_file().try_clone()?;
             let table = match form {
                 Form::Parquet => TableFile::Parquet(Box::new(Parquet::begin(file, &columns)?)),
                 Form::Jsonl => TableFile::Lines { out: BufWriter::with_capacity(1 << 16, file), columns },
             };
-            files.push((name, table));
+            files.push((name, temporary, table));
         }
-        Ok(Self { destination: destination.to_owned(), temporary, files, failed: None })
+        Ok(Self { files, failed: None, destination, made })
     }
 
     /// Writes a row.
@@ -64,7 +78,7 @@ impl Folder {
         if self.failed.is_some() {
             return;
         }
-        let Some((_, table)) = self.files.get_mut(R::TABLE) else { return };
+        let Some((_, _, table)) = self.files.get_mut(R::TABLE) else { return };
         let written = match table {
             TableFile::Parquet(table) => table.put(row),
             TableFile::Lines { out, columns } => line(out, columns, row),
@@ -73,25 +87,23 @@ impl Folder {
     }
 
     /// Completes the tables and renames them to their destination. Existing tables there are replaced.
-    pub(super) fn end(self) -> io::Result<()> {
+    pub(super) fn end(mut self) -> io::Result<()> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let mut names = Vec::new();
-        for (name, table) in self.files {
+        let mut complete = Vec::new();
+        for (name, temporary, table) in self.files {
             let file = match table {
                 TableFile::Parquet(table) => table.end()?,
                 TableFile::Lines { out, .. } => out.into_inner().map_err(io::IntoInnerError::into_error)?,
             };
             file.sync_data()?;
-            names.push(name);
+            complete.push((name, temporary));
         }
-        fs::create_dir_all(&self.destination)?;
-        let held = files::Folder::open(&self.destination)?;
-        let destination = held.by_descriptor();
-        for name in names {
-            fs::rename(self.temporary.path().join(&name), destination.join(&name))?;
+        for (name, temporary) in complete {
+            temporary.persist(self.destination.by_descriptor().join(name)).map_err(|error| error.error)?;
         }
+        self.made.0 = None;
         Ok(())
     }
 }

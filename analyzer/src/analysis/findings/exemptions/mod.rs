@@ -10,7 +10,7 @@ use std::{io, path::PathBuf};
 
 pub use baseline::Baseline;
 pub(crate) use pattern::Pattern;
-pub use suppressions::{Suppressions, suppressing};
+pub use suppressions::{LARGEST_SUPPRESSIONS, Suppressions, suppressing};
 
 use crate::analysis::{Compared, Excuse, FoundFinding, SuppressionUse};
 

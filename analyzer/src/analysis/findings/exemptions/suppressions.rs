@@ -55,13 +55,14 @@ const AND: &str = " && ";
 const CALLED_BY: &str = " <- ";
 
 /// The largest suppressions file that is read, in bytes.
-const LARGEST: u64 = 16 << 20;
+pub const LARGEST_SUPPRESSIONS: u64 = 16 << 20;
 
 impl Suppressions {
     /// Reads a suppressions file.
     pub fn read(path: &Path) -> Result<Self, ExemptionError> {
         let expected = "lines RULE:PATTERN";
-        let text = files::read(path, LARGEST).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        let text = files::read(path, LARGEST_SUPPRESSIONS)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
         let text = text.map_err(|source| ExemptionError::Unreadable { path: path.to_owned(), source, expected })?;
         Self::parse(path, &text)
     }
