@@ -39,6 +39,7 @@ pub fn text(path: impl AsRef<Path>) -> String {
 }
 
 /// What the kernel knows of the file at `path`. Links are followed. Allocates nothing, because a signal handler may ask.
+#[inline(never)] // Its copy of the path must not lie on a small stack for longer than it takes.
 pub fn status(path: &Path) -> io::Result<libc::stat> {
     let mut copy = [0; libc::PATH_MAX as usize];
     let bytes = path.as_os_str().as_bytes();

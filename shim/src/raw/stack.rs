@@ -52,7 +52,8 @@ pub struct Registered {
 }
 
 struct Cache {
-    kept: [Kept; KEPT],
+    /// On the heap, and made there one by one: all of them would fill a small stack.
+    kept: Box<[Kept]>,
     /// The place of the next stack that is unwound.
     next: usize,
     /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in loops.
@@ -192,7 +193,8 @@ fn new_cache() -> *mut Cache {
     let _held_off = interruptions::hold_off();
     thread::arrange_end();
     let after = [const { Cell::new(0) }; KEPT];
-    Box::into_raw(Box::new(Cache { kept: [NOTHING; KEPT], next: 0, latest: Cell::new(0), after }))
+    let kept = (0..KEPT).map(|_| NOTHING).collect();
+    Box::into_raw(Box::new(Cache { kept, next: 0, latest: Cell::new(0), after }))
 }
 
 /// Frees what this thread keeps, which ends. Calls that it still makes have no stack.

@@ -84,5 +84,5 @@ fn a_suppression_that_cannot_be_read_stops_the_run_before_it_begins() {
     fs::write(&file, "# known\nleaked-handel:main\n").expect("a file can be written");
     let ended = urscope_tests::run::urscope(&["run", "--suppressions", &file, "--", "/bin/echo", "it ran"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{}", ended.stderr);
-    assert!(ended.stderr.contains(&format!("{file}:2: no rule is named")), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("{file}:2: no rule has the name")), "{}", ended.stderr);
 }

@@ -37,9 +37,7 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     let directory = &knobs::read().directory;
     let create = || {
         plain_file::make_directory(directory)?;
-        let owners = Owners { user: process::user(), root: plain_file::status(Path::new("/"))?.st_uid };
-        let (own, parent) = (plain_file::status(directory)?, plain_file::status(&directory.join(".."))?);
-        if let Some(why) = owners.object((own.st_uid, is_system(&own)), (parent.st_uid, is_system(&parent))) {
+        if let Some(why) = objection(directory)? {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         for again in 0..AGAIN {
@@ -60,6 +58,14 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
         ));
     }
     created.ok()
+}
+
+/// Why a directory is not used, because of its owner or that of its parent.
+#[inline(never)] // What it needs must not lie on a small stack for longer than it takes.
+fn objection(directory: &Path) -> io::Result<Option<String>> {
+    let owner = |path: &Path| plain_file::status(path).map(|status| (status.st_uid, is_system(&status)));
+    let owners = Owners { user: process::user(), root: plain_file::status(Path::new("/"))?.st_uid };
+    Ok(owners.object(owner(directory)?, owner(&directory.join(".."))?))
 }
 
 /// Whether it is a directory of the system.
