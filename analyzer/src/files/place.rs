@@ -2,12 +2,9 @@
 
 use std::{
     collections::VecDeque,
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     io,
-    os::{
-        fd::OwnedFd,
-        unix::ffi::{OsStrExt as _, OsStringExt as _},
-    },
+    os::{fd::OwnedFd, unix::ffi::OsStringExt as _},
     path::{Component, Path, PathBuf},
 };
 
@@ -68,7 +65,7 @@ impl Place {
                     folder = start(&target)?;
                 }
                 rest = names(&target).into_iter().chain(rest).collect();
-            } else if rest.is_empty() && name != OsStr::from_bytes(b"..") {
+            } else if rest.is_empty() && name != ".." {
                 return Ok(Self { folder, name: name.into(), there: Some(status), is_open_file: false });
             } else {
                 folder = found;

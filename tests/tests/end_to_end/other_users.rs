@@ -52,8 +52,11 @@ fn nobody_else_can_write_to_the_private_directory() {
 fn a_user_without_a_number_is_not_taken_for_root() {
     let ended = holds(
         r#"
+        # Root cannot make such a namespace without its rights, so the victim is somebody else, who may enter this folder.
+        mkdir bin; cp "$URSCOPE" "$LIBRARY" "$(dirname "$URSCOPE")/libze_loader.so" bin/
+        URSCOPE=$PWD/bin/urscope VICTIM=2002
         secret=$VICTIM_FOLDER/secret
-        echo mine >"$secret"; chown $VICTIM "$secret"
+        echo mine >"$secret"; chown $VICTIM "$secret" "$VICTIM_FOLDER"
         attacker mkdir -m 1777 "$SHARED/tmp"
         attacker ln -s "$secret" "$SHARED/link.json"
         cd "$VICTIM_FOLDER"
@@ -78,7 +81,7 @@ fn a_private_directory_that_was_left_behind_is_removed_by_the_next_run() {
     holds(
         r#"
         mkdir -m 700 tmp; chown $VICTIM tmp; export TMPDIR=$PWD/tmp
-        (exec setpriv --reuid=$VICTIM --regid=$VICTIM --clear-groups -- "$URSCOPE" run --no-shim --device software -- \
+        (exec setpriv --reuid=$VICTIM --regid=$VICTIM --clear-groups --inh-caps=-all --bounding-set=-all -- "$URSCOPE" run --no-shim --device software -- \
             bash -c 'echo $$ >"$0/new"; mv "$0/new" "$0/pid"; exec sleep 60' "$SHARED") &
         until [[ -e $SHARED/pid ]]; do sleep 0.02; done
         { kill -KILL $!; wait; } 2>/dev/null
