@@ -4,15 +4,16 @@
 //! module and offset.
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     fmt::Write as _,
     fs::{self, File},
-    io::{self, Read, Seek, SeekFrom},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
 use addr2line::Loader;
-use object::{CompressionFormat, Object as _, ObjectSection as _, ReadCache};
+use object::{CompressionFormat, Object as _, ObjectSection as _, ReadCache, ReadRef};
 use urscope_schema::trace::records::{Module, PythonFrame, Stack};
 
 use crate::{analysis::Frame, files};
@@ -155,12 +156,12 @@ const HEADERS: u64 = 64 << 20;
 ///
 /// A trace can name any path as a library. Only regular files with a size are opened: others, like most files of `/proc`, could be
 /// endless or block the reader.
-fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, &ReadCache<Headers>>) -> T) -> Option<T> {
+fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, Headers<'_>>) -> T) -> Option<T> {
     // Libraries are often installed with links of somebody else, and nothing of a file is shown but names.
     let file = fs::canonicalize(file).and_then(|file| files::open(&file));
     let file = file.ok().filter(|file| file.metadata().is_ok_and(|data| data.len() > 0))?;
-    let cache = ReadCache::new(Headers { file, left: HEADERS });
-    let object = object::File::parse(&cache).ok()?;
+    let (cache, left) = (ReadCache::new(file), Cell::new(HEADERS));
+    let object = object::File::parse(Headers { cache: &cache, left: &left }).ok()?;
     let mut size = 0_u64;
     for section in object.sections() {
         let Ok(range) = section.compressed_file_range() else { continue };
@@ -177,23 +178,32 @@ fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, &ReadCache<He
 }
 
 /// A file of which only its headers and build id are read: a sparse file can declare any size for them.
-struct Headers {
-    file: File,
+#[derive(Clone, Copy)]
+struct Headers<'a> {
+    cache: &'a ReadCache<File>,
     /// How many bytes may be read yet.
-    left: u64,
+    left: &'a Cell<u64>,
 }
 
-impl Read for Headers {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.by_ref().take(self.left).read(into)?;
-        self.left -= count as u64;
-        Ok(count)
+impl<'a> Headers<'a> {
+    fn take(self, size: u64) -> Result<(), ()> {
+        self.left.set(self.left.get().checked_sub(size).ok_or(())?);
+        Ok(())
     }
 }
 
-impl Seek for Headers {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+impl<'a> ReadRef<'a> for Headers<'a> {
+    fn len(self) -> Result<u64, ()> {
+        self.cache.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        self.take(size)?;
+        self.cache.read_bytes_at(offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        self.cache.read_bytes_at_until(range, delimiter)
     }
 }
 
@@ -334,6 +344,14 @@ mod tests {
             fs::write(&path, with_compressed(size)).unwrap();
             assert_eq!(with_object(&path, |_| ()).is_some(), is_read, "{size}");
         }
+        // A file of a few kilobytes whose section headers would be 8 GiB, as many as there can be.
+        let mut sparse = with_compressed(0);
+        sparse[60..62].copy_from_slice(&[0, 0]);
+        let first = u64::from_le_bytes(sparse[40..48].try_into().unwrap()) as usize;
+        sparse[first + 32..first + 40].copy_from_slice(&(1_u64 << 27).to_le_bytes());
+        fs::write(&path, sparse).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(9 << 30).unwrap();
+        assert!(with_object(&path, |_| ()).is_none());
     }
 
     #[test]
