@@ -81,16 +81,19 @@ pub(crate) fn wrappers() -> Result<Vec<String>, NoConfig> {
 /// The file for the current directory and its content, unless they may be those of another user; then a line says so.
 fn obeyed() -> Result<Option<(PathBuf, Config)>, NoConfig> {
     let Some(file) = env::current_dir().ok().and_then(|folder| found(&folder)) else { return Ok(None) };
-    let folder = fs::metadata(files::parent(&file)).map(|folder| folder.uid());
-    let folder = folder.map_err(|source| NoConfig::Unreadable { path: file.clone(), source })?;
-    let stranger = if is_trusted(folder) {
-        match files::open_of(&file, is_trusted) {
+    let stranger =
+        |path: &Path| fs::symlink_metadata(path).ok().map(|data| data.uid()).filter(|owner| !is_trusted(*owner));
+    let stranger = match (stranger(files::parent(&file)), stranger(&file)) {
+        (Some(owner), _) => format!("its directory belongs to the user {owner}"),
+        (None, Some(owner)) => format!("it belongs to the user {owner}"),
+        (None, None) => match files::open_of(&file, is_trusted) {
             Ok(open) => return parsed(&file, open).map(|config| Some((file, config))),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error.to_string(),
+            // It has another owner by now.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() => {
+                error.to_string()
+            }
             Err(source) => return Err(NoConfig::Unreadable { path: file, source }),
-        }
-    } else {
-        format!("its directory belongs to the user {folder}")
+        },
     };
     complain(format_args!("{} is not obeyed: {stranger}; give its options on the command line", file.display()));
     Ok(None)
