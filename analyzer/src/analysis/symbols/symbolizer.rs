@@ -185,7 +185,7 @@ struct Headers<'a> {
     left: &'a Cell<u64>,
 }
 
-impl<'a> Headers<'a> {
+impl Headers<'_> {
     fn take(self, size: u64) -> Result<(), ()> {
         self.left.set(self.left.get().checked_sub(size).ok_or(())?);
         Ok(())
