@@ -1,6 +1,6 @@
 //! Opens files in places that other users may write to.
 //!
-//! Everything that urscope reads and writes is opened here. There are two kinds of files:
+//! Traces, reports and what belongs to them are opened here. There are two kinds of files:
 //!
 //! * Those whose names urscope chose, as `process-times.jsonl`: [`Folder::own_file`]. Each must be a regular file with one link that belongs
 //!   to this user or to root. A link is never followed.

@@ -101,10 +101,13 @@ pub fn create(path: &Path) -> io::Result<File> {
             None if place.is_open_file => OFlags::empty(),
             None => OFlags::CREATE | OFlags::EXCL,
         };
+        let is_pipe = place.there.as_ref().is_some_and(|there| kind(there) == FileType::Fifo);
         match place.open(OFlags::WRONLY | flags, 0o666) {
             Ok(file) => break (place, file),
-            // Another process made it meanwhile, or it is a pipe that nobody reads yet.
-            Err(Errno::EXIST | Errno::NXIO) if began.elapsed() < PATIENCE => thread::sleep(PERIOD),
+            // Another process made it meanwhile.
+            Err(Errno::EXIST) if began.elapsed() < PATIENCE => {}
+            // Nobody reads it yet.
+            Err(Errno::NXIO) if is_pipe && began.elapsed() < PATIENCE => thread::sleep(PERIOD),
             Err(error) => return Err(error.into()),
         }
     };
@@ -144,7 +147,7 @@ mod tests {
     use std::{
         fs::{self, OpenOptions},
         io::Write as _,
-        os::unix::fs::symlink,
+        os::unix::{fs::symlink, net::UnixListener},
     };
 
     use rustix::fs::{CWD, FileType, mknodat};
@@ -222,6 +225,8 @@ mod tests {
         create(&path("pipe")).unwrap().write_all(&vec![7; 200_000]).unwrap();
         assert_eq!(late.join().unwrap().len(), 200_000);
         assert_eq!(create(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        assert_eq!(create(&path("socket")).unwrap_err().raw_os_error(), Some(Errno::NXIO.raw_os_error()));
     }
 
     #[test]
