@@ -10,7 +10,6 @@
 
 /// For every order of threads.
 pub mod threads {
-    pub mod backlog;
     pub mod fork_reset;
     pub mod lock;
     pub mod sync;

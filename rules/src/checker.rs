@@ -102,8 +102,6 @@ pub struct Checker {
     states: Vec<State>,
     /// The rules that want a kind of fact.
     wanted: [Vec<Wanting>; FactKind::COUNT],
-    /// A bit for each kind that a rule wants.
-    kinds: u64,
     found: Vec<Finding>,
 }
 
@@ -128,7 +126,7 @@ impl Clone for State {
 
 impl Clone for Checker {
     fn clone(&self) -> Self {
-        Self { states: self.states.clone(), wanted: self.wanted.clone(), kinds: self.kinds, found: Vec::new() }
+        Self { states: self.states.clone(), wanted: self.wanted.clone(), found: Vec::new() }
     }
 }
 
@@ -147,7 +145,7 @@ impl Checker {
     /// With these rules.
     pub fn with_rules<'r>(rules: impl IntoIterator<Item = &'r Rule>) -> Self {
         let mut checker =
-            Self { states: Vec::new(), wanted: [const { Vec::new() }; FactKind::COUNT], kinds: 0, found: Vec::new() };
+            Self { states: Vec::new(), wanted: [const { Vec::new() }; FactKind::COUNT], found: Vec::new() };
         for rule in rules {
             let wanting = match rule.check {
                 Check::Stateless(check) => Wanting::Stateless(check),
@@ -157,10 +155,9 @@ impl Checker {
                     Wanting::Stateful(checker.states.len() - 1)
                 }
             };
-            for kind in rule.facts.iter().flat_map(|kind| kind.parts()) {
-                if let Some(wanted) = checker.wanted.get_mut(kind as usize) {
+            for kind in rule.facts {
+                if let Some(wanted) = checker.wanted.get_mut(*kind as usize) {
                     wanted.push(wanting);
-                    checker.kinds |= 1 << kind as u64;
                 }
             }
         }
@@ -179,30 +176,8 @@ impl Checker {
 }
 
 impl FactConsumer for Checker {
-    #[inline]
     fn consume(&mut self, fact: &Fact<'_>) {
-        self.ask(fact.what.kind(), fact);
-    }
-
-    #[inline]
-    fn consume_of(&mut self, kind: FactKind, fact: &Fact<'_>) {
-        self.ask(kind, fact);
-    }
-
-    #[inline]
-    fn wants(&self, kind: FactKind) -> bool {
-        self.kinds >> kind as u64 & 1 != 0
-    }
-}
-
-// A bit for each kind.
-const _: () = assert!(FactKind::COUNT <= 64);
-
-impl Checker {
-    /// Asks the rules that want a fact of this kind.
-    #[inline(never)]
-    fn ask(&mut self, kind: FactKind, fact: &Fact<'_>) {
-        let Some(wanted) = self.wanted.get(kind as usize) else { return };
+        let Some(wanted) = self.wanted.get(fact.what.kind() as usize) else { return };
         let before = self.found.len();
         for wanting in wanted {
             match *wanting {
@@ -211,17 +186,16 @@ impl Checker {
                         state.0.check(fact, &mut self.found);
                     }
                 }
-                Wanting::Stateless(check) => {
-                    // Hardly ever is there one.
-                    if let Some(finding) = check(fact) {
-                        self.found.push(finding);
-                    }
-                }
+                Wanting::Stateless(check) => self.found.extend(check(fact)),
                 Wanting::Each(check) => check(fact, &mut self.found),
             }
         }
         if self.found.len() > before {
             level_zero::adapt(&mut self.found, before);
         }
+    }
+
+    fn wants(&self, kind: FactKind) -> bool {
+        self.wanted.get(kind as usize).is_some_and(|wanted| !wanted.is_empty())
     }
 }

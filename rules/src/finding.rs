@@ -4,13 +4,10 @@
 //! counted and shown afterwards.
 
 use serde::{Deserialize, Serialize};
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::Nanos,
-    handle::Handle,
-};
+use urscope_schema::{api::UrResult, handle::Handle};
 
-use crate::{checker::Rule, tracker::ProcessId};
+use crate::checker::Rule;
+pub use crate::place::Place;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -42,23 +39,6 @@ impl std::fmt::Display for Severity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }
-}
-
-/// Where something happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// In which process.
-    pub process: ProcessId,
-    /// On which thread; 0 where no thread is to be named.
-    pub tid: u32,
-    /// When.
-    pub time: Nanos,
-    /// In which call of the process.
-    pub call: Option<u64>,
-    /// In which function.
-    pub function: Option<Function>,
-    /// The number of its call stack in the process's trace.
-    pub stack: Option<u64>,
 }
 
 /// A violation, with what proves it.

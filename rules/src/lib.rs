@@ -13,8 +13,10 @@ pub mod checker;
 pub mod finding;
 pub mod level_zero;
 pub mod lifecycle;
+mod place;
 pub mod tracker;
 
 pub use checker::{Check, Checker, Rule, RuleState, When};
-pub use finding::{Finding, Place, Severity};
-pub use tracker::{End, ExportId, Holder, Process, ProcessId, Rights, Shared, Tracker};
+pub use finding::{Finding, Severity};
+pub use place::{Place, ProcessId};
+pub use tracker::{End, ExportId, Holder, Process, Rights, Shared, Tracker};

@@ -9,7 +9,6 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use urscope_rules::tracker::usual::{Begins, Returns};
 use urscope_schema::{
     api::{Function, UrResult, demand::Nulls},
     call::{Enter, Exit, Values},
@@ -52,7 +51,6 @@ pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Ent
         let _ = traced.enter(enter, nulls);
     }
     if validate::is_on(hot)
-        && !(nulls.is_empty() && Begins::of(&enter).is_some_and(|begins| validated.begins_usually(&begins)))
         && let Verdict::Answered(result) = validated.enter(enter, nulls)
     {
         return Entered { call, answer: Some(result) };
@@ -77,7 +75,6 @@ pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: V
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
     let [_, validated] = &LAYERS;
     if validate::is_on(hot)
-        && !Returns::of(&exit).is_some_and(|returns| validated.returns_usually(&returns))
         && let Verdict::Answered(result) = validated.exit(exit)
     {
         return recorded(hot, Exit { result, values: Values::NONE, ..exit });
@@ -183,18 +180,6 @@ impl GuardedLayer {
     #[inline(never)]
     fn exit(&self, exit: Exit) -> Verdict {
         self.show(|layer| layer.exit(&exit))
-    }
-
-    /// Shows the layer of validation a call that may be a usual one. False if it is none: then the layer has seen nothing.
-    #[inline(never)]
-    fn begins_usually(&self, begins: &Begins) -> bool {
-        self.guarded(|| validate::begins_usually(begins)).unwrap_or_default()
-    }
-
-    /// The same when it has returned.
-    #[inline(never)]
-    fn returns_usually(&self, returns: &Returns) -> bool {
-        self.guarded(|| validate::returns_usually(returns)).unwrap_or_default()
     }
 
     fn show(&self, what: impl Fn(&dyn Layer) -> Verdict) -> Verdict {

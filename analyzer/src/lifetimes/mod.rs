@@ -126,7 +126,7 @@ impl<S: EventSink> LifetimeTracker<S> {
     fn exporting(&mut self, fact: &Fact<'_>, exporting: &Exporting<'_>, at: u64) {
         let Source::Allocation(_, memory) = exporting.source else { return };
         let Some(born) = memory.born else { return };
-        let before = fact.at.time.0.saturating_sub(born.place().time.0);
+        let before = fact.at.time.0.saturating_sub(born.time.0);
         let allocated = Allocated { memory: memory.serial, at: at.saturating_sub(before) };
         if let Some(call) = self.call(fact) {
             call.allocated = Some(allocated);
@@ -288,7 +288,8 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
             What::Opening(opening) => self.opening(fact, opening),
             What::Exported(exported) => self.exported(fact, exported, at),
             What::Opened(opened) => self.opened(fact, opened, at),
-            What::Put(ended) | What::Closed(ended) => self.end(fact, ended.serial),
+            What::Put(put) => self.end(fact, put.serial),
+            What::Closed(ended) => self.end(fact, ended.serial),
             What::Freed(freed) => self.freed(fact, freed, at),
             // The end of a process ends all of its lifetimes, in `Observer::end`.
             _ => {}

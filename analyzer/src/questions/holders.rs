@@ -261,11 +261,11 @@ impl LostObject {
     fn of(what: &What<'_>) -> Option<Self> {
         let (left, object, size, fingerprint, since, is_known) = match what {
             What::LeftHandle(left, object, data) => {
-                (left, *object, data.size, data.fingerprint, data.born.place(), data.export.is_some())
+                (left, *object, data.size, data.fingerprint, data.born, data.export.is_some())
             }
             What::LeftMapping(left, pointer, mapping) => {
                 let object = Handle { kind: Kind::Mapping, value: *pointer };
-                (left, object, mapping.size.get(), mapping.fingerprint.get(), mapping.last_open()?, false)
+                (left, object, mapping.size, mapping.fingerprint, mapping.last_open()?, false)
             }
             What::LeftObject(left, what, object) => (left, *what, object.size, object.fingerprint, object.born, false),
             _ => return None,

@@ -159,10 +159,5 @@ pub(super) fn thread_id() -> u32 {
     ID.with(|id| *id)
 }
 
-pub(super) fn prefetch<T>(_value: &T) {}
-
 pub(super) fn prefetch_to_write(_address: usize) {}
 
-pub(super) fn fence_after_exchange() {
-    loom::sync::atomic::fence(Ordering::SeqCst);
-}

@@ -73,9 +73,10 @@ use super::{
 use crate::{
     finding::{Finding, Severity},
     tracker::{
-        ExportId,
-        exports::{Export, Exports},
+        ExportId, Map,
+        exports::Export,
         fact::{Exported, Fact, FactKind, What},
+        records::Serial,
     },
 };
 
@@ -85,48 +86,95 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "the same handle data is got and put again and again",
     sentence: "got and put the same handle data again and again",
-    facts: &[FactKind::PartExportedUsm, FactKind::PartExportedOther, FactKind::ProcessEnded],
+    facts: &[FactKind::Exported, FactKind::Put, FactKind::Freed, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Churn::default())),
 };
 
 /// From how many gets of equal handle data on, each after all of it was put, that is reported.
-const OFTEN: u64 = Exports::OFTEN;
+const OFTEN: u64 = 100;
 
-/// How many such exports are remembered per process.
-const EXPORTS: usize = 64;
+/// How many addresses and objects are reported per process.
+const REPORTED: usize = 64;
 
-/// The exports that each process gets and puts again and again.
+/// What a process has exported: one life of memory and an address in it, or one life of an object.
+type Subject = (Option<Serial>, Option<u64>);
+
+/// The gets of each process.
 #[derive(Clone, Debug, Default)]
-struct Churn(PerProcess<Vec<ExportId>>);
+struct Churn(PerProcess<Map<Subject, Gets>>);
+
+/// The gets of one address or object.
+#[derive(Clone, Debug)]
+struct Gets {
+    /// The export of the latest. Where every get returns other bytes, each has one of its own.
+    export: ExportId,
+    count: u64,
+    /// How many of them came after all handle data had been put.
+    again: u64,
+    /// How long they and their puts took, in nanoseconds.
+    spent: u64,
+}
 
 impl RuleState for Churn {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
-            What::Exported(Exported { data, again: Some(OFTEN), .. }) => {
-                let often = self.0.get_or_insert_with(fact.at.process, Vec::new);
-                often.extend(data.export.filter(|_| often.len() < EXPORTS));
+            What::Exported(exported) => self.got(fact, exported),
+            What::Put(put) => {
+                let subject = put.export.and_then(|id| fact.tracker.exports().get(id)).map(|export| export.subject);
+                let of_process = self.0.get_mut(fact.at.process);
+                if let Some(gets) = of_process.zip(subject).and_then(|(all, it)| all.get_mut(&(it.serial, it.value))) {
+                    gets.spent += put.took;
+                }
+            }
+            What::Freed(freed) => {
+                if let Some(all) = self.0.get_mut(fact.at.process) {
+                    all.retain(|(serial, _), gets| *serial != Some(freed.serial) || gets.again >= OFTEN);
+                }
             }
             What::ProcessEnded(_) => {
-                let often = self.0.take(fact.at.process).unwrap_or_default();
-                let exports = often.into_iter().filter_map(|id| fact.tracker.exports().get(id));
-                found.extend(exports.map(|export| report(fact, export)));
+                let all = self.0.take(fact.at.process).unwrap_or_default();
+                let often = all.into_values().filter(|gets| gets.again >= OFTEN);
+                let mut often: Vec<_> =
+                    often.filter_map(|gets| Some((fact.tracker.exports().get(gets.export)?, gets))).collect();
+                often.sort_by_key(|(_, gets)| gets.export);
+                found.extend(often.iter().take(REPORTED).map(|(export, gets)| report(fact, export, gets)));
             }
             _ => {}
         }
     }
 }
 
-fn report(fact: &Fact<'_>, export: &Export) -> Finding {
-    let Export { subject, gets, again, spent, .. } = export;
-    let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.get().unwrap_or_default());
+impl Churn {
+    fn got(&mut self, fact: &Fact<'_>, Exported { data, took, .. }: Exported<'_>) {
+        let Some((id, export)) = data.export.and_then(|id| Some((id, fact.tracker.exports().get(id)?))) else { return };
+        let new = || Gets { export: id, count: 0, again: 0, spent: 0 };
+        let all = self.0.get_or_insert_with(fact.at.process, Map::default);
+        let gets = all.entry((export.subject.serial, export.subject.value)).or_insert_with(new);
+        let memory = fact.tracker.state(fact.at.process).and_then(|state| state.memory_of(data));
+        // Equal bytes are one export; of other bytes, the memory counts them.
+        let is_only = export.handles == 1 && (gets.export == id || memory.is_some_and(|memory| memory.handles == 1));
+        if !is_only && gets.export != id {
+            *gets = new();
+        }
+        gets.again += u64::from(is_only && gets.count > 0);
+        gets.count += 1;
+        gets.spent += took;
+        gets.export = id;
+    }
+}
+
+fn report(fact: &Fact<'_>, export: &Export, gets: &Gets) -> Finding {
+    let subject = export.subject;
+    let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.unwrap_or_default());
     let message = format!(
-        "{} got the handle data of {what} {gets} times, {again} times after all of it had been put, the last time in {}; \
+        "{} got the handle data of {what} {} times, {} times after all of it had been put, the last time in {}; \
          its gets and puts took {}",
         fact.actor(),
+        gets.count,
+        gets.again,
         call(export.got()),
-        duration(*spent)
+        duration(gets.spent)
     );
-    let finding =
-        Finding::new(&RULE, export.got(), what, message).values(subject.size.get(), Some(export.fingerprint()));
+    let finding = Finding::new(&RULE, export.got(), what, message).values(subject.size, Some(export.fingerprint()));
     finding.advice("keep the handle data as long as the memory lives, and put it once")
 }

@@ -73,7 +73,7 @@ use crate::{
     lifecycle::{State, Violation},
     tracker::{
         fact::{Fact, FactKind, Target, What},
-        kept::KeptPlace,
+        
         records::Object,
     },
 };
@@ -100,7 +100,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let (what_it_is, other, size) = match ending.target {
         Target::Allocation(own) => {
-            let born = own.born.map_or_else(String::new, |born| format!(", allocated in {}", call(born.place())));
+            let born = own.born.map_or_else(String::new, |born| format!(", allocated in {}", call(born)));
             (format!("it is USM{} of this process{born}", of_size(own.requested.size)), own.born, own.requested.size)
         }
         Target::Nothing => ("no open of this process returned it".into(), None, None),
@@ -108,7 +108,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let (who, what) = (fact.actor(), ending.object);
     let message = format!("{who} closes {:#x} in {}, which is not a mapping: {what_it_is}", what.value, call(fact.at));
-    let finding = Finding::new(&RULE, fact.at, what, message).other(other.map(KeptPlace::place)).values(size, None);
+    let finding = Finding::new(&RULE, fact.at, what, message).other(other).values(size, None);
     Some(
         finding
             .advice("close exactly the pointer that the open returned, in the process that opened it")

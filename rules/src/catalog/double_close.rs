@@ -70,7 +70,6 @@ use crate::{
     lifecycle::Violation,
     tracker::{
         fact::{Fact, FactKind, Target, What},
-        kept::KeptPlace,
     },
 };
 
@@ -92,11 +91,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (opened, closed, size, fingerprint) = match ending.target {
         Target::Ended(tombstone) if tombstone.excused => return None,
         Target::Ended(tombstone) => {
-            (Some(tombstone.born.place()), Some(tombstone.died.place()), tombstone.size, tombstone.fingerprint)
+            (Some(tombstone.born), Some(tombstone.died), tombstone.size, tombstone.fingerprint)
         }
         // The close of its last open is still under way.
         Target::Mapping(mapped) => {
-            (mapped.source.map(KeptPlace::place), None, mapped.size.get(), mapped.fingerprint.get())
+            (mapped.source, None, mapped.size, mapped.fingerprint)
         }
         _ => return None,
     };

@@ -87,7 +87,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let (born, died) = match ending.target {
         Target::Ended(tombstone) if tombstone.excused => return None,
-        Target::Ended(tombstone) => (tombstone.born.place(), Some(tombstone.died.place())),
+        Target::Ended(tombstone) => (tombstone.born, Some(tombstone.died)),
         // Its last release is still under way.
         Target::Object(object) => (object.born, None),
         _ => return None,

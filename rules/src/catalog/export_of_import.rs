@@ -79,7 +79,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a get of an event or of memory that was opened from another process",
     sentence: "got handle data for {what} that it had opened from another process",
-    facts: &[FactKind::PartExportingOther],
+    facts: &[FactKind::Exporting],
     check: Check::Stateless(check),
 };
 
@@ -103,9 +103,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 
 fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
     let (opened, what) = (mapped.last_open()?, handle(Kind::Mapping, base));
-    let (who, at, size) = (fact.actor(), call(fact.at), of_size(mapped.size.get()));
+    let (who, at, size) = (fact.actor(), call(fact.at), of_size(mapped.size));
     let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
-    let finding = finding.values(mapped.size.get(), mapped.fingerprint.get()).at_most(Severity::Note);
+    let finding = finding.values(mapped.size, mapped.fingerprint).at_most(Severity::Note);
     Some(finding.advice(FORWARD).answer(UrResult::INVALID_ARGUMENT))
 }

@@ -80,7 +80,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a get of physical memory or an event that was made without the IPC flag",
     sentence: "got handle data for {what} that was made without the IPC flag",
-    facts: &[FactKind::PartExportingOther],
+    facts: &[FactKind::Exporting],
     check: Check::Stateless(check),
 };
 

@@ -172,7 +172,7 @@ impl Ended {
     /// Whether others had it open when its process was gone, as far as that is known at the end of the run.
     fn outlived(&mut self, tracker: &Tracker) -> bool {
         let Some(owner) = tracker.state(self.at.process) else { return false };
-        let gone = owner.seldom.observed.map(|(_, gone)| gone);
+        let gone = owner.observed.map(|(_, gone)| gone);
         let holders = &mut self.held.holders;
         holders.retain(|holder| holder.held_after(tracker, gone.unwrap_or(self.at.time)));
         holders.sort_by_key(|holder| holder.closed.is_some());
@@ -185,7 +185,7 @@ impl Holder {
     /// Whether the mapping was certainly still open later than that.
     fn held_after(&self, tracker: &Tracker, time: Nanos) -> bool {
         let Some(state) = tracker.state(self.opened.process) else { return false };
-        match (self.closed, state.ended, state.seldom.observed) {
+        match (self.closed, state.ended, state.observed) {
             (Some(closed), ..) => closed > time,
             (None, None | Some((End::Running, _)), _) => true,
             (None, Some((End::Exited, ended)), _) | (None, Some((_, ended)), None) => ended > time,
@@ -197,7 +197,7 @@ impl Holder {
 /// The memory of the process that ends which others have open, in the order in which it was allocated.
 fn ended(fact: &Fact<'_>, how: End) -> Vec<Ended> {
     let Some(state) = fact.tracker.state(fact.at.process) else { return Vec::new() };
-    let mut held: Vec<Held> = state.allocations.iter().filter_map(|(base, memory)| held(fact, base, memory)).collect();
+    let mut held: Vec<Held> = state.allocations.iter().filter_map(|(base, memory)| held(fact, *base, memory)).collect();
     held.sort_unstable_by_key(|held| held.serial);
     held.into_iter().map(|held| Ended { at: fact.at, how, held, doubtful: false }).collect()
 }
@@ -229,7 +229,7 @@ fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<Held> {
 
 /// A mapping of a process that has not ended.
 fn mapping(tracker: &Tracker, process: ProcessId, pointer: u64) -> Option<&Mapping> {
-    tracker.state(process).filter(|state| state.ended.is_none())?.mappings.get(pointer)
+    tracker.state(process).filter(|state| state.ended.is_none())?.mappings.get(&pointer)
 }
 
 /// The findings about one process.

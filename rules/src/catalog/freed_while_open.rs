@@ -131,7 +131,7 @@ impl RuleState for ReleasedContexts {
 
 fn is_open(fact: &Fact<'_>, holder: &OpenMapping) -> bool {
     let state = fact.tracker.state(holder.opened.process).filter(|state| state.ended.is_none());
-    state.and_then(|state| state.mappings.get(holder.pointer)).is_some_and(|mapping| mapping.state == State::Alive)
+    state.and_then(|state| state.mappings.get(&holder.pointer)).is_some_and(|mapping| mapping.state == State::Alive)
 }
 
 fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
@@ -173,18 +173,18 @@ fn freed_meanwhile(fact: &Fact<'_>, opened: &Opened) -> Option<Finding> {
     let export = fact.tracker.exports().get(opened.export?)?;
     let freed = export.last_free().filter(|freed| freed.time > fact.at.time)?;
     let size = export.subject.size;
-    let what = Handle { kind: Kind::Usm, value: export.subject.value.get()? };
+    let what = Handle { kind: Kind::Usm, value: export.subject.value? };
     let message = format!(
         "{} frees {what}{} in {} while {} opens it as {:#x} in {}",
         name(fact.tracker, freed.process),
-        of_size(size.get()),
+        of_size(size),
         call(freed),
         fact.actor(),
         opened.handle.value,
         call(fact.at)
     );
     let finding = Finding::new(&RULE, freed, what, message).other(Some(fact.at));
-    Some(finding.values(size.get(), opened.fingerprint).advice(ADVICE))
+    Some(finding.values(size, opened.fingerprint).advice(ADVICE))
 }
 
 /// `consumer (pid 7) has it open as 0x7f00, since call 3 (…)`, for each of the first mappings.

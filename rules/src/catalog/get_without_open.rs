@@ -184,8 +184,8 @@ fn lives<'t>(tracker: &'t Tracker, hosts: &Set<u64>) -> impl Iterator<Item = &'t
 fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
     let (export, count) = (unopened.export, unopened.count);
     let subject = export.subject;
-    let what = handle(subject.kind.shares()?, subject.value.get()?);
-    let (who, size, got) = (name(tracker, export.got().process), of_size(subject.size.get()), call(export.got()));
+    let what = handle(subject.kind.shares()?, subject.value?);
+    let (who, size, got) = (name(tracker, export.got().process), of_size(subject.size), call(export.got()));
     let more = match count - 1 {
         0 => String::new(),
         more => format!(
@@ -196,7 +196,7 @@ fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
     let message =
         format!("{who} got handle data for {what}{size} in {got}, and no process of this run tried to open it{more}");
     let finding =
-        Finding::new(&RULE, export.got(), what, message).values(subject.size.get(), Some(export.fingerprint()));
+        Finding::new(&RULE, export.got(), what, message).values(subject.size, Some(export.fingerprint()));
     let finding =
         finding.advice("get handle data when a process asks for it, or find out which process should have received it");
     Some(Finding { count, ..finding })

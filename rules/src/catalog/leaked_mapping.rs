@@ -68,7 +68,6 @@ use crate::{
     finding::{Finding, Severity},
     tracker::{
         fact::{Fact, FactKind, What},
-        kept::KeptPlace,
     },
 };
 
@@ -89,15 +88,15 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let what = handle(Kind::Mapping, pointer);
     let from = mapping
         .source
-        .map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source.place())));
+        .map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let closed = match (mapping.opened, mapping.closed) {
         (1, _) => "never closed it".into(),
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size.get()), left(how));
+    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
     let among = among(how, count, opened);
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{among}", call(opened));
-    let finding = Finding::new(&RULE, opened, what, message).other(mapping.source.map(KeptPlace::place));
-    let finding = finding.values(mapping.size.get(), mapping.fingerprint.get()).at_most(most);
+    let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
+    let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     Some(Finding { count, ..finding.advice("close each open once, before its context is released") })
 }

@@ -114,12 +114,12 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     };
     let Some(state) = fact.tracker.state(fact.at.process) else { return };
     let is_lost = |kind: Kind, data: &HandleData| {
-        let is_of_ur = data.born.place().function.is_some_and(|function| !function.is_level_zero());
+        let is_of_ur = data.born.function.is_some_and(|function| !function.is_level_zero());
         kind == Kind::MemHandle && data.state == State::Alive && is_of_ur && !data.ended_wrongly
     };
     let mut lost: Vec<(Serial, &HandleData)> = Vec::new();
     for (handle, data) in state.handles.iter().filter(|(handle, data)| is_lost(handle.kind, data)) {
-        lost.extend(data.exported.filter(|_| !state.must_put(handle, data)).map(|memory| (memory, data)));
+        lost.extend(data.exported.filter(|_| !state.must_put(*handle, data)).map(|memory| (memory, data)));
     }
     if (lost.len() as u64) < MANY {
         return;
@@ -133,7 +133,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     lost.sort_unstable_by_key(|(_, data)| data.serial);
     let mut sites: Map<(Option<Function>, Option<u64>), Lost<'_>> = Map::default();
     for (_, data) in lost {
-        let born = data.born.place();
+        let born = data.born;
         let site = (born.function, born.stack);
         let of_site = sites.entry(site).or_insert(Lost { first: data, last: data, count: 0 });
         of_site.last = data;
@@ -146,7 +146,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
 
 fn report(fact: &Fact<'_>, lost: &Lost<'_>) -> Finding {
     let Lost { count, .. } = *lost;
-    let (first, last) = (lost.first.born.place(), lost.last.born.place());
+    let (first, last) = (lost.first.born, lost.last.born);
     let message = format!(
         "{} got {count} handles from {} to {}{}, never put them, and freed their memory; each keeps a buffer of about {KEPT} bytes until its \
          put, {} in all",

@@ -7,13 +7,12 @@ use crate::{
     finding::{Finding, Place},
     tracker::{
         ProcessId, Tracker,
-        exports::Exports,
         fact::{Fact, Left, UnknownHandle, What},
     },
 };
 
-/// [`Exports::MANY`]
-pub(super) const MANY: u64 = Exports::MANY;
+/// From how many handles on that are not put that is growth, and not a handle that was forgotten.
+pub(super) const MANY: u64 = 256;
 
 /// One value of each process, found by its number.
 #[derive(Clone, Debug)]
@@ -34,6 +33,11 @@ impl<T> PerProcess<T> {
         }
         #[expect(clippy::indexing_slicing, reason = "it was made long enough just above")]
         self.0[index].get_or_insert_with(new)
+    }
+
+    /// The value of a process, if there is one.
+    pub(super) fn get_mut(&mut self, who: ProcessId) -> Option<&mut T> {
+        self.0.get_mut(who.0 as usize)?.as_mut()
     }
 
     /// Takes the value of a process out.
@@ -94,7 +98,7 @@ pub(super) fn changed(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>
     let who = name(tracker, export.producer());
     let text = format!(
         "; the bytes name {:#x} of {who}, whose handle data, got in {}, has other bytes: they were changed on their way",
-        export.subject.value.get()?,
+        export.subject.value?,
         call(export.got())
     );
     Some((export.got(), text))

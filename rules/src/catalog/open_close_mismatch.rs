@@ -87,12 +87,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let opened = mapped.last_open()?;
     let what = handle(Kind::Mapping, base);
     let (how, advice) = mismatch(&ending, base)?;
-    let (who, size) = (fact.actor(), of_size(mapped.size.get()));
+    let (who, size) = (fact.actor(), of_size(mapped.size));
     let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(fact.at), call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let answer =
         if ending.object.kind == Kind::Usm { UrResult::INVALID_MEM_OBJECT } else { UrResult::INVALID_ARGUMENT };
-    Some(finding.values(mapped.size.get(), mapped.fingerprint.get()).advice(advice).answer(answer))
+    Some(finding.values(mapped.size, mapped.fingerprint).advice(advice).answer(answer))
 }
 
 fn mismatch(ending: &Ending<'_>, base: u64) -> Option<(String, &'static str)> {

@@ -119,7 +119,7 @@ impl RuleState for Opens {
 fn own(fact: &Fact<'_>, opened: &Opened) -> Option<Own> {
     let export = fact.tracker.exports().get(opened.export.filter(|_| opened.handle.kind == Kind::Mapping)?)?;
     let (got, size, fingerprint) = (export.got(), export.subject.size, export.fingerprint());
-    let own = Own { opened: fact.at, pointer: opened.handle.value, got, size: size.get(), fingerprint };
+    let own = Own { opened: fact.at, pointer: opened.handle.value, got, size, fingerprint };
     (got.process == fact.at.process).then_some(own)
 }
 

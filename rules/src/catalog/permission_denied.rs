@@ -111,7 +111,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let Some(export) = open.export else { return not_fetched(fact, &refused, open) };
     let export = fact.tracker.exports().get(export)?;
     let (producer, consumer) = (fact.tracker.state(export.got().process)?, fact.tracker.state(fact.at.process)?);
-    let alive = match (kind, export.subject.value.get(), export.subject.serial) {
+    let alive = match (kind, export.subject.value, export.subject.serial) {
         (Kind::MemHandle, Some(pointer), Some(serial)) => producer.is_allocated(pointer, serial),
         _ => true,
     };

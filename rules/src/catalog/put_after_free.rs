@@ -80,7 +80,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "handle data is put by Level Zero after its memory was freed",
     sentence: "put handle data after its memory was freed",
-    facts: &[FactKind::PartPuttingOther],
+    facts: &[FactKind::Ending],
     check: Check::Stateless(check),
 };
 
@@ -95,7 +95,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!(
         "{who} puts {what} in {}: it was got in {}, and its memory was freed in {}",
         call(fact.at),
-        call(data.born.place()),
+        call(data.born),
         call(freed)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(freed)).values(data.size, data.fingerprint);

@@ -166,15 +166,15 @@ fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &
 fn other_device(fact: &Fact<'_>, export: &Export, open: &Opens) -> Option<String> {
     let (producer, consumer) = (export.got().process, fact.at.process);
     let of_context = |who: ProcessId, context: Option<u64>| {
-        fact.tracker.state(who)?.seldom.contexts.get(context?).and_then(|it| it.device)
+        fact.tracker.state(who)?.contexts.get(&context?).and_then(|it| it.device)
     };
-    let theirs = export.subject.device.get().filter(|_| producer != consumer)?;
+    let theirs = export.subject.device.filter(|_| producer != consumer)?;
     let (ours, says) = match open.device {
         Some(device) => (device, "the open names"),
         None => (of_context(consumer, open.context)?, "the context of the open has only"),
     };
     let described = |who: ProcessId, handle: u64| {
-        let is_known = fact.tracker.state(who)?.seldom.devices.contains(handle);
+        let is_known = fact.tracker.state(who)?.devices.contains_key(&handle);
         is_known.then(|| device(fact.tracker, who, handle))
     };
     let (theirs, ours) = (described(producer, theirs)?, described(consumer, ours)?);

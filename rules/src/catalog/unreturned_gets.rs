@@ -85,7 +85,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "hundreds of handles of one allocation are got and not put",
     sentence: "got hundreds of handles of one allocation and did not put them",
-    facts: &[FactKind::PartExportedUsm, FactKind::PartExportedOther],
+    facts: &[FactKind::Exported],
     check: Check::Stateless(check),
 };
 
@@ -93,7 +93,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Exported(exported) = fact.what else { return None };
     let state = fact.tracker.state(fact.at.process)?;
-    let memory = exported.data.memory(state);
+    let memory = state.memory_of(exported.data);
     // Most gets end here.
     if memory.is_some_and(|memory| memory.handles != MANY) {
         return None;

@@ -83,12 +83,10 @@ pub(super) static RULE: Rule = Rule {
     sentence: "shared {what} on a device that does not support it",
     facts: &[
         FactKind::Support,
-        FactKind::PartExportingUsm,
-        FactKind::PartExportingOther,
+        FactKind::Exporting,
         FactKind::Opening,
         FactKind::Creating,
-        FactKind::PartReturnedMaking,
-        FactKind::PartReturnedGetting,
+        FactKind::Returned,
         FactKind::ProcessEnded,
     ],
     check: Check::Stateful(|| Box::new(Devices::default())),
@@ -122,7 +120,7 @@ impl RuleState for Devices {
             _ if !self.any => {}
             What::Exporting(Exporting { enter, source }) => {
                 let device =
-                    if let Source::Allocation(_, memory) = source { memory.requested.device.get() } else { None };
+                    if let Source::Allocation(_, memory) = source { memory.requested.device } else { None };
                 self.begins(who, enter, Kind::Usm, device);
             }
             What::Opening(Opening { enter, .. }) | What::Creating(enter) => {

@@ -41,7 +41,7 @@ pub(super) fn name(tracker: &Tracker, who: ProcessId) -> String {
 
 /// A device of a process: `device 0 (Software Device)`; with its handle where its index or its name is not known.
 pub(super) fn device(tracker: &Tracker, who: ProcessId, handle: u64) -> String {
-    let Some(known) = tracker.state(who).and_then(|state| state.seldom.devices.get(handle)) else {
+    let Some(known) = tracker.state(who).and_then(|state| state.devices.get(&handle)) else {
         return format!("device {handle:#x}");
     };
     let name: String = known.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();

@@ -86,8 +86,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let opened = mapped.last_open()?;
-    let (closes, opens) = (ending.context?, mapped.opens.first()?.context.get()?);
-    let (who, what, size) = (fact.actor(), ending.object, of_size(mapped.size.get()));
+    let (closes, opens) = (ending.context?, mapped.opens.first()?.context?);
+    let (who, what, size) = (fact.actor(), ending.object, of_size(mapped.size));
     let message = format!(
         "{who} closes {what}{size} in context {closes:#x} in {}; it was opened in context {opens:#x} in {}",
         call(fact.at),
@@ -96,7 +96,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     Some(
         finding
-            .values(mapped.size.get(), mapped.fingerprint.get())
+            .values(mapped.size, mapped.fingerprint)
             .advice("close it in the context it was opened in: keep the two together")
             .answer(UrResult::INVALID_ARGUMENT),
     )

@@ -79,7 +79,6 @@ use crate::{
     tracker::{
         ExportId, ProcessId,
         fact::{Fact, FactKind, Opening, Outcome, What},
-        kept::KeptPlace,
     },
 };
 
@@ -89,7 +88,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "a call names a device that is not the one of its context or memory",
     sentence: "named a device that is not the one of its context or memory",
-    facts: &[FactKind::Opening, FactKind::Creating, FactKind::PartReturnedMaking],
+    facts: &[FactKind::Opening, FactKind::Creating, FactKind::Returned],
     check: Check::Stateful(|| Box::new(Pending::default())),
 };
 
@@ -144,7 +143,7 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     let device = enter.values.device.filter(|device| *device != 0)?;
     let context = enter.values.context?;
     let state = fact.tracker.state(fact.at.process)?;
-    let of_context = state.seldom.contexts.get(context).and_then(|known| {
+    let of_context = state.contexts.get(&context).and_then(|known| {
         let of = Handle { kind: Kind::Context, value: context };
         Some(WrongDevice { device, right: known.device?, of, made: Some(known.born) })
     });
@@ -152,10 +151,10 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     of_context.filter(wrong).or_else(|| {
         // Handles of another process mean nothing here.
         let export = fact.tracker.exports().get(export.filter(|_| made == Kind::Mapping)?)?;
-        let own = export.subject.value.get().filter(|_| export.got().process == fact.at.process)?;
+        let own = export.subject.value.filter(|_| export.got().process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
         let of = Handle { kind: Kind::Usm, value: base };
-        Some(WrongDevice { device, right: memory.requested.device.get()?, of, made: memory.born.map(KeptPlace::place) })
+        Some(WrongDevice { device, right: memory.requested.device?, of, made: memory.born })
             .filter(wrong)
     })
 }

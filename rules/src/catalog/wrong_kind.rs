@@ -72,7 +72,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "an object is passed to a function for another kind",
     sentence: "passed {what} to a function for another kind",
-    facts: &[FactKind::InvalidEnding, FactKind::PartExportingOther, FactKind::Opening],
+    facts: &[FactKind::InvalidEnding, FactKind::Exporting, FactKind::Opening],
     check: Check::Stateless(check),
 };
 

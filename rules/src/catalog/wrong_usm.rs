@@ -72,7 +72,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "handle data is got for host or shared USM, or in another context",
     sentence: "got handle data for {what} that is not fit for it",
-    facts: &[FactKind::PartExportingUsm],
+    facts: &[FactKind::Exporting],
     check: Check::Stateless(check),
 };
 
@@ -92,7 +92,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let what = Handle { kind: Kind::Usm, value: base };
     let (who, size, at) = (fact.actor(), of_size(memory.requested.size), call(fact.at));
     let message =
-        format!("{who} gets handle data for {what}{size} in {at}; {why}, as allocated in {}", call(born.place()));
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(born.place()));
+        format!("{who} gets handle data for {what}{size} in {at}; {why}, as allocated in {}", call(born));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(born));
     Some(finding.values(memory.requested.size, None).advice(advice))
 }

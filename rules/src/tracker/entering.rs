@@ -1,4 +1,4 @@
-//! The facts of a call that begins: what it is about to end, to export, to open or to create. Nothing moves here.
+//! The begin of a call: its facts, which say what it is about to end, to export, to open or to create; then its transition.
 
 use urscope_schema::{
     api::{Effect, demand::Nulls},
@@ -7,22 +7,51 @@ use urscope_schema::{
 };
 
 use super::{
-    ProcessId, Tracker,
     exports::Export,
-    fact::{Confusion, Ending, Exporting, FactConsumer, FactKind, InUse, Opening, Source, StaleUse, Target, What},
-    process_state::{ProcessState, place_of},
+    fact::{Confusion, Ending, Exporting, Fact, FactConsumer, InUse, Opening, Source, StaleUse, Target, What},
+    pending::place_of,
+    process_state::ProcessState,
     records::Origin,
+    state::Tracker,
+    transitions,
 };
-use crate::lifecycle::State;
+use crate::{
+    lifecycle::State,
+    place::{Place, ProcessId},
+};
 
 impl Tracker {
-    pub(super) fn facts_of_enter(
-        &self,
+    /// A call begins. The facts that are emitted show the tracker as it was before; then the tracker moves.
+    pub fn enter(&mut self, who: ProcessId, enter: &Enter, facts: &mut (impl FactConsumer + ?Sized)) {
+        self.enter_with(who, enter, &enter.function.nulls(&enter.values), facts);
+    }
+
+    /// The same, where more is known of the arguments than their record shows.
+    pub fn enter_with(
+        &mut self,
         who: ProcessId,
         enter: &Enter,
         nulls: &Nulls,
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
+        self.facts_of_enter(who, enter, nulls, facts);
+        if enter.is_ipc() {
+            self.ipc_calls += 1;
+            if let Some(state) = self.state_mut(who) {
+                state.ipc_calls += 1;
+            }
+        }
+        transitions::enter(self, who, enter);
+    }
+
+    /// Hands a fact to a consumer that wants it.
+    pub(super) fn emit(&self, facts: &mut (impl FactConsumer + ?Sized), at: Place, what: What<'_>) {
+        if facts.wants(what.kind()) {
+            facts.consume(&Fact { tracker: self, at, what });
+        }
+    }
+
+    fn facts_of_enter(&self, who: ProcessId, enter: &Enter, nulls: &Nulls, facts: &mut (impl FactConsumer + ?Sized)) {
         if let Some(fault) = nulls.fault(enter.function, &enter.values) {
             self.emit(facts, place_of(who, enter), What::InvalidArgument(fault));
         }
@@ -55,13 +84,6 @@ impl Tracker {
         };
         // Null is no object: it is the result of a get or open that failed although the adapter returned success.
         let Some(value) = value.filter(|value| *value != 0) else { return };
-        if kind == Kind::MemHandle && !enter.function.is_level_zero() && !facts.wants(FactKind::PartPuttingUsm) {
-            // The fact of a put that nothing is wrong with.
-            let data = state.handles.get(Handle { kind, value });
-            if data.is_some_and(|data| data.state == State::Alive) {
-                return;
-            }
-        }
         let what = ending(state, enter, Handle { kind, value });
         self.emit(facts, place_of(who, enter), what);
         if let What::Ending(ending) = what
@@ -75,14 +97,14 @@ impl Tracker {
     fn stale(&self, state: &ProcessState, address: u64) -> Option<StaleUse> {
         let (pointer, mapping) = state.mapping_at(address)?;
         let export = self.exports.get(mapping.export?)?;
-        let (freed, address) = (export.last_free()?, export.subject.value.get()?);
+        let (freed, address) = (export.last_free()?, export.subject.value?);
         let (_, other) = self.state(export.producer())?.allocation_at(address)?;
         let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(Export::got);
         let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
         Some(StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },
-            size: mapping.size.get().or(mapping.extent.get()),
-            fingerprint: mapping.fingerprint.get(),
+            size: mapping.size.or(mapping.extent),
+            fingerprint: mapping.fingerprint,
             opened: mapping.last_open()?,
             address,
             freed,
@@ -138,7 +160,7 @@ fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> 
         }
     } else {
         let object = Handle { kind, value };
-        if let Some(known) = state.seldom.objects.get(object) {
+        if let Some(known) = state.objects.get(&object) {
             return Source::Object(object, known);
         }
     }
@@ -190,16 +212,16 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
     let (size, fingerprint) = match ending.target {
         // With a further open, the memory stays.
         // Its extent may reach into other memory of the same block, so without the exporter's size only its first byte is certain.
-        Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size.get(), mapping.fingerprint.get()),
+        Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size, mapping.fingerprint),
         Target::Allocation(memory) if memory.is_exported() => (memory.requested.size, None),
         _ => return None,
     };
     let (memory, length) = (ending.object, size.unwrap_or(1));
     let unfinished = enter.values.offset.filter(|offset| *offset < length);
-    let mut commands = state.seldom.commands.iter().filter(|command| command.accesses(memory.value, length));
+    let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
     // Numbers of calls have the order of time within a thread only; the commands have it among all.
     let first = enter.values.value.and_then(|first| {
-        let mut since = state.seldom.commands.iter().skip_while(|command| command.place.call != Some(first));
+        let mut since = state.commands.iter().skip_while(|command| command.place.call != Some(first));
         since.find(|command| command.accesses(memory.value, length))
     });
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some())).map(|found| found.place);

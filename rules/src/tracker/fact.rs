@@ -10,17 +10,23 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-pub use super::fact_kind::FactKind;
-pub use super::freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped};
+pub use super::{
+    changes::{Ended, Opened},
+    fact_kind::FactKind,
+    freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped},
+    observations::{Confusion, DanglingUse, Expired, Expiry, Support},
+    process::Missing,
+    process_state::Target,
+};
 use super::{
-    End, Tracker,
-    exports::ExportId,
     pending::PendingCall,
-    records::{Allocation, HandleData, Mapping, Object, Serial, Tombstone},
+    process::End,
+    records::{Allocation, ExportId, HandleData, Mapping, Object, Serial},
+    state::Tracker,
 };
 use crate::{
-    finding::Place,
     lifecycle::{Event, State, Violation, step},
+    place::Place,
 };
 
 /// Takes facts, in the order of time.
@@ -28,14 +34,7 @@ pub trait FactConsumer {
     /// Takes one fact. What it refers to is valid during this call only.
     fn consume(&mut self, fact: &Fact<'_>);
 
-    /// The same, of a fact whose kind is known.
-    #[inline]
-    fn consume_of(&mut self, kind: FactKind, fact: &Fact<'_>) {
-        let _ = kind;
-        self.consume(fact);
-    }
-
-    /// Whether it does anything with facts of a kind, one that [`What::kind`] returns. It gets no others.
+    /// Whether it does anything with facts of a kind. It gets no others.
     fn wants(&self, kind: FactKind) -> bool {
         let _ = kind;
         true
@@ -126,7 +125,7 @@ pub enum What<'t> {
     /// An open has returned a mapping, physical memory or an event.
     Opened(Opened),
     /// A put has succeeded.
-    Put(Ended),
+    Put(Put),
     /// A close of a mapping has succeeded.
     Closed(Ended),
     /// USM has been freed, or the last reference to physical memory or an event has been released.
@@ -212,40 +211,6 @@ impl Ending<'_> {
     }
 }
 
-/// An object that is taken for one of another kind.
-#[derive(Clone, Copy, Debug)]
-pub struct Confusion {
-    /// What the call takes it for.
-    pub taken_for: Kind,
-    /// What it is: an object of this process, or the handle data that was given to an open.
-    pub is: Handle,
-    /// The call that made it.
-    pub born: Place,
-    /// The fingerprint of the handle data that was given to an open.
-    pub fingerprint: Option<u64>,
-}
-
-/// What an address stands for.
-#[derive(Clone, Copy, Debug)]
-pub enum Target<'t> {
-    /// Handle data.
-    Handle(&'t HandleData),
-    /// A mapping.
-    Mapping(&'t Mapping),
-    /// An address inside the open mapping that starts there.
-    Inside(u64, &'t Mapping),
-    /// Something that was ended before.
-    Ended(&'t Tombstone),
-    /// Physical memory or an event.
-    Object(&'t Object),
-    /// USM of this process.
-    Allocation(&'t Allocation),
-    /// An object of another kind.
-    OtherKind(Confusion),
-    /// Nothing that the tracker knows.
-    Nothing,
-}
-
 /// A call that has returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Returned {
@@ -255,19 +220,6 @@ pub struct Returned {
     pub time: Nanos,
     /// Whether it did what it was called for.
     pub outcome: Outcome,
-    /// Which calls it is one of.
-    pub of: Returning,
-}
-
-/// Calls that rules tell apart when they return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Returning {
-    /// Those that make something other than handle data.
-    Making,
-    /// Gets, where a device of any process has reported that it cannot share something.
-    Getting,
-    /// All others.
-    Other,
 }
 
 /// What became of a call.
@@ -290,49 +242,6 @@ pub struct Refused<'t> {
     pub opens: Option<Kind>,
     /// The call, with what was known when it began.
     pub call: &'t PendingCall,
-}
-
-/// An address at which there was a mapping, or USM of this process.
-#[derive(Clone, Copy, Debug)]
-pub struct DanglingUse {
-    /// The address that the call was given.
-    pub pointer: u64,
-    /// What was there.
-    pub was: Handle,
-    /// The close or the free that ended it.
-    pub died: Place,
-    /// Its size in bytes.
-    pub size: Option<u64>,
-    /// The fingerprint of the handle data that a mapping was opened from.
-    pub fingerprint: Option<u64>,
-}
-
-/// Handle data that is opened after its end.
-#[derive(Clone, Copy, Debug)]
-pub struct Expired {
-    /// The copy that was given to the open.
-    pub handle: Handle,
-    /// The latest get.
-    pub got: Place,
-    /// Why it has expired.
-    pub reason: Expiry,
-    /// The exported address, or object.
-    pub value: Option<u64>,
-    /// How many bytes were exported.
-    pub size: Option<u64>,
-    /// The fingerprint of its bytes.
-    pub fingerprint: u64,
-}
-
-/// Why handle data has expired.
-#[derive(Clone, Copy, Debug)]
-pub enum Expiry {
-    /// Its last put.
-    Put(Place),
-    /// The free of its memory.
-    Freed(Place),
-    /// The same, and the call that allocated the memory that is at its address now.
-    Replaced(Place, Option<Place>),
 }
 
 /// An open of bytes that no traced get has returned.
@@ -361,43 +270,23 @@ pub struct Exported<'t> {
     pub data: &'t HandleData,
     /// What the get returned.
     pub answer: &'t Values,
-    /// All handle data with equal bytes had been put before this get, this many times in the life of the export.
-    pub again: Option<u64>,
+    /// How long the get took, in nanoseconds.
+    pub took: u64,
     /// Handle data that was alive at this address: its end was not seen.
     pub replaced: Option<Serial>,
 }
 
-/// A mapping or an object that an open has returned.
+/// Handle data that was put.
 #[derive(Clone, Copy, Debug)]
-pub struct Opened {
-    /// The mapping, physical memory or event.
+pub struct Put {
+    /// Which.
     pub handle: Handle,
-    /// Identifies this open: a pointer may be opened several times.
+    /// Which life of its address.
     pub serial: Serial,
-    /// What it was opened of, if a traced process exported it.
+    /// The export that it belonged to, if its bytes are known.
     pub export: Option<ExportId>,
-    /// The fingerprint of the handle data.
-    pub fingerprint: Option<u64>,
-}
-
-/// Handle data that was put, or an open that was closed.
-#[derive(Clone, Copy, Debug)]
-pub struct Ended {
-    /// What it was.
-    pub handle: Handle,
-    /// Which life of that address: [`HandleData::serial`] or [`Opened::serial`].
-    pub serial: Serial,
-}
-
-/// Whether a device can share a kind of object, as it reported.
-#[derive(Clone, Copy, Debug)]
-pub struct Support {
-    /// The device.
-    pub device: u64,
-    /// The kind of object.
-    pub kind: Kind,
-    /// The reported value: 0 is no; `None` if it could not be read.
-    pub value: Option<u64>,
+    /// How long the put took, in nanoseconds.
+    pub took: u64,
 }
 
 /// How many descriptors a process has open.
@@ -440,13 +329,4 @@ pub enum Reason {
     Killed,
     /// The trace stops, or calls are missing.
     Incomplete,
-}
-
-/// What is missing in a trace; nothing of both where it is closed and has no footer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
-    /// Records of calls that could not be written.
-    pub lost: u64,
-    /// Lines that could not be used.
-    pub lines: u64,
 }

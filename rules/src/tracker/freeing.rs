@@ -3,7 +3,7 @@
 use urscope_schema::handle::Handle;
 
 use super::records::Serial;
-use crate::finding::Place;
+use crate::place::Place;
 
 /// How memory is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The facts of a process that ends: what is left in it, in the order in which it was made.
+//! The end of a process: its facts, which say what is left in it, in the order in which it was made; then its transition.
 
 use urscope_schema::{
     api::Function,
@@ -7,20 +7,44 @@ use urscope_schema::{
 };
 
 use super::{
-    End, ProcessId, Tracker, end_of,
-    fact::{FactConsumer, Left, Reason, What},
-    hash::Map,
-    kept::KeptPlace,
+    fact::{Descriptors, FactConsumer, Left, Reason, What},
+    maps::Map,
+    process::End,
     process_state::ProcessState,
     records::{HandleData, Mapping, Object, Origin},
+    state::Tracker,
+    transitions,
 };
-use crate::{finding::Place, lifecycle::State};
+use crate::{
+    lifecycle::State,
+    place::{Place, ProcessId},
+};
 
 impl Tracker {
+    /// A process ends, with its last record at `at`.
+    ///
+    /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
+    pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
+        self.facts_of_end(who, how, at, facts);
+        transitions::end(self, who, how, at);
+    }
+
+    /// The run is over. Processes that have not ended are left as they are.
+    pub fn finish(&self, facts: &mut (impl FactConsumer + ?Sized)) {
+        self.emit(facts, Place::outside_calls(ProcessId(0), Nanos(0)), What::Finished);
+    }
+
+    /// So many descriptors are open in a process.
+    pub fn descriptors(&mut self, who: ProcessId, open: u64, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
+        let Some(state) = self.state(who) else { return };
+        let (held, calls) = (state.held(), state.ipc_calls);
+        self.emit(facts, Place::outside_calls(who, at), What::Descriptors(Descriptors { open, held, calls }));
+    }
+
     /// What a process would leave if it ended like that now. Nothing moves, and nothing is allocated where nothing is left.
     pub fn facts_of_end(&self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who).filter(|state| state.ended.is_none()) else { return };
-        let place = end_of(who, at);
+        let place = Place::outside_calls(who, at);
         self.emit(facts, place, What::ProcessEnded(how));
         let reason = match how {
             End::Exited => Reason::Exited,
@@ -31,20 +55,20 @@ impl Tracker {
         };
         let handles = state.handles.iter().filter(|(_, data)| data.state == State::Alive);
         let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive);
-        let objects = state.seldom.objects.iter();
+        let objects = state.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let left = Leftovers {
-            handles: handles.map(|(handle, data)| (handle, data, is_excused(state, handle, data))).collect(),
-            mappings: mappings.collect(),
-            objects: objects.collect(),
+            handles: handles.map(|(handle, data)| (*handle, data, is_excused(state, *handle, data))).collect(),
+            mappings: mappings.map(|(pointer, mapping)| (*pointer, mapping)).collect(),
+            objects: objects.map(|(handle, object)| (*handle, object)).collect(),
         };
         self.facts_of_left(place, reason, left, facts);
         if how == End::Incomplete {
-            self.emit(facts, place, What::CallsMissing(state.seldom.missing));
+            self.emit(facts, place, What::CallsMissing(state.missing));
         }
     }
 
-    pub(super) fn facts_of_left(
+    fn facts_of_left(
         &self,
         at: Place,
         reason: Reason,
@@ -52,10 +76,9 @@ impl Tracker {
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
         left.handles.sort_unstable_by_key(|(_, data, _)| data.serial);
-        let mut places =
-            Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born.place(), *excused)));
+        let mut places = Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused)));
         for (handle, data, excused) in left.handles {
-            let how = places.next(data.born.place(), excused, data.context_released.map(KeptPlace::place));
+            let how = places.next(data.born, excused, data.context_released);
             self.emit(facts, at, What::LeftHandle(how, handle, data));
         }
         left.mappings.sort_unstable_by_key(|(_, mapping)| mapping.serial);
@@ -64,7 +87,7 @@ impl Tracker {
             Places::of(reason, left.mappings.iter().map(|(_, mapping)| (opened(mapping), mapping.ended_wrongly)));
         for (pointer, mapping) in left.mappings {
             let released = mapping.opens.iter().rev().find_map(|open| open.context_released);
-            let how = places.next(opened(mapping), mapping.ended_wrongly, released.map(KeptPlace::place));
+            let how = places.next(opened(mapping), mapping.ended_wrongly, released);
             self.emit(facts, at, What::LeftMapping(how, pointer, mapping));
         }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);
@@ -80,15 +103,15 @@ impl Tracker {
 
 /// What is left together.
 #[derive(Debug, Default)]
-pub(super) struct Leftovers<'t> {
+struct Leftovers<'t> {
     /// Handle data, and whether nothing is wrong with leaving it.
-    pub(super) handles: Vec<(Handle, &'t HandleData, bool)>,
-    pub(super) mappings: Vec<(u64, &'t Mapping)>,
-    pub(super) objects: Vec<(Handle, &'t Object)>,
+    handles: Vec<(Handle, &'t HandleData, bool)>,
+    mappings: Vec<(u64, &'t Mapping)>,
+    objects: Vec<(Handle, &'t Object)>,
 }
 
 /// Whether handle data may be left: its memory is freed, or it was reported where it was ended in a wrong way.
-pub(super) fn is_excused(state: &ProcessState, handle: Handle, data: &HandleData) -> bool {
+fn is_excused(state: &ProcessState, handle: Handle, data: &HandleData) -> bool {
     data.ended_wrongly || !state.must_put(handle, data)
 }
 

@@ -1,28 +1,20 @@
 //! Addresses that physical memory is mapped at: found by address, and by the physical memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 
-use super::{
-    ranges::Ranges,
-    records::{MappedRange, Serial},
-};
+use super::records::{MappedRange, Serial};
 
 /// Ranges that do not overlap, by their first addresses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MappedRanges {
-    ranges: Ranges<MappedRange>,
+    ranges: BTreeMap<u64, MappedRange>,
     /// The life of the physical memory and the first address of each range.
     by_memory: BTreeSet<(Serial, u64)>,
 }
 
 impl MappedRanges {
-    /// Without ranges.
-    pub(crate) const fn new() -> Self {
-        Self { ranges: Ranges::new(), by_memory: BTreeSet::new() }
-    }
-
     /// Adds a range. What was mapped at these addresses is mapped there no more.
     pub(crate) fn insert(&mut self, start: u64, range: MappedRange) {
         self.take(start, range.end);
@@ -35,9 +27,9 @@ impl MappedRanges {
         if start >= end {
             return taken;
         }
-        let before = self.ranges.before(start).filter(|(_, range)| range.end > start);
-        let touched = before.into_iter().chain(self.ranges.within(start..end));
-        let touched: SmallVec<[u64; 4]> = touched.map(|(from, _)| from).collect();
+        let before = self.ranges.range(..start).next_back().filter(|(_, range)| range.end > start);
+        let touched = before.into_iter().chain(self.ranges.range(start..end));
+        let touched: SmallVec<[u64; 4]> = touched.map(|(from, _)| *from).collect();
         for from in touched {
             let Some(range) = self.remove(from) else { continue };
             self.add(from, MappedRange { end: start, ..range });
@@ -49,13 +41,13 @@ impl MappedRanges {
 
     /// The range that an address lies in.
     pub(crate) fn at(&self, address: u64) -> Option<&MappedRange> {
-        self.ranges.at_or_before(address).filter(|(_, range)| address < range.end).map(|(_, range)| range)
+        self.ranges.range(..=address).next_back().map(|(_, range)| range).filter(|range| address < range.end)
     }
 
     /// The ranges of one life of physical memory, in the order of addresses.
     pub(crate) fn of(&self, memory: Serial) -> impl Iterator<Item = (u64, &MappedRange)> {
         let starts = self.by_memory.range((memory, 0)..=(memory, u64::MAX));
-        starts.filter_map(|(_, start)| Some((*start, self.ranges.get(*start)?)))
+        starts.filter_map(|(_, start)| Some((*start, self.ranges.get(start)?)))
     }
 
     /// Takes out the ranges of one life of physical memory.
@@ -75,7 +67,7 @@ impl MappedRanges {
     }
 
     fn remove(&mut self, start: u64) -> Option<MappedRange> {
-        let removed = self.ranges.remove(start)?;
+        let removed = self.ranges.remove(&start)?;
         self.by_memory.remove(&(removed.serial, start));
         Some(removed)
     }
@@ -89,11 +81,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::tracker::{ProcessId, end_of};
+    use crate::place::{Place, ProcessId};
 
     fn range(serial: Serial, end: u64) -> MappedRange {
         let memory = Handle { kind: Kind::PhysicalMem, value: serial };
-        MappedRange { end, memory, serial, place: end_of(ProcessId(0), Nanos(0)) }
+        MappedRange { end, memory, serial, place: Place::outside_calls(ProcessId(0), Nanos(0)) }
     }
 
     fn of(ranges: &MappedRanges, memory: Serial) -> Vec<(u64, u64)> {

@@ -2,27 +2,28 @@
 //!
 //! This module looks up and keeps; the transitions are in [`super::transitions`].
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::{BTreeMap, VecDeque};
 
-use smallvec::SmallVec;
 use urscope_schema::{
-    call::{Enter, Nanos},
+    call::Nanos,
     handle::{Handle, Kind},
 };
 
 use super::{
-    End, ExportId, Process, ProcessId,
-    durations::Durations,
-    fact::{Confusion, DanglingUse, Target},
-    hash::Set,
-    pending::PendingCalls,
-    ranges::Ranges,
-    records::{Allocation, HandleData, Mapping, Object, Origin, Serial},
-    seldom::OnDemand,
-    table::{Slot, Table},
+    mapped::MappedRanges,
+    maps::{Map, Set},
+    observations::{Confusion, DanglingUse},
+    pending::PendingCall,
+    process::{End, Missing, Process},
+    records::{
+        Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
+    },
     tombstones::Tombstones,
 };
-use crate::{finding::Place, lifecycle::State};
+use crate::{
+    lifecycle::State,
+    place::{Place, ProcessId},
+};
 
 /// What a forked child has from its parent.
 #[derive(Clone, Debug, Default)]
@@ -46,61 +47,113 @@ impl Inherited {
     }
 }
 
+/// What an address stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'t> {
+    /// Handle data.
+    Handle(&'t HandleData),
+    /// A mapping.
+    Mapping(&'t Mapping),
+    /// An address inside the open mapping that starts there.
+    Inside(u64, &'t Mapping),
+    /// Something that was ended before.
+    Ended(&'t Tombstone),
+    /// Physical memory or an event.
+    Object(&'t Object),
+    /// USM of this process.
+    Allocation(&'t Allocation),
+    /// An object of another kind.
+    OtherKind(Confusion),
+    /// Nothing that the tracker knows.
+    Nothing,
+}
+
 /// All that is known of a process while it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
     pub(crate) process: Process,
     /// How it ended, and when.
     pub(crate) ended: Option<(End, Nanos)>,
-    pub(crate) handles: Table<Handle, HandleData>,
-    pub(crate) mappings: Ranges<Mapping>,
-    pub(crate) allocations: Ranges<Allocation, 2>,
-    /// Those of `allocations` that are freed, in that order.
-    pub(crate) freed: VecDeque<(u64, Serial)>,
-    pub(crate) pending: PendingCalls,
-    pub(crate) tombstones: Tombstones,
-    /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
-    pub(crate) opened_at: Table<u64, ExportId>,
-    /// The file names of the libraries of its adapters.
-    pub(crate) adapters: SmallVec<[Arc<str>; 1]>,
+    /// When it was last seen running from outside, and when it was first seen to be gone.
+    pub(crate) observed: Option<(Nanos, Nanos)>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
-    /// The size of handle data of memory that a get has given last, which the tracker has noted.
-    pub(crate) noted_size: Option<u64>,
-    /// How long its calls took.
-    pub(crate) durations: Durations,
-    pub(crate) seldom: OnDemand,
+    /// The calls that have begun and not returned, by their numbers.
+    pub(crate) pending: Map<u64, PendingCall>,
+    pub(crate) handles: Map<Handle, HandleData>,
+    /// Opened memory, by its first address.
+    pub(crate) mappings: BTreeMap<u64, Mapping>,
+    /// USM, by its first address.
+    pub(crate) allocations: BTreeMap<u64, Allocation>,
+    /// Those of `allocations` that are freed, in that order.
+    pub(crate) freed: VecDeque<(u64, Serial)>,
+    pub(crate) objects: Map<Handle, Object>,
+    /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
+    pub(crate) plain_events: VecDeque<(Handle, Serial)>,
+    pub(crate) contexts: Map<u64, Context>,
+    pub(crate) pools: Map<u64, Pool>,
+    /// Where physical memory is mapped.
+    pub(crate) mapped: MappedRanges,
+    /// The latest recorded commands, in the order of time.
+    pub(crate) commands: VecDeque<Command>,
+    pub(crate) tombstones: Tombstones,
+    /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
+    pub(crate) opened_at: Map<u64, ExportId>,
+    /// The sizes of handle data that its gets have given, each with the first get that gave it.
+    pub(crate) data_sizes: Vec<DataSize>,
+    /// The file names of the libraries of its adapters.
+    pub(crate) adapters: Vec<Box<str>>,
+    /// The devices, by their handles.
+    pub(crate) devices: Map<u64, Device>,
+    pub(crate) inherited: Inherited,
+    pub(crate) missing: Missing,
 }
 
+/// A size that a get has given of a kind of handle data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataSize {
+    pub(crate) kind: Kind,
+    pub(crate) size: u64,
+    pub(crate) got: Place,
+}
+
+/// How many sizes are remembered of a process: one for each kind and adapter.
+const DATA_SIZES: usize = 64;
+
 impl ProcessState {
-    pub(crate) fn new(process: Process, inherited: Inherited) -> Self {
-        let mut seldom = OnDemand::default();
-        if !matches!(inherited, Inherited::Nothing) {
-            seldom.made().inherited = inherited;
-        }
+    pub(crate) fn new(process: Process, inherited: Inherited, tombstones: Tombstones) -> Self {
         Self {
             process,
             ended: None,
-            handles: Table::default(),
-            mappings: Ranges::default(),
-            allocations: Ranges::default(),
-            freed: VecDeque::new(),
-            pending: PendingCalls::default(),
-            tombstones: Tombstones::default(),
-            opened_at: Table::default(),
-            adapters: SmallVec::new(),
+            observed: None,
             ipc_calls: 0,
-            noted_size: None,
-            durations: Durations::default(),
-            seldom,
+            pending: Map::default(),
+            handles: Map::default(),
+            mappings: BTreeMap::new(),
+            allocations: BTreeMap::new(),
+            freed: VecDeque::new(),
+            objects: Map::default(),
+            plain_events: VecDeque::new(),
+            contexts: Map::default(),
+            pools: Map::default(),
+            mapped: MappedRanges::default(),
+            commands: VecDeque::new(),
+            tombstones,
+            opened_at: Map::default(),
+            data_sizes: Vec::new(),
+            adapters: Vec::new(),
+            devices: Map::default(),
+            inherited,
+            missing: Missing::default(),
         }
     }
 
-    /// Frees the memory that tables without values keep for others.
-    pub(super) fn give_back(&mut self) {
-        self.handles.give_back();
-        self.mappings.give_back();
-        self.pending.give_back();
+    /// A get has given a size of handle data.
+    pub(super) fn note_data_size(&mut self, given: DataSize) {
+        let is_known = |known: &DataSize| (known.kind, known.size) == (given.kind, given.size);
+        if self.data_sizes.len() < DATA_SIZES && !self.data_sizes.iter().any(is_known) {
+            self.data_sizes.push(given);
+        }
     }
 
     /// Whether it may have opened something on that host that is not known: it has not ended in order, or it is a copy of
@@ -114,7 +167,7 @@ impl ProcessState {
     /// Whether it is there at a time: certainly, certainly not, or unknown (`None`), as it is of one that was killed or became another
     /// program at an unknown moment after its last record, or whose trace is incomplete.
     pub(crate) fn is_there(&self, time: Nanos) -> Option<bool> {
-        match (self.ended, self.seldom.observed) {
+        match (self.ended, self.observed) {
             (None, _) => Some(true),
             (Some((End::Exited, _)), _) => Some(false),
             (Some(_), Some((alive, _))) if time <= alive => Some(true),
@@ -133,8 +186,8 @@ impl ProcessState {
 
     /// How many handles are not put, mappings not closed and shared objects not released.
     pub(crate) fn held(&self) -> u64 {
-        let opens = self.mappings.iter().map(|(_, mapping)| mapping.opens.len()).sum::<usize>();
-        let objects = self.seldom.objects.values().filter(|object| object.origin != Origin::Plain).count();
+        let opens = self.mappings.values().map(|mapping| mapping.opens.len()).sum::<usize>();
+        let objects = self.objects.values().filter(|object| object.origin != Origin::Plain).count();
         (self.handles.len() + objects + opens) as u64
     }
 
@@ -145,11 +198,12 @@ impl ProcessState {
         let mine = self
             .handles
             .keys()
-            .chain(self.seldom.objects.keys())
-            .chain(self.mappings.iter().map(|(value, _)| Handle { kind: Kind::Mapping, value }))
+            .chain(self.objects.keys())
+            .copied()
+            .chain(self.mappings.keys().map(|value| Handle { kind: Kind::Mapping, value: *value }))
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
             .chain(self.tombstones.handles().filter(|handle| over.get(*handle).is_none()));
-        let inherited = match &self.seldom.inherited {
+        let inherited = match &self.inherited {
             _ if self.ended.is_some() => Inherited::Anything,
             Inherited::Anything => Inherited::Anything,
             Inherited::Nothing => Inherited::These(mine.collect()),
@@ -164,10 +218,16 @@ impl ProcessState {
         handle.kind != Kind::MemHandle || data.exported.is_none_or(is_alive)
     }
 
+    /// The allocation that handle data was got of, as long as that lives.
+    pub(crate) fn memory_of(&self, data: &HandleData) -> Option<&Allocation> {
+        let (_, memory) = self.allocation_at(data.pointer?)?;
+        (Some(memory.serial) == data.exported).then_some(memory)
+    }
+
     /// The latest get of an object's handle data that is not put.
     pub(crate) fn latest_got(&self, is_of_it: impl Fn(&HandleData) -> bool) -> Option<Place> {
         let alive = self.handles.values().filter(|data| data.state == State::Alive && is_of_it(data));
-        alive.map(|data| data.born.place()).max_by_key(|born| (born.time, born.call))
+        alive.map(|data| data.born).max_by_key(|born| (born.time, born.call))
     }
 
     /// Whether an address lies in the allocation of that life, and that is not freed.
@@ -178,39 +238,36 @@ impl ProcessState {
     /// The state of an address.
     pub(crate) fn state(&self, handle: Handle) -> State {
         let alive = match handle.kind {
-            kind if kind.shares().is_some() => self.handles.get(handle).map(|data| data.state),
-            kind if kind.is_object() => self.seldom.objects.get(handle).map(|object| object.state),
-            Kind::Mapping => self.mappings.get(handle.value).map(|mapping| mapping.state),
+            kind if kind.shares().is_some() => self.handles.get(&handle).map(|data| data.state),
+            kind if kind.is_object() => self.objects.get(&handle).map(|object| object.state),
+            Kind::Mapping => self.mappings.get(&handle.value).map(|mapping| mapping.state),
             _ => None,
         };
         match alive {
             Some(state) => state,
             None if self.tombstones.get(handle).is_some() => State::Dead,
-            None if self.seldom.inherited.has(handle) => State::Inherited,
+            None if self.inherited.has(handle) => State::Inherited,
             None => State::Unknown,
         }
     }
 
     /// The allocation that an address lies in.
-    #[inline]
     pub(crate) fn allocation_at(&self, pointer: u64) -> Option<(u64, &Allocation)> {
-        self.allocations.at(self.find_allocation(pointer)?)
+        self.memory_around(pointer).filter(|(_, allocation)| allocation.freed.is_none())
     }
 
-    /// Where the allocation lies in `allocations` that an address lies in.
-    #[inline]
-    pub(crate) fn find_allocation(&self, pointer: u64) -> Option<Slot> {
-        let slot = self.find_around(pointer)?;
-        self.allocations.at(slot).filter(|(_, allocation)| allocation.freed.is_none()).map(|_| slot)
+    /// The same, to be changed.
+    pub(super) fn allocation_at_mut(&mut self, pointer: u64) -> Option<&mut Allocation> {
+        let (base, _) = self.allocation_at(pointer)?;
+        self.allocations.get_mut(&base)
     }
 
     /// The same, also if it is freed and its addresses have not been allocated again.
-    #[inline]
-    fn find_around(&self, pointer: u64) -> Option<Slot> {
-        let slot = self.allocations.find_at_or_before(pointer)?;
-        let (base, allocation) = self.allocations.at(slot)?;
+    fn memory_around(&self, pointer: u64) -> Option<(u64, &Allocation)> {
+        let (base, allocation) = self.allocations.range(..=pointer).next_back()?;
         let inside = pointer - base;
-        (inside == 0 || allocation.requested.size.is_some_and(|size| inside < size)).then_some(slot)
+        let is_inside = inside == 0 || allocation.requested.size.is_some_and(|size| inside < size);
+        is_inside.then_some((*base, allocation))
     }
 
     /// What was at an address at which there is no memory of this process any more: a mapping, known by its pointer, or USM.
@@ -218,41 +275,39 @@ impl ProcessState {
         let of = |kind, value| Handle { kind, value };
         let mapping = of(Kind::Mapping, pointer);
         let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused).map(|tombstone| {
-            let (died, size, fingerprint) = (tombstone.died.place(), tombstone.size, tombstone.fingerprint);
+            let (died, size, fingerprint) = (tombstone.died, tombstone.size, tombstone.fingerprint);
             DanglingUse { pointer, was: mapping, died, size, fingerprint }
         });
-        let freed =
-            self.find_around(pointer).and_then(|slot| self.allocations.at(slot)).and_then(|(base, allocation)| {
-                let (died, size) = (allocation.freed?.place(), allocation.requested.size);
-                Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
-            });
+        let freed = self.memory_around(pointer).and_then(|(base, allocation)| {
+            let (died, size) = (allocation.freed?, allocation.requested.size);
+            Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
+        });
         closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))
     }
 
     /// The open mapping that an address lies inside of, not at its start.
     pub(crate) fn mapping_around(&self, pointer: u64) -> Option<(u64, &Mapping)> {
-        let (base, mapping) = self.mappings.before(pointer)?;
-        let inside = mapping.extent.get().or(mapping.size.get()).is_some_and(|size| pointer - base < size);
-        (inside && mapping.state == State::Alive).then_some((base, mapping))
+        let (base, mapping) = self.mappings.range(..pointer).next_back()?;
+        let inside = mapping.extent.or(mapping.size).is_some_and(|size| pointer - base < size);
+        (inside && mapping.state == State::Alive).then_some((*base, mapping))
     }
 
     /// The open mapping that an address lies in.
     pub(crate) fn mapping_at(&self, pointer: u64) -> Option<(u64, &Mapping)> {
-        let exact = self.mappings.get(pointer).filter(|mapping| mapping.state == State::Alive);
+        let exact = self.mappings.get(&pointer).filter(|mapping| mapping.state == State::Alive);
         exact.map(|mapping| (pointer, mapping)).or_else(|| self.mapping_around(pointer))
     }
 
     /// Whether an address is that of memory that an allocation has imported.
     pub(crate) fn is_imported(&self, pointer: u64) -> bool {
-        self.mappings.get(pointer).is_some_and(|mapping| mapping.imported && mapping.state == State::Alive)
+        self.mappings.get(&pointer).is_some_and(|mapping| mapping.imported && mapping.state == State::Alive)
     }
 
     /// The physical memory that an address stands for in a get of Level Zero: its handle, or an address that it is mapped at.
     pub(crate) fn physical_at(&self, value: u64) -> Option<(Handle, &Object)> {
         let by_handle = Handle { kind: Kind::PhysicalMem, value };
-        let memory =
-            if self.seldom.objects.contains(by_handle) { by_handle } else { self.seldom.mapped.at(value)?.memory };
-        Some((memory, self.seldom.objects.get(memory)?))
+        let memory = if self.objects.contains_key(&by_handle) { by_handle } else { self.mapped.at(value)?.memory };
+        Some((memory, self.objects.get(&memory)?))
     }
 
     /// What is alive at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC
@@ -262,15 +317,15 @@ impl ProcessState {
         let handles = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle, Kind::EventPoolHandle]
             .into_iter()
             .filter_map(|kind| {
-                let data = self.handles.get(Handle { kind, value })?;
-                (data.state == State::Alive).then_some((kind, data.born.place()))
+                let data = self.handles.get(&Handle { kind, value })?;
+                (data.state == State::Alive).then_some((kind, data.born))
             });
         let objects = [Kind::PhysicalMem, Kind::Event, Kind::EventPool].into_iter().filter_map(|kind| {
-            let object = self.seldom.objects.get(Handle { kind, value })?;
+            let object = self.objects.get(&Handle { kind, value })?;
             let certain = kind != Kind::Event || object.origin != Origin::Plain;
             (object.state == State::Alive && certain).then_some((kind, object.born))
         });
-        let mapping = self.mappings.get(value).filter(|mapping| mapping.state == State::Alive && kind != Kind::Usm);
+        let mapping = self.mappings.get(&value).filter(|mapping| mapping.state == State::Alive && kind != Kind::Usm);
         let mapping = mapping.and_then(Mapping::last_open).map(|born| (Kind::Mapping, born));
         let (is, born) = handles.chain(objects).chain(mapping).find(|(found, _)| *found != kind)?;
         Some(Confusion { taken_for: kind, is: Handle { kind: is, value }, born, fingerprint: None })
@@ -279,35 +334,27 @@ impl ProcessState {
     /// What the object that a call ends stands for, but for an object of another kind.
     pub(crate) fn target(&self, kind: Kind, value: u64) -> Target<'_> {
         let ended = || self.tombstones.get(Handle { kind, value }).map_or(Target::Nothing, Target::Ended);
-        let allocated = || self.allocations.get(value).filter(|allocation| !allocation.dying);
+        let allocated = || self.allocations.get(&value).filter(|allocation| !allocation.dying);
         let inside = || self.mapping_around(value).map(|(base, mapping)| Target::Inside(base, mapping));
         match kind {
             kind if kind.shares().is_some() => {
-                self.handles.get(Handle { kind, value }).map_or_else(ended, Target::Handle)
+                self.handles.get(&Handle { kind, value }).map_or_else(ended, Target::Handle)
             }
-            kind if kind.is_object() => {
-                self.seldom.objects.get(Handle { kind, value }).map_or_else(ended, Target::Object)
-            }
-            Kind::Mapping => match self.mappings.get(value).map_or_else(ended, Target::Mapping) {
+            kind if kind.is_object() => self.objects.get(&Handle { kind, value }).map_or_else(ended, Target::Object),
+            Kind::Mapping => match self.mappings.get(&value).map_or_else(ended, Target::Mapping) {
                 Target::Nothing => inside().or(allocated().map(Target::Allocation)).unwrap_or(Target::Nothing),
                 known => known,
             },
             Kind::Usm => match allocated() {
                 Some(allocation) => Target::Allocation(allocation),
-                None => self.mappings.get(value).map(Target::Mapping).or_else(inside).unwrap_or(Target::Nothing),
+                None => self.mappings.get(&value).map(Target::Mapping).or_else(inside).unwrap_or(Target::Nothing),
             },
             _ => Target::Nothing,
         }
     }
 
-    /// The call under way that began last, of a process that is `who`.
-    pub(crate) fn inside(&self, who: ProcessId) -> Option<Place> {
-        self.pending.places(who).max_by_key(|place| place.call)
+    /// The call under way that has the highest number.
+    pub(crate) fn inside(&self) -> Option<Place> {
+        self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
     }
-}
-
-/// The place of a call's enter.
-pub(crate) fn place_of(process: ProcessId, enter: &Enter) -> Place {
-    let Enter { function, call, tid, time, values } = *enter;
-    Place { process, tid, time, call: Some(call), function: Some(function), stack: values.stack }
 }

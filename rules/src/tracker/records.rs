@@ -5,16 +5,21 @@
 use smallvec::SmallVec;
 use urscope_schema::{api::Function, call::Nanos, handle::Handle};
 
-use super::{
-    exports::ExportId,
-    kept::{KeptNumber, KeptPlace},
-    process_state::ProcessState,
-    table::Slot,
-};
-use crate::{finding::Place, lifecycle::State};
+use crate::{lifecycle::State, place::Place};
 
 /// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
 pub type Serial = u64;
+
+/// The number of an export, never the same twice in a tracker. Later exports have higher numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExportId(pub(super) u64);
+
+impl ExportId {
+    /// The number.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// Handle data that was got and not put.
 #[derive(Clone, Debug)]
@@ -24,7 +29,7 @@ pub struct HandleData {
     /// Its state.
     pub state: State,
     /// The get.
-    pub born: KeptPlace,
+    pub born: Place,
     /// The exported memory or object; unknown where the enter of the get is missing.
     pub pointer: Option<u64>,
     /// The size in bytes of what can be seen through it.
@@ -35,12 +40,10 @@ pub struct HandleData {
     pub export: Option<ExportId>,
     /// The exported life: handle data of memory must be put while that lives.
     pub exported: Option<Serial>,
-    /// Where that lies among the allocations of the process, if it is memory that was known when the get returned.
-    pub(super) slot: Option<Slot>,
     /// The context it was got in; of an event, the one that its object belongs to.
     pub context: Option<u64>,
     /// The release of the application's last reference to that context. The adapter may keep the context for longer.
-    pub context_released: Option<KeptPlace>,
+    pub context_released: Option<Place>,
     /// It was ended in a wrong way, which is reported there: its leak is the same violation.
     pub ended_wrongly: bool,
     /// How many gets have returned it that are not put. A Level Zero driver returns the same descriptor for the same memory.
@@ -50,16 +53,7 @@ pub struct HandleData {
 impl HandleData {
     /// Whether it is a descriptor that a query for properties has exported: it is closed where no trace shows it.
     pub(crate) fn is_descriptor(&self) -> bool {
-        self.born.place().function.is_some_and(Function::may_export)
-    }
-}
-
-impl HandleData {
-    /// The allocation that it was got of, as long as that lives.
-    #[inline]
-    pub(crate) fn memory<'s>(&self, state: &'s ProcessState) -> Option<&'s Allocation> {
-        let (_, memory) = state.allocations.at(self.slot?)?;
-        (Some(memory.serial) == self.exported && memory.freed.is_none()).then_some(memory)
+        self.born.function.is_some_and(Function::may_export)
     }
 }
 
@@ -79,18 +73,18 @@ pub struct Mapping {
     /// How often it was closed.
     pub closed: u64,
     /// Its size in bytes.
-    pub size: KeptNumber,
+    pub size: Option<u64>,
     /// How many bytes behind its pointer belong to the memory that the driver has mapped, as its handle data say; its size where they
     /// do not say it.
-    pub extent: KeptNumber,
+    pub extent: Option<u64>,
     /// The fingerprint of the handle data that it was last opened from.
-    pub fingerprint: KeptNumber,
+    pub fingerprint: Option<u64>,
     /// An allocation of Level Zero has imported it, so it is freed, not closed.
     pub imported: bool,
     /// What it was last opened of.
     pub export: Option<ExportId>,
     /// The get that its handle data came from.
-    pub source: Option<KeptPlace>,
+    pub source: Option<Place>,
     /// It was ended in a wrong way, which is reported there: its leak is the same violation.
     pub ended_wrongly: bool,
 }
@@ -101,11 +95,11 @@ pub struct Open {
     /// Which open.
     pub serial: Serial,
     /// In which context.
-    pub context: KeptNumber,
+    pub context: Option<u64>,
     /// The release of the application's last reference to that context. The adapter may keep the context, and the mapping, for longer.
-    pub context_released: Option<KeptPlace>,
+    pub context_released: Option<Place>,
     /// The call.
-    pub place: KeptPlace,
+    pub place: Place,
 }
 
 impl Mapping {
@@ -118,9 +112,9 @@ impl Mapping {
             closing: 0,
             opened: 0,
             closed: 0,
-            size: KeptNumber::default(),
-            extent: KeptNumber::default(),
-            fingerprint: KeptNumber::default(),
+            size: None,
+            extent: None,
+            fingerprint: None,
             imported: false,
             export: None,
             source: None,
@@ -130,19 +124,19 @@ impl Mapping {
 
     /// The latest open that is not closed.
     pub fn last_open(&self) -> Option<Place> {
-        self.opens.iter().map(|open| open.place.place()).max_by_key(|place| (place.time, place.call))
+        self.opens.iter().map(|open| open.place).max_by_key(|place| (place.time, place.call))
     }
 
     /// Whether a close in `context` is a close of one of its opens; an unknown context is taken for the right one.
     pub fn is_open_in(&self, context: Option<u64>) -> bool {
-        context.is_none() || self.opens.iter().any(|open| open.context.get().is_none_or(|known| Some(known) == context))
+        context.is_none() || self.opens.iter().any(|open| open.context.is_none_or(|known| Some(known) == context))
     }
 
     /// Takes the open away that a close in `context` ends which began at `time`: the latest in this context that began before,
     /// otherwise the latest.
     pub(super) fn take(&mut self, context: Option<u64>, time: Nanos) -> Option<Open> {
-        let in_context = |open: &Open| open.context.get() == context;
-        let before = self.opens.iter().rposition(|open| in_context(open) && open.place.place().time <= time);
+        let in_context = |open: &Open| open.context == context;
+        let before = self.opens.iter().rposition(|open| in_context(open) && open.place.time <= time);
         let index = before.or_else(|| self.opens.iter().rposition(in_context)).or(self.opens.len().checked_sub(1))?;
         Some(self.opens.remove(index))
     }
@@ -263,11 +257,11 @@ pub struct Requested {
     /// Its size in bytes.
     pub size: Option<u64>,
     /// The device that it is made for.
-    pub device: KeptNumber,
+    pub device: Option<u64>,
     /// The context that it belongs to.
     pub context: Option<u64>,
     /// The pool that it comes from, if that is not the default one.
-    pub pool: KeptNumber,
+    pub pool: Option<u64>,
 }
 
 /// USM, allocated or first met as an argument.
@@ -278,17 +272,17 @@ pub struct Allocation {
     /// What was asked for. Without a size only the exact pointer is known.
     pub requested: Requested,
     /// The call that allocated it.
-    pub born: Option<KeptPlace>,
+    pub born: Option<Place>,
     /// Its free has begun.
     pub dying: bool,
     /// The free that ended it: it is kept for a while, so that a later get of it is recognised.
-    pub freed: Option<KeptPlace>,
+    pub freed: Option<Place>,
     /// How much handle data of it is not put.
     pub handles: u64,
     /// Its exports, one for each pointer into it that was exported, in rising order.
     pub exports: SmallVec<[ExportId; 1]>,
-    /// The exports of it by forked children, in rising order, if there are any.
-    pub by_children: Option<Box<Vec<ExportId>>>,
+    /// The exports of it by forked children, in rising order.
+    pub by_children: Vec<ExportId>,
 }
 
 impl Allocation {
@@ -307,16 +301,13 @@ impl Allocation {
             }
         }
     }
-}
 
-impl Allocation {
     /// Adds an export by a forked child; of very many only the first are kept.
     pub(super) fn add_export_of_child(&mut self, id: ExportId) {
-        let ids = self.by_children.get_or_insert_default();
-        if let Err(index) = ids.binary_search(&id)
-            && ids.len() < EXPORTS_OF_CHILDREN
+        if let Err(index) = self.by_children.binary_search(&id)
+            && self.by_children.len() < EXPORTS_OF_CHILDREN
         {
-            ids.insert(index, id);
+            self.by_children.insert(index, id);
         }
     }
 }
@@ -359,9 +350,9 @@ pub struct Context {
 #[derive(Clone, Copy, Debug)]
 pub struct Tombstone {
     /// The call that made it.
-    pub born: KeptPlace,
+    pub born: Place,
     /// The call that ended it.
-    pub died: KeptPlace,
+    pub died: Place,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// The fingerprint of its handle data.

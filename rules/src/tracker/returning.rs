@@ -7,73 +7,43 @@ use urscope_schema::{
 };
 
 use super::{
-    ProcessId, Tracker,
-    exports::DataSize,
-    fact::{FactConsumer, Outcome, Refused, Returned, Returning, UnknownHandle, What},
+    changes::Change,
+    fact::{Exported, FactConsumer, Outcome, Put, Refused, Returned, UnknownHandle, What},
     pending::{Opens, Operation, PendingCall},
     records::{Origin, Requested, UsmType},
+    state::Tracker,
     transitions,
-    usual::Returns,
 };
-use crate::finding::Place;
+use crate::place::{Place, ProcessId};
 
 impl Tracker {
     /// A call returns. Facts about the call show the tracker as it was before, those about what became of it as it is
     /// afterwards.
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
-        if let Some(returns) = Returns::of(exit)
-            && self.exit_usual(who, &returns, facts)
-        {
-            return;
-        }
-        self.repeats.forget();
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
-        if let Some((index, usual)) = state.pending.usual(exit.call) {
-            let mut pending = usual.pending(who);
-            state.pending.remove_usual(index);
-            return self.exit_of(&mut pending, exit, facts);
-        }
-        let Some(mut pending) = state.pending.remove(exit.call) else {
-            // What is made is known at least, so that its end is no surprise.
-            return self.became(&mut without_enter(who, exit), exit, outcome(exit), facts);
-        };
-        self.exit_of(&mut pending, exit, facts);
-        self.spare.give(pending);
-    }
-
-    fn exit_of(&mut self, pending: &mut PendingCall, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
         let outcome = outcome(exit);
-        let Place { process, time, function, .. } = pending.place;
-        if let (Some(state), Some(function)) = (self.state_mut(process), function) {
-            state.durations.note(function, time, exit.time, || pending.place);
+        let mut pending = match state.pending.remove(&exit.call) {
+            Some(pending) => {
+                self.facts_of_return(&pending, exit, outcome, facts);
+                pending
+            }
+            // What is made is known at least, so that its end is no surprise.
+            None => without_enter(who, exit),
+        };
+        let place = pending.place;
+        for change in transitions::exit(self, &mut pending, exit) {
+            self.fact_of_change(place, &change, exit, facts);
         }
-        self.facts_of_return(pending, exit, outcome, facts);
-        if outcome == Outcome::Done {
-            self.note_size(pending, exit);
-        }
-        self.became(pending, exit, outcome, facts);
-    }
-
-    #[inline]
-    fn became(
-        &mut self,
-        pending: &mut PendingCall,
-        exit: &Exit,
-        outcome: Outcome,
-        facts: &mut (impl FactConsumer + ?Sized),
-    ) {
         if outcome != Outcome::Done
-            && let Some((call, kind)) = open_failed(pending, exit).map(|failed| *failed)
+            && let Effect::Makes(kind) = exit.function.effect()
+            && let Some(opens) = exit.function.opens()
         {
-            transitions::exit(self, pending, exit, facts);
-            let refused = Refused { kind, result: exit.result, opens: exit.function.opens(), call: &call };
-            return self.emit(facts, call.place, What::OpenFailed(refused));
+            let refused = Refused { kind, result: exit.result, opens: Some(opens), call: &pending };
+            self.emit(facts, place, What::OpenFailed(refused));
         }
-        transitions::exit(self, pending, exit, facts);
     }
 
-    #[inline]
     fn facts_of_return(
         &self,
         pending: &PendingCall,
@@ -82,11 +52,7 @@ impl Tracker {
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
         let place = pending.place;
-        let makes = match exit.function.effect() {
-            Effect::Makes(kind) => Some(kind),
-            _ => None,
-        };
-        if let (Outcome::Refused(result), Some(kind)) = (outcome, makes) {
+        if let (Outcome::Refused(result), Effect::Makes(kind)) = (outcome, exit.function.effect()) {
             let refused = Refused { kind, result, opens: exit.function.opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }
@@ -98,12 +64,35 @@ impl Tracker {
                 self.emit(facts, place, What::OpenedUnknown(unknown));
             }
         }
-        let of = match makes {
-            Some(kind) if kind.shares().is_none() => Returning::Making,
-            Some(_) if self.has_denied => Returning::Getting,
-            _ => Returning::Other,
+        self.emit(facts, place, What::Returned(Returned { call: exit.call, time: exit.time, outcome }));
+    }
+
+    /// Emits the fact of what a call has changed that began at `at`.
+    fn fact_of_change(&self, at: Place, change: &Change, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
+        let took = exit.time.0.saturating_sub(at.time.0);
+        let what = match change {
+            Change::Dangling(dangling) => {
+                let result = if exit.result.is_success() { Outcome::Done } else { Outcome::Refused(exit.result) };
+                What::Dangling(dangling, result)
+            }
+            Change::Allocated(handle) => What::Allocated(*handle),
+            Change::Exported { handle, replaced } => {
+                let data = self.state(at.process).and_then(|state| state.handles.get(handle));
+                let Some(data) = data else { return };
+                let (handle, answer, replaced) = (*handle, &exit.values, *replaced);
+                What::Exported(Exported { handle, data, answer, took, replaced })
+            }
+            Change::Opened(opened) => What::Opened(*opened),
+            Change::Put(ended, export) => {
+                What::Put(Put { handle: ended.handle, serial: ended.serial, export: *export, took })
+            }
+            Change::Closed(ended) => What::Closed(*ended),
+            Change::Freed(freed) => What::Freed(freed),
+            Change::ContextReleased(freed) => What::ContextReleased(freed),
+            Change::EndRefused(handle) => What::EndRefused(*handle),
+            Change::Support(support) => What::Support(*support),
         };
-        self.emit(facts, place, What::Returned(Returned { call: exit.call, time: exit.time, outcome, of }));
+        self.emit(facts, at, what);
     }
 
     /// An open of bytes that no traced process got, neither before it began nor meanwhile.
@@ -113,34 +102,13 @@ impl Tracker {
             return None;
         }
         let overwritten =
-            data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains(data)));
+            data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
         Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named })
     }
-
-    fn note_size(&mut self, pending: &PendingCall, exit: &Exit) {
-        if let (Effect::Makes(kind), Some(size)) = (exit.function.effect(), exit.values.data_size)
-            && kind.shares().is_some()
-            && let Tracker { states, exports, .. } = self
-            && let Some(state) = states.get_mut(pending.place.process.0 as usize)
-        {
-            exports.note_size(DataSize { host: state.process.host, kind, size, got: pending.place });
-            if kind == Kind::MemHandle {
-                state.noted_size = Some(size);
-            }
-        }
-    }
-}
-
-/// If a call that made nothing is an open: what it was about.
-#[cold]
-fn open_failed(pending: &PendingCall, exit: &Exit) -> Option<Box<(PendingCall, Kind)>> {
-    let Effect::Makes(kind) = exit.function.effect() else { return None };
-    exit.function.opens().map(|_| Box::new((pending.clone(), kind)))
 }
 
 /// What became of a call: one that makes something has to give it.
-#[inline]
 fn outcome(exit: &Exit) -> Outcome {
     let given = match exit.function.effect() {
         Effect::Makes(kind) => is_given(kind, &exit.values),
@@ -171,7 +139,7 @@ fn without_enter(process: ProcessId, exit: &Exit) -> PendingCall {
 fn operation_without_enter(function: Function) -> Operation {
     match function.effect() {
         Effect::Makes(kind) if kind.shares().is_some() => {
-            Operation::Get { kind, value: None, exported: None, slot: None, context: None, dangling: None }
+            Operation::Get { kind, value: None, exported: None, context: None, dangling: None }
         }
         Effect::Makes(kind) if function.opens().is_some() => Operation::Open(Opens {
             kind,

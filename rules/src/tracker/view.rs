@@ -9,9 +9,15 @@ use urscope_schema::{
 };
 
 use super::{
-    ExportId, ProcessId, Tracker, exports::Export, kept::KeptPlace, process_state::ProcessState, records::Origin,
+    exports::Export,
+    process_state::ProcessState,
+    records::{ExportId, Origin},
+    state::Tracker,
 };
-use crate::{finding::Place, lifecycle::State};
+use crate::{
+    lifecycle::State,
+    place::{Place, ProcessId},
+};
 
 /// Memory or an event that handle data was got of, with the processes that have it open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +78,7 @@ impl Tracker {
 
     /// The call that allocated the memory that a process exports from an address.
     pub fn born(&self, who: ProcessId, value: u64) -> Option<Place> {
-        self.state(who)?.allocation_at(value)?.1.born.map(KeptPlace::place)
+        self.state(who)?.allocation_at(value)?.1.born
     }
 
     /// Whether an object is in use in a process.
@@ -84,10 +90,10 @@ impl Tracker {
     /// has returned, afterwards.
     pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {
         let Some(state) = self.state(who) else { return };
-        let object = |kind| values.object.and_then(|value| state.seldom.objects.get(Handle { kind, value }));
+        let object = |kind| values.object.and_then(|value| state.objects.get(&Handle { kind, value }));
         match function.effect() {
             Effect::Makes(kind) | Effect::Ends(kind) if kind.shares().is_some() => {
-                let got = values.data.and_then(|value| state.handles.get(Handle { kind, value }));
+                let got = values.data.and_then(|value| state.handles.get(&Handle { kind, value }));
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
             Effect::Makes(_)
@@ -96,14 +102,14 @@ impl Tracker {
                 self.export_of(who, values.fingerprint).into_iter().for_each(each);
             }
             Effect::Ends(Kind::Usm) if let Some(imported) = values.pointer.filter(|it| state.is_imported(*it)) => {
-                state.mappings.get(imported).and_then(|mapping| mapping.export).into_iter().for_each(each);
+                state.mappings.get(&imported).and_then(|mapping| mapping.export).into_iter().for_each(each);
             }
             Effect::Makes(Kind::Mapping) | Effect::Ends(Kind::Mapping) => {
-                let mapping = values.pointer.and_then(|pointer| state.mappings.get(pointer));
+                let mapping = values.pointer.and_then(|pointer| state.mappings.get(&pointer));
                 mapping.and_then(|mapping| mapping.export).into_iter().for_each(each);
             }
             Effect::Ends(Kind::Usm) => {
-                let memory = values.pointer.and_then(|pointer| state.allocations.get(pointer));
+                let memory = values.pointer.and_then(|pointer| state.allocations.get(&pointer));
                 memory.into_iter().flat_map(|memory| &memory.exports).copied().for_each(each);
             }
             Effect::Makes(kind) | Effect::Releases(kind) if let Some(object) = object(kind) => {
@@ -126,15 +132,15 @@ impl Tracker {
         let mappings = state.mappings.iter().filter(|_| state.ended.is_none());
         let mappings = mappings.filter(|(_, mapping)| mapping.state == State::Alive);
         let mappings = mappings.filter_map(move |(pointer, mapping)| {
-            let opened = Handle { kind: Kind::Mapping, value: pointer };
+            let opened = Handle { kind: Kind::Mapping, value: *pointer };
             let opens = mapping.opens.len() as u64;
             Some((mapping.export?, Holder { process: who, opened, opens, since: mapping.last_open()? }))
         });
-        let objects = state.seldom.objects.iter();
+        let objects = state.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let objects = objects.filter_map(move |(handle, object)| {
             let id = self.export_of(who, object.fingerprint)?;
-            Some((id, Holder { process: who, opened: handle, opens: 1, since: object.born }))
+            Some((id, Holder { process: who, opened: *handle, opens: 1, since: object.born }))
         });
         mappings.chain(objects)
     }
@@ -146,8 +152,8 @@ fn as_shared(id: ExportId, export: &Export) -> Shared {
         kind: export.subject.kind,
         fingerprint: export.fingerprint(),
         producer: export.got().process,
-        value: export.subject.value.get(),
-        size: export.subject.size.get(),
+        value: export.subject.value,
+        size: export.subject.size,
         got: export.got(),
         handles: export.handles,
         holders: Vec::new(),

@@ -4,7 +4,6 @@
 //! shim, and no safe function here may have undefined behaviour for any argument.
 
 pub mod args;
-pub mod backlog;
 pub mod behind;
 pub mod caller;
 pub mod chunks;

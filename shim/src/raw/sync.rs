@@ -3,10 +3,7 @@
 //! `chunks`, `thread`, `lock` and `fork_reset` use nothing else for that, so that `models/` can run the same files with cells, atomics
 //! and stores that are interrupted everywhere.
 
-use std::arch::{
-    asm,
-    x86_64::{_MM_HINT_T0, _mm_prefetch},
-};
+use std::arch::asm;
 
 pub(super) use std::{
     cell::Cell,
@@ -68,23 +65,6 @@ pub(super) fn add_one(counter: &AtomicU64) {
 pub(super) unsafe fn store(place: *mut u64, word: u64) {
     // SAFETY: the caller's promise. The compiler keeps the order of volatile stores, and so does the processor.
     unsafe { place.write_volatile(word) };
-}
-
-/// Orders the exchange before it and the loads behind it, as a fence of the whole order of memory does. On this processor the instruction of
-/// an exchange is one (Intel SDM, volume 3, 10.2.3.9: "Loads and Stores Are Not Reordered with Locked Instructions"), so that only the compiler
-/// has to be told.
-#[inline]
-pub(super) fn fence_after_exchange() {
-    compiler_fence(Ordering::SeqCst);
-}
-
-/// Has the processor fetch a value into its cache, all lines of it.
-pub(super) fn prefetch<T>(value: &T) {
-    for line in (0..size_of::<T>()).step_by(64) {
-        let place = std::ptr::from_ref(value).cast::<i8>().wrapping_add(line);
-        // SAFETY: it reads nothing that the program could notice, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(place) };
-    }
 }
 
 /// Has the processor fetch the line of the cache that an address lies in, to write to it. The address may be any.

@@ -59,6 +59,20 @@ const ROWS: &[Row] = &[
     row("shim/src", "event_filter.rs", &["backend", "call", "chain", "entry", "layer", "stacks"]),
 ];
 
+/// The modules of the tracker, from the bottom up. Each mentions only those of the lines above its own.
+const TRACKER: &[&str] = &[
+    "maps rights",
+    "records process",
+    "exports freeing observations mapped tombstones",
+    "pending",
+    "process_state",
+    "state",
+    "changes",
+    "transitions",
+    "fact fact_kind",
+    "entering leaving returning view",
+];
+
 /// The words and punctuation of a source, without comments, strings and character literals.
 fn tokens(source: &str) -> Vec<String> {
     let mut tokens = Vec::new();
@@ -241,6 +255,26 @@ fn no_folder_mentions_a_module_that_it_must_not_know() {
                         mention.join("::")
                     ));
                 }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_modules_of_the_tracker_are_layers() {
+    let root = urscope_tests::repository().join("rules/src");
+    let layer = |name: &str| TRACKER.iter().position(|names| names.split(' ').any(|known| known == name));
+    let mut broken = Vec::new();
+    for file in sources(&root.join("tracker")) {
+        let own = module(file.strip_prefix(&root).expect("below the root"));
+        // The root of the tracker lists its modules.
+        let Some(name) = own.get(1) else { continue };
+        let above = layer(name).unwrap_or_else(|| panic!("{name} is in no layer"));
+        for mention in mentions(&own, &fs::read_to_string(&file).expect("a source")) {
+            let other = mention.get(1).filter(|other| mention[0] == "tracker" && *other != name);
+            if let Some(other) = other.filter(|other| layer(other).is_none_or(|below| below > above)) {
+                broken.push(format!("{name} mentions {other}"));
             }
         }
     }

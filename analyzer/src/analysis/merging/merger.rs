@@ -169,7 +169,6 @@ impl Merger {
         for (index, process) in self.processes.iter().enumerate() {
             queue.push(key(index, Other::Begin(process.began).order(Nanos(0))), index);
         }
-        self.tracker.reserve(self.processes.len());
         self.by_id.reserve_exact(self.processes.len());
         drop(opening);
         let mut spans = MergeSpans::start();
@@ -217,11 +216,7 @@ impl Merger {
                     break;
                 }
             }
-            if prefetcher.leave(index)
-                && let Some((id, _)) = self.begun(index)
-            {
-                self.tracker.give_back(id);
-            }
+            prefetcher.leave(index);
         }
         self.finish();
         Ok(())

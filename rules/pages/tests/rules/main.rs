@@ -17,4 +17,3 @@ mod object_histories;
 mod own_rule;
 mod received;
 mod scenarios;
-mod usual;

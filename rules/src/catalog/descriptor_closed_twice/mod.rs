@@ -92,7 +92,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a put closes a descriptor that an earlier put with the same bytes has closed",
     sentence: "closed a descriptor twice with puts of equal handle data",
-    facts: &[FactKind::PartExportedOther, FactKind::PartPuttingOther, FactKind::EndRefused],
+    facts: &[FactKind::Exported, FactKind::Ending, FactKind::EndRefused],
     check: Check::Stateful(|| Box::new(Closed::default())),
 };
 
@@ -130,7 +130,7 @@ impl RuleState for Closed {
             }
             // The refused put has closed nothing.
             What::EndRefused(handle) if handle.kind == Kind::PhysicalMemHandle => {
-                let data = fact.tracker.state(fact.at.process).and_then(|state| state.handles.get(handle));
+                let data = fact.tracker.state(fact.at.process).and_then(|state| state.handles.get(&handle));
                 if let Some(bytes) = data.and_then(|data| bytes(fact, data)) {
                     self.puts.remove(&bytes);
                 }
@@ -158,7 +158,7 @@ fn bytes(fact: &Fact<'_>, data: &HandleData) -> Option<Bytes> {
 }
 
 fn report(fact: &Fact<'_>, handle: Handle, data: &HandleData, closed: Place) -> Finding {
-    let (who, at, born, put) = (fact.actor(), call(fact.at), call(data.born.place()), call(closed));
+    let (who, at, born, put) = (fact.actor(), call(fact.at), call(data.born), call(closed));
     let message = format!(
         "{who} puts {handle} in {at}, got in {born}: its descriptor was closed in {put}, the put of other handle data with the \
          same bytes, so this put closes whatever has its number now"

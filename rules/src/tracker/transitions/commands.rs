@@ -3,21 +3,22 @@
 use urscope_schema::call::{Enter, Values};
 
 use crate::{
-    finding::Place,
-    tracker::{ProcessId, Tracker, pending::Operation, process_state::ProcessState, records::Command},
+    place::{Place, ProcessId},
+    tracker::{pending::Operation, process_state::ProcessState, records::Command, state::Tracker},
 };
 
 /// How many commands of a process are remembered, the latest ones.
-const KEPT: usize = 256;
+const LIMIT: usize = 256;
 
-/// A command is enqueued. Where its size is not known, as that of a kernel, the byte at its address counts. One that accesses no shared memory is remembered, too, because it may be the first that was not waited for.
+/// A command is enqueued. Where its size is not known, as that of a kernel, the byte at its address counts. One that accesses no shared
+/// memory is remembered, too, because it may be the first that was not waited for.
 pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
     let Values { pointer, source, size, .. } = enter.values;
     let Some(state) = tracker.state_mut(at.process) else { return Operation::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
     let (to, from) = (shared(pointer), shared(source));
-    let commands = &mut state.seldom.made().commands;
-    if commands.len() >= KEPT {
+    let commands = &mut state.commands;
+    if commands.len() >= LIMIT {
         commands.pop_front();
     }
     commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(1) });
@@ -32,7 +33,7 @@ fn is_shared(state: &ProcessState, address: u64) -> bool {
 
 /// A command was not enqueued.
 pub(super) fn refused(tracker: &mut Tracker, who: ProcessId, call: Option<u64>) {
-    if let Some(seldom) = tracker.state_mut(who).and_then(|state| state.seldom.known()) {
-        seldom.commands.retain(|command| command.place.call != call);
+    if let Some(state) = tracker.state_mut(who) {
+        state.commands.retain(|command| command.place.call != call);
     }
 }

@@ -4,13 +4,13 @@ use urscope_schema::call::Values;
 
 use super::memory;
 use crate::{
-    finding::Place,
+    place::{Place, ProcessId},
     tracker::{
-        ProcessId, Tracker,
-        fact::{FactConsumer, Freed, Freeing, What},
-        kept::KeptPlace,
+        changes::{Change, Changes},
+        freeing::{Freed, Freeing},
         pending::Operation,
         records::{Allocation, Context, Serial},
+        state::Tracker,
     },
 };
 
@@ -22,7 +22,7 @@ pub(super) fn only_device(values: &Values) -> Option<u64> {
 pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>) {
     let serial = tracker.next_serial();
     if let Some(state) = tracker.state_mut(born.process) {
-        state.seldom.made().contexts.insert(context, Context { serial, references: 1, born, device });
+        state.contexts.insert(context, Context { serial, references: 1, born, device });
     }
 }
 
@@ -44,24 +44,26 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) ->
 
 fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<(u64, &mut Context)> {
     let context = context?;
-    Some((context, tracker.state_mut(who)?.seldom.known()?.contexts.get_mut(context)?))
+    Some((context, tracker.state_mut(who)?.contexts.get_mut(&context)?))
 }
 
 /// The memory in a context that other processes have open.
 fn shared(tracker: &Tracker, at: Place, context: u64) -> Vec<Freed> {
     let Some(state) = tracker.state(at.process) else { return Vec::new() };
     let inside = state.allocations.iter().filter(|(_, memory)| memory.requested.context == Some(context));
-    let is_exported = |memory: &Allocation| !memory.exports.is_empty() || memory.by_children.is_some();
+    let is_exported = |memory: &Allocation| !memory.exports.is_empty() || !memory.by_children.is_empty();
     let freed = inside.filter(|(_, memory)| !memory.dying && is_exported(memory));
-    let freed = freed.filter_map(|(pointer, _)| memory::dependent_on(tracker, at, pointer, Freeing::Call));
+    let freed = freed.filter_map(|(pointer, _)| memory::dependent_on(tracker, at, *pointer, Freeing::Call));
     freed
         .filter(|freed| freed.holders.iter().any(|holder| holder.is_certain && holder.opened.process != at.process))
         .collect()
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, serial: Serial, success: bool) {
-    let counted = tracker.state_mut(who).and_then(|state| state.seldom.known()?.contexts.get_mut(context));
-    if let Some(counted) = counted.filter(|counted| !success && counted.serial == serial) {
+    if let Some((_, counted)) = known(tracker, who, Some(context))
+        && counted.serial == serial
+        && !success
+    {
         counted.references = counted.references.saturating_sub(1);
     }
 }
@@ -74,36 +76,32 @@ pub(super) fn released(
     (context, serial): (u64, Serial),
     shared: Option<Vec<Freed>>,
     success: bool,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
-    let Some(state) = tracker.state_mut(at.process) else { return };
-    let Some(seldom) = state.seldom.known() else { return };
-    let counted = seldom.contexts.get_mut(context).filter(|counted| counted.serial == serial);
+) -> Changes {
+    let Some(state) = tracker.state_mut(at.process) else { return Changes::new() };
+    let counted = state.contexts.get_mut(&context).filter(|counted| counted.serial == serial);
     if !success {
         if let Some(counted) = counted {
             counted.references += 1;
         }
-        return;
+        return Changes::new();
     }
-    let Some(shared) = shared else { return };
+    let Some(shared) = shared else { return Changes::new() };
     // The context's address may have been used again before the release returned.
     if counted.is_some_and(|counted| counted.references == 0) {
-        seldom.contexts.remove(context);
+        state.contexts.remove(&context);
     }
     // What was made after the release began belongs to the new context.
     let inside = |context_of: Option<u64>, born: Place| context_of == Some(context) && born.call < at.call;
-    for data in state.handles.values_mut().filter(|data| inside(data.context, data.born.place())) {
-        data.context_released.get_or_insert(KeptPlace::of(at));
+    for data in state.handles.values_mut().filter(|data| inside(data.context, data.born)) {
+        data.context_released.get_or_insert(at);
     }
-    for open in state.mappings.iter_mut().flat_map(|(_, mapping)| &mut mapping.opens) {
-        if inside(open.context.get(), open.place.place()) {
-            open.context_released.get_or_insert(KeptPlace::of(at));
+    for open in state.mappings.values_mut().flat_map(|mapping| &mut mapping.opens) {
+        if inside(open.context, open.place) {
+            open.context_released.get_or_insert(at);
         }
     }
-    for object in seldom.objects.values_mut().filter(|object| inside(object.context, object.born)) {
+    for object in state.objects.values_mut().filter(|object| inside(object.context, object.born)) {
         object.context_released.get_or_insert(at);
     }
-    for freed in &shared {
-        tracker.emit(facts, at, What::ContextReleased(freed));
-    }
+    shared.into_iter().map(Change::ContextReleased).collect()
 }

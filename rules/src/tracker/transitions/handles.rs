@@ -1,5 +1,6 @@
 //! Handle data: got at the exit of a get, gone at the enter of its put.
 
+use smallvec::smallvec;
 use urscope_schema::{
     api::Function,
     call::{Enter, Values},
@@ -8,17 +9,16 @@ use urscope_schema::{
 
 use super::memory::{allocated, exported_by_child};
 use crate::{
-    finding::Place,
     lifecycle::{Event, State, step},
+    place::{Place, ProcessId},
     tracker::{
-        ProcessId, Tracker,
-        exports::{ExportId, Exports, Subject},
-        fact::{DanglingUse, Ended, Exported, FactConsumer, What},
-        kept::KeptPlace,
+        changes::{Change, Changes, Ended},
+        exports::Subject,
+        observations::DanglingUse,
         pending::Operation,
         process_state::ProcessState,
-        records::{HandleData, Requested, Serial, Tombstone},
-        table::Slot,
+        records::{ExportId, HandleData, Requested, Serial, Tombstone},
+        state::Tracker,
     },
 };
 
@@ -32,13 +32,10 @@ pub(super) struct From {
     pub(super) value: Option<u64>,
     /// Which life of that.
     pub(super) exported: Option<Serial>,
-    /// Where that lies among the allocations of the process, if it is memory.
-    pub(super) slot: Option<Slot>,
     pub(super) context: Option<u64>,
 }
 
 /// A get begins: what it exports is known by now.
-#[inline]
 pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, enter: &Enter) -> Operation {
     let Values { pointer, object, context, .. } = enter.values;
     let state = tracker.state(who);
@@ -46,19 +43,16 @@ pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, enter: &Enter) 
         if enter.function.is_level_zero()
             && let Some((value, exported)) = state.and_then(|state| special(tracker, who, state, &enter.values))
         {
-            let slot = state.and_then(|state| state.find_allocation(value));
-            return Operation::Get { kind, value: Some(value), exported, slot, context, dangling: None };
+            return Operation::Get { kind, value: Some(value), exported, context, dangling: None };
         }
-        let slot = pointer.and_then(|pointer| state?.find_allocation(pointer));
-        let found = slot.and_then(|slot| state?.allocations.at(slot));
-        let exported = found.map(|(_, found)| found.serial);
-        let dangling = if found.is_none() { dangling(state, pointer) } else { None };
-        return Operation::Get { kind, value: pointer, exported, slot, context, dangling };
+        let exported = pointer.and_then(|pointer| state?.allocation_at(pointer)).map(|(_, found)| found.serial);
+        let dangling = if exported.is_none() { dangling(state, pointer) } else { None };
+        return Operation::Get { kind, value: pointer, exported, context, dangling };
     }
-    let found = kind.shares().zip(object).and_then(|(kind, value)| state?.seldom.objects.get(Handle { kind, value }));
+    let found = kind.shares().zip(object).and_then(|(kind, value)| state?.objects.get(&Handle { kind, value }));
     let context = context.or(found.and_then(|found| found.context));
     let exported = found.map(|found| found.serial);
-    Operation::Get { kind, value: object, exported, slot: None, context, dangling: None }
+    Operation::Get { kind, value: object, exported, context, dangling: None }
 }
 
 /// What a get of Level Zero is of that names no allocation: physical memory, by its handle or where it is mapped; or the memory behind a
@@ -71,13 +65,12 @@ fn special(tracker: &Tracker, who: ProcessId, state: &ProcessState, values: &Val
         (None, None) => {
             let export = tracker.exports.get(tracker.export_of(who, values.fingerprint)?)?;
             let is_own = export.producer() == who && export.subject.kind == Kind::MemHandle;
-            Some((export.subject.value.get().filter(|_| is_own)?, export.subject.serial))
+            Some((export.subject.value.filter(|_| is_own)?, export.subject.serial))
         }
     }
 }
 
 /// What was at an address that lies in no allocation. A mapping may have taken the address of freed memory.
-#[cold]
 fn dangling(state: Option<&ProcessState>, pointer: Option<u64>) -> Option<Box<DanglingUse>> {
     let (state, pointer) = state.zip(pointer)?;
     if state.mapping_at(pointer).is_some() {
@@ -86,45 +79,30 @@ fn dangling(state: Option<&ProcessState>, pointer: Option<u64>) -> Option<Box<Da
     state.dangling(pointer).map(Box::new)
 }
 
-/// A put begins: which life it is about, where that lies, and whether it ends; nothing if this process has not got it.
-#[inline]
-pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Option<(Serial, Slot, bool)> {
+/// A put begins.
+pub(super) fn put(tracker: &mut Tracker, at: Place, kind: Kind, value: Option<u64>) -> Operation {
+    let Some(handle) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
     let Tracker { states, exports, .. } = tracker;
-    let state = states.get_mut(at.process.0 as usize)?;
-    let slot = state.handles.find(handle)?;
-    put_at(state, exports, at, handle, slot)
-}
-
-/// The same, of handle data in that slot.
-#[inline]
-pub(in crate::tracker) fn put_at(
-    state: &mut ProcessState,
-    exports: &mut Exports,
-    at: Place,
-    handle: Handle,
-    slot: Slot,
-) -> Option<(Serial, Slot, bool)> {
-    let data = state.handles.at_mut(slot)?;
-    let before = data.state;
+    let Some(state) = states.get_mut(at.process.0 as usize) else { return Operation::Nothing };
+    let Some(data) = state.handles.get_mut(&handle) else { return put_of_other(tracker, at.process, handle) };
+    let (serial, before) = (data.serial, data.state);
     if before == State::Alive && data.gets > 1 {
         data.gets -= 1;
-        return Some((data.serial, slot, false));
+        return Operation::PutOne { handle, serial };
     }
     data.state = step(before, Event::Ending).next;
-    let (serial, export) = (data.serial, data.export);
     if before == State::Alive && !data.ended_wrongly {
-        let counted = Counted::of(handle, data);
+        let (export, counted) = (data.export, Counted::of(handle, data));
         count(state, counted, |handles| handles.saturating_sub(1));
         if let Some(export) = export {
             exports.put(export, Some(at));
         }
     }
-    Some((serial, slot, true))
+    Operation::Put { handle, serial }
 }
 
 /// A put of what this process has not got.
-#[cold]
-pub(super) fn put_of_other(tracker: &mut Tracker, who: ProcessId, handle: Handle) -> Operation {
+fn put_of_other(tracker: &mut Tracker, who: ProcessId, handle: Handle) -> Operation {
     let is_inherited = tracker.state(who).is_some_and(|state| state.state(handle) == State::Inherited);
     if let Some(born) = born_in_ancestor(tracker, who, handle).filter(|_| is_inherited) {
         return Operation::PutInherited { handle, born };
@@ -136,18 +114,15 @@ pub(super) fn put_of_other(tracker: &mut Tracker, who: ProcessId, handle: Handle
 /// The get of handle data that a forked process has from the process it is a copy of.
 fn born_in_ancestor(tracker: &Tracker, who: ProcessId, handle: Handle) -> Option<Place> {
     let parent = tracker.state(tracker.process(who)?.forked_from?)?;
-    let data = parent.handles.get(handle).map(|data| data.born);
-    data.or_else(|| parent.tombstones.get(handle).map(|tombstone| tombstone.born)).map(KeptPlace::place)
+    let data = parent.handles.get(&handle).map(|data| data.born);
+    data.or_else(|| parent.tombstones.get(handle).map(|tombstone| tombstone.born))
 }
 
 /// A forked child has put its copy of what its parent got.
 pub(super) fn inherited_put(tracker: &mut Tracker, died: Place, handle: Handle, born: Place) {
     if let Some(state) = tracker.state_mut(died.process) {
         let (size, fingerprint) = (None, None);
-        state.tombstones.add(
-            handle,
-            Tombstone { born: KeptPlace::of(born), died: KeptPlace::of(died), size, fingerprint, excused: false },
-        );
+        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
     }
 }
 
@@ -155,7 +130,7 @@ pub(super) fn inherited_put(tracker: &mut Tracker, died: Place, handle: Handle, 
 pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
-    let Some(data) = state.handles.get_mut(handle) else { return };
+    let Some(data) = state.handles.get_mut(&handle) else { return };
     if std::mem::replace(&mut data.ended_wrongly, true) {
         return;
     }
@@ -172,145 +147,86 @@ struct Counted {
     kind: Kind,
     pointer: Option<u64>,
     exported: Option<Serial>,
-    slot: Option<Slot>,
     /// Its bytes are known, and it is to be put.
     is_to_be_put: bool,
 }
 
 impl Counted {
-    #[inline]
     fn of(handle: Handle, data: &HandleData) -> Self {
-        let HandleData { pointer, exported, slot, export, .. } = *data;
-        let is_to_be_put = export.is_some() && !data.is_descriptor();
-        Self { kind: handle.kind, pointer, exported, slot, is_to_be_put }
+        let HandleData { pointer, exported, export, .. } = *data;
+        Self { kind: handle.kind, pointer, exported, is_to_be_put: export.is_some() && !data.is_descriptor() }
     }
 }
 
 /// Changes how much handle data there is of the memory, physical memory or event that some was got of.
-#[inline]
 fn count(state: &mut ProcessState, of: Counted, change: impl FnOnce(u64) -> u64) {
-    let Some(serial) = of.exported else { return };
+    let (Some(serial), Some(value)) = (of.exported, of.pointer) else { return };
     if of.kind == Kind::MemHandle {
-        let known = of.slot.filter(|_| of.is_to_be_put).and_then(|slot| state.allocations.at_mut(slot));
-        if let Some(known) = known.filter(|known| known.serial == serial && known.freed.is_none()) {
+        let known = state.allocation_at_mut(value).filter(|known| known.serial == serial && of.is_to_be_put);
+        if let Some(known) = known {
             known.handles = change(known.handles);
         }
         return;
     }
-    let object = of.kind.shares().zip(of.pointer).map(|(kind, value)| Handle { kind, value });
-    let known = object.and_then(|object| state.seldom.object_mut(object));
-    if let Some(known) = known.filter(|known| known.serial == serial) {
+    let object = of.kind.shares().and_then(|kind| state.objects.get_mut(&Handle { kind, value }));
+    if let Some(known) = object.filter(|known| known.serial == serial) {
         known.handles = change(known.handles);
     }
 }
 
 /// A get has returned.
-pub(super) fn got(
-    tracker: &mut Tracker,
-    born: Place,
-    from: From,
-    handle: Handle,
-    (answer, took): (&Values, u64),
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle, answer: &Values) -> Change {
     let who = born.process;
     let From { value: pointer, exported: aimed, context, .. } = from;
     let fingerprint = answer.fingerprint;
-    let slot = memory(tracker, who, handle, from);
     let is_descriptor = born.function.is_some_and(Function::may_export);
     let is_level_zero = born.function.is_some_and(Function::is_level_zero);
+    let memory = pointer.filter(|_| handle.kind == Kind::MemHandle);
+    let is_met = memory.is_some_and(|pointer| meet(tracker, who, pointer, aimed));
     let serial = tracker.next_serial();
     let Tracker { states, exports, .. } = tracker;
-    let Some(state) = states.get_mut(who.0 as usize) else { return };
-    let allocation = slot.and_then(|slot| state.allocations.at(slot));
+    let Some(state) = states.get_mut(who.0 as usize) else { return Change::Exported { handle, replaced: None } };
+    let is_aimed_at = |life: Serial| aimed.is_none_or(|aimed| aimed == life);
+    let allocation = memory.and_then(|pointer| state.allocation_at(pointer));
+    let allocation = allocation.filter(|(_, known)| is_aimed_at(known.serial));
     let object = object(state, handle.kind, (pointer, aimed), is_level_zero);
-    let known = object.and_then(|object| state.seldom.objects.at(object)).map(|(_, known)| known);
-    let size = match known.filter(|known| aimed == Some(known.serial)) {
+    let known = object.and_then(|object| state.objects.get(&object)).filter(|known| aimed == Some(known.serial));
+    let size = match known {
         Some(known) => known.size,
         None => allocation.and_then(|(base, memory)| memory.requested.size?.checked_sub(pointer? - base)),
     };
     let exported = aimed.or(allocation.map(|(_, memory)| memory.serial));
-    let of_context = || state.seldom.contexts.get(context?)?.device;
-    let device = allocation.and_then(|(_, memory)| memory.requested.device.get()).or_else(of_context);
-    let subject = Subject {
-        kind: handle.kind,
-        value: pointer.into(),
-        serial: exported,
-        size: size.into(),
-        device: device.into(),
-    };
-    let previous =
-        allocation.filter(|(_, known)| known.handles == 0).and_then(|(_, known)| known.exports.last().copied());
+    let of_context = || state.contexts.get(&context?)?.device;
+    let device = allocation.and_then(|(_, memory)| memory.requested.device).or_else(of_context);
+    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device };
+    let has_allocation = allocation.is_some();
     let host = state.process.host;
-    let export = fingerprint.map(|bytes| exports.export((host, bytes), subject, (born, took), previous));
-    let (export, again) = (export.map(|(id, _)| id), export.and_then(|(_, again)| again));
-    let mut is_met = false;
-    if let Some(allocation) = slot.and_then(|slot| state.allocations.at_mut(slot)) {
-        is_met = allocation.born.is_none();
-        if let Some(export) = export {
-            allocation.handles += u64::from(!is_descriptor);
-            let is_new = allocation.add_export(export);
-            if is_new && allocation.exports.len() >= MANY_EXPORTS && allocation.exports.len().is_power_of_two() {
-                allocation.exports.retain(|id| exports.get(*id).is_some());
-            }
+    let export = fingerprint.map(|bytes| exports.export((host, bytes), subject, born));
+    if let (Some(export), Some(pointer), true) = (export, memory, has_allocation)
+        && let Some(allocation) = state.allocation_at_mut(pointer)
+    {
+        allocation.handles += u64::from(!is_descriptor);
+        let is_new = allocation.add_export(export);
+        if is_new && allocation.exports.len() >= MANY_EXPORTS && allocation.exports.len().is_power_of_two() {
+            allocation.exports.retain(|id| exports.get(*id).is_some());
         }
     }
-    let known = object.and_then(|object| state.seldom.known()?.objects.at_mut(object));
+    let known = object.and_then(|object| state.objects.get_mut(&object));
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {
         known.handles += 1;
         known.got = Some(born);
     }
     state.tombstones.forget(handle);
-    let new =
-        new_data((serial, KeptPlace::of(born)), (pointer, size, context), (fingerprint, export), (exported, slot));
-    let place = state.handles.find(handle);
     if is_level_zero
         && !is_descriptor
-        && let Some(place) = place
-        && let Some(same) = state.handles.at_mut(place)
+        && let Some(same) = state.handles.get_mut(&handle)
         && (same.state, same.fingerprint, same.exported) == (State::Alive, fingerprint, exported)
         && !same.ended_wrongly
     {
         same.gets += 1;
-        if let Some((_, data)) = tracker.state(who).and_then(|state| state.handles.at(place)) {
-            tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced: None }));
-        }
-        return;
+        return Change::Exported { handle, replaced: None };
     }
-    let mut replaced = None;
-    let place = match place {
-        Some(place) => {
-            if let Some(old) = state.handles.at_mut(place) {
-                // Whatever was there has ended where we do not see.
-                if old.state == State::Alive {
-                    replaced = Some(old.serial);
-                    if let Some(export) = old.export {
-                        exports.put(export, None);
-                    }
-                }
-                *old = new;
-            }
-            place
-        }
-        None => state.handles.add(handle, new),
-    };
-    if let (Some(pointer), Some(export), true) = (pointer, export, is_met) {
-        exported_by_child(tracker, who, pointer, export);
-    }
-    if let Some((_, data)) = tracker.state(who).and_then(|state| state.handles.at(place)) {
-        tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced }));
-    }
-}
-
-/// Handle data that a get has returned.
-#[inline]
-pub(in crate::tracker) const fn new_data(
-    (serial, born): (Serial, KeptPlace),
-    (pointer, size, context): (Option<u64>, Option<u64>, Option<u64>),
-    (fingerprint, export): (Option<u64>, Option<ExportId>),
-    (exported, slot): (Option<Serial>, Option<Slot>),
-) -> HandleData {
-    HandleData {
+    let new = HandleData {
         serial,
         state: State::Alive,
         born,
@@ -319,76 +235,66 @@ pub(in crate::tracker) const fn new_data(
         fingerprint,
         export,
         exported,
-        slot,
         context,
         context_released: None,
         ended_wrongly: false,
         gets: 1,
+    };
+    // Whatever was there has ended where we do not see.
+    let replaced = state.handles.insert(handle, new).filter(|old| old.state == State::Alive);
+    if let Some(export) = replaced.as_ref().and_then(|old| old.export) {
+        exports.put(export, None);
     }
+    if let (Some(pointer), Some(export), true) = (memory, export, is_met) {
+        exported_by_child(tracker, who, pointer, export);
+    }
+    Change::Exported { handle, replaced: replaced.map(|old| old.serial) }
 }
 
-/// Where the physical memory or event lies that handle data is of. Level Zero's handles of physical memory are handles of memory.
-#[inline]
+/// Memory that a get is of is known from now on, also if it was not seen being allocated. Returns whether it was first met in a get.
+fn meet(tracker: &mut Tracker, who: ProcessId, pointer: u64, aimed: Option<Serial>) -> bool {
+    let known = |tracker: &Tracker| tracker.state(who)?.allocation_at(pointer).map(|(_, known)| known.born.is_none());
+    if aimed.is_none() && known(tracker).is_none() {
+        allocated(tracker, who, pointer, Requested::default(), None);
+    }
+    known(tracker) == Some(true)
+}
+
+/// The physical memory or event that handle data is of. Level Zero's handles of physical memory are handles of memory.
 fn object(
     state: &ProcessState,
     kind: Kind,
     (value, aimed): (Option<u64>, Option<Serial>),
     is_level_zero: bool,
-) -> Option<Slot> {
+) -> Option<Handle> {
     let physical = |value: u64| {
         let (physical, object) = state.physical_at(value)?;
         (aimed == Some(object.serial)).then_some(physical)
     };
     // Memory is known by its address, all else by its handle.
-    let object = match kind {
+    match kind {
         Kind::MemHandle => value.filter(|_| is_level_zero).and_then(physical),
         kind => kind.shares().zip(value).map(|(kind, value)| Handle { kind, value }),
-    };
-    state.seldom.objects.find(object?)
-}
-
-/// Where the allocation lies that handle data of memory is of. Memory that is first met here is known from now on.
-#[inline]
-fn memory(tracker: &mut Tracker, who: ProcessId, handle: Handle, from: From) -> Option<Slot> {
-    // Physical memory and events are known by their own handles.
-    if handle.kind != Kind::MemHandle {
-        return None;
     }
-    let pointer = from.value?;
-    if let Some(aimed) = from.exported {
-        let slot = from.slot?;
-        let (_, memory) = tracker.state(who)?.allocations.at(slot)?;
-        return (memory.serial == aimed && memory.freed.is_none()).then_some(slot);
-    }
-    let known = |tracker: &Tracker| tracker.state(who)?.find_allocation(pointer);
-    known(tracker).or_else(|| {
-        allocated(tracker, who, pointer, Requested::default(), None);
-        known(tracker)
-    })
 }
 
 /// A put has returned.
-pub(in crate::tracker) fn has_put(
+pub(super) fn has_put(
     tracker: &mut Tracker,
     died: Place,
-    (handle, serial, slot): (Handle, Serial, Slot),
+    (handle, serial): (Handle, Serial),
     success: bool,
-    took: u64,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
-    move_put(tracker, died, (handle, serial, slot), success, took);
-    if success {
-        tracker.emit(facts, died, What::Put(Ended { handle, serial }));
-    } else {
-        super::refused(tracker, died, handle, facts);
-    }
+) -> Changes {
+    let export = end(tracker, died, (handle, serial), success);
+    let ended = Ended { handle, serial };
+    smallvec![if success { Change::Put(ended, export) } else { Change::EndRefused(handle) }]
 }
 
 /// A put of handle data that another get has returned, too, has returned.
 pub(super) fn has_put_one(tracker: &mut Tracker, (handle, serial): (Handle, Serial), died: Place, success: bool) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(died.process.0 as usize) else { return };
-    let Some(data) = state.handles.get_mut(handle).filter(|data| data.serial == serial) else { return };
+    let Some(data) = state.handles.get_mut(&handle).filter(|data| data.serial == serial) else { return };
     if !success {
         data.gets += 1;
         return;
@@ -400,24 +306,15 @@ pub(super) fn has_put_one(tracker: &mut Tracker, (handle, serial): (Handle, Seri
     }
 }
 
-#[inline]
-fn move_put(
-    tracker: &mut Tracker,
-    died: Place,
-    (handle, serial, slot): (Handle, Serial, Slot),
-    success: bool,
-    took: u64,
-) {
+/// Moves the handle data whose put has returned. Returns the export that it belonged to.
+fn end(tracker: &mut Tracker, died: Place, (handle, serial): (Handle, Serial), success: bool) -> Option<ExportId> {
     let Tracker { states, exports, .. } = tracker;
-    let Some(state) = states.get_mut(died.process.0 as usize) else { return };
-    let Some(data) = state.handles.at_mut(slot).filter(|data| data.serial == serial) else { return };
+    let state = states.get_mut(died.process.0 as usize)?;
+    let data = state.handles.get_mut(&handle).filter(|data| data.serial == serial)?;
     let next = step(data.state, if success { Event::Ended } else { Event::Refused }).next;
     let before = std::mem::replace(&mut data.state, next);
     let HandleData { born, size, fingerprint, export, ended_wrongly, .. } = *data;
     let counted = Counted::of(handle, data);
-    if let Some(export) = export {
-        exports.spend(export, took);
-    }
     match (before, next) {
         _ if ended_wrongly => {}
         (State::Dying, State::Alive) => {
@@ -435,7 +332,8 @@ fn move_put(
         _ => {}
     }
     if next == State::Dead {
-        state.handles.clear(slot);
-        state.tombstones.add(handle, Tombstone { born, died: KeptPlace::of(died), size, fingerprint, excused: false });
+        state.handles.remove(&handle);
+        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
     }
+    export
 }

@@ -7,21 +7,21 @@ use urscope_schema::{
 
 use super::end_wrongly;
 use crate::{
-    finding::Place,
     lifecycle::{Event, step},
+    place::Place,
     tracker::{
-        Tracker,
-        fact::{Ended, FactConsumer, Opened, What},
-        kept::KeptPlace,
+        changes::{Change, Ended, Opened},
         pending::{Opens, Operation},
         records::{Mapping, Open, Serial, Tombstone},
+        state::Tracker,
     },
 };
 
+/// A close begins.
 pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Option<u64>) -> Operation {
     let who = at.process;
     let Some(state) = tracker.state(who) else { return Operation::Nothing };
-    let exact = state.mappings.get(pointer).is_some();
+    let exact = state.mappings.contains_key(&pointer);
     let ended = || state.tombstones.get(Handle { kind: Kind::Mapping, value: pointer }).is_some();
     let base = match exact {
         true => Some(pointer),
@@ -30,7 +30,7 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
     };
     let Tracker { states, exports, .. } = tracker;
     let state = states.get_mut(who.0 as usize);
-    let found = state.zip(base).and_then(|(state, base)| Some((base, state.mappings.get_mut(base)?)));
+    let found = state.zip(base).and_then(|(state, base)| Some((base, state.mappings.get_mut(&base)?)));
     let Some((base, mapping)) = found else {
         end_wrongly(tracker, who, Kind::Mapping, pointer);
         return Operation::Nothing;
@@ -56,39 +56,34 @@ pub(super) fn opened(
     born: Place,
     (pointer, extent): (u64, Option<u64>),
     open: &Opens,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+) -> Change {
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
+    let Opens { export, fingerprint, context, imports, .. } = *open;
+    let handle = Handle { kind: Kind::Mapping, value: pointer };
+    let opened = Change::Opened(Opened { handle, serial, export, fingerprint });
     let Tracker { states, exports, .. } = tracker;
     let who = born.process;
-    let Some(state) = states.get_mut(who.0 as usize) else { return };
-    let handle = Handle { kind: Kind::Mapping, value: pointer };
+    let Some(state) = states.get_mut(who.0 as usize) else { return opened };
     state.tombstones.forget(handle);
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
-    let Some(mapping) = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping)) else { return };
+    let mapping = state.mappings.entry(pointer).or_insert_with(|| Mapping::new(of_mapping));
     mapping.state = step(mapping.state, Event::Birth).next;
-    mapping.opens.push(Open {
-        serial,
-        context: open.context.into(),
-        context_released: None,
-        place: KeptPlace::of(born),
-    });
+    mapping.opens.push(Open { serial, context, context_released: None, place: born });
     mapping.opened += 1;
-    mapping.imported = open.imports;
-    mapping.extent = extent.or(mapping.extent.get()).into();
-    mapping.fingerprint = open.fingerprint.or(mapping.fingerprint.get()).into();
-    if let Some(source) = open.export.and_then(|id| exports.get(id)) {
-        mapping.size = source.subject.size.get().or(mapping.size.get()).into();
-        mapping.source = Some(KeptPlace::of(source.got()));
+    mapping.imported = imports;
+    mapping.extent = extent.or(mapping.extent);
+    mapping.fingerprint = fingerprint.or(mapping.fingerprint);
+    if let Some(source) = export.and_then(|id| exports.get(id)) {
+        mapping.size = source.subject.size.or(mapping.size);
+        mapping.source = Some(source.got());
     }
-    if let Some(new) = open.export {
+    if let Some(new) = export {
         if let Some(old) = mapping.export.replace(new).filter(|old| *old != new) {
             exports.release(old, who, pointer);
         }
         exports.hold(new, who, pointer);
     }
-    let Opens { export, fingerprint, .. } = *open;
-    tracker.emit(facts, born, What::Opened(Opened { handle, serial, export, fingerprint }));
+    opened
 }
 
 /// A close has returned.
@@ -98,35 +93,29 @@ pub(super) fn closed(
     (pointer, serial): (u64, Serial),
     open: &Open,
     (success, wrongly): (bool, bool),
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+) -> Change {
+    let handle = Handle { kind: Kind::Mapping, value: pointer };
+    let ended = Ended { handle, serial: open.serial };
+    let change = if success { Change::Closed(ended) } else { Change::EndRefused(handle) };
     let Tracker { states, exports, .. } = tracker;
     let who = died.process;
-    let Some(state) = states.get_mut(who.0 as usize) else { return };
-    let handle = Handle { kind: Kind::Mapping, value: pointer };
-    let slot = state.mappings.find(pointer);
-    let found = slot.and_then(|slot| Some((slot, state.mappings.at_mut(slot)?)));
-    if let Some((slot, mapping)) = found.filter(|(_, mapping)| mapping.serial == serial) {
-        mapping.closing -= 1;
-        if !success {
-            mapping.state = step(mapping.state, Event::Refused).next;
-            mapping.opens.push(*open);
-            mapping.closed -= 1;
-            mapping.ended_wrongly |= wrongly;
-            if let Some(export) = mapping.export {
-                exports.hold(export, who, pointer);
-            }
-        } else if mapping.opens.is_empty() && mapping.closing == 0 {
-            let (size, fingerprint) = (mapping.size.get(), mapping.fingerprint.get());
-            state.mappings.clear(slot);
-            let tombstone =
-                Tombstone { born: open.place, died: KeptPlace::of(died), size, fingerprint, excused: false };
-            state.tombstones.add(handle, tombstone);
+    let Some(state) = states.get_mut(who.0 as usize) else { return change };
+    let Some(mapping) = state.mappings.get_mut(&pointer).filter(|mapping| mapping.serial == serial) else {
+        return change;
+    };
+    mapping.closing -= 1;
+    if !success {
+        mapping.state = step(mapping.state, Event::Refused).next;
+        mapping.opens.push(*open);
+        mapping.closed -= 1;
+        mapping.ended_wrongly |= wrongly;
+        if let Some(export) = mapping.export {
+            exports.hold(export, who, pointer);
         }
+    } else if mapping.opens.is_empty() && mapping.closing == 0 {
+        let (size, fingerprint) = (mapping.size, mapping.fingerprint);
+        state.mappings.remove(&pointer);
+        state.tombstones.add(handle, Tombstone { born: open.place, died, size, fingerprint, excused: false });
     }
-    if success {
-        tracker.emit(facts, died, What::Closed(Ended { handle, serial: open.serial }));
-    } else {
-        super::refused(tracker, died, handle, facts);
-    }
+    change
 }

@@ -9,14 +9,15 @@ use urscope_schema::{
 
 use super::end_wrongly;
 use crate::{
-    finding::Place,
+    place::{Place, ProcessId},
     tracker::{
-        ExportId, Process, ProcessId, Tracker,
+        changes::Change,
         exports::Exports,
-        fact::{FactConsumer, Freed, Freeing, OpenMapping, What},
-        kept::KeptPlace,
+        freeing::{Freed, Freeing, OpenMapping},
         pending::{Free, Operation},
-        records::{Allocation, Object, Origin, Requested, Serial},
+        process::Process,
+        records::{Allocation, ExportId, Object, Origin, Requested, Serial},
+        state::Tracker,
     },
 };
 
@@ -34,7 +35,7 @@ pub(super) fn free(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing)
 /// The free of an allocation of this process; nothing if there is none at that address.
 pub(super) fn free_of_own(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Option<Free> {
     let allocation =
-        tracker.state_mut(at.process)?.allocations.get_mut(pointer).filter(|allocation| !allocation.dying)?;
+        tracker.state_mut(at.process)?.allocations.get_mut(&pointer).filter(|allocation| !allocation.dying)?;
     allocation.dying = true;
     let serial = allocation.serial;
     let freed = dependent_on(tracker, at, pointer, how)?;
@@ -47,8 +48,8 @@ pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freei
     if enter.function != Function::urEnqueueUSMFreeExp {
         return Freeing::Call;
     }
-    let is_shared = |(handle, object): (Handle, &Object)| handle.kind == Kind::Event && object.origin != Origin::Plain;
-    let shares = || tracker.state(who).is_some_and(|state| state.seldom.objects.iter().any(is_shared));
+    let is_shared = |(handle, object): (&Handle, &Object)| handle.kind == Kind::Event && object.origin != Origin::Plain;
+    let shares = || tracker.state(who).is_some_and(|state| state.objects.iter().any(is_shared));
     Freeing::Enqueued { waits: enter.values.count.is_some() || shares() }
 }
 
@@ -56,7 +57,7 @@ pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freei
 fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operation {
     let Some(state) = tracker.state_mut(who) else { return Operation::Nothing };
     let base = state.mapping_around(pointer).map_or(pointer, |(base, _)| base);
-    if let Some(mapping) = state.mappings.get_mut(base) {
+    if let Some(mapping) = state.mappings.get_mut(&base) {
         mapping.ended_wrongly = true;
         return Operation::Nothing;
     }
@@ -67,10 +68,10 @@ fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operati
 
 /// What depends on an allocation: the handles that are not put, and the mappings that are open.
 pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Freeing) -> Option<Freed> {
-    let allocation = tracker.state(at.process)?.allocations.get(pointer)?;
+    let allocation = tracker.state(at.process)?.allocations.get(&pointer)?;
     let what = Handle { kind: Kind::Usm, value: pointer };
     let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
-    let ids = allocation.exports.iter().chain(allocation.by_children.iter().flat_map(|ids| ids.iter()));
+    let ids = allocation.exports.iter().chain(&allocation.by_children);
     for (id, export) in ids.filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
         // What its children have got, they put.
         if export.handles > 0 && export.got().process == at.process {
@@ -83,9 +84,9 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
         }
         freed.holders.extend(export.holders.iter().filter_map(|(process, pointer)| {
             let state = tracker.state(*process)?;
-            let mapping = state.mappings.get(*pointer)?;
+            let mapping = state.mappings.get(pointer)?;
             let kept = mapping.opens.iter().filter(|open| open.context_released.is_none());
-            let certain = kept.map(|open| open.place.place()).max_by_key(|place| (place.time, place.call));
+            let certain = kept.map(|open| open.place).max_by_key(|place| (place.time, place.call));
             let is_there = state.is_there(at.time);
             let is_certain = certain.is_some() && is_there == Some(true);
             if is_there == Some(false) {
@@ -105,7 +106,7 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
 /// other processes have open.
 pub(super) fn exported_by_child(tracker: &mut Tracker, child: ProcessId, pointer: u64, export: ExportId) {
     let Some((owner, base)) = inherited_from(tracker, child, pointer) else { return };
-    let allocation = tracker.state_mut(owner).and_then(|state| state.allocations.get_mut(base));
+    let allocation = tracker.state_mut(owner).and_then(|state| state.allocations.get_mut(&base));
     if let Some(allocation) = allocation {
         allocation.add_export_of_child(export);
     }
@@ -121,7 +122,7 @@ fn inherited_from(tracker: &Tracker, child: ProcessId, pointer: u64) -> Option<(
         if let Some((base, memory)) = tracker.state(parent)?.allocation_at(pointer)
             && let Some(born) = memory.born
         {
-            return (born.place().time < forked_at).then_some((parent, base));
+            return (born.time < forked_at).then_some((parent, base));
         }
         who = parent;
     }
@@ -139,29 +140,17 @@ pub(super) fn allocated(
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
     let end = pointer.saturating_add(requested.size.unwrap_or(0).max(1));
-    // What was at the same address leaves its place to the new memory.
-    let before = state.allocations.find(pointer);
-    if let Some(gone) = before.and_then(|slot| state.allocations.at_mut(slot)) {
-        retire(exports, gone);
-    }
-    let inside = state.allocations.within(pointer.saturating_add(1)..end).map(|(base, _)| base);
-    let mut gone: SmallVec<[u64; 2]> = inside.collect();
-    if before.is_none() {
-        gone.extend(state.allocation_at(pointer).map(|(base, _)| base));
-    }
+    let inside = state.allocations.range(pointer..end.max(pointer)).map(|(base, _)| *base);
+    let around = state.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer);
+    let gone: SmallVec<[u64; 2]> = inside.chain(around).collect();
     for base in gone {
-        if let Some(mut gone) = state.allocations.remove(base) {
+        if let Some(mut gone) = state.allocations.remove(&base) {
             retire(exports, &mut gone);
         }
     }
-    let (born, exports, by_children) = (born.map(KeptPlace::of), SmallVec::new(), None);
+    let (exports, by_children) = (SmallVec::new(), Vec::new());
     let new = Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports, by_children };
-    match before.and_then(|slot| state.allocations.at_mut(slot)) {
-        Some(place) => *place = new,
-        None => {
-            state.allocations.add(pointer, new);
-        }
-    }
+    state.allocations.insert(pointer, new);
 }
 
 /// Nothing more will be got or put of memory that is no more.
@@ -172,53 +161,41 @@ fn retire(exports: &mut Exports, memory: &mut Allocation) {
 }
 
 /// A free has returned: what is remembered of the memory is bounded.
-pub(super) fn freed(
-    tracker: &mut Tracker,
-    freed: Place,
-    free: &mut Free,
-    success: bool,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, success: bool) -> Change {
     let (base, serial, how, dependent) = (free.pointer, free.serial, free.how, free.dependent.take());
     let what = Handle { kind: Kind::Usm, value: base };
     let opened_meanwhile =
         if success { opened_meanwhile(tracker, freed, (base, serial), how, dependent.as_deref()) } else { None };
     let Tracker { states, exports, .. } = tracker;
-    let Some(state) = states.get_mut(freed.process.0 as usize) else { return };
+    let state = states.get_mut(freed.process.0 as usize);
     let mut size = None;
-    if let Some(allocation) = state.allocations.get_mut(base).filter(|allocation| allocation.serial == serial) {
+    if let Some(state) = state
+        && let Some(allocation) = state.allocations.get_mut(&base).filter(|allocation| allocation.serial == serial)
+    {
         size = allocation.requested.size;
+        // After a success it stays dying, so that nothing takes it for alive.
+        allocation.dying = success;
         if success {
-            // It stays dying, so that nothing takes it for alive.
-            allocation.freed = Some(KeptPlace::of(freed));
+            allocation.freed = Some(freed);
             for export in std::mem::take(&mut allocation.exports) {
                 exports.free(export, freed);
             }
             // The copy of a child may live on, so its exports have not expired.
-            allocation.by_children = None;
-            if state.freed.len() == state.freed.capacity() {
-                state.freed.reserve_exact(state.freed.len().max(1));
-            }
+            allocation.by_children = Vec::new();
             state.freed.push_back((base, serial));
             if state.freed.len() > FREED
                 && let Some((base, serial)) = state.freed.pop_front()
-                && state.allocations.get(base).is_some_and(|oldest| oldest.serial == serial)
+                && state.allocations.get(&base).is_some_and(|oldest| oldest.serial == serial)
             {
-                state.allocations.remove(base);
+                state.allocations.remove(&base);
             }
-        } else {
-            allocation.dying = false;
         }
     }
     if !success {
-        super::refused(tracker, freed, what, facts);
-        return;
+        return Change::EndRefused(what);
     }
-    let dependent = opened_meanwhile.map(Box::new).or(dependent);
-    match dependent {
-        Some(dependent) => tracker.emit(facts, freed, What::Freed(&dependent)),
-        None => tracker.emit(facts, freed, What::Freed(&Freed { how, ..Freed::new(what, serial, size) })),
-    }
+    let dependent = opened_meanwhile.or(dependent.map(|dependent| *dependent));
+    Change::Freed(dependent.unwrap_or(Freed { how, ..Freed::new(what, serial, size) }))
 }
 
 /// What depended on memory when its free began, with the mappings that were opened while it was under way; nothing if there are

@@ -5,7 +5,7 @@
 
 mod commands;
 mod contexts;
-pub(super) mod handles;
+mod handles;
 mod mappings;
 mod memory;
 mod objects;
@@ -13,6 +13,9 @@ mod opens;
 mod pools;
 mod virtual_memory;
 
+use std::collections::BTreeMap;
+
+use smallvec::smallvec;
 use urscope_schema::{
     api::{Effect, Function},
     call::{Enter, Exit, Nanos, Values},
@@ -20,57 +23,33 @@ use urscope_schema::{
 };
 
 use super::{
-    End, ProcessId, Tracker,
+    changes::{Change, Changes},
     exports::Exports,
-    fact::{FactConsumer, Outcome, Support, What},
-    pending::{Operation, PendingCall},
-    process_state::{Inherited, ProcessState, place_of},
-    ranges::Ranges,
-    records::{Mapping, Requested, Serial, UsmType},
-    seldom::OnDemand,
+    observations::Support,
+    pending::{Operation, PendingCall, place_of},
+    process::End,
+    process_state::{DataSize, Inherited, ProcessState},
+    records::{Mapping, Requested, UsmType},
+    state::Tracker,
+    tombstones::Tombstones,
 };
-use crate::finding::Place;
-
-impl Tracker {
-    /// Whether an address is that of memory that an allocation has imported, and that its free closes.
-    fn imported(&self, who: ProcessId, pointer: u64) -> bool {
-        self.state(who).is_some_and(|state| state.is_imported(pointer))
-    }
-
-    pub(super) fn next_serial(&mut self) -> Serial {
-        self.serial += 1;
-        self.serial
-    }
-}
+use crate::place::{Place, ProcessId};
 
 /// A call begins.
 pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
-    let values = &enter.values;
     let place = place_of(who, enter);
-    let mut pending = tracker.spare.take(place);
-    match (enter.function.effect(), values.data) {
-        (Effect::Makes(kind), _) if kind.shares().is_some() => {
-            pending.operation = handles::get(tracker, who, kind, enter);
-        }
-        (Effect::Ends(kind), Some(value)) if kind.shares().is_some() => {
-            let handle = Handle { kind, value };
-            match handles::put(tracker, place, handle) {
-                Some((serial, slot, true)) => pending.operation = Operation::Put { handle, serial, slot },
-                Some((serial, _, false)) => pending.operation = Operation::PutOne { handle, serial },
-                None => pending.operation = handles::put_of_other(tracker, who, handle),
-            }
-        }
-        _ => pending.operation = begun(tracker, who, place, enter),
-    }
+    let operation = begun(tracker, who, place, enter);
     if let Some(state) = tracker.state_mut(who) {
-        state.pending.insert(enter.call, pending);
+        state.pending.insert(enter.call, PendingCall { place, operation });
     }
 }
 
-/// What a call that begins is about, other than those of handle data.
+/// What a call that begins is about.
 fn begun(tracker: &mut Tracker, who: ProcessId, place: Place, enter: &Enter) -> Operation {
     let values = &enter.values;
     match (enter.function.effect(), values.pointer) {
+        (Effect::Makes(kind), _) if kind.shares().is_some() => handles::get(tracker, who, kind, enter),
+        (Effect::Ends(kind), _) if kind.shares().is_some() => handles::put(tracker, place, kind, values.data),
         (Effect::Makes(kind), _) if let Some(data) = enter.opens() => opens::open(tracker, who, (kind, data), enter),
         (Effect::Makes(kind), _) if kind.is_object() => objects::create(kind, enter),
         (Effect::Retains(kind), _) if kind.is_object() => objects::retain(tracker, who, kind, values.object),
@@ -101,7 +80,7 @@ fn begun(tracker: &mut Tracker, who: ProcessId, place: Place, enter: &Enter) -> 
 /// What a call is to allocate.
 fn requested(enter: &Enter) -> Requested {
     let Values { size, device, context, object: pool, .. } = enter.values;
-    Requested { usm: UsmType::of(enter.function), size, device: device.into(), context, pool: pool.into() }
+    Requested { usm: UsmType::of(enter.function), size, device, context, pool }
 }
 
 /// A device is asked whether it can share something.
@@ -126,90 +105,66 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, taken_for: Kind, value: u6
     let Some(is) = state.of_another_kind(taken_for, value).map(|confusion| confusion.is) else { return };
     if is.kind.shares().is_some() {
         handles::end_wrongly(tracker, who, is);
-    } else if let Some(object) = state.seldom.object_mut(is) {
+    } else if let Some(object) = state.objects.get_mut(&is) {
         object.ended_wrongly = true;
-    } else if let Some(mapping) = state.mappings.get_mut(value) {
+    } else if let Some(mapping) = state.mappings.get_mut(&value) {
         mapping.ended_wrongly = true;
     }
 }
 
-/// A call returns. What its operation owns is taken out of `pending`; nothing else of it is copied.
-pub(super) fn exit(
-    tracker: &mut Tracker,
-    pending: &mut PendingCall,
-    exit: &Exit,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+/// A call returns. What its operation owns is taken out of `pending`.
+pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit) -> Changes {
     let place = pending.place;
-    let success = exit.result.is_success();
-    let took = exit.time.0.saturating_sub(place.time.0);
-    match &mut pending.operation {
-        Operation::Get { kind, value, exported, slot, context, dangling } => {
-            if let Some(made) = exit.values.data.filter(|data| success && *data != 0) {
-                let from = handles::From { value: *value, exported: *exported, slot: *slot, context: *context };
-                let data = Handle { kind: *kind, value: made };
-                handles::got(tracker, place, from, data, (&exit.values, took), facts);
-            }
-            if let Some(dangling) = dangling {
-                tracker.emit(facts, place, What::Dangling(dangling, outcome(exit)));
-            }
-        }
-        Operation::Put { handle, serial, slot } => {
-            handles::has_put(tracker, place, (*handle, *serial, *slot), success, took, facts);
-        }
-        other => ended(tracker, place, other, exit, facts),
-    }
-}
-
-fn outcome(exit: &Exit) -> Outcome {
-    if exit.result.is_success() { Outcome::Done } else { Outcome::Refused(exit.result) }
-}
-
-/// The operation of a call that returns, other than those of handle data.
-fn ended(
-    tracker: &mut Tracker,
-    place: Place,
-    operation: &mut Operation,
-    exit: &Exit,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
     let (success, values) = (exit.result.is_success(), &exit.values);
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
-    let outcome = outcome(exit);
     let who = place.process;
-    match operation {
-        Operation::FreeDangling(dangling) => tracker.emit(facts, place, What::Dangling(dangling, outcome)),
+    match &mut pending.operation {
+        Operation::Get { kind, value, exported, context, dangling } => {
+            let mut changes = Changes::new();
+            if let (Some(size), Some(state)) = (given(values.data_size), tracker.state_mut(who))
+                && values.data != Some(0)
+            {
+                state.note_data_size(DataSize { kind: *kind, size, got: place });
+            }
+            if let Some(made) = given(values.data) {
+                let from = handles::From { value: *value, exported: *exported, context: *context };
+                changes.push(handles::got(tracker, place, from, Handle { kind: *kind, value: made }, values));
+            }
+            changes.extend(dangling.take().map(Change::Dangling));
+            return changes;
+        }
+        Operation::Put { handle, serial } => return handles::has_put(tracker, place, (*handle, *serial), success),
+        Operation::PutOne { handle, serial } => handles::has_put_one(tracker, (*handle, *serial), place, success),
+        Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, *handle, *born),
+        Operation::FreeDangling(dangling) => return smallvec![Change::Dangling(dangling.clone())],
         Operation::Create { kind, origin, context, size } => {
             if let Some(value) = given(values.object) {
                 let handle = Handle { kind: *kind, value };
                 objects::made(tracker, place, handle, *origin, (*context, *size));
-                tracker.emit(facts, place, What::Allocated(handle));
+                return smallvec![Change::Allocated(handle)];
             }
         }
         Operation::Retain { object, serial } => objects::retained(tracker, who, *object, *serial, success),
         Operation::Release { object, serial, mapped } => {
-            objects::released(tracker, place, (*object, *serial), mapped.take(), success, facts);
+            return objects::released(tracker, place, (*object, *serial), mapped.take(), success).into_iter().collect();
         }
         Operation::Map(start, range) if success => virtual_memory::mapped(tracker, who, *start, *range),
         Operation::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, who, std::mem::take(ranges)),
         Operation::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
-        Operation::Open(open) => opens::returned(tracker, place, open, values, success, facts),
+        Operation::Open(open) => return opens::returned(tracker, place, open, values, success).into_iter().collect(),
         Operation::Ask(support) if success => {
-            tracker.has_denied |= values.value == Some(0);
-            tracker.emit(facts, place, What::Support(Support { value: values.value, ..*support }));
+            return smallvec![Change::Support(Support { value: values.value, ..*support })];
         }
         Operation::Allocate(requested) => {
             if let Some(value) = given(values.pointer) {
                 memory::allocated(tracker, who, value, *requested, Some(place));
-                tracker.emit(facts, place, What::Allocated(Handle { kind: Kind::Usm, value }));
+                return smallvec![Change::Allocated(Handle { kind: Kind::Usm, value })];
             }
         }
-        Operation::PutOne { handle, serial } => handles::has_put_one(tracker, (*handle, *serial), place, success),
-        Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, *handle, *born),
         Operation::Close { pointer, serial, open, wrongly } => {
-            mappings::closed(tracker, place, (*pointer, *serial), open, (success, *wrongly), facts);
+            return smallvec![mappings::closed(tracker, place, (*pointer, *serial), open, (success, *wrongly))];
         }
-        Operation::Free(free) => memory::freed(tracker, place, free, success, facts),
+        Operation::Free(free) => return smallvec![memory::freed(tracker, place, free, success)],
         Operation::CreatePool => {
             if let Some(pool) = given(values.object) {
                 pools::created(tracker, who, pool);
@@ -217,11 +172,11 @@ fn ended(
         }
         Operation::RetainPool { pool, serial } => pools::retained(tracker, who, (*pool, *serial), success),
         Operation::ReleasePool { pool, serial, frees } => {
-            pools::released(tracker, place, (*pool, *serial), std::mem::take(frees), success, facts);
+            return pools::released(tracker, place, (*pool, *serial), frees, success);
         }
         Operation::RetainContext { context, serial } => contexts::retained(tracker, who, *context, *serial, success),
         Operation::ReleaseContext { context, serial, shared } => {
-            contexts::released(tracker, place, (*context, *serial), shared.take(), success, facts);
+            return contexts::released(tracker, place, (*context, *serial), shared.take(), success);
         }
         Operation::CreateContext(device) => {
             if let Some(context) = given(values.context) {
@@ -231,8 +186,6 @@ fn ended(
         Operation::Enqueue if !success => commands::refused(tracker, who, place.call),
         Operation::Nothing
         | Operation::Enqueue
-        | Operation::Get { .. }
-        | Operation::Put { .. }
         | Operation::Wait(_)
         | Operation::Ask(_)
         | Operation::PutInherited { .. }
@@ -240,6 +193,7 @@ fn ended(
         | Operation::Unmap(_)
         | Operation::UnmapUnknown => {}
     }
+    Changes::new()
 }
 
 /// A process is over: nothing more comes from it. Unless it has exited, what it had open may be open for longer: when it was killed
@@ -255,30 +209,26 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     for export in state.handles.values().filter_map(|data| data.export) {
         exports.retire(export);
     }
-    for export in state.allocations.iter().flat_map(|(_, allocation)| &allocation.exports) {
+    for export in state.allocations.values().flat_map(|allocation| &allocation.exports) {
         exports.retire(*export);
     }
-    let (process, ipc_calls) = (state.process.clone(), state.ipc_calls);
-    let adapters = std::mem::take(&mut state.adapters);
-    let mut seldom = OnDemand::default();
-    if let Some(before) = state.seldom.known().filter(|known| known.observed.is_some() || known.devices.len() > 0) {
-        let kept = seldom.made();
-        (kept.observed, kept.devices) = (before.observed, std::mem::take(&mut before.devices));
-    }
-    let none = ProcessState::new(process, Inherited::Nothing);
-    *state = ProcessState { ended: Some((how, at)), mappings, adapters, seldom, ipc_calls, ..none };
+    let over = ProcessState::new(state.process.clone(), Inherited::Nothing, Tombstones::default());
+    *state = ProcessState {
+        ended: Some((how, at)),
+        mappings,
+        observed: state.observed,
+        ipc_calls: state.ipc_calls,
+        data_sizes: std::mem::take(&mut state.data_sizes),
+        adapters: std::mem::take(&mut state.adapters),
+        devices: std::mem::take(&mut state.devices),
+        ..over
+    };
 }
 
-fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapping>) {
-    for (pointer, mapping) in mappings.iter() {
+fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut BTreeMap<u64, Mapping>) {
+    for (pointer, mapping) in std::mem::take(mappings) {
         if let Some(export) = mapping.export {
             exports.release(export, who, pointer);
         }
     }
-    *mappings = Ranges::default();
-}
-
-/// Reports that what a call was to end is alive as before.
-fn refused(tracker: &Tracker, at: Place, what: Handle, facts: &mut (impl FactConsumer + ?Sized)) {
-    tracker.emit(facts, at, What::EndRefused(what));
 }

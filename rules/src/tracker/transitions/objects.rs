@@ -9,16 +9,15 @@ use urscope_schema::{
 
 use super::{end_wrongly, virtual_memory};
 use crate::{
-    finding::Place,
     lifecycle::{Event, State, step},
+    place::{Place, ProcessId},
     tracker::{
-        ProcessId, Tracker,
-        fact::{FactConsumer, Freed, Opened, StillMapped, What},
-        kept::KeptPlace,
+        changes::{Change, Opened},
+        freeing::{Freed, StillMapped},
         pending::{Opens, Operation},
         process_state::ProcessState,
-        records::{Object, Origin, Serial, Tombstone},
-        seldom::Seldom,
+        records::{HandleData, Object, Origin, Serial, Tombstone},
+        state::Tracker,
     },
 };
 
@@ -60,52 +59,41 @@ pub(super) fn made(
         source: None,
         ended_wrongly: false,
     };
-    let Seldom { objects, plain_events, .. } = state.seldom.made();
-    objects.insert(handle, new);
+    state.objects.insert(handle, new);
     if handle.kind == Kind::Event && origin == Origin::Plain {
-        plain_events.push_back((handle, serial));
-        if plain_events.len() > PLAIN_EVENTS
-            && let Some((oldest, serial)) = plain_events.pop_front()
-            && objects.get(oldest).is_some_and(|object| object.serial == serial)
+        state.plain_events.push_back((handle, serial));
+        if state.plain_events.len() > PLAIN_EVENTS
+            && let Some((oldest, serial)) = state.plain_events.pop_front()
+            && state.objects.get(&oldest).is_some_and(|object| object.serial == serial)
         {
-            objects.remove(oldest);
+            state.objects.remove(&oldest);
         }
     }
     serial
 }
 
 /// An open has returned physical memory or an event.
-pub(super) fn imported(
-    tracker: &mut Tracker,
-    born: Place,
-    handle: Handle,
-    open: &Opens,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &Opens) -> Change {
     let Opens { context, fingerprint, export, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
-    let (source, size) = from.map_or((None, None), |from| (Some(from.got()), from.subject.size.get()));
+    let (source, size) = from.map_or((None, None), |from| (Some(from.got()), from.subject.size));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));
-    if let Some(object) = known(tracker, born.process, handle) {
+    if let Some(object) = tracker.object_mut(born.process, handle) {
         (object.fingerprint, object.source) = (fingerprint, source);
     }
-    tracker.emit(facts, born, What::Opened(Opened { handle, serial, export, fingerprint }));
-}
-
-fn known(tracker: &mut Tracker, who: ProcessId, object: Handle) -> Option<&mut Object> {
-    tracker.state_mut(who)?.seldom.object_mut(object)
+    Change::Opened(Opened { handle, serial, export, fingerprint })
 }
 
 /// A reference is taken. Objects that were not seen being made are not counted.
 pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
-    let Some(counted) = known(tracker, who, object) else { return Operation::Nothing };
+    let Some(counted) = tracker.object_mut(who, object) else { return Operation::Nothing };
     counted.references += 1;
     Operation::Retain { object, serial: counted.serial }
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, serial: Serial, success: bool) {
-    if let Some(counted) = known(tracker, who, object).filter(|counted| !success && counted.serial == serial) {
+    if let Some(counted) = tracker.object_mut(who, object).filter(|counted| !success && counted.serial == serial) {
         counted.references = counted.references.saturating_sub(1);
     }
 }
@@ -113,8 +101,8 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
 /// A reference is given back; the object dies with the last.
 pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
-    let Some(counted) = known(tracker, who, object).filter(|counted| counted.references > 0) else {
-        if !tracker.state(who).is_some_and(|state| state.seldom.objects.contains(object)) {
+    let Some(counted) = tracker.object_mut(who, object).filter(|counted| counted.references > 0) else {
+        if !tracker.state(who).is_some_and(|state| state.objects.contains_key(&object)) {
             end_wrongly(tracker, who, kind, object.value);
         }
         return Operation::Nothing;
@@ -136,34 +124,25 @@ pub(super) fn released(
     (object, serial): (Handle, Serial),
     mapped: Option<Box<StillMapped>>,
     success: bool,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+) -> Option<Change> {
+    let counted = tracker.object_mut(died.process, object).filter(|counted| counted.serial == serial);
     if !success {
-        if let Some(counted) = known(tracker, died.process, object).filter(|counted| counted.serial == serial) {
+        if let Some(counted) = counted {
             counted.references += 1;
             counted.state = step(counted.state, Event::Refused).next;
         }
-        super::refused(tracker, died, object, facts);
-        return;
+        return Some(Change::EndRefused(object));
     }
-    let Some(state) = tracker.state_mut(died.process) else { return };
-    let Some(gone) = state.seldom.objects.get(object).copied().filter(|counted| counted.serial == serial) else {
-        return;
-    };
-    if gone.references > 0 {
-        return;
-    }
+    let gone = *counted.filter(|counted| counted.references == 0)?;
+    let state = tracker.state_mut(died.process)?;
     remove(state, object, &gone, died, false);
-    if let Some(seldom) = state.seldom.known() {
-        seldom.mapped.forget(serial);
-    }
+    state.mapped.forget(serial);
     end_handles(tracker, died, object, serial);
-    let Some(state) = tracker.state(died.process) else { return };
     let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));
-    let not_put = (handles > 0).then(|| state.latest_got(|data| data.exported == Some(serial))).flatten();
+    let state = tracker.state(died.process).filter(|_| handles > 0);
+    let not_put = state.and_then(|state| state.latest_got(|data| data.exported == Some(serial)));
     let got = not_put.or(gone.got);
-    let freed = Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) };
-    tracker.emit(facts, died, What::Freed(&freed));
+    Some(Change::Freed(Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) }))
 }
 
 /// The handles of an event of Level Zero end with it, as those of memory do: nothing puts them.
@@ -173,11 +152,10 @@ fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Seria
     }
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(died.process.0 as usize) else { return };
-    let handles =
-        state.handles.iter().filter(|(handle, data)| handle.kind == Kind::EventHandle && data.exported == Some(serial));
-    let handles: Vec<Handle> = handles.map(|(handle, _)| handle).collect();
-    for handle in handles {
-        if let Some(export) = state.handles.remove(handle).and_then(|data| data.export) {
+    let is_of_it =
+        |handle: &Handle, data: &mut HandleData| handle.kind == Kind::EventHandle && data.exported == Some(serial);
+    for (_, data) in state.handles.extract_if(is_of_it) {
+        if let Some(export) = data.export {
             exports.free(export, died);
         }
     }
@@ -190,14 +168,9 @@ fn is_level_zero(at: Place) -> bool {
 /// An object is no more. An event's address may be used again by one that is not recorded; in Level Zero, a call about such a one is not
 /// recorded either, unless it is a close.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
-    if let Some(seldom) = state.seldom.known() {
-        seldom.objects.remove(handle);
-    }
+    state.objects.remove(&handle);
     if handle.kind != Kind::Event || is_level_zero(died) {
         let Object { born, size, fingerprint, .. } = *object;
-        state.tombstones.add(
-            handle,
-            Tombstone { born: KeptPlace::of(born), died: KeptPlace::of(died), size, fingerprint, excused },
-        );
+        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });
     }
 }

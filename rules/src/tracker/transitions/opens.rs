@@ -7,13 +7,14 @@ use urscope_schema::{
 
 use super::{mappings, objects};
 use crate::{
-    finding::Place,
+    place::{Place, ProcessId},
     tracker::{
-        ProcessId, Tracker,
-        exports::{ExportId, Subject},
-        fact::{Expired, Expiry, FactConsumer},
-        kept::KeptPlace,
+        changes::Change,
+        exports::Subject,
+        observations::{Expired, Expiry},
         pending::{Opens, Operation},
+        records::ExportId,
+        state::Tracker,
     },
 };
 
@@ -47,21 +48,14 @@ fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired
     let reason = match tracker.exports.freed(id) {
         None => Expiry::Put(tracker.exports.over(id)?),
         Some(freed) => {
-            let producer = tracker.state(found.got().process).zip(found.subject.value.get());
+            let producer = tracker.state(found.got().process).zip(found.subject.value);
             let now = producer.and_then(|(state, pointer)| state.allocation_at(pointer));
-            now.map_or(Expiry::Freed(freed), |(_, new)| Expiry::Replaced(freed, new.born.map(KeptPlace::place)))
+            now.map_or(Expiry::Freed(freed), |(_, new)| Expiry::Replaced(freed, new.born))
         }
     };
     let handle = Handle { kind: found.subject.kind, value: data.unwrap_or_default() };
     let Subject { value, size, .. } = found.subject;
-    Some(Expired {
-        handle,
-        got: found.got(),
-        reason,
-        value: value.get(),
-        size: size.get(),
-        fingerprint: found.fingerprint(),
-    })
+    Some(Expired { handle, got: found.got(), reason, value, size, fingerprint: found.fingerprint() })
 }
 
 /// An open returns.
@@ -71,14 +65,13 @@ pub(super) fn returned(
     open: &Opens,
     answer: &Values,
     success: bool,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+) -> Option<Change> {
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     match (given(answer.pointer), given(answer.object)) {
         (Some(pointer), _) if open.kind == Kind::Mapping => {
-            mappings::opened(tracker, place, (pointer, answer.size), open, facts);
+            Some(mappings::opened(tracker, place, (pointer, answer.size), open))
         }
-        (_, Some(value)) => objects::imported(tracker, place, Handle { kind: open.kind, value }, open, facts),
-        _ => {}
+        (_, Some(value)) => Some(objects::imported(tracker, place, Handle { kind: open.kind, value }, open)),
+        _ => None,
     }
 }

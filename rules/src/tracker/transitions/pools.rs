@@ -2,19 +2,20 @@
 
 use super::memory;
 use crate::{
-    finding::Place,
+    place::{Place, ProcessId},
     tracker::{
-        ProcessId, Tracker,
-        fact::{FactConsumer, Freeing},
+        changes::Changes,
+        freeing::Freeing,
         pending::{Free, Operation},
         records::{Pool, Serial},
+        state::Tracker,
     },
 };
 
 pub(super) fn created(tracker: &mut Tracker, who: ProcessId, pool: u64) {
     let serial = tracker.next_serial();
     if let Some(state) = tracker.state_mut(who) {
-        state.seldom.made().pools.insert(pool, Pool { serial, references: 1 });
+        state.pools.insert(pool, Pool { serial, references: 1 });
     }
 }
 
@@ -42,39 +43,37 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Op
     let (serial, is_last) = (counted.serial, counted.references == 0);
     let mut inside = Vec::new();
     if let Some(state) = tracker.state(who).filter(|_| is_last) {
-        let of_pool = state.allocations.iter().filter(|(_, memory)| memory.requested.pool.get() == Some(pool));
-        inside.extend(of_pool.filter(|(_, memory)| !memory.dying).map(|(pointer, _)| pointer));
+        let of_pool = state.allocations.iter().filter(|(_, memory)| memory.requested.pool == Some(pool));
+        inside.extend(of_pool.filter(|(_, memory)| !memory.dying).map(|(pointer, _)| *pointer));
     }
     let frees = inside.into_iter();
     let frees = frees.filter_map(|pointer| memory::free_of_own(tracker, at, pointer, Freeing::Pool(pool))).collect();
     Operation::ReleasePool { pool, serial, frees }
 }
 
+/// A release has returned.
 pub(super) fn released(
     tracker: &mut Tracker,
     at: Place,
     (pool, serial): (u64, Serial),
-    frees: Vec<Free>,
+    frees: &mut [Free],
     success: bool,
-    facts: &mut (impl FactConsumer + ?Sized),
-) {
+) -> Changes {
     if let Some((_, counted)) = known(tracker, at.process, Some(pool))
         && counted.serial == serial
     {
         if !success {
             counted.references += 1;
         } else if counted.references == 0
-            && let Some(seldom) = tracker.state_mut(at.process).and_then(|state| state.seldom.known())
+            && let Some(state) = tracker.state_mut(at.process)
         {
-            seldom.pools.remove(pool);
+            state.pools.remove(&pool);
         }
     }
-    for mut free in frees {
-        memory::freed(tracker, at, &mut free, success, facts);
-    }
+    frees.iter_mut().map(|free| memory::freed(tracker, at, free, success)).collect()
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> Option<(u64, &mut Pool)> {
     let pool = pool?;
-    Some((pool, tracker.state_mut(who)?.seldom.known()?.pools.get_mut(pool)?))
+    Some((pool, tracker.state_mut(who)?.pools.get_mut(&pool)?))
 }

@@ -7,14 +7,14 @@ use urscope_schema::{
 };
 
 use crate::{
-    finding::Place,
+    place::{Place, ProcessId},
     tracker::{
-        ProcessId, Tracker,
-        fact::StillMapped,
+        freeing::StillMapped,
         mapped::MappedRanges,
         pending::Operation,
         process_state::ProcessState,
         records::{MappedRange, Serial},
+        state::Tracker,
     },
 };
 
@@ -31,7 +31,7 @@ pub(super) fn begin(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operatio
 fn map(tracker: &Tracker, at: Place, values: &Values) -> Operation {
     let Values { pointer, size, object, .. } = *values;
     let memory = object.map(|value| Handle { kind: Kind::PhysicalMem, value });
-    let known = memory.and_then(|memory| Some((memory, tracker.state(at.process)?.seldom.objects.get(memory)?.serial)));
+    let known = memory.and_then(|memory| Some((memory, tracker.state(at.process)?.objects.get(&memory)?.serial)));
     let (Some((memory, serial)), Some(start), Some(size)) = (known, pointer, size) else { return Operation::Nothing };
     Operation::Map(start, MappedRange { end: start.saturating_add(size), memory, serial, place: at })
 }
@@ -39,8 +39,7 @@ fn map(tracker: &Tracker, at: Place, values: &Values) -> Operation {
 fn unmap(tracker: &mut Tracker, who: ProcessId, values: &Values) -> Operation {
     let range = values.pointer.zip(values.size);
     let (Some(state), Some((start, size))) = (tracker.state_mut(who), range) else { return Operation::Nothing };
-    let ranges =
-        state.seldom.known().map(|seldom| seldom.mapped.take(start, start.saturating_add(size))).unwrap_or_default();
+    let ranges = state.mapped.take(start, start.saturating_add(size));
     if ranges.is_empty() { Operation::Nothing } else { Operation::Unmap(ranges) }
 }
 
@@ -59,22 +58,21 @@ pub(super) fn unmap_refused(tracker: &mut Tracker, who: ProcessId, ranges: Vec<(
 
 /// Addresses that are not known have been unmapped: any of them may be.
 pub(super) fn unmapped_somewhere(tracker: &mut Tracker, who: ProcessId) {
-    if let Some(seldom) = tracker.state_mut(who).and_then(|state| state.seldom.known()) {
-        seldom.mapped = MappedRanges::default();
+    if let Some(state) = tracker.state_mut(who) {
+        state.mapped = MappedRanges::default();
     }
 }
 
 /// Where physical memory is mapped.
 pub(super) fn still_mapped(state: &ProcessState, memory: Serial) -> Option<StillMapped> {
-    let (pointer, first) =
-        state.seldom.mapped.of(memory).min_by_key(|(_, range)| (range.place.time, range.place.call))?;
-    let others = state.seldom.mapped.of(memory).count() as u64 - 1;
+    let (pointer, first) = state.mapped.of(memory).min_by_key(|(_, range)| (range.place.time, range.place.call))?;
+    let others = state.mapped.of(memory).count() as u64 - 1;
     Some(StillMapped { mapped: first.place, pointer, size: first.end - pointer, others })
 }
 
 /// Adds a range, if its physical memory is alive.
 fn insert(state: &mut ProcessState, start: u64, range: MappedRange) {
-    if state.seldom.objects.get(range.memory).is_some_and(|memory| memory.serial == range.serial) {
-        state.seldom.made().mapped.insert(start, range);
+    if state.objects.get(&range.memory).is_some_and(|memory| memory.serial == range.serial) {
+        state.mapped.insert(start, range);
     }
 }

@@ -47,15 +47,19 @@
 //!
 //! Check what else happened at that moment: the timeline of the traces, `urscope stats`, and the load of the machine.
 
-use urscope_schema::duration;
+mod durations;
 
-use super::{Check, Rule, When, wording::call};
+use urscope_schema::{
+    api::{Effect, Function},
+    duration,
+    handle::Kind,
+};
+
+use self::durations::{Durations, Outlier};
+use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::{
-        durations::Outlier,
-        fact::{Fact, FactKind, What},
-    },
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -64,14 +68,33 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "some calls of a function took far longer than the others",
     sentence: "made calls that took far longer than the others",
-    facts: &[FactKind::ProcessEnded],
-    check: Check::Each(check),
+    facts: &[FactKind::Returned, FactKind::ProcessEnded],
+    check: Check::Stateful(|| Box::new(SlowCalls::default())),
 };
 
-fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
-    if let (What::ProcessEnded(_), Some(state)) = (fact.what, fact.tracker.state(fact.at.process)) {
-        found.extend(state.durations.outliers().map(|outlier| report(fact, &outlier)));
+/// How long the calls of each process took.
+#[derive(Clone, Debug, Default)]
+struct SlowCalls(PerProcess<Durations>);
+
+impl RuleState for SlowCalls {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match (fact.what, fact.at.function) {
+            (What::Returned(returned), Some(function)) if !waits(function) => {
+                let took = returned.time.0.saturating_sub(fact.at.time.0);
+                self.0.get_or_insert_with(fact.at.process, Durations::default).add(function, took, fact.at);
+            }
+            (What::ProcessEnded(_), _) => {
+                let durations = self.0.take(fact.at.process).unwrap_or_default();
+                found.extend(durations.outliers().iter().map(|outlier| report(fact, outlier)));
+            }
+            _ => {}
+        }
     }
+}
+
+/// Whether a call may wait for another process.
+fn waits(function: Function) -> bool {
+    function.effect() == Effect::Uses(Kind::Event)
 }
 
 fn report(fact: &Fact<'_>, outlier: &Outlier) -> Finding {

@@ -1,0 +1,115 @@
+//! How long the calls of a process took: a distribution for each function, and the slowest of its calls.
+
+use hdrhistogram::Histogram;
+use urscope_schema::api::Function;
+
+use crate::{place::Place, tracker::Map};
+
+/// From which time on a call is reported, in nanoseconds: no scheduler lets a thread that wants to run wait so long
+/// on a machine that is not overloaded.
+const SLOW: u64 = 10_000_000;
+
+/// How many calls of a function make a distribution.
+const ENOUGH: u64 = 1000;
+
+/// How many times as long as the median an outlier takes.
+const OUTLIER: u64 = 100;
+
+/// How many calls of a process are listed before distributions are made: a run may have very many processes that call little.
+const LISTED: usize = 64;
+
+/// The calls of a process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Durations {
+    /// The first calls: the function, and how long it took in nanoseconds.
+    listed: Vec<(Function, u64)>,
+    /// All calls, once they are more than [`LISTED`], with one significant digit.
+    distributions: Map<Function, Histogram<u32>>,
+    /// Of each function, the slowest call of those that took [`SLOW`] or longer.
+    slowest: Map<Function, (u64, Place)>,
+}
+
+/// Calls that took far longer than others of their function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outlier {
+    /// The slowest of them, and how long it took in nanoseconds.
+    pub(super) place: Place,
+    pub(super) took: u64,
+    /// Half of all calls took no longer.
+    pub(super) median: u64,
+    pub(super) calls: u64,
+    /// How many were outliers.
+    pub(super) outliers: u64,
+}
+
+impl Durations {
+    /// A call has returned after `took` nanoseconds that began at `place`.
+    pub(super) fn add(&mut self, function: Function, took: u64, place: Place) {
+        if took >= SLOW && self.slowest.get(&function).is_none_or(|(slowest, _)| took > *slowest) {
+            self.slowest.insert(function, (took, place));
+        }
+        if self.distributions.is_empty() && self.listed.len() < LISTED {
+            self.listed.push((function, took));
+            return;
+        }
+        for (function, took) in std::mem::take(&mut self.listed) {
+            self.count(function, took);
+        }
+        self.count(function, took);
+    }
+
+    fn count(&mut self, function: Function, took: u64) {
+        if let Some(distribution) = self.distributions.get_mut(&function) {
+            // It grows as it has to, so nothing is too long for it.
+            let _ = distribution.record(took);
+        } else if let Ok(mut new) = Histogram::new(1) {
+            let _ = new.record(took);
+            self.distributions.insert(function, new);
+        }
+    }
+
+    /// The outliers of each function that was called often enough, in the order of functions.
+    pub(super) fn outliers(&self) -> Vec<Outlier> {
+        let of = |function: &Function| {
+            let (took, place) = *self.slowest.get(function)?;
+            let distribution = self.distributions.get(function).filter(|all| all.len() >= ENOUGH)?;
+            let median = distribution.value_at_quantile(0.5);
+            let limit = median.saturating_mul(OUTLIER).max(SLOW);
+            let outliers = distribution.count_between(limit.saturating_add(1), u64::MAX);
+            let calls = distribution.len();
+            (took > limit).then_some(Outlier { place, took, median, calls, outliers: outliers.max(1) })
+        };
+        Function::ALL.iter().filter_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use urscope_schema::call::Nanos;
+
+    use super::*;
+    use crate::place::ProcessId;
+
+    #[test]
+    fn the_first_calls_count_as_the_later_ones_do() {
+        let place = Place::outside_calls(ProcessId(0), Nanos(0));
+        let (function, other) = (Function::urIPCGetMemHandleExp, Function::urIPCPutMemHandleExp);
+        let mut durations = Durations::default();
+        durations.add(function, 2 * SLOW, place);
+        (0..ENOUGH - 1).for_each(|_| durations.add(other, 1000, place));
+        (0..ENOUGH - 2).for_each(|_| durations.add(function, 1000, place));
+        assert!(durations.outliers().is_empty(), "one call less than enough");
+        durations.add(function, 3 * SLOW, place);
+        let [Outlier { took, median, calls, outliers, .. }] = durations.outliers()[..] else { panic!("not one") };
+        assert_eq!((took, calls, outliers), (3 * SLOW, ENOUGH, 2));
+        assert!((1000..1100).contains(&median), "{median}");
+    }
+
+    #[test]
+    fn what_is_often_slow_has_no_outliers() {
+        let place = Place::outside_calls(ProcessId(0), Nanos(0));
+        let mut durations = Durations::default();
+        (0..2 * ENOUGH).for_each(|call| durations.add(Function::urUSMFree, (call % 3) * 10 * SLOW, place));
+        assert!(durations.outliers().is_empty());
+    }
+}

@@ -1,0 +1,37 @@
+//! Where something happened: a process, and a call in it.
+
+use urscope_schema::{api::Function, call::Nanos};
+
+/// A process, numbered by the tracker in the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+impl ProcessId {
+    /// A process that is not in this tracker: the parent of a child whose parent was not traced, or what a process was itself before
+    /// it was traced.
+    pub const UNKNOWN: Self = Self(u32::MAX);
+}
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// In which process.
+    pub process: ProcessId,
+    /// On which thread; 0 where no thread is to be named.
+    pub tid: u32,
+    /// When.
+    pub time: Nanos,
+    /// In which call of the process.
+    pub call: Option<u64>,
+    /// In which function.
+    pub function: Option<Function>,
+    /// The number of its call stack in the process's trace.
+    pub stack: Option<u64>,
+}
+
+impl Place {
+    /// A moment of a process that is in no call.
+    pub const fn outside_calls(process: ProcessId, time: Nanos) -> Self {
+        Self { process, tid: 0, time, call: None, function: None, stack: None }
+    }
+}

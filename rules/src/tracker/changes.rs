@@ -1,0 +1,60 @@
+//! What a returning call has changed, as the transitions report it: each becomes a fact.
+
+use smallvec::SmallVec;
+use urscope_schema::handle::Handle;
+
+use super::{
+    freeing::Freed,
+    observations::{DanglingUse, Support},
+    records::{ExportId, Serial},
+};
+
+/// The changes that one call has made, in order.
+pub(super) type Changes = SmallVec<[Change; 1]>;
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// The call has used an address of memory that this process has freed or closed.
+    Dangling(Box<DanglingUse>),
+    /// USM has been allocated, or physical memory or an event has been created.
+    Allocated(Handle),
+    /// A get has returned handle data. What was alive at its address before has ended unseen.
+    Exported { handle: Handle, replaced: Option<Serial> },
+    /// An open has returned a mapping or an object.
+    Opened(Opened),
+    /// Handle data has been put, which belonged to that export, if its bytes are known.
+    Put(Ended, Option<ExportId>),
+    /// An open has been closed.
+    Closed(Ended),
+    /// Memory has been freed, or an object has been released for the last time.
+    Freed(Freed),
+    /// The context of shared memory has been released for the last time.
+    ContextReleased(Freed),
+    /// What the call was to end is alive as before.
+    EndRefused(Handle),
+    /// A device has said whether it can share something.
+    Support(Support),
+}
+
+/// A mapping or an object that an open has returned.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// The mapping, physical memory or event.
+    pub handle: Handle,
+    /// Identifies this open: a pointer may be opened several times.
+    pub serial: Serial,
+    /// What it was opened of, if a traced process exported it.
+    pub export: Option<ExportId>,
+    /// The fingerprint of the handle data.
+    pub fingerprint: Option<u64>,
+}
+
+/// Handle data that was put, or an open that was closed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// What it was.
+    pub handle: Handle,
+    /// Which life of that address: [`HandleData::serial`](super::records::HandleData::serial) or [`Opened::serial`].
+    pub serial: Serial,
+}

@@ -1,0 +1,72 @@
+//! What a call is about, as it was seen when the call began: a pending call keeps it until its return, and facts carry it.
+
+use urscope_schema::handle::{Handle, Kind};
+
+use crate::place::Place;
+
+/// An object that is taken for one of another kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Confusion {
+    /// What the call takes it for.
+    pub taken_for: Kind,
+    /// What it is: an object of this process, or the handle data that was given to an open.
+    pub is: Handle,
+    /// The call that made it.
+    pub born: Place,
+    /// The fingerprint of the handle data that was given to an open.
+    pub fingerprint: Option<u64>,
+}
+
+/// An address at which there was a mapping, or USM of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct DanglingUse {
+    /// The address that the call was given.
+    pub pointer: u64,
+    /// What was there.
+    pub was: Handle,
+    /// The close or the free that ended it.
+    pub died: Place,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of the handle data that a mapping was opened from.
+    pub fingerprint: Option<u64>,
+}
+
+/// Handle data that is opened after its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Expired {
+    /// The copy that was given to the open.
+    pub handle: Handle,
+    /// The latest get.
+    pub got: Place,
+    /// Why it has expired.
+    pub reason: Expiry,
+    /// The exported address, or object.
+    pub value: Option<u64>,
+    /// How many bytes were exported.
+    pub size: Option<u64>,
+    /// The fingerprint of its bytes.
+    pub fingerprint: u64,
+}
+
+/// Why handle data has expired.
+#[derive(Clone, Copy, Debug)]
+pub enum Expiry {
+    /// Its last put.
+    Put(Place),
+    /// The free of its memory.
+    Freed(Place),
+    /// The same, and the call that allocated the memory that is at its address now.
+    Replaced(Place, Option<Place>),
+}
+
+/// Whether a device can share a kind of object, as it reported.
+#[derive(Clone, Copy, Debug)]
+pub struct Support {
+    /// The device.
+    pub device: u64,
+    /// The kind of object.
+    pub kind: Kind,
+    /// The reported value: 0 is no; `None` if it could not be read.
+    pub value: Option<u64>,
+}

@@ -1,0 +1,190 @@
+//! All that is known at one moment: the processes, and what they have exported.
+
+use urscope_schema::{
+    call::Nanos,
+    handle::{Handle, Kind},
+};
+
+use super::{
+    exports::{Export, Exports},
+    process::{Missing, Process},
+    process_state::{DataSize, Inherited, ProcessState},
+    records::{Device, ExportId, Serial},
+    tombstones::Tombstones,
+};
+use crate::place::{Place, ProcessId};
+
+/// All handles of all processes.
+#[derive(Clone, Debug, Default)]
+pub struct Tracker {
+    pub(super) states: Vec<ProcessState>,
+    pub(super) exports: Exports,
+    pub(super) ipc_calls: u64,
+    serial: Serial,
+}
+
+/// How many devices of a process are described.
+const DEVICES: usize = 256;
+
+impl Tracker {
+    /// A tracker that has seen nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A process begins.
+    pub fn begin(&mut self, process: Process) -> ProcessId {
+        let forked_at = process.forked_at;
+        let (inherited, tombstones) = match process.forked_from {
+            None => (Inherited::Nothing, Tombstones::default()),
+            Some(parent) => self
+                .state(parent)
+                .map_or((Inherited::Anything, Tombstones::default()), |parent| parent.bequest(forked_at)),
+        };
+        let id = ProcessId(self.states.len() as u32);
+        self.states.push(ProcessState::new(process, inherited, tombstones));
+        id
+    }
+
+    /// A process has an adapter, with a library of that file name.
+    pub fn adapter(&mut self, who: ProcessId, library: &str) {
+        if let Some(state) = self.state_mut(who)
+            && !library.is_empty()
+            && !state.adapters.iter().any(|known| **known == *library)
+        {
+            state.adapters.push(library.into());
+        }
+    }
+
+    /// A process has a device: its index among the devices of its platform, if it is one of these, and its name, which may be empty.
+    pub fn device(&mut self, who: ProcessId, handle: u64, index: Option<u32>, name: &str) {
+        if let Some(state) = self.state_mut(who)
+            && (state.devices.len() < DEVICES || state.devices.contains_key(&handle))
+        {
+            state.devices.insert(handle, Device { index, name: name.into() });
+        }
+    }
+
+    /// Calls are missing of a process that is about to end as [`End::Incomplete`](super::End::Incomplete): so many records were lost, and
+    /// so many lines of its trace could not be used.
+    pub fn missing(&mut self, who: ProcessId, lost: u64, lines: u64) {
+        if let Some(state) = self.state_mut(who) {
+            state.missing = Missing { lost, lines };
+        }
+    }
+
+    /// Somebody outside saw a process running at `alive` for the last time, and at `gone` saw for the first time that it was not there
+    /// any more. This decides until when a process that was killed held its mappings; it must be known when the process ends.
+    pub fn observed(&mut self, who: ProcessId, alive: Nanos, gone: Nanos) {
+        if let Some(state) = self.state_mut(who) {
+            state.observed = Some((alive, gone));
+        }
+    }
+
+    /// Who that is.
+    pub fn process(&self, who: ProcessId) -> Option<&Process> {
+        self.state(who).map(|state| &state.process)
+    }
+
+    /// How many processes have begun.
+    pub fn processes(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The call that a process is inside of, the one that began last.
+    pub fn inside(&self, who: ProcessId) -> Option<Place> {
+        self.state(who)?.inside()
+    }
+
+    /// How many `urIPC*` calls have begun, in all processes.
+    pub fn ipc_calls(&self) -> u64 {
+        self.ipc_calls
+    }
+
+    /// Whether an export may be unknown by now, because so many others have ended since.
+    pub fn has_forgotten(&self) -> bool {
+        self.exports.have_forgotten()
+    }
+
+    /// A size that gets have given of a kind of handle data, if none has given `size`: those of the process itself, which show the
+    /// size of its adapter, or else all on its host. With it, the first get that gave it.
+    pub(crate) fn other_size(&self, who: ProcessId, kind: Kind, size: u64) -> Option<&DataSize> {
+        let host = self.process(who)?.host;
+        let of_kind = |given: &&DataSize| given.kind == kind;
+        let mut all: Vec<&DataSize> = self.state(who)?.data_sizes.iter().filter(of_kind).collect();
+        if all.is_empty() {
+            let on_host = self.states.iter().filter(|other| other.process.host == host);
+            all = on_host.flat_map(|other| &other.data_sizes).filter(of_kind).collect();
+        }
+        if all.iter().any(|given| given.size == size) {
+            return None;
+        }
+        all.into_iter().min_by_key(|given| (given.got.time, given.got.process))
+    }
+
+    /// The latest export of memory that bytes on a process's host name, though they are not the bytes that its get returned.
+    pub(crate) fn named_export(&self, who: ProcessId, named: Option<(u64, u64)>) -> Option<&Export> {
+        let (pid, address) = named?;
+        let host = self.process(who)?.host;
+        let is_named = |export: &&Export| {
+            let exporter = self.process(export.producer());
+            export.host() == host
+                && export.subject.value == Some(address)
+                && export.subject.kind == Kind::MemHandle
+                && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
+        };
+        self.exports.iter().filter(is_named).max_by_key(|export| (export.got().time, export.got().call))
+    }
+
+    /// The process with that number on the host and in the pid namespace of another one, as far as that is known; the latest of several.
+    pub(crate) fn process_with_pid(&self, who: ProcessId, pid: u64) -> Option<ProcessId> {
+        let own = self.process(who)?;
+        let namespace = own.rights.pid_namespace;
+        let is_it = |state: &&ProcessState| {
+            let Process { pid: its, host, rights, .. } = &state.process;
+            let same = namespace.is_none() || rights.pid_namespace.is_none() || namespace == rights.pid_namespace;
+            u64::from(*its) == pid && *host == own.host && same
+        };
+        let index = self.states.iter().rposition(|state| is_it(&state))?;
+        Some(ProcessId(index as u32))
+    }
+
+    /// All exports, for rules.
+    pub(crate) fn exports(&self) -> &Exports {
+        &self.exports
+    }
+
+    /// All processes in the order in which they began, for rules.
+    pub(crate) fn states(&self) -> &[ProcessState] {
+        &self.states
+    }
+
+    /// What is alive in a process.
+    pub(crate) fn state(&self, who: ProcessId) -> Option<&ProcessState> {
+        self.states.get(who.0 as usize)
+    }
+
+    pub(super) fn state_mut(&mut self, who: ProcessId) -> Option<&mut ProcessState> {
+        self.states.get_mut(who.0 as usize)
+    }
+
+    /// The latest export of the bytes that a process holds.
+    pub(crate) fn export_of(&self, who: ProcessId, fingerprint: Option<u64>) -> Option<ExportId> {
+        self.exports.of_bytes(self.process(who)?.host, fingerprint?)
+    }
+
+    /// Whether an address is that of memory that an allocation has imported, and that its free closes.
+    pub(super) fn imported(&self, who: ProcessId, pointer: u64) -> bool {
+        self.state(who).is_some_and(|state| state.is_imported(pointer))
+    }
+
+    /// An object that is alive in a process.
+    pub(super) fn object_mut(&mut self, who: ProcessId, object: Handle) -> Option<&mut super::records::Object> {
+        self.state_mut(who)?.objects.get_mut(&object)
+    }
+
+    pub(super) fn next_serial(&mut self) -> Serial {
+        self.serial += 1;
+        self.serial
+    }
+}
