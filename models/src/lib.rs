@@ -17,7 +17,7 @@ pub mod threads {
 
     pub use sync::explore;
 
-    pub use super::{interruptions, kept_data, stack};
+    pub use super::{interruptions, recent_data, stack};
 
     /// The variables of a thread.
     pub mod variables {
@@ -52,7 +52,7 @@ pub mod handlers {
     pub mod sync;
     pub mod thread;
 
-    pub use super::{interruptions, kept_data, process, stack};
+    pub use super::{interruptions, recent_data, process, stack};
 
     /// The variables of the one thread.
     pub mod variables {
@@ -80,9 +80,9 @@ pub mod interruptions {
 }
 
 /// What a thread keeps of handle data is no part of the models.
-pub mod kept_data {
+pub mod recent_data {
     #[derive(Default)]
-    pub struct KeptData;
+    pub struct RecentData;
 }
 
 pub mod process {

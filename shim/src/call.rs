@@ -44,13 +44,13 @@ macro_rules! stand_ins {
                         commands::passed(Function::$name, result);
                         return result;
                     }
-                    decided::$name::<VIA>($($param),*)
+                    filtered::$name::<VIA>($($param),*)
                 }
             )*
         }
 
         /// What a stand-in goes on at where it depends on the call whether it is recorded: with the same arguments, which thus stay where they are.
-        mod decided {
+        mod filtered {
             use super::*;
 
             $(
@@ -61,14 +61,14 @@ macro_rules! stand_ins {
                     }
                     match backend::plain::$name::<VIA>() {
                         Some(real) => recorded::$name(VIA, real, $($param),*),
-                        None => chosen::$name::<VIA>($($param),*),
+                        None => resolved::$name::<VIA>($($param),*),
                     }
                 }
             )*
         }
 
         /// The same where it takes a function call to find out who implements the function, which the arguments would have to be kept over.
-        mod chosen {
+        mod resolved {
             use super::*;
 
             $(

@@ -10,7 +10,7 @@ use urscope_schema::trace::records::{Hex, Module, PythonFrame, Stack};
 use crate::{
     knobs::Hot,
     raw::{
-        behind, caller,
+        caller,
         fork_reset::ForkReset,
         hash_map::HashMap,
         interruptions,
@@ -18,6 +18,7 @@ use crate::{
         python, reserve,
         stack::{self, Registered},
         symbols::{modules, unwind_tables},
+        unwound_callers,
     },
 };
 
@@ -75,14 +76,14 @@ pub(crate) fn current(hot: Hot) -> Option<u64> {
 /// the same for an address. It takes the time of unwinding when the call comes from there for the first time.
 pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
     let from = caller::entry();
-    if let Some(found) = behind::find() {
+    if let Some(found) = unwound_callers::find() {
         return Some(found);
     }
     // One more than is kept, so that a longer way is known as one.
-    let mut way = [(0, 0); behind::LONGEST + 2];
+    let mut way = [(0, 0); unwound_callers::LONGEST + 2];
     let found = stack::first_caller(&own(), &wanted, from, &mut way);
     if let Some(found) = found
-        && behind::keep(from, &way)
+        && unwound_callers::keep(from, &way)
     {
         unwind_tables::give_back(&[found]);
     }

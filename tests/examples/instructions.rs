@@ -7,7 +7,7 @@ use std::env;
 use std::process::ExitCode;
 
 use urscope_tests::artefacts;
-use urscope_tests::instructions::{Counted, Kept, TOLERANCE, count};
+use urscope_tests::instructions::{Counted, RecordedCounts, TOLERANCE, count};
 
 fn main() -> ExitCode {
     let keeps = match env::args().nth(1).as_deref() {
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         Some("--keep") => true,
         Some(argument) => panic!("{argument:?} is not --keep"),
     };
-    let mut kept = if keeps { Kept::default() } else { Kept::read() };
+    let mut kept = if keeps { RecordedCounts::default() } else { RecordedCounts::read() };
     // The script has built the libraries of the profile `release`.
     let release = count(&artefacts::target_folder().join("release"));
     let (folder, profile) = artefacts::libraries();
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!differences.is_empty()))
 }
 
-fn show(profile: &str, counted: &Counted, kept: &Kept) {
+fn show(profile: &str, counted: &Counted, kept: &RecordedCounts) {
     println!("profile {profile}: instructions added to a call, which has {} without urscope", counted.bare);
     println!("{:<24} {:>13} {:>9} {:>8} {:>8}", "", "liburscope.so", "elsewhere", "together", "kept");
     for (way, added) in &counted.ways {

@@ -23,9 +23,9 @@ pub mod record_fields;
 pub mod report;
 pub mod run;
 pub mod runtime;
-pub mod served;
 pub mod trace;
 pub mod users;
+pub mod view_server;
 pub mod violence;
 
 pub use report::Report;

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{behind, interruptions, mutex::Mutex, stack, symbols::modules, variables};
+use super::{interruptions, mutex::Mutex, stack, symbols::modules, unwound_callers, variables};
 
 /// What code belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn address() -> usize {
 
 /// The same, with the place on the stack where that address is.
 #[inline]
-pub fn entry() -> behind::Frame {
+pub fn entry() -> unwound_callers::Frame {
     let own = variables::own();
     let noted = (own.entry.get(), own.caller.get());
     // A signal handler that has interrupted the call may have made others since. They came in below, where the stack ends now, or on a stack of
@@ -67,7 +67,7 @@ pub fn entry() -> behind::Frame {
 /// The same from the stack itself: the first address outside of this library.
 #[cold]
 #[inline(never)]
-fn unwound() -> behind::Frame {
+fn unwound() -> unwound_callers::Frame {
     let _held_off = interruptions::hold_off();
     let ours = modules::addresses_around(unwound as *const () as usize);
     stack::first_frame(&[ours]).unwrap_or_default()

@@ -4,18 +4,17 @@
 //! shim, and no safe function here may have undefined behaviour for any argument.
 
 pub mod args;
-pub mod behind;
 pub mod caller;
 pub mod chunks;
 pub mod clock;
 pub mod code_address;
 pub mod errno;
 pub mod fork;
+pub mod fork_lock;
 pub mod fork_mark;
 pub mod fork_reset;
 pub mod hash_map;
 pub mod interruptions;
-mod kept_data;
 pub mod late_functions;
 pub mod lock;
 pub mod mutex;
@@ -25,10 +24,10 @@ pub mod nesting;
 pub mod open_file;
 pub mod outer;
 pub mod pages;
-pub mod parked;
 pub mod plain_file;
 pub mod process;
 pub mod python;
+mod recent_data;
 pub mod reserve;
 pub mod signal_stack;
 pub mod software_device;
@@ -38,5 +37,6 @@ pub mod symbols;
 mod sync;
 pub mod thread;
 pub mod unwinder;
+pub mod unwound_callers;
 #[macro_use]
 mod variables;

@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering, compiler_fence},
 };
 
-use super::{behind::Frame, interruptions, python, thread, variables};
+use super::{interruptions, python, thread, unwound_callers::Frame, variables};
 
 /// The most frames that are kept, innermost first.
 pub const DEPTH: usize = 24;

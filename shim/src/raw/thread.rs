@@ -12,8 +12,8 @@ use urscope_schema::api::Function;
 use super::{
     fork_reset::ForkReset,
     interruptions,
-    kept_data::KeptData,
     lock::Lock,
+    recent_data::RecentData,
     stack,
     sync::{self, AtomicU64, Cell, Ordering, compiler_fence},
     variables,
@@ -84,7 +84,7 @@ struct Counts {
     called: [AtomicU64; Function::COUNT],
     returned: AtomicU64,
     /// Of one thread at a time, too.
-    data: KeptData,
+    data: RecentData,
 }
 
 /// The counts of all threads. Those of threads that have ended are used by others.
@@ -114,7 +114,7 @@ pub fn count_return() {
 
 /// What this thread keeps of handle data; nothing before its first call.
 #[inline]
-pub(super) fn kept_data() -> Option<&'static KeptData> {
+pub(super) fn recent_data() -> Option<&'static RecentData> {
     own().counts.get().map(|counts| &counts.data)
 }
 
@@ -132,7 +132,7 @@ fn new_counts(own: &Own) -> Option<&'static Counts> {
         let new: &'static Counts = Box::leak(Box::new(Counts {
             called: [const { AtomicU64::new(0) }; Function::COUNT],
             returned: AtomicU64::new(0),
-            data: KeptData::default(),
+            data: RecentData::default(),
         }));
         all.counts.push(new);
         new

@@ -4,7 +4,7 @@
 //! `tests/apps/marked_pairs.cpp` gets and puts the handle of one allocation, which the adapter serves from its cache. A side of the
 //! comparison is a run of it; what it has more instructions than the run without urscope was added.
 
-mod kept;
+mod counts_file;
 mod stepper;
 
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::run::clean_command;
 use crate::runtime::Release;
 use crate::{apps, trace};
 
-pub use kept::{Kept, TOLERANCE};
+pub use counts_file::{RecordedCounts, TOLERANCE};
 pub use stepper::{Section, sections};
 
 /// Pairs of calls before the first that is counted: by then everything is bound and has grown.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use urscope_tests::runtime::browser;
-use urscope_tests::served::Served;
+use urscope_tests::view_server::ViewServer;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, launcher, repository, run};
 
 use crate::python;
@@ -19,12 +19,12 @@ fn run_of(program: &str) -> Outcome {
 }
 
 /// Serves traces.
-fn view(traces: &Path, options: &[&str]) -> Served {
-    Served::by([&["view", "--no-open", "--port", "0"], options, &[&text(traces)]].concat())
+fn view(traces: &Path, options: &[&str]) -> ViewServer {
+    ViewServer::by([&["view", "--no-open", "--port", "0"], options, &[&text(traces)]].concat())
 }
 
 /// Has a browser play a scenario of `tests/browser/scenarios.mjs`; fails with its errors.
-fn play_in(scenario: &str, view: &Served, arguments: &[&str]) {
+fn play_in(scenario: &str, view: &ViewServer, arguments: &[&str]) {
     node(&[&["tests/browser/run_scenario.mjs", scenario, &view.url], arguments].concat());
 }
 
@@ -51,7 +51,7 @@ fn a_finding_is_followed_to_both_its_sides() {
 }
 
 /// Serves traces to a browser whose urscope was started in the repository, so that it shows the source.
-fn view_here(traces: &Path) -> Served {
+fn view_here(traces: &Path) -> ViewServer {
     view(traces, &["--source", &text(&repository())])
 }
 

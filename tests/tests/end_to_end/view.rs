@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use urscope_tests::served::Served;
+use urscope_tests::view_server::ViewServer;
 use urscope_tests::{Adapter, Release, TestRun, apps, run};
 
 #[test]
@@ -13,7 +13,7 @@ fn the_answers_equal_those_of_the_commands() {
     let outcome = TestRun::of("free_while_open", Release::R2026_2, Adapter::V2).run();
     let traces = outcome.trace_folder();
     let traces = traces.to_str().expect("a path in UTF-8");
-    let mut served = Served::by(["view", "--no-open", "--port", "0", traces]);
+    let mut served = ViewServer::by(["view", "--no-open", "--port", "0", traces]);
     for question in ["check", "stats", "holders"] {
         let printed = run::urscope(&[question, "--format", "json", traces]);
         let (status, body) = served.get(&format!("api/{question}"));
@@ -31,13 +31,13 @@ fn the_answers_equal_those_of_the_commands() {
 }
 
 /// Runs a program with `--view`.
-fn shown(program: PathBuf, arguments: &[&str]) -> Served {
+fn shown(program: PathBuf, arguments: &[&str]) -> ViewServer {
     let options = ["run", "--device", "software", "--view", "--no-open", "--dir", "traces", "--"];
     let words = options.into_iter().map(OsString::from).chain([program.into_os_string()]);
-    Served::by(words.chain(arguments.iter().map(OsString::from)))
+    ViewServer::by(words.chain(arguments.iter().map(OsString::from)))
 }
 
-fn wait_for_its_end(served: &Served) {
+fn wait_for_its_end(served: &ViewServer) {
     served.wait_for("that the program has ended", |said| said.contains("until Ctrl-C").then_some(()));
 }
 

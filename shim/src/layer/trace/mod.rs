@@ -24,7 +24,9 @@ use self::{binary::BinaryFile, chrome::ChromeFile};
 use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs::{self, Hot},
-    raw::{clock, fork, fork_mark, fork_reset::ForkReset, interruptions, lock::Lock, parked::Parked, process, thread},
+    raw::{
+        clock, fork, fork_lock::ForkLock, fork_mark, fork_reset::ForkReset, interruptions, lock::Lock, process, thread,
+    },
     stacks::StackSink,
 };
 
@@ -364,7 +366,7 @@ fn footer(how: &str) -> End {
 }
 
 /// The lock, while a thread forks.
-static HELD: Parked<State> = Parked::new();
+static HELD: ForkLock<State> = ForkLock::new();
 
 /// Takes the lock, so that the child does not inherit a file with half a record.
 pub fn before_fork() {

@@ -20,7 +20,9 @@ use urscope_schema::{
 use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs::{self, Hot},
-    raw::{clock, fork, fork_reset::ForkReset, interruptions, lock::Lock, parked::Parked, process, reserve, stderr},
+    raw::{
+        clock, fork, fork_lock::ForkLock, fork_reset::ForkReset, interruptions, lock::Lock, process, reserve, stderr,
+    },
 };
 
 mod frames;
@@ -184,7 +186,7 @@ fn end(why: &str) {
 }
 
 /// The lock, while a thread forks.
-static HELD: Parked<State> = Parked::new();
+static HELD: ForkLock<State> = ForkLock::new();
 
 /// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
 pub fn before_fork() {

@@ -18,7 +18,7 @@ use super::{
     handed_in,
     umf_header::{UMF_SIZES, UmfHeader},
 };
-use crate::raw::kept_data::fingerprint_of;
+use crate::raw::recent_data::fingerprint_of;
 
 /// The offset of the flags in every description: behind a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;

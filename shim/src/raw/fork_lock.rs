@@ -14,7 +14,7 @@ use super::{
 };
 
 /// A lock, taken, of the one thread that has put it here.
-pub struct Parked<T: 'static> {
+pub struct ForkLock<T: 'static> {
     /// Where the variables of the thread are, which the child has at the same address; 0 for no thread.
     by: AtomicUsize,
     /// It is read and written by that thread only.
@@ -25,13 +25,13 @@ fn me() -> usize {
     ptr::from_ref(variables::own()).addr()
 }
 
-impl<T> Default for Parked<T> {
+impl<T> Default for ForkLock<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> Parked<T> {
+impl<T> ForkLock<T> {
     /// No lock.
     pub const fn new() -> Self {
         Self { by: AtomicUsize::new(0), lock: AtomicPtr::new(ptr::null_mut()) }
@@ -72,18 +72,18 @@ mod tests {
     fn a_lock_is_for_the_thread_that_took_it() {
         static LOCK: Lock<u32> = Lock::new(1);
         static OTHER: Lock<u32> = Lock::new(2);
-        static PARKED: Parked<u32> = Parked::new();
-        assert!(PARKED.take().is_none());
-        PARKED.put(LOCK.get().unwrap());
+        static HELD: ForkLock<u32> = ForkLock::new();
+        assert!(HELD.take().is_none());
+        HELD.put(LOCK.get().unwrap());
         assert!(LOCK.get().is_none(), "it is still taken");
         std::thread::spawn(|| {
-            assert!(PARKED.take().is_none());
-            PARKED.put(OTHER.get().unwrap());
+            assert!(HELD.take().is_none());
+            HELD.put(OTHER.get().unwrap());
             assert!(OTHER.get().is_some(), "there was no room for it");
         })
         .join()
         .unwrap();
-        assert_eq!(PARKED.take().map(|held| *held), Some(1));
+        assert_eq!(HELD.take().map(|held| *held), Some(1));
         assert!(LOCK.get().is_some());
     }
 
@@ -91,10 +91,10 @@ mod tests {
     fn a_child_forgets_what_another_thread_of_its_parent_has() {
         static LOCK: Lock<u32> = Lock::new(1);
         static OWN: Lock<u32> = Lock::new(2);
-        static PARKED: Parked<u32> = Parked::new();
-        std::thread::spawn(|| PARKED.put(LOCK.get().unwrap())).join().unwrap();
-        assert!(PARKED.take_in_child().is_none());
-        PARKED.put(OWN.get().unwrap());
-        assert_eq!(PARKED.take_in_child().map(|held| *held), Some(2));
+        static HELD: ForkLock<u32> = ForkLock::new();
+        std::thread::spawn(|| HELD.put(LOCK.get().unwrap())).join().unwrap();
+        assert!(HELD.take_in_child().is_none());
+        HELD.put(OWN.get().unwrap());
+        assert_eq!(HELD.take_in_child().map(|held| *held), Some(2));
     }
 }

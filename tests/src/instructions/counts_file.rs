@@ -16,9 +16,9 @@ const RENEW: &str = "scripts/bench instructions --keep";
 
 /// The kept counts of all profiles.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Kept(Map<String, Value>);
+pub struct RecordedCounts(Map<String, Value>);
 
-impl Kept {
+impl RecordedCounts {
     fn path() -> PathBuf {
         repository().join("tests/instructions.json")
     }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_count_may_differ_by_the_tolerance_and_no_more() {
-        let mut kept = Kept::default();
+        let mut kept = RecordedCounts::default();
         kept.renew("dev", &counted(900));
         let differences = |library| kept.differences("dev", &counted(library));
         assert!(differences(900).is_empty() && differences(950).is_empty() && differences(850).is_empty());
@@ -93,6 +93,6 @@ mod tests {
 
     #[test]
     fn a_missing_count_is_a_difference() {
-        assert!(Kept::default().differences("dev", &counted(1))[0].contains("no count is kept"));
+        assert!(RecordedCounts::default().differences("dev", &counted(1))[0].contains("no count is kept"));
     }
 }

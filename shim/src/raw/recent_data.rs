@@ -21,7 +21,7 @@ const SHORTEST: usize = 64;
 
 /// What a thread keeps. A signal handler may use it at any instruction.
 #[derive(Default)]
-pub(super) struct KeptData([Room; ROOMS]);
+pub(super) struct RecentData([Room; ROOMS]);
 
 struct Room {
     /// Rises with each change, by two. Odd during one.
@@ -38,13 +38,13 @@ impl Default for Room {
     }
 }
 
-// SAFETY: it is a part of what one thread has at a time (`thread::kept_data`).
-unsafe impl Sync for KeptData {}
+// SAFETY: it is a part of what one thread has at a time (`thread::recent_data`).
+unsafe impl Sync for RecentData {}
 
 /// The [fingerprint] of handle data.
 #[inline]
 pub(super) fn fingerprint_of(data: &[u8]) -> u64 {
-    let kept = if (SHORTEST..=LONGEST).contains(&data.len()) { thread::kept_data() } else { None };
+    let kept = if (SHORTEST..=LONGEST).contains(&data.len()) { thread::recent_data() } else { None };
     let place = data.as_ptr().addr() / 16 % ROOMS;
     match kept.and_then(|kept| kept.0.get(place)) {
         Some(room) => room.fingerprint_of(data),
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_fingerprint_is_that_of_the_bytes_whatever_was_there_before() {
         thread::count_call(Function::urIPCGetMemHandleExp);
-        assert!(thread::kept_data().is_some());
+        assert!(thread::recent_data().is_some());
         let mut bytes = [7_u8; 256];
         for turn in 0..200_u8 {
             for size in [0, 1, 63, 64, 104, 108, 120, 128, 129, 256] {

@@ -19,14 +19,14 @@ const LIMIT: Duration = Duration::from_mins(1);
 
 /// A command that serves a run. Dropping this ends it.
 #[derive(Debug)]
-pub struct Served {
+pub struct ViewServer {
     child: Child,
     folder: TempDir,
     /// The address that it printed.
     pub url: String,
 }
 
-impl Served {
+impl ViewServer {
     /// Starts `urscope` in a temporary folder and waits until it prints its address.
     pub fn by<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         let folder = tempfile::tempdir().expect("no temporary folder");
@@ -121,7 +121,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ViewServer {
     fn drop(&mut self) {
         // It may have ended already.
         drop(self.child.kill());
