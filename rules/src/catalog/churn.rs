@@ -153,9 +153,6 @@ impl Churn {
         let memory = fact.tracker.state(fact.at.process).and_then(|state| state.memory_of(data));
         // Equal bytes are one export; of other bytes, the memory counts them.
         let is_only = export.handles == 1 && (gets.export == id || memory.is_some_and(|memory| memory.handles == 1));
-        if !is_only && gets.export != id {
-            *gets = new();
-        }
         gets.again += u64::from(is_only && gets.count > 0);
         gets.count += 1;
         gets.spent += took;
