@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use urscope_schema::handle::Handle;
 
 use super::{
-    freeing::Freed,
+    freeing::{Freed, Freeing},
     observations::{DanglingUse, Support},
     records::{ExportId, Serial},
 };
@@ -27,10 +27,12 @@ pub(super) enum Change {
     Put(Ended, Option<ExportId>),
     /// An open has been closed.
     Closed(Ended),
+    /// Memory on which nothing depended has been freed: how, what, which life of it, and its size in bytes.
+    Freed(Freeing, Handle, Serial, Option<u64>),
     /// Memory has been freed, or an object has been released for the last time.
-    Freed(Freed),
+    FreedWith(Box<Freed>),
     /// The context of shared memory has been released for the last time.
-    ContextReleased(Freed),
+    ContextReleased(Box<Freed>),
     /// What the call was to end is alive as before.
     EndRefused(Handle),
     /// A device has said whether it can share something.

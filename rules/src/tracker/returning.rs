@@ -8,7 +8,7 @@ use urscope_schema::{
 
 use super::{
     changes::Change,
-    fact::{Exported, FactConsumer, Outcome, Put, Refused, Returned, UnknownHandle, What},
+    fact::{Exported, FactConsumer, Freed, Outcome, Put, Refused, Returned, UnknownHandle, What},
     pending::{Opens, Operation, PendingCall},
     records::{Origin, Requested, UsmType},
     state::Tracker,
@@ -87,7 +87,11 @@ impl Tracker {
                 What::Put(Put { handle: ended.handle, serial: ended.serial, export: *export, took })
             }
             Change::Closed(ended) => What::Closed(*ended),
-            Change::Freed(freed) => What::Freed(freed),
+            Change::Freed(how, what, serial, size) => {
+                let freed = Freed { how: *how, ..Freed::new(*what, *serial, *size) };
+                return self.emit(facts, at, What::Freed(&freed));
+            }
+            Change::FreedWith(freed) => What::Freed(freed),
             Change::ContextReleased(freed) => What::ContextReleased(freed),
             Change::EndRefused(handle) => What::EndRefused(*handle),
             Change::Support(support) => What::Support(*support),

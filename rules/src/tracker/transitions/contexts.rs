@@ -103,5 +103,5 @@ pub(super) fn released(
     for object in state.objects.values_mut().filter(|object| inside(object.context, object.born)) {
         object.context_released.get_or_insert(at);
     }
-    shared.into_iter().map(Change::ContextReleased).collect()
+    shared.into_iter().map(|freed| Change::ContextReleased(Box::new(freed))).collect()
 }

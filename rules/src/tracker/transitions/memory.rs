@@ -194,8 +194,10 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
     if !success {
         return Change::EndRefused(what);
     }
-    let dependent = opened_meanwhile.or(dependent.map(|dependent| *dependent));
-    Change::Freed(dependent.unwrap_or(Freed { how, ..Freed::new(what, serial, size) }))
+    match opened_meanwhile.map(Box::new).or(dependent) {
+        Some(dependent) => Change::FreedWith(dependent),
+        None => Change::Freed(how, what, serial, size),
+    }
 }
 
 /// What depended on memory when its free began, with the mappings that were opened while it was under way; nothing if there are

@@ -142,7 +142,7 @@ pub(super) fn released(
     let state = tracker.state(died.process).filter(|_| handles > 0);
     let not_put = state.and_then(|state| state.latest_got(|data| data.exported == Some(serial)));
     let got = not_put.or(gone.got);
-    Some(Change::Freed(Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) }))
+    Some(Change::FreedWith(Box::new(Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) })))
 }
 
 /// The handles of an event of Level Zero end with it, as those of memory do: nothing puts them.
