@@ -104,7 +104,7 @@ impl<'w> PackedCall<'w> {
         Exit { function: self.function, call, tid: self.tid(), time: Nanos(time), result, values }
     }
 
-    /// The same, as a record of a trace.
+    /// The call as a record of a trace.
     pub fn record(&self) -> Record {
         match (self.enters(), self.is_inner()) {
             (true, false) => Record::Enter(self.enter()),

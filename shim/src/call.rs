@@ -49,7 +49,7 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// What a stand-in goes on at where it depends on the call whether it is recorded: with the same arguments, which thus stay where they are.
+        /// Continues a call that may have to be recorded. The arguments are passed on unchanged, so they stay in their registers.
         mod filtered {
             use super::*;
 
@@ -67,7 +67,7 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// The same where it takes a function call to find out who implements the function, which the arguments would have to be kept over.
+        /// Continues a call whose implementation has to be looked up by a function call, over which the arguments must be saved.
         mod resolved {
             use super::*;
 

@@ -340,7 +340,8 @@ pub fn hot() -> Hot {
     }
 }
 
-/// The same without a function call, which a caller would have to keep its arguments over. Before the first [`hot`], nothing is so.
+/// What every call looks at, read without a function call, so that a caller need not save its arguments. All is off before the first
+/// [`hot`].
 #[inline]
 pub fn hot_or_nothing() -> Hot {
     Hot(HOT.load(Ordering::Relaxed))

@@ -43,7 +43,7 @@ pub trait Role: Copy {
         None
     }
 
-    /// The same for a recorded argument; `None` where the record does not show it.
+    /// What is missing if the recorded argument is null or zero; `None` where the record does not show it.
     fn null_in(_values: &Values) -> Option<Null> {
         None
     }

@@ -209,7 +209,7 @@ macro_rules! functions {
                 Self::from_bytes(name.as_bytes())
             }
 
-            /// The same for bytes of unknown encoding.
+            /// The function of that name in C, as bytes of unknown encoding.
             #[inline]
             pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
                 $(if name == stringify!($name).as_bytes() { return Some(Self::$name); })*

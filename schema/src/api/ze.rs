@@ -35,7 +35,7 @@ macro_rules! ze_functions {
             fn zeMemGetAllocProperties(context: Context, pointer: Pointer, properties: Exporting, device: Unseen) in ZeMem[4] makes MemHandle;
             /// Gets an IPC handle of memory, to be sent to another process.
             fn zeMemGetIpcHandle(context: Context, pointer: Pointer, handle: OutIpcHandle) in ZeMem[6] makes MemHandle;
-            /// The same, with a chain of properties.
+            /// Gets an IPC handle of memory, with a chain of properties.
             fn zeMemGetIpcHandleWithProperties(context: Context, pointer: Pointer, properties: Unseen, handle: OutIpcHandle) in ZeMem[12] makes MemHandle;
             /// Makes an IPC handle of a descriptor that was exported.
             fn zeMemGetIpcHandleFromFileDescriptorExp(context: Context, descriptor: Descriptor, handle: OutIpcHandle) in ZeMemExp[0] makes MemHandle;

@@ -263,7 +263,7 @@ const RUNTIME: [&str; 14] = [
     "libc++",
 ];
 
-/// The same for Python: the interpreter, and what is between a script and libsycl.
+/// The libraries of Python: the interpreter, and what lies between a script and libsycl.
 const PYTHON: [&str; 5] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL"];
 
 /// The sources of the package `urscope`, below the folder of that name.

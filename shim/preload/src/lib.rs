@@ -50,7 +50,7 @@ macro_rules! exports {
             }
         )*
 
-        /// The same, once it is noted where a call returns to.
+        /// Continues an exported function once the return address of the call is noted.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod noted {
             use super::*;

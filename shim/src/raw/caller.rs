@@ -54,7 +54,7 @@ pub fn address() -> usize {
     entry().1
 }
 
-/// The same, with the place on the stack where that address is.
+/// The place on the stack of the return address of that call, and the address.
 #[inline]
 pub fn entry() -> unwound_callers::Frame {
     let own = variables::own();
@@ -64,7 +64,7 @@ pub fn entry() -> unwound_callers::Frame {
     if stack::is_near_with(noted.0, noted.1) { noted } else { unwound() }
 }
 
-/// The same from the stack itself: the first address outside of this library.
+/// The first return address on the stack outside of this library, and its place, found by unwinding.
 #[cold]
 #[inline(never)]
 fn unwound() -> unwound_callers::Frame {

@@ -56,7 +56,7 @@ impl<T> ForkLock<T> {
         Some(unsafe { (*lock).resume() })
     }
 
-    /// The same in a child, where the thread that forked is the only one. What another one has put here is forgotten.
+    /// The lock that this thread, the only one of a forked child, has put here. What another thread has put here is forgotten.
     pub fn take_in_child(&self) -> Option<Held<'static, T>> {
         let own = self.take();
         self.by.store(0, Ordering::Relaxed);

@@ -32,12 +32,12 @@ impl ZeResult {
     }
 }
 
-/// Of a driver's refusal to open: an invalid argument means that the handle data are invalid; other errors stay as they are.
+/// The result for a driver's refusal to open. An invalid argument means that the handle data is invalid; other errors stay.
 pub(crate) fn of_open(refusal: UrResult) -> UrResult {
     if refusal == UrResult::INVALID_ARGUMENT { UrResult::INVALID_VALUE } else { refusal }
 }
 
-/// The same for physical memory and events, where Intel's driver answers OUT_OF_DEVICE_MEMORY to invalid data.
+/// Of a driver's refusal to import physical memory or an event. Intel's driver answers OUT_OF_DEVICE_MEMORY to invalid data.
 pub(crate) fn of_import(refusal: UrResult) -> UrResult {
     if refusal == UrResult::OUT_OF_DEVICE_MEMORY { UrResult::INVALID_VALUE } else { of_open(refusal) }
 }

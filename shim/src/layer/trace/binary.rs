@@ -35,10 +35,10 @@ struct Begins<'a>(&'a Enter);
 /// The record of a call that returns.
 struct Returns<'a>(&'a Exit);
 
-/// The same where they leave out what the record in front says, as most do.
+/// The short record of a call that begins: it leaves out what the record before it says, as most can.
 struct ShortlyBegins<'a>(&'a Enter);
 
-/// As above.
+/// The short record of a call that returns.
 struct ShortlyReturns<'a>(&'a Exit);
 
 /// The record of a call that begins inside of another one.
@@ -145,7 +145,7 @@ pub(super) fn shortly_begins(enter: &Enter) -> bool {
     chunks::append_with(&ShortlyBegins(enter)) == Appended::Yes
 }
 
-/// The same for a call that returns.
+/// Appends the record of a call that returns, if it is a short one and there is room in the chunk of this thread.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub(super) fn shortly_returns(exit: &Exit) -> bool {

@@ -157,7 +157,7 @@ pub fn receive<T: Given>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<O
     received(|address| call(Arg(T::out_param(address))))
 }
 
-/// The same, where the adapter's queue is asked for the event behind a command.
+/// Calls an adapter with an event of ours as the out-parameter of a command; `None` as for [`receive`].
 pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> UrResult) -> Result<Option<Arg<Event>>, UrResult> {
     received(|address| call(Arg(InOutEvent(address))))
 }

@@ -67,7 +67,7 @@ struct OfFile {
     debug_files: Vec<std::path::PathBuf>,
 }
 
-/// The same for the tables of this file; `None`, where it is none or has not the build id `expected`.
+/// Passes each function in the tables of a file to `each`; `None` if it is no ELF file, or has not the build id `expected`.
 #[cfg(feature = "frida-gum")]
 fn functions_of(file: &Path, expected: Option<&[u8]>, each: &mut impl FnMut(&[u8], u64)) -> Option<OfFile> {
     let cache = ReadCache::new(File::open(file).ok()?);

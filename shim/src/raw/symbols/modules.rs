@@ -29,7 +29,7 @@ impl Module {
         around(address, |loaded| loaded.module_of(address)).or_else(|| Self::by_dladdr(address))
     }
 
-    /// The same for the program itself, whose name is not among those of the libraries, and in other namespaces (dlmopen(3)).
+    /// The program itself, or a library of another namespace (dlmopen(3)): neither is among the libraries that are searched.
     fn by_dladdr(address: usize) -> Option<Self> {
         let mut info = libc::Dl_info {
             dli_fname: std::ptr::null(),
@@ -117,7 +117,7 @@ pub fn addresses_around(address: usize) -> Range<usize> {
     around(address, |loaded| Some(loaded.addresses())).unwrap_or(0..0)
 }
 
-/// The same, and the name of the file, with links resolved.
+/// The addresses of the library or program that `address` lies in, and the name of its file with links resolved.
 pub fn file_around(address: usize) -> Option<(Range<usize>, String)> {
     around(address, |loaded| {
         let path = loaded.path();
@@ -157,7 +157,7 @@ pub fn came_late() -> bool {
     *ANSWER.get_or_init(|| is_late(came_late as *const () as usize))
 }
 
-/// The same for the library or program with the code at `address`.
+/// Whether the library with the code at `address` was loaded after the C library, and not together with it.
 fn is_late(address: usize) -> bool {
     let c_library = libc::gnu_get_libc_version as *const () as usize;
     // They come in the order in which they were loaded.
@@ -264,7 +264,7 @@ impl Loaded<'_> {
         Path::new(if self.is_program() { OsStr::new("/proc/self/exe") } else { self.name })
     }
 
-    /// The same with links resolved; as it is if there is no such file any more.
+    /// The path of its file with links resolved; without that if there is no such file any more.
     fn resolved_path(&self) -> PathBuf {
         let path = self.path();
         // The kernel knows the program by a path without links.
