@@ -13,7 +13,7 @@ use urscope_device::ddi::API_VERSION;
 use crate::{Slot, TABLES};
 
 /// More slots than any table has.
-const ROOM: usize = 128;
+const MAX_SLOTS: usize = 128;
 
 type Getter = unsafe extern "C" fn(u32, *mut *mut ()) -> u32;
 
@@ -45,10 +45,10 @@ fn own() -> Option<*mut c_void> {
 fn connect(own: *mut c_void, getter: &CStr, slots: &[&Slot]) {
     // SAFETY: the handle of this library, and a C string.
     let found = unsafe { libc::dlsym(own, getter.as_ptr()) };
-    if found.is_null() || slots.len() > ROOM {
+    if found.is_null() || slots.len() > MAX_SLOTS {
         return;
     }
-    let mut table = [null_mut(); ROOM];
+    let mut table = [null_mut(); MAX_SLOTS];
     // SAFETY: a getter of this name has this signature (ze_ddi.h), and there is room for its table.
     let result = unsafe { std::mem::transmute::<*mut c_void, Getter>(found)(API_VERSION, table.as_mut_ptr()) };
     if result != 0 {

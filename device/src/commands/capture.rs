@@ -21,11 +21,11 @@ use crate::ffi::result::{Outcome, ZeResult};
 static CAPTURES: Mutex<BTreeMap<u64, Arc<Graph>>> = Mutex::new(BTreeMap::new());
 
 /// Whether there is one.
-static ANY: AtomicBool = AtomicBool::new(false);
+static IS_CAPTURING: AtomicBool = AtomicBool::new(false);
 
 /// What a graph has recorded, and whether it still does.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct CaptureState {
     /// Whether it still does.
     pub stage: Stage,
     /// What it has recorded, in the order of the appends.
@@ -94,7 +94,7 @@ pub(super) fn begin(list: &Arc<CommandList>, graph: &Arc<Graph>) -> Outcome {
     state.ordinal = list.ordinal();
     list.set_capture(graph.number);
     captures.insert(graph.number, Arc::clone(graph));
-    ANY.store(true, Ordering::Release);
+    IS_CAPTURING.store(true, Ordering::Release);
     Ok(())
 }
 
@@ -102,7 +102,7 @@ pub(super) fn begin(list: &Arc<CommandList>, graph: &Arc<Graph>) -> Outcome {
 /// they wait for what two captures have recorded, `INVALID_COMMAND_LIST_TYPE` if a list waits for it that cannot be
 /// captured, `GRAPH_INTERNAL_EVENT` if they signal an event that belongs to another capture.
 pub(super) fn record(list: &Arc<CommandList>, commands: &[Arc<Command>]) -> Outcome<bool> {
-    if !ANY.load(Ordering::Acquire) {
+    if !IS_CAPTURING.load(Ordering::Acquire) {
         return Ok(false);
     }
     let captures = CAPTURES.lock();
@@ -170,7 +170,7 @@ pub(super) fn of(list: &CommandList) -> Option<Arc<Graph>> {
     CAPTURES.lock().get(&list.capture()).map(Arc::clone)
 }
 
-impl State {
+impl CaptureState {
     /// The list where the capture began, unless it was destroyed.
     pub(super) fn primary(&self) -> Option<Arc<CommandList>> {
         self.branches.first()?.list.upgrade()
@@ -257,7 +257,7 @@ impl State {
             signal.event.end_capture(number);
         }
         captures.remove(&number);
-        ANY.store(!captures.is_empty(), Ordering::Release);
+        IS_CAPTURING.store(!captures.is_empty(), Ordering::Release);
     }
 }
 

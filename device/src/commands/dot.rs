@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use crate::commands::capture::{Node, State};
+use crate::commands::capture::{CaptureState, Node};
 use crate::commands::stream::Command;
 
 /// The text of the file. With `details`, boxes have addresses, sizes and the arguments of kernels.
-pub(super) fn drawing(number: u64, state: &State, details: bool) -> String {
+pub(super) fn drawing(number: u64, state: &CaptureState, details: bool) -> String {
     let mut text = format!("digraph graph_{number} {{\n  node [shape=box];\n");
     // Writing to a string does not fail.
     for branch in 0..state.branch_count() {

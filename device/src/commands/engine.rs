@@ -39,14 +39,14 @@ pub(super) struct Engine {
 pub(super) struct Order {
     next: u64,
     /// The next command of each stream that has one and has not stepped aside, in their order.
-    heads: Vec<Place>,
+    heads: Vec<Position>,
     /// Whether a command has the turn.
     busy: bool,
 }
 
 /// The place of a command in the order of its engine: what has a higher priority comes first, and then what was submitted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Position {
     priority: Priority,
     number: u64,
 }
@@ -90,32 +90,32 @@ impl Engine {
     }
 
     /// Waits until a command that is the next one of its stream has its turn, or the devices of this process are lost.
-    pub(super) fn wait_for_turn(&self, place: Place) {
+    pub(super) fn wait_for_turn(&self, position: Position) {
         let mut order = self.state.lock();
-        while (order.busy || order.heads.first() != Some(&place)) && !process::devices_are_lost() {
+        while (order.busy || order.heads.first() != Some(&position)) && !process::devices_are_lost() {
             self.changed.wait(&mut order);
         }
         order.busy = true;
     }
 
     /// Ends the turn of a command that has not run yet, and lets other streams go on.
-    pub(super) fn step_aside(&self, place: Place) {
-        self.leave(place, None);
+    pub(super) fn step_aside(&self, position: Position) {
+        self.leave(position, None);
     }
 
     /// Takes up the place of a command again that had stepped aside.
-    pub(super) fn step_back(&self, place: Place) {
-        self.state.lock().enter(place);
+    pub(super) fn step_back(&self, position: Position) {
+        self.state.lock().enter(position);
     }
 
     /// Ends the turn of a command that has run. `next` is the next command of its stream.
-    pub(super) fn end_turn(&self, place: Place, next: Option<Place>) {
-        self.leave(place, next);
+    pub(super) fn end_turn(&self, position: Position, next: Option<Position>) {
+        self.leave(position, next);
     }
 
-    fn leave(&self, place: Place, next: Option<Place>) {
+    fn leave(&self, position: Position, next: Option<Position>) {
         let mut order = self.state.lock();
-        order.heads.retain(|head| *head != place);
+        order.heads.retain(|head| *head != position);
         if let Some(next) = next {
             order.enter(next);
         }
@@ -127,13 +127,13 @@ impl Engine {
 
 impl Order {
     /// The place of a command that is submitted now.
-    pub(super) fn take_place(&mut self, priority: Priority) -> Place {
+    pub(super) fn next_position(&mut self, priority: Priority) -> Position {
         self.next += 1;
-        Place { priority, number: self.next }
+        Position { priority, number: self.next }
     }
 
     /// Adds the next command of a stream that has none there.
-    pub(super) fn enter(&mut self, head: Place) {
+    pub(super) fn enter(&mut self, head: Position) {
         let at = self.heads.partition_point(|other| *other < head);
         self.heads.insert(at, head);
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::commands::append::events;
-use crate::commands::capture::{self, Stage, State};
+use crate::commands::capture::{self, CaptureState, Stage};
 use crate::commands::dot;
 use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
@@ -40,7 +40,7 @@ pub struct Graph {
     /// Its number in this process, from 1 on.
     pub(super) number: u64,
     /// What it has recorded.
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<CaptureState>,
     /// Whether a capture has made it, so that the application has it from the end of the capture only.
     is_of_capture: bool,
     callbacks: Mutex<Vec<(HostFunction, UserData)>>,

@@ -13,13 +13,13 @@ use crate::kernels::kernel::Kernel;
 #[derive(Default)]
 pub(super) struct Recording {
     commands: Vec<Arc<Command>>,
-    state: State,
+    state: RecordingState,
     /// Of a mutable list, by their identifiers.
     mutable: BTreeMap<u64, Mutable>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum RecordingState {
     #[default]
     Open,
     Closed,
@@ -41,7 +41,7 @@ pub(super) struct Mutable {
 impl Recording {
     /// Adds commands: `INVALID_ARGUMENT` for a list that was closed.
     pub(super) fn append(&mut self, commands: &[Arc<Command>]) -> Outcome {
-        if self.state != State::Open {
+        if self.state != RecordingState::Open {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         self.commands.extend_from_slice(commands);
@@ -50,21 +50,21 @@ impl Recording {
 
     /// Closes the list: `INVALID_ARGUMENT` if a launch was changed into one that cannot run.
     pub(super) fn close(&mut self) -> Outcome {
-        if self.state == State::Changed && !self.commands.iter().all(|command| command.work.can_run()) {
+        if self.state == RecordingState::Changed && !self.commands.iter().all(|command| command.work.can_run()) {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        self.state = State::Closed;
+        self.state = RecordingState::Closed;
         Ok(())
     }
 
     /// The commands of a closed list: `INVALID_ARGUMENT` for any other one.
     pub(super) fn closed(&self) -> Outcome<Vec<Arc<Command>>> {
-        if self.state == State::Closed { Ok(self.commands.clone()) } else { Err(ZeResult::INVALID_ARGUMENT) }
+        if self.state == RecordingState::Closed { Ok(self.commands.clone()) } else { Err(ZeResult::INVALID_ARGUMENT) }
     }
 
     /// An identifier for the next command: `INVALID_ARGUMENT` for a list that was closed.
     pub(super) fn identify_next(&mut self, flags: u32, kernels: Vec<Arc<Kernel>>) -> Outcome<u64> {
-        if self.state != State::Open {
+        if self.state != RecordingState::Open {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         let position = self.commands.len();
@@ -87,8 +87,8 @@ impl Recording {
         let position = self.mutable.get(&id).map(|mutable| mutable.position);
         if let Some(place) = position.and_then(|position| self.commands.get_mut(position)) {
             *place = Arc::new(command);
-            if self.state == State::Closed {
-                self.state = State::Changed;
+            if self.state == RecordingState::Closed {
+                self.state = RecordingState::Changed;
             }
         }
     }

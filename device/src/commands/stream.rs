@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::commands::engine::{self, Engine, Order, Place, Priority, Queue};
+use crate::commands::engine::{self, Engine, Order, Position, Priority, Queue};
 use crate::commands::fence::Fence;
 use crate::commands::work::Work;
 use crate::discovery::device::Device;
@@ -54,12 +54,12 @@ pub(crate) struct Stream {
     device: Arc<Device>,
     engine: Arc<Engine>,
     priority: Priority,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     submitted: Condvar,
     finished: Condvar,
 }
 
-struct State {
+struct StreamState {
     waiting: VecDeque<Task>,
     /// The command that was taken from these, until its work has ended.
     running: Option<Arc<Command>>,
@@ -73,7 +73,7 @@ struct State {
 /// A command in a stream, with its place in the order of the engine and the signal values that it waits for and
 /// completes.
 struct Task {
-    place: Place,
+    position: Position,
     command: Arc<Command>,
     waits: Vec<u64>,
     completes: u64,
@@ -89,7 +89,7 @@ impl Stream {
     pub(crate) fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
         let engine = Engine::of(&device, queue);
         let state =
-            State { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
+            StreamState { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
         let stream = Arc::new(Self {
             device,
             engine,
@@ -121,7 +121,7 @@ impl Stream {
             state.waiting.push_back(Task { fence: Some(fence), ..task(nothing()) });
         }
         if let Some(first) = state.waiting.get(before).filter(|_| was_idle) {
-            order.enter(first.place);
+            order.enter(first.position);
         }
         drop(order);
         state.accepted += (state.waiting.len() - before) as u64;
@@ -178,12 +178,12 @@ impl Stream {
                 task
             };
             task.run(self);
-            let place = task.place;
+            let position = task.position;
             // Memory that the command retained is released before the command counts as completed.
             drop(task);
             let mut state = self.state.lock();
             state.done += 1;
-            self.engine.end_turn(place, state.waiting.front().map(|next| next.place));
+            self.engine.end_turn(position, state.waiting.front().map(|next| next.position));
             drop(state);
             self.finished.notify_all();
         }
@@ -245,7 +245,7 @@ impl Task {
             event.signal.submit_reset();
         }
         let completes = command.signals.as_ref().map_or(0, |event| event.signal.submit());
-        Self { place: order.take_place(priority), command, waits, completes, fence: None }
+        Self { position: order.next_position(priority), command, waits, completes, fence: None }
     }
 
     /// Waits for the events of the command, at most until the deadline. True if that did not
@@ -257,12 +257,12 @@ impl Task {
 
     fn run(&self, stream: &Stream) {
         let engine = &stream.engine;
-        engine.wait_for_turn(self.place);
+        engine.wait_for_turn(self.position);
         if !self.command.waits.is_empty() && !self.wait(Deadline::now()) {
-            engine.step_aside(self.place);
+            engine.step_aside(self.position);
             self.wait(Deadline::NEVER);
-            engine.step_back(self.place);
-            engine.wait_for_turn(self.place);
+            engine.step_back(self.position);
+            engine.wait_for_turn(self.position);
         }
         let delay = settings::get().delay;
         if !delay.is_zero() && self.command.work.accesses_memory() {
@@ -304,14 +304,14 @@ fn end_waits() {
 }
 
 /// How long a look at the commands of all streams waits for a lock: a child of a fork may have a copy that nobody holds.
-const PATIENCE: Duration = Duration::from_millis(10);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// How many bytes from `address` on the first byte is that an unfinished copy, fill, query or kernel of this process accesses. `None` if
 /// there is none. A stream whose lock is not free for a while is left out.
 pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
-    let streams: Vec<_> = ALL.try_lock_for(PATIENCE)?.iter().filter_map(Weak::upgrade).collect();
+    let streams: Vec<_> = ALL.try_lock_for(LOCK_TIMEOUT)?.iter().filter_map(Weak::upgrade).collect();
     let nearest = |stream: &Arc<Stream>| {
-        let state = stream.state.try_lock_for(PATIENCE)?;
+        let state = stream.state.try_lock_for(LOCK_TIMEOUT)?;
         let waiting = state.waiting.iter().map(|task| &task.command);
         let commands = waiting.chain(&state.running);
         let ranges = commands.flat_map(|command| command.work.ranges());

@@ -103,14 +103,14 @@ unsafe impl Sync for TracePoint {}
 /// The object behind a `zel_tracer_handle_t`.
 pub struct Tracer {
     data: usize,
-    state: Mutex<State>,
+    state: Mutex<TracerState>,
     /// How many traced calls use its callbacks at the moment.
     calls: Mutex<usize>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TracerState {
     enabled: bool,
     /// Prologue and epilogue, by the address of the trace point.
     callbacks: BTreeMap<usize, [Callback; 2]>,
@@ -284,7 +284,7 @@ impl Tracer {
 
 /// A traced call, as one tracer sees it.
 #[cfg(target_arch = "x86_64")]
-struct Seen {
+struct TracedCall {
     tracer: Arc<Tracer>,
     callbacks: [Callback; 2],
     /// Data of the tracer for this call.
@@ -327,7 +327,7 @@ extern "C" fn intercept(point: &TracePoint, registers: *mut u64, stack: *mut u64
     let enabled = ENABLED.read().clone();
     let seen = enabled.into_iter().filter_map(|tracer| {
         let callbacks = tracer.begin(point)?;
-        Some(Seen { tracer, callbacks, data: 0 })
+        Some(TracedCall { tracer, callbacks, data: 0 })
     });
     let mut seen: Vec<_> = seen.collect();
     let mut run = |which: usize, result: u64| {

@@ -17,10 +17,10 @@ use super::handles::{Handle, Object};
 use super::result::{Outcome, ZeResult};
 
 /// A longer chain is taken to be damaged: the rest of it is ignored.
-const LONGEST_CHAIN: usize = 256;
+const MAX_CHAIN: usize = 256;
 
 /// The same for a chain that has a structure for each of many changes.
-const LONGEST_LIST: usize = 1 << 20;
+const MAX_UPDATE_CHAIN: usize = 1 << 20;
 
 /// `const T*`: something that the call reads.
 #[repr(transparent)]
@@ -178,7 +178,7 @@ impl<T> In<T> {
     where
         T: Extensible,
     {
-        Out(self.0.cast_mut()).structures().take(LONGEST_LIST).map(|next| In(next.0.cast_const()))
+        Out(self.0.cast_mut()).structures().take(MAX_UPDATE_CHAIN).map(|next| In(next.0.cast_const()))
     }
 
     /// The first structure of type `U` in the chain of this descriptor.
@@ -336,7 +336,7 @@ impl<T> Out<T> {
     where
         T: Extensible,
     {
-        self.structures().take(LONGEST_CHAIN)
+        self.structures().take(MAX_CHAIN)
     }
 
     fn structures(self) -> impl Iterator<Item = Out<Base>>

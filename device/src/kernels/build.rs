@@ -1,7 +1,7 @@
 //! Programs of modules: what the engine makes of their inputs.
 //!
 //! What was built once is kept in this process as the engine's binary, so that the same inputs are not compiled again;
-//! every module still has a program, and so variables, of its own. Must never keep more than [`MOST_KEPT`] bytes.
+//! every module still has a program, and so variables, of its own. Must never keep more than [`CACHE_LIMIT`] bytes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -15,7 +15,7 @@ use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::log;
 
 /// Bytes of inputs and binaries that are kept. Above it, all are dropped.
-const MOST_KEPT: usize = 64 << 20;
+const CACHE_LIMIT: usize = 64 << 20;
 
 /// What was made of inputs.
 pub(crate) struct Built {
@@ -29,12 +29,12 @@ pub(crate) struct Built {
 
 /// Binaries with what the engine said while it made them.
 #[derive(Default)]
-struct Kept {
+struct BinaryCache {
     binaries: HashMap<Vec<Input>, (Arc<[u8]>, String)>,
     bytes: usize,
 }
 
-static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+static CACHE: LazyLock<Mutex<BinaryCache>> = LazyLock::new(Mutex::default);
 
 /// Builds a program of inputs. With an error, there may be a program without functions, which has a log.
 pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built>, String) {
@@ -45,7 +45,7 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
     if let Some(name) = &info.unknown {
         return (Err(ZeResult::MODULE_BUILD_FAILURE), format!("the input needs {name}, which is unknown"));
     }
-    if let Some((binary, log)) = kept(inputs)
+    if let Some((binary, log)) = cached(inputs)
         && let Ok(program) = Program::from_binary(engine, &binary)
     {
         return (Ok(Built { info, program: Some(program), log: log.clone() }), log);
@@ -58,7 +58,7 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
     match made {
         Some(program) => {
             if let Some(binary) = program.binary() {
-                keep(inputs, binary, &log);
+                cache(inputs, binary, &log);
             }
             (Ok(Built { info, program: Some(program), log: log.clone() }), log)
         }
@@ -162,21 +162,21 @@ fn add(log: &mut String, line: &str) {
     }
 }
 
-fn kept(inputs: &[Input]) -> Option<(Arc<[u8]>, String)> {
-    KEPT.lock().binaries.get(inputs).cloned()
+fn cached(inputs: &[Input]) -> Option<(Arc<[u8]>, String)> {
+    CACHE.lock().binaries.get(inputs).cloned()
 }
 
-fn keep(inputs: &[Input], binary: Vec<u8>, log: &str) {
+fn cache(inputs: &[Input], binary: Vec<u8>, log: &str) {
     let bytes = binary.len() + inputs.iter().map(|input| input.code.len()).sum::<usize>();
-    if bytes > MOST_KEPT {
+    if bytes > CACHE_LIMIT {
         return;
     }
-    let mut kept = KEPT.lock();
-    if kept.bytes + bytes > MOST_KEPT {
-        *kept = Kept::default();
+    let mut cache = CACHE.lock();
+    if cache.bytes + bytes > CACHE_LIMIT {
+        *cache = BinaryCache::default();
     }
-    if kept.binaries.insert(inputs.to_vec(), (binary.into(), log.to_owned())).is_none() {
-        kept.bytes += bytes;
+    if cache.binaries.insert(inputs.to_vec(), (binary.into(), log.to_owned())).is_none() {
+        cache.bytes += bytes;
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::engine::{Facts, Function};
+use super::engine::{CompiledKernelInfo, Function};
 use super::launch::{Argument, Settings};
 use super::module::Module;
 use super::spirv::KernelInfo;
@@ -21,13 +21,13 @@ use crate::ffi::{Address, In, Out};
 use crate::platform::log;
 
 /// Groups are not suggested to be larger than this: more groups keep more processors busy.
-const LARGEST_SUGGESTED: u32 = 256;
+const MAX_SUGGESTED_GROUP: u32 = 256;
 
 /// The object behind a `ze_kernel_handle_t`.
 pub struct Kernel {
     name: Arc<str>,
     info: KernelInfo,
-    facts: Facts,
+    compiled: CompiledKernelInfo,
     /// Functions of the engine that no launch uses now.
     idle: Mutex<Vec<Function>>,
     settings: Mutex<Settings>,
@@ -83,7 +83,7 @@ impl Kernel {
 
     fn largest_group(&self) -> usize {
         let allowed = if self.info.largest == 0 { LARGEST_GROUP } else { self.info.largest.min(LARGEST_GROUP) };
-        self.facts.largest_group.min(allowed as usize)
+        self.compiled.largest_group.min(allowed as usize)
     }
 
     /// 16 bytes for the kernel and 16 for its module.
@@ -111,11 +111,11 @@ pub extern "C" fn create(module: Handle<Module>, desc: In<KernelDesc>, kernel: O
             log::note(&format!("the engine has no kernel {name}: OpenCL error {code}"));
             ZeResult::INVALID_KERNEL_NAME
         })?;
-        let facts = function.facts();
+        let compiled = function.info();
         let name = name.into();
         let settings = Mutex::new(Settings::new(&info));
         let idle = Mutex::new(vec![function]);
-        kernel.write(Handle::register(Arc::new(Kernel { name, info, facts, idle, settings, module })))
+        kernel.write(Handle::register(Arc::new(Kernel { name, info, compiled, idle, settings, module })))
     })
 }
 
@@ -162,7 +162,7 @@ pub extern "C" fn suggest_group_size(
         let kernel = kernel.get()?;
         let mut group = kernel.info.group;
         if group == [0; 3] {
-            let mut left = LARGEST_SUGGESTED.min(kernel.largest_group() as u32).max(1);
+            let mut left = MAX_SUGGESTED_GROUP.min(kernel.largest_group() as u32).max(1);
             group = [x, y, z].map(|size| {
                 let size = size.max(1);
                 let fitting = (1..=left.min(size)).rev().find(|part| size.is_multiple_of(*part)).unwrap_or(1);
@@ -248,21 +248,21 @@ pub extern "C" fn get_name(kernel: Handle<Kernel>, size: Out<usize>, name: Out<c
 pub extern "C" fn get_properties(kernel: Handle<Kernel>, properties: Out<KernelProperties>) -> ZeResult {
     call(|| {
         let kernel = kernel.get()?;
-        let (info, facts) = (&kernel.info, &kernel.facts);
+        let (info, compiled) = (&kernel.info, &kernel.compiled);
         properties.edit(|out| {
             out.num_kernel_args = info.parameters.len() as u32;
             out.required_group_size = info.group;
             out.required_num_sub_groups = info.sub_groups;
             out.required_subgroup_size = info.sub_group;
-            out.max_subgroup_size = facts.sub_group_size.max(1) as u32;
-            out.max_num_subgroups = facts.sub_groups.max(1) as u32;
-            out.local_mem_size = facts.local_memory as u32;
-            out.private_mem_size = facts.private_memory as u32;
-            out.spill_mem_size = facts.spilled_memory as u32;
+            out.max_subgroup_size = compiled.sub_group_size.max(1) as u32;
+            out.max_num_subgroups = compiled.sub_groups.max(1) as u32;
+            out.local_mem_size = compiled.local_memory as u32;
+            out.private_mem_size = compiled.private_memory as u32;
+            out.spill_mem_size = compiled.spilled_memory as u32;
             out.uuid = kernel.uuid();
         })?;
         if let Some(preferred) = properties.next_of::<KernelPreferredGroupSize>() {
-            preferred.edit(|out| out.preferred_multiple = facts.preferred_multiple.max(1) as u32)?;
+            preferred.edit(|out| out.preferred_multiple = compiled.preferred_multiple.max(1) as u32)?;
         }
         if let Some(largest) = properties.next_of::<KernelMaxGroupSize>() {
             largest.edit(|out| out.max_group_size = kernel.largest_group() as u32)?;

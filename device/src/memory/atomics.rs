@@ -26,7 +26,7 @@ const FLAGS: u32 = 0x7f;
 type Ranges = BTreeMap<usize, (usize, u32)>;
 
 /// Those of each device: end and attributes of each range.
-static OF_THE_SYSTEM: Mutex<BTreeMap<Numbers, Ranges>> = Mutex::new(BTreeMap::new());
+static SYSTEM_RANGES: Mutex<BTreeMap<Numbers, Ranges>> = Mutex::new(BTreeMap::new());
 
 /// What has attributes.
 enum Memory {
@@ -53,7 +53,7 @@ pub extern "C" fn set(
                 allocation.atomics.lock().insert(device.numbers(), attributes);
             }
             Memory::OfTheSystem(range) => {
-                let mut all = OF_THE_SYSTEM.lock();
+                let mut all = SYSTEM_RANGES.lock();
                 replace(all.entry(device.numbers()).or_default(), range, attributes);
             }
         }
@@ -74,7 +74,7 @@ pub extern "C" fn get(
         let found = match memory {
             Memory::Shared(allocation) => allocation.atomics.lock().get(&device.numbers()).copied(),
             Memory::OfTheSystem(range) => {
-                let all = OF_THE_SYSTEM.lock();
+                let all = SYSTEM_RANGES.lock();
                 all.get(&device.numbers()).and_then(|ranges| at(ranges, range.start))
             }
         };

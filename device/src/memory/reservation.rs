@@ -20,11 +20,11 @@ static LIVE: RwLock<BTreeMap<usize, Arc<Reservation>>> = RwLock::new(BTreeMap::n
 pub(crate) struct Reservation {
     // Before the ranges: memory must be unmapped before it is released.
     space: Mapping,
-    state: Mutex<State>,
+    state: Mutex<ReservationState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ReservationState {
     mapped: Ranges,
     /// Unmapped by the application, but still there for work in flight.
     lingering: Ranges,

@@ -4,8 +4,8 @@
 //! before it sleeps for the first time. Where that was in vain, because what is waited for takes longer or because no processor
 //! is free for it, the next waits of the thread sleep at once. And a thread that sleeps until a time wakes up later: Linux
 //! joins timers that end within 50 us (PR_SET_TIMERSLACK(2const)). So a wait with a timeout asks for exact timers, sleeps
-//! until shortly before its end, and looks again and again from then on. Must never spin for longer than [`FIRST`] and
-//! [`SPUN`].
+//! until shortly before its end, and looks again and again from then on. Must never spin for longer than [`SPIN_BEFORE_SLEEP`] and
+//! [`SPIN_BEFORE_END`].
 
 use std::cell::Cell;
 use std::hint;
@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, MutexGuard};
 
 /// How long a wait looks again and again before it sleeps.
-const FIRST: Duration = Duration::from_micros(50);
+const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
 
 /// How many waits of a thread in a row spin in vain, before others sleep at once.
-const MOST_CREDIT: i8 = 4;
+const MAX_CREDIT: i8 = 4;
 /// How many then do so, before one spins again.
 const SLEEPS: i8 = 32;
 /// How long before its end a wait stops to sleep.
-const SPUN: Duration = Duration::from_micros(75);
+const SPIN_BEFORE_END: Duration = Duration::from_micros(75);
 /// How often a wait lets the processor pause before it looks again.
 const PAUSES: u32 = 16;
 
@@ -36,16 +36,16 @@ pub(crate) struct Deadline(Option<Instant>);
 /// A wait that has begun.
 pub(crate) struct Wait {
     deadline: Deadline,
-    first: First,
+    spin: SpinPhase,
     exact: Option<ExactTimers>,
 }
 
 /// The time before the first sleep of a wait.
-enum First {
+enum SpinPhase {
     /// The wait has not looked yet.
-    Ahead,
+    NotStarted,
     /// It looks again and again.
-    Now(Spinner),
+    Spinning(Spinner),
     Over,
 }
 
@@ -78,15 +78,15 @@ impl Deadline {
 
     /// A wait until then.
     pub(crate) fn wait(self) -> Wait {
-        Wait { deadline: self, first: First::Ahead, exact: None }
+        Wait { deadline: self, spin: SpinPhase::NotStarted, exact: None }
     }
 
     fn next(self) -> Next {
         let Some(end) = self.0 else { return Next::Sleep(None) };
         match end.saturating_duration_since(Instant::now()) {
             Duration::ZERO => Next::End,
-            left if left <= SPUN => Next::Spin,
-            left => Next::Sleep(Some(left.saturating_sub(SPUN))),
+            left if left <= SPIN_BEFORE_END => Next::Spin,
+            left => Next::Sleep(Some(left.saturating_sub(SPIN_BEFORE_END))),
         }
     }
 }
@@ -106,12 +106,12 @@ impl Wait {
 
     /// Whether it is too early for the first sleep.
     fn is_new(&mut self) -> bool {
-        self.first = match mem::replace(&mut self.first, First::Over) {
-            First::Ahead => Spinner::new().map_or(First::Over, First::Now),
-            First::Now(spinner) if spinner.is_early() => First::Now(spinner),
-            First::Now(_) | First::Over => First::Over,
+        self.spin = match mem::replace(&mut self.spin, SpinPhase::Over) {
+            SpinPhase::NotStarted => Spinner::new().map_or(SpinPhase::Over, SpinPhase::Spinning),
+            SpinPhase::Spinning(spinner) if spinner.is_early() => SpinPhase::Spinning(spinner),
+            SpinPhase::Spinning(_) | SpinPhase::Over => SpinPhase::Over,
         };
-        matches!(self.first, First::Now(_))
+        matches!(self.spin, SpinPhase::Spinning(_))
     }
 
     /// Sleeps until `changed` is notified, or lets the processor pause, without the lock. False once the wait is over.
@@ -136,7 +136,7 @@ static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// How often waits of this thread may spin in vain, or, below 0, how many have yet to sleep at once.
-    static CREDIT: Cell<i8> = const { Cell::new(MOST_CREDIT) };
+    static CREDIT: Cell<i8> = const { Cell::new(MAX_CREDIT) };
 }
 
 impl Spinner {
@@ -146,11 +146,11 @@ impl Spinner {
         let most = processors();
         // With one processor, nothing happens while a thread spins.
         if credit < 0 || most == 1 {
-            CREDIT.set(credit.saturating_add(1).min(MOST_CREDIT));
+            CREDIT.set(credit.saturating_add(1).min(MAX_CREDIT));
             return None;
         }
         let others = SPINNERS.fetch_add(1, Ordering::Relaxed);
-        let spinner = Self { end: Instant::now() + FIRST };
+        let spinner = Self { end: Instant::now() + SPIN_BEFORE_SLEEP };
         (others < most).then_some(spinner)
     }
 
@@ -163,7 +163,7 @@ impl Drop for Spinner {
     fn drop(&mut self) {
         SPINNERS.fetch_sub(1, Ordering::Relaxed);
         let credit = CREDIT.get();
-        let changed = if self.is_early() { credit.saturating_add(1).min(MOST_CREDIT) } else { credit - 1 };
+        let changed = if self.is_early() { credit.saturating_add(1).min(MAX_CREDIT) } else { credit - 1 };
         CREDIT.set(if changed < 0 { -SLEEPS } else { changed });
     }
 }
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(Deadline::now().next(), Next::End);
         let hour = Duration::from_hours(1);
         let Next::Sleep(Some(left)) = Deadline::after(hour.as_nanos() as u64).next() else { panic!("no sleep") };
-        assert!(left + SPUN <= hour);
+        assert!(left + SPIN_BEFORE_END <= hour);
     }
 
     #[test]

@@ -25,7 +25,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"zsrange2");
 const WORDS: usize = 5;
 /// The most files of this kind in a process: a mapping cannot be merged with its neighbour if that is another file, and
 /// the kernel limits mappings, too (vm.max_map_count, usually 65530).
-const MOST_FILES: u64 = 4096;
+const MAX_FILES: u64 = 4096;
 
 /// How many of these files this process has.
 static FILES: AtomicU64 = AtomicU64::new(0);
@@ -67,7 +67,7 @@ impl OwnFile {
     /// Whether this process should have one more of these files: while they take less than half of the descriptors
     /// that it may have.
     pub(super) fn is_affordable() -> bool {
-        FILES.load(Ordering::Relaxed) < MOST_FILES.min(descriptor::limit() / 2)
+        FILES.load(Ordering::Relaxed) < MAX_FILES.min(descriptor::limit() / 2)
     }
 
     /// The last page, which holds the record of the range: `OUT_OF_HOST_MEMORY` if it cannot be mapped.

@@ -68,8 +68,8 @@ impl OpenRecord {
     /// record does not hold `identity`.
     pub(super) fn open(file: BorrowedFd<'_>, size: u64, record: u32, identity: u64) -> Outcome<Self> {
         let per_page = (PAGE / RECORD_SIZE) as u32;
-        let pages_behind = u64::from(record / per_page) + 1;
-        let start = size.checked_sub(pages_behind * PAGE as u64).ok_or(ZeResult::INVALID_ARGUMENT)?;
+        let pages_from_end = u64::from(record / per_page) + 1;
+        let start = size.checked_sub(pages_from_end * PAGE as u64).ok_or(ZeResult::INVALID_ARGUMENT)?;
         let page = Mapping::shared(file, start, PAGE, PAGE)?;
         let index = record % per_page;
         let raise = |word: u64| (word >> COUNT_BITS == identity).then(|| word + 1);

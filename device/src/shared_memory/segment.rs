@@ -69,12 +69,12 @@ enum Occupancy {
 
 /// A range of pages, and the record that other processes open it by. Returned to its file on drop.
 pub(crate) struct Span {
-    place: Place,
+    file: SpanFile,
     identity: u64,
     length: u64,
 }
 
-enum Place {
+enum SpanFile {
     Own(OwnFile),
     Shared { segment: Arc<Segment>, record: u32, offset: u64 },
 }
@@ -93,7 +93,7 @@ impl Span {
 
     /// Like [`take`](Self::take), always in a file that holds nothing else.
     pub(crate) fn own(length: u64) -> Outcome<Self> {
-        Ok(Self { place: Place::Own(OwnFile::new(length)?), identity: next_identity(), length })
+        Ok(Self { file: SpanFile::Own(OwnFile::new(length)?), identity: next_identity(), length })
     }
 
     /// Like [`take`](Self::take), in a file with other ranges unless it is too large for that.
@@ -119,9 +119,9 @@ impl Span {
 
     /// Its file.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
-        match &self.place {
-            Place::Own(own) => own.file.as_fd(),
-            Place::Shared { segment, .. } => segment.file.as_fd(),
+        match &self.file {
+            SpanFile::Own(own) => own.file.as_fd(),
+            SpanFile::Shared { segment, .. } => segment.file.as_fd(),
         }
     }
 
@@ -132,47 +132,47 @@ impl Span {
 
     /// The inode of its file, which identifies it on this host while it exists.
     pub(crate) fn inode(&self) -> u64 {
-        match &self.place {
-            Place::Own(own) => own.inode,
-            Place::Shared { segment, .. } => segment.inode,
+        match &self.file {
+            SpanFile::Own(own) => own.inode,
+            SpanFile::Shared { segment, .. } => segment.inode,
         }
     }
 
     /// Where the range begins in the file, in bytes.
     pub(crate) fn offset(&self) -> u64 {
-        match &self.place {
-            Place::Own(_) => 0,
-            Place::Shared { offset, .. } => *offset,
+        match &self.file {
+            SpanFile::Own(_) => 0,
+            SpanFile::Shared { offset, .. } => *offset,
         }
     }
 
     /// The index of its record.
     pub(crate) fn record(&self) -> u32 {
-        match &self.place {
-            Place::Own(_) => 0,
-            Place::Shared { record, .. } => *record,
+        match &self.file {
+            SpanFile::Own(_) => 0,
+            SpanFile::Shared { record, .. } => *record,
         }
     }
 
     /// Whether its file holds nothing else.
     pub(crate) fn has_own_file(&self) -> bool {
-        matches!(self.place, Place::Own(_))
+        matches!(self.file, SpanFile::Own(_))
     }
 
     /// Lets the descriptor of its file alone be enough to open the range: `UNSUPPORTED_FEATURE` if the file holds other
     /// memory, too.
     pub(crate) fn describe(&self, description: Description) -> Outcome {
-        match &self.place {
-            Place::Own(own) => own.describe(description),
-            Place::Shared { .. } => Err(ZeResult::UNSUPPORTED_FEATURE),
+        match &self.file {
+            SpanFile::Own(own) => own.describe(description),
+            SpanFile::Shared { .. } => Err(ZeResult::UNSUPPORTED_FEATURE),
         }
     }
 
     /// The record that lets other processes open the range.
     pub(crate) fn export_record(&self) -> Outcome<ExportRecord> {
-        match &self.place {
-            Place::Own(own) => Ok(ExportRecord::new(own.records()?, 0)),
-            Place::Shared { segment, record, .. } => Ok(ExportRecord::new(&segment.records, *record)),
+        match &self.file {
+            SpanFile::Own(own) => Ok(ExportRecord::new(own.records()?, 0)),
+            SpanFile::Shared { segment, record, .. } => Ok(ExportRecord::new(&segment.records, *record)),
         }
     }
 
@@ -187,7 +187,7 @@ impl Drop for Span {
         exports::revoke(self.identity);
         // The pages of a file with one range are freed with the file. Until then a process that has its descriptor may
         // use them.
-        let Place::Shared { segment, record, offset } = &self.place else { return };
+        let SpanFile::Shared { segment, record, offset } = &self.file else { return };
         let mut segments = SEGMENTS.lock();
         let occupancy = segment.give_back(*record, *offset, self.length);
         // A segment without allocations is released; other processes that have ranges open keep the file itself. The
@@ -225,8 +225,8 @@ impl Segment {
             ranges.free.insert(offset + length, available - length);
         }
         ranges.live += 1;
-        let place = Place::Shared { segment: Arc::clone(self), record, offset };
-        Some(Span { place, identity: next_identity(), length })
+        let file = SpanFile::Shared { segment: Arc::clone(self), record, offset };
+        Some(Span { file, identity: next_identity(), length })
     }
 
     /// Takes a range back, and returns what the segment still holds.

@@ -30,7 +30,7 @@ pub(crate) struct LevelZero {
     device_backend: Function,
 }
 
-static ARRANGED: Once = Once::new();
+static FORK_HANDLER: Once = Once::new();
 
 impl LevelZero {
     /// With the libsycl behind dpctl; `None` if it does not give out handles.
@@ -42,7 +42,7 @@ impl LevelZero {
             device_backend: dpctl.symbol(c"_ZNK4sycl3_V16device11get_backendEv")?,
         };
         // A forked child must not put or close what its parent shared.
-        ARRANGED.call_once(|| fork::on_fork(|| (), || (), backend::after_fork_in_child));
+        FORK_HANDLER.call_once(|| fork::on_fork(|| (), || (), backend::after_fork_in_child));
         Some(own)
     }
 
@@ -128,7 +128,7 @@ impl LevelZero {
     ///
     /// The context must be the one of the get.
     pub(crate) unsafe fn put(&self, sycl: &Sycl, handle: HandleData, context: ContextRef) -> Result<(), String> {
-        let put = match Recorded::taken(handle.data) {
+        let put = match Recorded::take(handle.data) {
             Some(recorded) => recorded.put(handle.data),
             // SAFETY: the caller's promise.
             None => unsafe { without_adapter::put(self.context(sycl, context)?, handle.data) },
@@ -171,7 +171,7 @@ impl LevelZero {
     ///
     /// The context must be one of this libsycl.
     pub(crate) unsafe fn close(&self, sycl: &Sycl, pointer: *mut c_void, context: ContextRef) -> Result<(), String> {
-        let closed = match Recorded::taken(pointer) {
+        let closed = match Recorded::take(pointer) {
             Some(recorded) => recorded.close(pointer),
             // SAFETY: the caller's promise.
             None => unsafe { without_adapter::close(self.context(sycl, context)?, pointer) },

@@ -26,7 +26,7 @@ unsafe fn physical<'a>(memory: PhysicalRef) -> Result<&'a Shared, String> {
     unsafe { memory.cast::<Shared>().as_ref() }.ok_or_else(|| "PRef is null".to_owned())
 }
 
-fn given_out(memory: Option<Shared>) -> PhysicalRef {
+fn into_reference(memory: Option<Shared>) -> PhysicalRef {
     memory.map_or(ptr::null_mut(), |memory| Box::into_raw(Box::new(memory)).cast())
 }
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn urscope_ipc_physical_create(
     device: DeviceRef,
     nbytes: usize,
 ) -> PhysicalRef {
-    given_out(reported("urscope_ipc_physical_create", || {
+    into_reference(reported("urscope_ipc_physical_create", || {
         not_null(context, "CRef")?;
         not_null(device, "DRef")?;
         let sycl = sycl()?;
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn urscope_ipc_physical_open(
     context: ContextRef,
     device: DeviceRef,
 ) -> PhysicalRef {
-    given_out(reported("urscope_ipc_physical_open", || {
+    into_reference(reported("urscope_ipc_physical_open", || {
         not_null(data, "HandleData")?;
         not_null(context, "CRef")?;
         not_null(device, "DRef")?;
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn urscope_ipc_physical_unmap(pointer: *mut c_void, nbytes
 pub unsafe extern "C" fn urscope_ipc_physical_delete(memory: PhysicalRef) {
     message::clear();
     if !memory.is_null() {
-        // SAFETY: `given_out` made it, and the caller gives it back once.
+        // SAFETY: `into_reference` made it, and the caller gives it back once.
         drop(unsafe { Box::from_raw(memory.cast::<Shared>()) });
     }
 }

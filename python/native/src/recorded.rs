@@ -71,7 +71,7 @@ pub(crate) struct Recorded {
 unsafe impl Send for Recorded {}
 
 /// Where the handle data and the mappings came from, by their address.
-static MADE: Mutex<Option<HashMap<usize, Recorded>>> = Mutex::new(None);
+static ORIGINS: Mutex<Option<HashMap<usize, Recorded>>> = Mutex::new(None);
 
 impl Recorded {
     /// What is around these handles of Level Zero; `None` if `liburscope.so` is not in this process or does not serve them.
@@ -89,12 +89,12 @@ impl Recorded {
     }
 
     /// Takes what made the handle data or the mapping at an address; `None` if they came in another way.
-    pub(crate) fn taken(address: *mut c_void) -> Option<Self> {
-        MADE.lock().as_mut()?.remove(&address.addr())
+    pub(crate) fn take(address: *mut c_void) -> Option<Self> {
+        ORIGINS.lock().as_mut()?.remove(&address.addr())
     }
 
-    fn made(self, address: *mut c_void) {
-        MADE.lock().get_or_insert_default().insert(address.addr(), self);
+    fn remember(self, address: *mut c_void) {
+        ORIGINS.lock().get_or_insert_default().insert(address.addr(), self);
     }
 
     /// `urIPCGetMemHandleExp`: the address of the handle data, and their length in bytes.
@@ -102,7 +102,7 @@ impl Recorded {
         let (mut data, mut size) = (null_mut(), 0);
         // SAFETY: the context lives as long as libsycl's; the out-parameters are live variables.
         done(unsafe { (self.exports.get)(self.context, pointer, &raw mut data, &raw mut size) })?;
-        self.made(data);
+        self.remember(data);
         Ok((data, size))
     }
 
@@ -120,7 +120,7 @@ impl Recorded {
         done(unsafe {
             (self.exports.open)(self.context, self.device, copy.as_mut_ptr(), copy.len(), &raw mut pointer)
         })?;
-        self.made(pointer);
+        self.remember(pointer);
         Ok(pointer)
     }
 

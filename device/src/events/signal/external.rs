@@ -57,12 +57,12 @@ impl External {
     }
 
     pub(super) fn is_complete(&self, value: u64) -> bool {
-        if value == 0 { self.is_reached(self.seen_by_host()) } else { self.local.is_complete(value) }
+        if value == 0 { self.is_reached(self.host_word()) } else { self.local.is_complete(value) }
     }
 
     /// Waits on the host.
     pub(super) fn wait(&self, value: u64, deadline: Deadline) -> WaitResult {
-        if value == 0 { self.watch(self.seen_by_host(), deadline) } else { self.local.wait(value, deadline) }
+        if value == 0 { self.watch(self.host_word(), deadline) } else { self.local.wait(value, deadline) }
     }
 
     /// Waits in a stream.
@@ -87,7 +87,7 @@ impl External {
         (self.submitted() == 0).then(|| (self.words.completion, self.words.device.address()))
     }
 
-    fn seen_by_host(&self) -> &Word {
+    fn host_word(&self) -> &Word {
         self.words.host.as_ref().unwrap_or(&self.words.device)
     }
 

@@ -13,12 +13,12 @@ use crate::platform::process;
 /// A flag or a counter of this process.
 pub(super) struct Local {
     kind: Kind,
-    state: Mutex<State>,
+    state: Mutex<LocalState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct LocalState {
     /// Of a counter: the last value, and the values that have not completed.
     submitted: u64,
     incomplete: BTreeSet<u64>,
@@ -124,7 +124,7 @@ impl Local {
         self.wait_until(deadline, |state| state.is_complete(self.kind, value))
     }
 
-    fn wait_until(&self, deadline: Deadline, complete: impl Fn(&State) -> bool) -> WaitResult {
+    fn wait_until(&self, deadline: Deadline, complete: impl Fn(&LocalState) -> bool) -> WaitResult {
         let mut wait = deadline.wait();
         let mut state = self.state.lock();
         loop {
@@ -141,7 +141,7 @@ impl Local {
     }
 }
 
-impl State {
+impl LocalState {
     fn is_complete(&self, kind: Kind, value: u64) -> bool {
         match kind {
             Kind::Flag => self.signalled,

@@ -55,10 +55,10 @@ pub(crate) enum WaitResult {
 /// A flag or a counter.
 pub(crate) struct Signal {
     kind: Kind,
-    state: State,
+    state: SignalState,
 }
 
-enum State {
+enum SignalState {
     Local(Local),
     Shared(Shared),
     External(Box<External>),
@@ -68,9 +68,9 @@ enum State {
 macro_rules! with_state {
     ($signal:ident, $state:ident => $value:expr) => {
         match &$signal.state {
-            State::Local($state) => $value,
-            State::Shared($state) => $value,
-            State::External($state) => $value,
+            SignalState::Local($state) => $value,
+            SignalState::Shared($state) => $value,
+            SignalState::External($state) => $value,
         }
     };
 }
@@ -78,17 +78,17 @@ macro_rules! with_state {
 impl Signal {
     /// A flag that is not signalled, or a new counter.
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, state: State::Local(Local::new(kind)) }
+        Self { kind, state: SignalState::Local(Local::new(kind)) }
     }
 
     /// The flag or counter with this index on a shared event page, in its current state.
     pub(crate) fn shared(kind: Kind, page: Arc<EventPage>, index: u32) -> Self {
-        Self { kind, state: State::Shared(Shared::new(page, index)) }
+        Self { kind, state: SignalState::Shared(Shared::new(page, index)) }
     }
 
     /// A counter whose state is in memory of the application.
     pub(crate) fn external(words: Words) -> Self {
-        Self { kind: Kind::Counter, state: State::External(Box::new(External::new(words))) }
+        Self { kind: Kind::Counter, state: SignalState::External(Box::new(External::new(words))) }
     }
 
     /// Whether it is a counter.
@@ -98,16 +98,16 @@ impl Signal {
 
     /// Whether its state is in memory of the application.
     pub(crate) fn is_in_memory_of_the_application(&self) -> bool {
-        matches!(self.state, State::External(_))
+        matches!(self.state, SignalState::External(_))
     }
 
     /// Submits a signal, and returns the value to [`complete`](Self::complete). Waits on a counter that start from now
     /// on wait for this value.
     pub(crate) fn submit(&self) -> u64 {
         match (&self.state, self.kind) {
-            (State::Local(state), _) => state.submit(),
-            (State::Shared(state), kind) => state.submit(kind),
-            (State::External(state), _) => state.submit(),
+            (SignalState::Local(state), _) => state.submit(),
+            (SignalState::Shared(state), kind) => state.submit(kind),
+            (SignalState::External(state), _) => state.submit(),
         }
     }
 
@@ -122,7 +122,7 @@ impl Signal {
     /// Submits the reset of a flag to a stream. What is submitted to any stream from now on waits for the next signal
     /// after it.
     pub(crate) fn submit_reset(&self) {
-        if let State::Local(state) = &self.state {
+        if let SignalState::Local(state) = &self.state {
             state.submit_reset();
         }
     }
@@ -130,15 +130,15 @@ impl Signal {
     /// Performs a reset that was submitted.
     pub(crate) fn perform_reset(&self) {
         match &self.state {
-            State::Local(state) => state.perform_reset(),
-            State::Shared(_) | State::External(_) => self.reset(),
+            SignalState::Local(state) => state.perform_reset(),
+            SignalState::Shared(_) | SignalState::External(_) => self.reset(),
         }
     }
 
     /// What a command waits for that is submitted to a stream now, for [`wait_in_order`](Self::wait_in_order).
     pub(crate) fn submit_wait(&self) -> u64 {
         match (&self.state, self.kind) {
-            (State::Local(state), Kind::Flag) => state.resets(),
+            (SignalState::Local(state), Kind::Flag) => state.resets(),
             _ => self.wait_value(),
         }
     }
@@ -146,8 +146,8 @@ impl Signal {
     /// Waits in a stream for what [`submit_wait`](Self::submit_wait) has returned, until the deadline.
     pub(crate) fn wait_in_order(&self, value: u64, deadline: Deadline) -> WaitResult {
         match (&self.state, self.kind) {
-            (State::Local(state), Kind::Flag) => state.wait_after_resets(value, deadline),
-            (State::External(state), _) => state.wait_in_stream(value, deadline),
+            (SignalState::Local(state), Kind::Flag) => state.wait_after_resets(value, deadline),
+            (SignalState::External(state), _) => state.wait_in_stream(value, deadline),
             _ => self.wait(value, deadline),
         }
     }
@@ -160,9 +160,9 @@ impl Signal {
     /// Resets a flag. Does nothing for a counter.
     pub(crate) fn reset(&self) {
         match (&self.state, self.kind) {
-            (State::Local(state), Kind::Flag) => state.reset(),
-            (State::Shared(state), Kind::Flag) => state.reset(),
-            (_, Kind::Counter) | (State::External(_), _) => {}
+            (SignalState::Local(state), Kind::Flag) => state.reset(),
+            (SignalState::Shared(state), Kind::Flag) => state.reset(),
+            (_, Kind::Counter) | (SignalState::External(_), _) => {}
         }
     }
 
@@ -170,10 +170,10 @@ impl Signal {
     /// wait on a shared counter goes on, because another process may have submitted the value.
     pub(crate) fn abandon(&self) {
         match (&self.state, self.kind) {
-            (State::Local(state), _) => state.abandon(),
-            (State::Shared(state), Kind::Flag) => state.abandon(),
-            (State::External(state), _) => state.abandon(),
-            (State::Shared(_), Kind::Counter) => {}
+            (SignalState::Local(state), _) => state.abandon(),
+            (SignalState::Shared(state), Kind::Flag) => state.abandon(),
+            (SignalState::External(state), _) => state.abandon(),
+            (SignalState::Shared(_), Kind::Counter) => {}
         }
     }
 
@@ -216,8 +216,8 @@ impl Signal {
     /// word that is at least this value once it has completed.
     pub(crate) fn counter_address(&self) -> Option<(u64, usize)> {
         match &self.state {
-            State::Shared(state) if self.is_counter() => Some(state.counter_address()),
-            State::External(state) => state.counter_address(),
+            SignalState::Shared(state) if self.is_counter() => Some(state.counter_address()),
+            SignalState::External(state) => state.counter_address(),
             _ => None,
         }
     }

@@ -10,30 +10,30 @@ use super::faults;
 use crate::platform::{futex, process, threads};
 
 /// How long the engine's exit handlers may take in a forked child. There is nothing for them to do: mostly they take microseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Not 0 once the engine's exit handlers have returned.
-static PASSED: AtomicU32 = AtomicU32::new(0);
+static HANDLERS_RETURNED: AtomicU32 = AtomicU32::new(0);
 
 unsafe extern "C" {
     fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
 /// To be called before the engine is opened, so that what this registers runs behind the engine's exit handlers.
-pub(super) fn begin_watching() {
+pub(super) fn register_before_engine() {
     // SAFETY: on_exit(3) calls the function with the status and this argument, which is not used.
-    unsafe { on_exit(pass, ptr::null_mut()) };
+    unsafe { on_exit(after_engine_handlers, ptr::null_mut()) };
 }
 
 /// To be called when the engine is open, so that what this registers runs in front of them.
-pub(super) fn watch() {
+pub(super) fn register_after_engine() {
     // SAFETY: as above.
-    unsafe { on_exit(arrive, ptr::null_mut()) };
+    unsafe { on_exit(before_engine_handlers, ptr::null_mut()) };
 }
 
 /// Ends a process in which the engine would wait for ever at once, and a forked child when the engine has waited for long: a thread of the
 /// parent may have held a lock of the engine at the fork. What was registered with atexit(3) before the engine was opened does not run then.
-extern "C" fn arrive(status: c_int, _: *mut c_void) {
+extern "C" fn before_engine_handlers(status: c_int, _: *mut c_void) {
     let is_child = process::is_forked_child();
     if process::devices_are_lost() || is_child && faults::is_running() {
         end(status);
@@ -44,16 +44,16 @@ extern "C" fn arrive(status: c_int, _: *mut c_void) {
     }
 }
 
-extern "C" fn pass(_: c_int, _: *mut c_void) {
-    futex::wake_all(&PASSED);
+extern "C" fn after_engine_handlers(_: c_int, _: *mut c_void) {
+    futex::wake_all(&HANDLERS_RETURNED);
 }
 
-/// Ends the process after [`PATIENCE`], unless the engine's exit handlers have returned by then.
+/// Ends the process after [`EXIT_TIMEOUT`], unless the engine's exit handlers have returned by then.
 fn end_if_stuck(status: c_int) {
     let began = Instant::now();
-    while PASSED.load(Ordering::Acquire) == 0 {
-        let Some(left) = PATIENCE.checked_sub(began.elapsed()) else { end(status) };
-        futex::wait(&PASSED, 0, Some(left));
+    while HANDLERS_RETURNED.load(Ordering::Acquire) == 0 {
+        let Some(left) = EXIT_TIMEOUT.checked_sub(began.elapsed()) else { end(status) };
+        futex::wait(&HANDLERS_RETURNED, 0, Some(left));
     }
 }
 
@@ -78,12 +78,12 @@ mod tests {
         // SAFETY: the child registers functions and exits.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
-            // SAFETY: as in `watch`.
+            // SAFETY: as in `register_after_engine`.
             unsafe {
                 on_exit(of_program, ptr::null_mut());
-                begin_watching();
+                register_before_engine();
                 on_exit(of_engine, ptr::null_mut());
-                watch();
+                register_after_engine();
                 libc::exit(7)
             }
         }
@@ -104,7 +104,7 @@ mod tests {
     extern "C" fn return_at_once(_: c_int, _: *mut c_void) {}
 
     extern "C" fn exit_with_9(_: c_int, _: *mut c_void) {
-        std::thread::sleep(PATIENCE + Duration::from_millis(500));
+        std::thread::sleep(EXIT_TIMEOUT + Duration::from_millis(500));
         // SAFETY: ends the child.
         unsafe { libc::_exit(9) }
     }

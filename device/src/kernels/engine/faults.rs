@@ -20,7 +20,7 @@ use crate::platform::{futex, log, process};
 const BLOCKED: [c_int; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGCHLD];
 
 /// The handlers of [`FAULTS`] before ours.
-static BEFORE: OnceLock<[libc::sigaction; FAULTS.len()]> = OnceLock::new();
+static PREVIOUS_HANDLERS: OnceLock<[libc::sigaction; FAULTS.len()]> = OnceLock::new();
 /// The kernels that run now, and their number.
 static RUNNING: Mutex<Vec<Arc<str>>> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -94,7 +94,7 @@ pub(super) fn watch() {
             (before, ours)
         }
     });
-    let _ = BEFORE.set(before.map(|(before, _)| before));
+    let _ = PREVIOUS_HANDLERS.set(before.map(|(before, _)| before));
     for (signal, (_, ours)) in FAULTS.into_iter().zip(before) {
         // SAFETY: as above.
         unsafe { libc::sigaction(signal, &raw const ours, ptr::null_mut()) };
@@ -136,7 +136,7 @@ fn is_of_a_kernel(context: *mut c_void) -> bool {
 
 /// Does with a fault of the application what would have happened without us.
 fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let before = BEFORE.get().and_then(|all| FAULTS.iter().zip(all).find(|(number, _)| **number == signal));
+    let before = PREVIOUS_HANDLERS.get().and_then(|all| FAULTS.iter().zip(all).find(|(number, _)| **number == signal));
     let Some((_, before)) = before else { return };
     match before.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {

@@ -11,7 +11,7 @@ use std::ptr;
 const LAST: i32 = 64;
 
 /// Runs `body`, and then gives every signal the handler that it had before.
-pub(super) fn kept<T>(body: impl FnOnce() -> T) -> T {
+pub(super) fn with_handlers_restored<T>(body: impl FnOnce() -> T) -> T {
     let before: Vec<_> = (1..=LAST).map(|signal| (signal, handler(signal))).collect();
     let result = body();
     for (signal, before) in before {

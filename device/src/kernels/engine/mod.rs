@@ -15,7 +15,7 @@ use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-pub(crate) use program::{Facts, Function, Program};
+pub(crate) use program::{CompiledKernelInfo, Function, Program};
 
 use crate::platform::{log, threads};
 use opencl::{Functions, Object};
@@ -42,9 +42,9 @@ unsafe impl Sync for Engine {}
 pub(crate) fn get() -> Option<&'static Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let start = || {
-        ending::begin_watching();
+        ending::register_before_engine();
         let engine = guarded(Engine::start).inspect_err(|why| log::warn(why)).ok()?;
-        ending::watch();
+        ending::register_after_engine();
         faults::watch();
         Some(engine)
     };
@@ -53,7 +53,7 @@ pub(crate) fn get() -> Option<&'static Engine> {
 
 /// Runs a call of the engine that may start threads or install handlers.
 fn guarded<T>(body: impl FnOnce() -> T) -> T {
-    handlers::kept(|| threads::with_signals_blocked(body))
+    handlers::with_handlers_restored(|| threads::with_signals_blocked(body))
 }
 
 impl Engine {

@@ -26,7 +26,7 @@ pub(crate) struct Function {
 
 /// What the engine knows of a kernel.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct CompiledKernelInfo {
     /// Largest number of work items in a group.
     pub largest_group: usize,
     /// The number of work items of which a group should have a multiple.
@@ -222,9 +222,9 @@ impl Drop for Program {
 
 impl Function {
     /// What the engine knows of it.
-    pub(crate) fn facts(&self) -> Facts {
+    pub(crate) fn info(&self) -> CompiledKernelInfo {
         let largest_group = self.group_info::<usize>(opencl::KERNEL_WORK_GROUP_SIZE);
-        Facts {
+        CompiledKernelInfo {
             largest_group,
             preferred_multiple: self.group_info::<usize>(opencl::KERNEL_PREFERRED_MULTIPLE),
             local_memory: self.group_info(opencl::KERNEL_LOCAL_MEM_SIZE),

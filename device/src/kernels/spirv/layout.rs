@@ -14,7 +14,7 @@ pub(super) mod storage {
 }
 
 /// Larger values are no arguments.
-const LARGEST: u64 = 1 << 20;
+const MAX_ARGUMENT_SIZE: u64 = 1 << 20;
 
 /// A type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Types {
 
     fn value(layout: Option<Layout>) -> Type {
         match layout {
-            Some(layout) if layout.size <= LARGEST => Type::Value(layout),
+            Some(layout) if layout.size <= MAX_ARGUMENT_SIZE => Type::Value(layout),
             _ => Type::Opaque,
         }
     }

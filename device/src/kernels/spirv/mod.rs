@@ -76,7 +76,7 @@ const IMPORT: u32 = 1;
 const WORKGROUP: u32 = 4;
 /// `BuiltIn`: the number of a work item, of dimensions, of all items, and what is added to each, and the names by which
 /// modules import them. What else is built in depends on the groups.
-const UNGROUPED: [(u32, &str); 5] = [
+const GROUP_INDEPENDENT_BUILT_INS: [(u32, &str); 5] = [
     (28, "__spirv_BuiltInGlobalInvocationId"),
     (30, "__spirv_BuiltInWorkDim"),
     (31, "__spirv_BuiltInGlobalSize"),
@@ -85,7 +85,7 @@ const UNGROUPED: [(u32, &str); 5] = [
 ];
 /// `Capability`: Matrix, Addresses, Linkage, Kernel, Vector16, Float16Buffer, Float16, Float64, Int64, Int16, GenericPointer
 /// and Int8. They bring no instruction for groups but those that [`Reader::grouped`] knows.
-const UNGROUPED_CAPABILITIES: [u32; 12] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 22, 38, 39];
+const GROUP_INDEPENDENT_CAPABILITIES: [u32; 12] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 22, 38, 39];
 
 /// What SPV_INTEL_kernel_attributes brings: its name, its capabilities, and its modes, the largest group first.
 const ATTRIBUTES: &[u8] = b"SPV_INTEL_kernel_attributes";
@@ -254,8 +254,10 @@ impl Reader {
     /// Whether an instruction may depend on how work items are grouped, or let one wait for another one.
     fn grouped(code: u32, operands: &[u32]) -> bool {
         match (code, operands) {
-            (op::CAPABILITY, [capability, ..]) => !UNGROUPED_CAPABILITIES.contains(capability),
-            (op::DECORATE, [_, BUILT_IN, built_in, ..]) => UNGROUPED.iter().all(|(number, _)| number != built_in),
+            (op::CAPABILITY, [capability, ..]) => !GROUP_INDEPENDENT_CAPABILITIES.contains(capability),
+            (op::DECORATE, [_, BUILT_IN, built_in, ..]) => {
+                GROUP_INDEPENDENT_BUILT_INS.iter().all(|(number, _)| number != built_in)
+            }
             (op::TYPE_POINTER | op::TYPE_UNTYPED_POINTER, [_, storage, ..]) | (op::VARIABLE, [_, _, storage, ..]) => {
                 *storage == WORKGROUP
             }
@@ -307,7 +309,8 @@ impl Reader {
     fn finish(self) -> Info {
         let Self { mut info, types, entries, functions, modes, numbers, grouped, .. } = self;
         // What another module brings may depend on anything.
-        let grouped = grouped || info.imports.iter().any(|import| UNGROUPED.iter().all(|(_, name)| name != import));
+        let grouped = grouped
+            || info.imports.iter().any(|import| GROUP_INDEPENDENT_BUILT_INS.iter().all(|(_, name)| name != import));
         let mut requirements: HashMap<u32, KernelInfo> = HashMap::new();
         for (function, mode, values) in modes {
             let kernel = requirements.entry(function).or_default();
