@@ -107,8 +107,8 @@ pub extern "C" fn memory_fill_with_parameters(
     }
 }
 
-/// `zeCommandListAppendHostFunction` (ze_api.h). A thread of the device calls the function, with all signals blocked but those
-/// of faults. No extension is known: `UNSUPPORTED_FEATURE` for any.
+/// `zeCommandListAppendHostFunction` (ze_api.h). A thread of the device calls the function, with all
+/// signals blocked but those of faults. No extension is known: `UNSUPPORTED_FEATURE` for any.
 pub extern "C" fn host_function(
     list: Handle<CommandList>,
     function: HostFunction,
@@ -161,7 +161,7 @@ pub extern "C" fn barrier(
     call(|| append(&list.get()?, Work::nothing(), signal, wait_count, waits))
 }
 
-/// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h). The same as a barrier, for any ranges.
+/// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h). Equal to a barrier, whatever the ranges.
 pub extern "C" fn memory_ranges_barrier(
     list: Handle<CommandList>,
     range_count: Argument<u32>,

@@ -1,9 +1,10 @@
 //! What graphs record from immediate lists.
 //!
-//! What is appended to a list that is captured becomes a part of a graph, and nothing runs. Another list takes part from the moment when it
-//! waits for an event that a recorded command signals: a fork. Before the end of the capture, the list that it was forked from must wait for
-//! it: a join (ze_api.h, `zeCommandListBeginGraphCaptureExt`). One lock guards all captures; without one, an append
-//! looks at a flag only. Must never record a part of what was appended if the rest is refused, and never run anything.
+//! Commands that are appended to a captured list become nodes of a graph and do not run. A list joins
+//! the capture when it waits for an event that a recorded command signals (a fork). Before the capture
+//! ends, its parent list must wait for it (a join; ze_api.h, `zeCommandListBeginGraphCaptureExt`). One
+//! lock guards all captures; while there are none, an append reads a flag only. Must never record a
+//! part of what was appended if the rest is refused, and never run anything.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,18 +18,18 @@ use crate::commands::stream::{Command, Wait};
 use crate::events::event::Event;
 use crate::ffi::result::{Outcome, ZeResult};
 
-/// The graphs that record now, by their numbers.
+/// The graphs that are being captured, by number.
 static CAPTURES: Mutex<BTreeMap<u64, Arc<Graph>>> = Mutex::new(BTreeMap::new());
 
-/// Whether there is one.
+/// Whether a graph is being captured.
 static IS_CAPTURING: AtomicBool = AtomicBool::new(false);
 
-/// What a graph has recorded, and whether it still does.
+/// The commands that a graph has recorded, and the stage of its capture.
 #[derive(Default)]
 pub(super) struct CaptureState {
-    /// Whether it still does.
+    /// The stage of the capture.
     pub stage: Stage,
-    /// What it has recorded, in the order of the appends.
+    /// The recorded commands, in the order of the appends.
     pub nodes: Vec<Node>,
     /// The lists that take part. The first one is where the capture began.
     branches: Vec<Branch>,
@@ -38,17 +39,17 @@ pub(super) struct CaptureState {
     signals: BTreeMap<usize, Signalled>,
 }
 
-/// How far a graph is.
+/// The stage of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It was not captured yet.
+    /// Not captured yet.
     #[default]
     New,
-    /// It records.
+    /// Being captured.
     Capturing,
-    /// It can be instantiated.
+    /// Captured: it can be instantiated.
     Complete,
-    /// It cannot be: a fork was not joined, or the list of the capture was destroyed.
+    /// Not usable: a fork was not joined, or the list of the capture was destroyed.
     Invalid,
 }
 
@@ -58,7 +59,8 @@ pub(super) struct Node {
     pub command: Arc<Command>,
     /// The number of the list that it was appended to.
     pub branch: usize,
-    /// The positions of recorded commands that come before it: the last one of the list, and those whose events it waits for.
+    /// The positions of recorded commands that come before it: the last one of the list, and those whose
+    /// events it waits for.
     pub after: Vec<usize>,
 }
 
@@ -81,7 +83,8 @@ struct Signalled {
     position: usize,
 }
 
-/// Begins to capture a list: `INVALID_ARGUMENT` for a list that is captured, synchronous or not immediate, and for a graph that is not empty.
+/// Begins to capture a list: `INVALID_ARGUMENT` for a list that is captured, synchronous or not
+/// immediate, and for a graph that is not empty.
 pub(super) fn begin(list: &Arc<CommandList>, graph: &Arc<Graph>) -> Outcome {
     let mut captures = CAPTURES.lock();
     let mut state = graph.state.lock();
@@ -98,9 +101,10 @@ pub(super) fn begin(list: &Arc<CommandList>, graph: &Arc<Graph>) -> Outcome {
     Ok(())
 }
 
-/// Records commands that are appended to a list, all or none. False if they are not a part of a capture. `GRAPH_CAPTURE_MERGE_ATTEMPT` if
-/// they wait for what two captures have recorded, `INVALID_COMMAND_LIST_TYPE` if a list waits for it that cannot be
-/// captured, `GRAPH_INTERNAL_EVENT` if they signal an event that belongs to another capture.
+/// Records commands that are appended to a list, all or none. False if they are not a part of a
+/// capture. `GRAPH_CAPTURE_MERGE_ATTEMPT` if they wait for events of two captures,
+/// `INVALID_COMMAND_LIST_TYPE` if the list cannot be captured but waits for a recorded event,
+/// `GRAPH_INTERNAL_EVENT` if they signal an event that belongs to another capture.
 pub(super) fn record(list: &Arc<CommandList>, commands: &[Arc<Command>]) -> Outcome<bool> {
     if !IS_CAPTURING.load(Ordering::Acquire) {
         return Ok(false);
@@ -126,8 +130,9 @@ pub(super) fn record(list: &Arc<CommandList>, commands: &[Arc<Command>]) -> Outc
     Ok(true)
 }
 
-/// Ends the capture that began with a list, and returns its graph: `COMMAND_LIST_NOT_CAPTURING` if there is none, `INVALID_ARGUMENT` if it
-/// began with another list. The graph is invalid if a fork was not joined.
+/// Ends the capture that began with a list, and returns its graph: `COMMAND_LIST_NOT_CAPTURING` if
+/// there is none, `INVALID_ARGUMENT` if it began with another list. The graph is invalid if a fork was
+/// not joined.
 pub(super) fn end(list: &Arc<CommandList>) -> Outcome<Arc<Graph>> {
     let mut captures = CAPTURES.lock();
     let graph = captures.get(&list.capture()).map(Arc::clone).ok_or(ZeResult::COMMAND_LIST_NOT_CAPTURING)?;
@@ -149,7 +154,7 @@ pub(super) fn forget(graph: &Graph) {
     }
 }
 
-/// Takes notice that a list is destroyed. Returns the graph of a capture that began with it and ends now.
+/// Handles the destruction of a list. If a capture began with it, ends the capture and returns its graph.
 pub(super) fn leave(list: &Arc<CommandList>) -> Option<Arc<Graph>> {
     if list.capture() == 0 {
         return None;
@@ -181,7 +186,8 @@ impl CaptureState {
         self.branches.len()
     }
 
-    /// The number of a list. A list that is alive is not mistaken for one that was destroyed: the weak reference keeps its address.
+    /// The number of a list. A list that is alive is not mistaken for one that was destroyed: the weak
+    /// reference keeps its address.
     fn branch_of(&self, list: &Arc<CommandList>) -> Option<usize> {
         self.branches.iter().position(|branch| branch.list.as_ptr() == Arc::as_ptr(list))
     }
@@ -227,8 +233,8 @@ impl CaptureState {
         }
     }
 
-    /// The command, so that it waits for what was submitted until now to a counter-based event which nothing recorded has signalled: the
-    /// application may use that event for something else when the graph runs.
+    /// The command with fixed values to wait for, for counter-based events that no recorded command
+    /// signals: the application may use such an event for something else when the graph runs.
     fn with_fixed_waits(&self, command: &Arc<Command>) -> Arc<Command> {
         let is_older = |wait: &Wait| wait.event.is_internal_to_graphs() && self.signal_of(&wait.event).is_none();
         if !command.waits.iter().any(is_older) {

@@ -1,10 +1,12 @@
-//! Engines: what executes the commands of all queues and immediate lists of a device that have the same ordinal and index.
+//! Engines. An engine executes the commands of all queues and immediate lists of a device with the same
+//! ordinal and index.
 //!
-//! An engine executes one command at a time, in the order in which they were submitted to it, whatever queue or list
-//! they came by. The adapters rely on that as they do with Intel's driver: they reset events in one list and signal
-//! them in another. What has a higher priority overtakes what has not begun. ze_api.h lets a command that waits for an event hold up its own queue, and no other: such a queue
-//! steps aside until the event is signalled, and takes up its place in the order again. So a program whose queues wait
-//! for each other, for the host or for another process never waits longer than with an engine for each queue.
+//! An engine executes one command at a time, in submission order across its queues and lists. The
+//! adapters rely on this order, as they do with Intel's driver: they reset events in one list and
+//! signal them in another. A command of higher priority overtakes those that have not begun. A command
+//! that waits for an event holds up its own queue only (ze_api.h): the queue steps aside until the
+//! event is signalled, and then returns to its position in the order. So queues that wait for each
+//! other, for the host or for another process never wait longer than with an engine for each queue.
 //!
 //! Must never let a command wait for an event while it has the turn.
 
@@ -38,13 +40,13 @@ pub(super) struct Engine {
 #[derive(Default)]
 pub(super) struct Order {
     next: u64,
-    /// The next command of each stream that has one and has not stepped aside, in their order.
+    /// The next command of each stream, in order. Streams that are idle or have stepped aside have none here.
     heads: Vec<Position>,
     /// Whether a command has the turn.
     busy: bool,
 }
 
-/// The place of a command in the order of its engine: what has a higher priority comes first, and then what was submitted first.
+/// The position of a command in the order of its engine: by priority, then by submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     priority: Priority,
@@ -89,7 +91,7 @@ impl Engine {
         self.state.lock()
     }
 
-    /// Waits until a command that is the next one of its stream has its turn, or the devices of this process are lost.
+    /// Waits until the next command of a stream has its turn, or the devices of this process are lost.
     pub(super) fn wait_for_turn(&self, position: Position) {
         let mut order = self.state.lock();
         while (order.busy || order.heads.first() != Some(&position)) && !process::devices_are_lost() {
@@ -103,7 +105,7 @@ impl Engine {
         self.leave(position, None);
     }
 
-    /// Takes up the place of a command again that had stepped aside.
+    /// Returns a command that stepped aside to its position.
     pub(super) fn step_back(&self, position: Position) {
         self.state.lock().enter(position);
     }
@@ -126,7 +128,7 @@ impl Engine {
 }
 
 impl Order {
-    /// The place of a command that is submitted now.
+    /// The position of a command that is submitted now.
     pub(super) fn next_position(&mut self, priority: Priority) -> Position {
         self.next += 1;
         Position { priority, number: self.next }
@@ -139,10 +141,10 @@ impl Order {
     }
 }
 
-/// Lets all waits for a turn look again whether the devices of this process are lost.
+/// Wakes all waits for a turn, so that they check whether the devices of this process are lost.
 pub(super) fn wake_all() {
     for engine in ENGINES.lock().values() {
-        // A wait that has looked already sleeps by the time the lock is free.
+        // A wait that has checked already is asleep once the lock is free.
         drop(engine.state.lock());
         engine.changed.notify_all();
     }

@@ -14,7 +14,7 @@ use crate::ffi::{In, Out};
 /// `ZE_FENCE_FLAG_SIGNALED`.
 const SIGNALED: u32 = 1;
 
-/// The object behind a `ze_fence_handle_t`.
+/// The object of a `ze_fence_handle_t`.
 pub struct Fence {
     /// Its state.
     pub(crate) signal: Arc<Signal>,

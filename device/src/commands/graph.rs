@@ -1,9 +1,10 @@
 //! Graphs, executable graphs, and the entry points about them.
 //!
-//! A graph holds the commands that were recorded from immediate lists (`capture`). An executable graph is a copy of them, which a list
-//! executes as it executes a regular list: in the order in which they were recorded, also those of several lists, with
-//! nothing between them. So all that they depend on comes before them. Counter-based events that belong to the graph are other ones in each
-//! copy. Must never change a copy.
+//! A graph holds the commands that were recorded from immediate lists (`capture`). An executable graph
+//! is a copy of these commands. A list executes it like a regular list: in recording order, also across
+//! several lists, with no other command between them. So each command comes after those that it depends
+//! on. Each copy has its own instances of the counter-based events that belong to the graph. Must never
+//! change a copy.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -35,18 +36,18 @@ const SIMPLE: u32 = 1;
 /// The number of the latest graph.
 static LATEST: AtomicU64 = AtomicU64::new(0);
 
-/// The object behind a `ze_graph_handle_t`.
+/// The object of a `ze_graph_handle_t`.
 pub struct Graph {
     /// Its number in this process, from 1 on.
     pub(super) number: u64,
     /// What it has recorded.
     pub(super) state: Mutex<CaptureState>,
-    /// Whether a capture has made it, so that the application has it from the end of the capture only.
+    /// Whether a capture created it: then the application gets the graph when the capture ends.
     is_of_capture: bool,
     callbacks: Mutex<Vec<(HostFunction, UserData)>>,
 }
 
-/// The object behind a `ze_executable_graph_handle_t`.
+/// The object of a `ze_executable_graph_handle_t`.
 pub struct ExecutableGraph {
     source: Arc<Graph>,
     /// The queue group of the list where the capture began.
@@ -128,8 +129,9 @@ pub extern "C" fn is_capture_enabled(list: Handle<CommandList>) -> ZeResult {
     call(|| answer(list.get()?.capture() != 0))
 }
 
-/// `zeCommandListEndGraphCaptureExt` (ze_api.h). `COMMAND_LIST_NOT_CAPTURING`, `INVALID_ARGUMENT` for a list that was forked, and
-/// `GRAPH_UNJOINED_FORKS`. With the last one, the capture has ended, too, and the caller gets the graph, to destroy it.
+/// `zeCommandListEndGraphCaptureExt` (ze_api.h). `COMMAND_LIST_NOT_CAPTURING`, `INVALID_ARGUMENT` for a
+/// list that was forked, and `GRAPH_UNJOINED_FORKS`. With the last one, the capture has ended, too, and
+/// the caller gets the graph, to destroy it.
 pub extern "C" fn end_capture(list: Handle<CommandList>, extensions: In<Base>, graph: Out<Handle<Graph>>) -> ZeResult {
     call(|| {
         let list = list.get()?;
@@ -154,7 +156,8 @@ pub extern "C" fn of_list(list: Handle<CommandList>, graph: Out<Handle<Graph>>) 
     })
 }
 
-/// `zeGraphGetPrimaryCommandListExt` (ze_api.h). `INVALID_ARGUMENT` for a graph that was not captured, or whose list was destroyed.
+/// `zeGraphGetPrimaryCommandListExt` (ze_api.h). `INVALID_ARGUMENT` for a graph that was not captured,
+/// or whose list was destroyed.
 pub extern "C" fn get_primary_list(graph: Handle<Graph>, list: Out<Handle<CommandList>>) -> ZeResult {
     call(|| {
         let primary = graph.get()?.state.lock().primary().ok_or(ZeResult::INVALID_ARGUMENT)?;
@@ -180,8 +183,8 @@ pub extern "C" fn set_destruction_callback(
     })
 }
 
-/// `zeGraphInstantiateExt` (ze_api.h). `INVALID_ARGUMENT` for a graph that was not captured or still is, `INVALID_GRAPH` for one with a fork that
-/// was not joined.
+/// `zeGraphInstantiateExt` (ze_api.h). `INVALID_ARGUMENT` for a graph that was not captured or still
+/// is, `INVALID_GRAPH` for one with a fork that was not joined.
 pub extern "C" fn instantiate(
     graph: Handle<Graph>,
     extensions: In<Base>,
@@ -230,8 +233,9 @@ fn with_own_events<'a>(commands: impl Iterator<Item = &'a Arc<Command>>) -> Vec<
     copies
 }
 
-/// `zeCommandListAppendGraphExt` (ze_api.h). Waits before the first command and signals after the last. A list that is captured records
-/// the commands. `INVALID_COMMAND_LIST_TYPE` unless it is an asynchronous immediate list of the queue group where the capture began.
+/// `zeCommandListAppendGraphExt` (ze_api.h). Waits before the first command and signals after the last.
+/// A list that is captured records the commands. `INVALID_COMMAND_LIST_TYPE` unless it is an
+/// asynchronous immediate list of the queue group where the capture began.
 pub extern "C" fn append(
     list: Handle<CommandList>,
     graph: Handle<ExecutableGraph>,
@@ -272,7 +276,8 @@ pub extern "C" fn get_source(executable: Handle<ExecutableGraph>, graph: Out<Han
     })
 }
 
-/// `zeGraphIsEmptyExt` (ze_api.h): `QUERY_TRUE` or `QUERY_FALSE`, or `INVALID_GRAPH` for one with a fork that was not joined.
+/// `zeGraphIsEmptyExt` (ze_api.h): `QUERY_TRUE` or `QUERY_FALSE`, or `INVALID_GRAPH` for one with a
+/// fork that was not joined.
 pub extern "C" fn is_empty(graph: Handle<Graph>) -> ZeResult {
     call(|| {
         let graph = graph.get()?;
@@ -281,12 +286,14 @@ pub extern "C" fn is_empty(graph: Handle<Graph>) -> ZeResult {
     })
 }
 
-/// `zeGraphGetIdExt`, which is not in ze_api.h and which the v2 adapter looks for: a number that grows with each graph of the process.
+/// `zeGraphGetIdExt`, which is not in ze_api.h and which the v2 adapter looks for: a number that grows
+/// with each graph of the process.
 pub extern "C" fn get_id(graph: Handle<Graph>, id: Out<u64>) -> ZeResult {
     call(|| id.write(graph.get()?.number))
 }
 
-/// `zeGraphDumpContentsExt` (ze_api.h). `INVALID_ENUMERATION` for an unknown mode, `UNKNOWN` if the file cannot be written.
+/// `zeGraphDumpContentsExt` (ze_api.h). `INVALID_ENUMERATION` for an unknown mode, `UNKNOWN` if the
+/// file cannot be written.
 pub extern "C" fn dump_contents(graph: Handle<Graph>, path: In<c_char>, extensions: In<Base>) -> ZeResult {
     call(|| {
         let graph = graph.get()?;
@@ -322,14 +329,14 @@ pub extern "C" fn destroy(graph: Handle<Graph>) -> ZeResult {
     })
 }
 
-/// Destroys the graph that a capture has made, if the capture ended without the application's getting it.
+/// Destroys a graph that a capture created, if the capture ended before the application got the graph.
 pub(super) fn abandon(graph: &Arc<Graph>) {
     if graph.is_of_capture && Handle::of(graph).retire().is_ok() {
         graph.call_back();
     }
 }
 
-/// What a question is answered with.
+/// `QUERY_TRUE` or `QUERY_FALSE`.
 fn answer(yes: bool) -> Outcome {
     Err(if yes { ZeResult::QUERY_TRUE } else { ZeResult::QUERY_FALSE })
 }

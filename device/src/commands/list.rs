@@ -1,8 +1,9 @@
 //! Command lists and the entry points about them, except those that append commands (`append`).
 //!
-//! A regular list records commands, and a queue executes them later; an immediate list submits each command to its
-//! stream at once, unless it is captured (`capture`). All lists execute in order, also those that need not, so a barrier needs no work. Must never wait
-//! for work in an append, unless the list is synchronous.
+//! A regular list records commands, and a queue executes them later; an immediate list submits each
+//! command to its stream at once, unless it is captured (`capture`). All lists execute in order, also
+//! those that need not, so a barrier needs no work. Must never wait for work in an append, unless the
+//! list is synchronous.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,7 @@ const SYNCHRONOUS: u32 = 1;
 /// `ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS`, the last mode of ze_api.h.
 const ASYNCHRONOUS: u32 = 2;
 
-/// The object behind a `ze_command_list_handle_t`.
+/// The object of a `ze_command_list_handle_t`.
 pub struct CommandList {
     context: Handle<Context>,
     device: Arc<Device>,
@@ -98,7 +99,7 @@ impl CommandList {
         if capture::record(self, commands)? { Ok(()) } else { self.append_now(commands) }
     }
 
-    /// The same, whether the list is captured or not.
+    /// Appends several commands without recording them in a capture.
     pub(super) fn append_now(&self, commands: &[Arc<Command>]) -> Outcome {
         match &self.body {
             Body::Immediate { stream, attributes } => {
@@ -211,8 +212,8 @@ pub extern "C" fn create_immediate(
     })
 }
 
-/// `zeCommandListDestroy` (ze_api.h). Work in flight still completes. A capture that began with the list ends, and its graph
-/// is invalid.
+/// `zeCommandListDestroy` (ze_api.h). Work in flight still completes. A capture that began with the
+/// list ends, and its graph is invalid.
 pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
     call_teardown(|| {
         if let Some(graph) = capture::leave(&list.retire()?) {
@@ -222,8 +223,8 @@ pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
     })
 }
 
-/// `zeCommandListClose` (ze_api.h). An immediate list stays open. `INVALID_ARGUMENT` if a launch was changed into one that
-/// cannot run.
+/// `zeCommandListClose` (ze_api.h). An immediate list stays open. `INVALID_ARGUMENT` if a launch was
+/// changed into one that cannot run.
 pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
     call(|| match &list.get()?.body {
         Body::Regular { recording, .. } => recording.lock().close(),
@@ -231,8 +232,8 @@ pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
     })
 }
 
-/// `zeCommandListReset` (ze_api.h). What was appended to an immediate list is still executed. `GRAPH_CAPTURE_UNSUPPORTED` while
-/// it is captured.
+/// `zeCommandListReset` (ze_api.h). What was appended to an immediate list is still executed.
+/// `GRAPH_CAPTURE_UNSUPPORTED` while it is captured.
 pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
     call(|| {
         let list = list.get()?;
@@ -334,7 +335,8 @@ pub extern "C" fn immediate_append_command_lists(
     })
 }
 
-/// `zeCommandListImmediateAppendCommandListsWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
+/// `zeCommandListImmediateAppendCommandListsWithParameters` (ze_api.h). No extension is known:
+/// `UNSUPPORTED_FEATURE` for any.
 pub extern "C" fn immediate_append_command_lists_with_parameters(
     list: Handle<CommandList>,
     count: Argument<u32>,

@@ -112,8 +112,8 @@ pub extern "C" fn update_commands(list: Handle<CommandList>, desc: In<MutableCom
     })
 }
 
-/// The launch with this identifier and what was changed in it so far: `INVALID_ARGUMENT` if there is none, or if it was not
-/// to be changed in this way.
+/// The launch with this identifier and what was changed in it so far: `INVALID_ARGUMENT` if there is
+/// none, or if it was not to be changed in this way.
 fn change<'a>(
     recording: &mut Recording,
     changes: &'a mut BTreeMap<u64, Change>,
@@ -164,8 +164,8 @@ pub extern "C" fn update_signal_event(list: Handle<CommandList>, id: u64, signal
     })
 }
 
-/// `zeCommandListUpdateMutableCommandWaitEventsExp` (ze_api.h). `INVALID_SIZE` for another number than before. The command does not
-/// wait for what is NULL.
+/// `zeCommandListUpdateMutableCommandWaitEventsExp` (ze_api.h). `INVALID_SIZE` for another number than
+/// before. The command does not wait for what is NULL.
 pub extern "C" fn update_wait_events(
     list: Handle<CommandList>,
     id: u64,
@@ -187,8 +187,9 @@ pub extern "C" fn update_wait_events(
     })
 }
 
-/// `zeCommandListUpdateMutableCommandKernelsExp` (ze_api.h). The launch takes what is set for the new kernel, and its group
-/// size, offset and number of groups stay. `INVALID_KERNEL_HANDLE` for a kernel that was not named for the command.
+/// `zeCommandListUpdateMutableCommandKernelsExp` (ze_api.h). The launch takes what is set for the new
+/// kernel, and its group size, offset and number of groups stay. `INVALID_KERNEL_HANDLE` for a kernel
+/// that was not named for the command.
 pub extern "C" fn update_kernels(
     list: Handle<CommandList>,
     count: Argument<u32>,
@@ -225,7 +226,7 @@ pub extern "C" fn is_mutable(list: Handle<CommandList>, mutable: Out<u8>) -> ZeR
 }
 
 impl Command {
-    /// The same command with another launch.
+    /// A copy of this command with another launch.
     fn with_launch(&self, launch: Launch, groups: Extent) -> Self {
         Self { work: Work::launch(launch, groups), waits: self.waits.clone(), signals: self.signals.clone() }
     }

@@ -15,7 +15,7 @@ use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
 use crate::platform::deadline::Deadline;
 
-/// The object behind a `ze_command_queue_handle_t`.
+/// The object of a `ze_command_queue_handle_t`.
 pub struct CommandQueue {
     stream: Arc<Stream>,
     attributes: QueueAttributes,

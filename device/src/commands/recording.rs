@@ -14,7 +14,7 @@ use crate::kernels::kernel::Kernel;
 pub(super) struct Recording {
     commands: Vec<Arc<Command>>,
     state: RecordingState,
-    /// Of a mutable list, by their identifiers.
+    /// The changeable commands of a mutable list, by identifier.
     mutable: BTreeMap<u64, Mutable>,
 }
 
@@ -30,11 +30,11 @@ enum RecordingState {
 /// A command that can be changed.
 pub(super) struct Mutable {
     position: usize,
-    /// In what (`ze_mutable_command_exp_flags_t`).
+    /// The properties that can be changed (`ze_mutable_command_exp_flags_t`).
     pub flags: u32,
     /// The kernels that it may run, if it can run another one.
     pub kernels: Vec<Arc<Kernel>>,
-    /// How many events it waited for before the first change of them.
+    /// The number of events to wait for that it was appended with.
     pub waits: Option<usize>,
 }
 
@@ -68,7 +68,7 @@ impl Recording {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         let position = self.commands.len();
-        // The adapters take 0 for none.
+        // The adapters use 0 for no identifier.
         let id = position as u64 + 1;
         self.mutable.insert(id, Mutable { position, flags, kernels, waits: None });
         Ok(id)

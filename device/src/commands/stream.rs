@@ -1,12 +1,12 @@
 //! Streams: each is a queue of commands and the thread that executes them in order.
 //!
-//! Every command queue and every immediate list has one. The thread starts with the first command, and sleeps while
-//! there is none. For each command it waits for its turn (`engine`) and for events, performs the work, and signals. So
-//! an event is never signalled before its work has ended, and a wait for another stream blocks this stream only. When
-//! its owner is destroyed, a stream completes what was submitted and ends; a wait for a destroyed event ends too, so no
-//! thread is left behind. Kernels and
-//! functions of the application need a larger stack than copies, so the first one moves the stream to another thread.
-//! Must never perform work on the thread that appends it.
+//! Every command queue and every immediate list has one. The thread starts with the first command, and
+//! sleeps while there is none. For each command it waits for its turn (`engine`) and for events,
+//! performs the work, and signals. So an event is never signalled before its work has ended, and a wait
+//! for another stream blocks this stream only. When its owner is destroyed, a stream completes what was
+//! submitted and ends; a wait for a destroyed event ends too, so no thread is left behind. Kernels and
+//! functions of the application need a larger stack than copies, so the first one moves the stream to
+//! another thread. Must never perform work on the thread that appends it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -45,7 +45,7 @@ pub(crate) struct Command {
 pub(crate) struct Wait {
     /// The event.
     pub event: Arc<Event>,
-    /// The value of a counter that a graph has recorded. Without it, what counts is when the command is submitted.
+    /// The counter value to wait for, if a graph has recorded it. Without it, the value is taken at submission.
     pub value: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Stream {
 
 struct StreamState {
     waiting: VecDeque<Task>,
-    /// The command that was taken from these, until its work has ended.
+    /// The command that was taken from `waiting`, until its work has ended.
     running: Option<Arc<Command>>,
     /// Number of commands submitted and completed so far. A ticket has completed when `done` has reached it.
     accepted: u64,
@@ -70,7 +70,7 @@ struct StreamState {
     worker: Option<JoinHandle<()>>,
 }
 
-/// A command in a stream, with its place in the order of the engine and the signal values that it waits for and
+/// A command in a stream, with its position in the order of the engine and the signal values that it waits for and
 /// completes.
 struct Task {
     position: Position,
@@ -167,8 +167,8 @@ impl Stream {
         threads::spawn(move || stream.run(false)).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)
     }
 
-    /// The body of a thread. One with a small stack ends at the first kernel or function of the application, and another goes on
-    /// from there.
+    /// The body of a thread. A thread with a small stack ends at the first kernel or function of the
+    /// application, and a thread with a larger one continues.
     fn run(self: &Arc<Self>, has_large_stack: bool) {
         while let Some(task) = self.next() {
             let task = if has_large_stack || !task.command.work.runs_foreign_code() {
@@ -189,18 +189,18 @@ impl Stream {
         }
     }
 
-    /// Lets waits look again whether the devices of this process are lost.
+    /// Wakes all waits, so that they check whether the devices of this process are lost.
     fn wake(&self) {
-        // A wait that has looked already sleeps by the time the lock is free.
+        // A wait that has checked already is asleep once the lock is free.
         drop(self.state.lock());
         self.finished.notify_all();
     }
 
-    /// Starts a thread with a larger stack, which goes on with this task. Returns the task if that fails.
+    /// Starts a thread with a larger stack, which continues with this task. Returns the task if that fails.
     fn hand_over(self: &Arc<Self>, task: Task) -> Option<Task> {
         faults::when_lost(end_waits);
         let mut state = self.state.lock();
-        // None if the owner has left: then nobody waits for the new thread, either.
+        // None if the owner was destroyed: then nobody waits for the new thread.
         let before = state.worker.take();
         let awaited = before.is_some();
         state.waiting.push_front(task);
@@ -248,8 +248,8 @@ impl Task {
         Self { position: order.next_position(priority), command, waits, completes, fence: None }
     }
 
-    /// Waits for the events of the command, at most until the deadline. True if that did not
-    /// pass first. A destroyed event counts as signalled: see `zeEventDestroy`.
+    /// Waits for the events of the command, at most until the deadline. False if the deadline passes first.
+    /// A destroyed event counts as signalled: see `zeEventDestroy`.
     fn wait(&self, deadline: Deadline) -> bool {
         let mut events = self.command.waits.iter().zip(&self.waits);
         events.all(|(wait, value)| wait.event.signal.wait_in_order(*value, deadline) != WaitResult::TimedOut)
@@ -272,9 +272,9 @@ impl Task {
         if !process::devices_are_lost() {
             self.command.work.perform();
         }
-        // Before anybody is told that the command has completed.
+        // Before the command counts as completed.
         stream.state.lock().running = None;
-        // What is lost is never signalled, not to other processes either.
+        // Lost work is never signalled, not even to other processes.
         if process::devices_are_lost() {
             return;
         }
@@ -303,11 +303,13 @@ fn end_waits() {
     }
 }
 
-/// How long a look at the commands of all streams waits for a lock: a child of a fork may have a copy that nobody holds.
+/// How long a search through the commands of all streams waits for a lock: in a forked child, the copy
+/// of a held lock is never released.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// How many bytes from `address` on the first byte is that an unfinished copy, fill, query or kernel of this process accesses. `None` if
-/// there is none. A stream whose lock is not free for a while is left out.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
+/// kernel of this process accesses. `None` if there is none. A stream whose lock stays taken is
+/// skipped.
 pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
     let streams: Vec<_> = ALL.try_lock_for(LOCK_TIMEOUT)?.iter().filter_map(Weak::upgrade).collect();
     let nearest = |stream: &Arc<Stream>| {

@@ -31,7 +31,7 @@ enum Action {
     Nothing,
     /// Copies `length` bytes. The ranges may overlap.
     Copy { to: Location, from: Location, length: usize },
-    /// Repeats a pattern in `length` bytes. It is empty only if they are none. The last repetition may be cut.
+    /// Repeats a pattern in `length` bytes. It is empty only if `length` is 0. The last repetition may be cut.
     Fill { to: Location, pattern: Vec<u8>, length: usize },
     /// Copies a box of bytes, row by row: width in bytes, height in rows, depth in slices.
     CopyRegion { to: Grid, from: Grid, extent: [usize; 3] },
@@ -41,7 +41,8 @@ enum Action {
     EventTimestamps { to: Location, events: Vec<(Arc<Event>, usize)> },
     /// Runs a kernel.
     Launch { launch: Launch, groups: Extent },
-    /// Runs kernels, as many as a number in memory says, or one without it. Their numbers of groups are in memory.
+    /// Runs kernels whose numbers of groups are in memory. The number of kernels is in memory, too; without
+    /// it, one runs.
     LaunchIndirect { launches: Vec<Launch>, count: Option<Location>, groups: Location },
     /// Resets an event.
     Reset(Arc<Event>),
@@ -120,7 +121,7 @@ impl Work {
         if pattern_size.value() == 0 {
             return Err(ZeResult::INVALID_SIZE);
         }
-        // Of a pattern that is longer than the memory only the beginning counts. There need not be more.
+        // Only the beginning of a pattern that is longer than the memory is read. The rest need not exist.
         let pattern = pattern.array(pattern_size.at_most(length))?;
         Ok(Self(Action::Fill { to: Location::new(to), pattern, length: length.value() }))
     }
@@ -156,13 +157,13 @@ impl Work {
         Self(Action::Launch { launch, groups })
     }
 
-    /// Runs a kernel. The number of groups is read then.
+    /// Runs a kernel. The number of groups is read when it runs.
     pub(crate) fn launch_indirect(launch: Launch, groups: Address) -> Self {
         let groups = Location::new(groups);
         Self(Action::LaunchIndirect { launches: vec![launch], count: None, groups })
     }
 
-    /// Runs the first of these kernels. How many, and with how many groups, is read then.
+    /// Runs the first of these kernels. The number of kernels and those of their groups are read when they run.
     pub(crate) fn launch_several(launches: Vec<Launch>, count: Address, groups: Address) -> Self {
         let (count, groups) = (Some(Location::new(count)), Location::new(groups));
         Self(Action::LaunchIndirect { launches, count, groups })
@@ -173,14 +174,14 @@ impl Work {
         Self(Action::Call { function, data })
     }
 
-    /// Whether a graph takes it for work, which a list must not append after it has joined its parent: not barriers, signals,
-    /// waits and resets, and not what writes timestamps.
+    /// Whether it counts as work in a graph: a list must not append work after it has joined its parent.
+    /// Barriers, signals, waits, resets and writes of timestamps do not count.
     pub(super) fn counts_as_work(&self) -> bool {
         use Action::{EventTimestamps, Nothing, Reset, Timestamp};
         !matches!(self.0, Nothing | Reset(_) | Timestamp { .. } | EventTimestamps { .. })
     }
 
-    /// The same work, with other events in place of those whose timestamps it writes.
+    /// A copy of this work, with other events in place of those whose timestamps it writes.
     pub(super) fn with_events(&self, other: impl Fn(&Arc<Event>) -> Arc<Event>) -> Self {
         if let Action::EventTimestamps { to, events } = &self.0 {
             let events = events.iter().map(|(event, offset)| (other(event), *offset)).collect();
@@ -189,7 +190,8 @@ impl Work {
         self.clone()
     }
 
-    /// What it is, in a few words for people. None for nothing. With `details`, with addresses, sizes and arguments, one a line.
+    /// A short description for people; `None` for no work. With `details` it has addresses, sizes and
+    /// arguments, one a line.
     pub(super) fn description(&self, details: bool) -> Option<String> {
         let (name, lines) = match &self.0 {
             Action::Nothing => return None,
@@ -229,8 +231,8 @@ impl Work {
         if let Action::Reset(event) = &self.0 { Some(event) } else { None }
     }
 
-    /// The addresses that it accesses. Of kernels, those are taken that their pointer arguments name, one byte each: which other bytes they
-    /// access is not known, nor what they reach through other memory.
+    /// The address ranges that it accesses. For a kernel, one byte at each pointer argument: which other
+    /// memory it accesses is not known.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let of = |location: &Location, length: usize| location.address..location.address.saturating_add(length);
         let launches = match &self.0 {

@@ -62,8 +62,8 @@ pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<
     })
 }
 
-/// `zelGetTracerApiProcAddrTable`. The functions of `tracing` are found by their names only. A loader without its tracing library also returns success and
-/// leaves the table unchanged.
+/// `zelGetTracerApiProcAddrTable`. The functions of `tracing` are found by their names only. A loader
+/// without its tracing library also returns success and leaves the table unchanged.
 pub extern "C" fn get_tracer_table(_version: u32, table: Address) -> ZeResult {
     call(|| table.check())
 }

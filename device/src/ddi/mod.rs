@@ -56,14 +56,15 @@ pub fn lookup(name: &str) -> Option<*const ()> {
     in_tables.or_else(|| address_in(LOADER, name))
 }
 
-/// How many bytes from `address` on the first byte is that an unfinished copy, fill or query of this process accesses.
-/// `None` if there is none, or if a lock was not free: then nothing is known.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
+/// kernel of this process accesses. `None` if there is none, or if it is unknown because a lock was
+/// taken.
 pub fn unfinished_from(address: usize) -> Option<usize> {
     stream::unfinished_from(address)
 }
 
-/// The entry point of a driver extension function. That may be one of the API, too: the adapters ask for some of them by
-/// name, and then call them only if they are implemented.
+/// The entry point of a driver extension function. That may be one of the API, too: the adapters ask
+/// for some of them by name, and then call them only if they are implemented.
 pub(crate) fn lookup_extension(name: &str) -> Option<*const ()> {
     let implemented = |function: &&Function| function.implemented && function.name == name;
     let in_tables = || TABLES.iter().flat_map(|table| table.functions).find(implemented);
@@ -107,8 +108,8 @@ macro_rules! entry_point {
         }
     };
     ($name:ident => $($path:ident)::+) => {
-        /// Jumps to the implementation, unless there is a fault to return or a tracer to call. It is a jump, and changes
-        /// no register that holds an argument, so it works for every signature.
+        /// Jumps to the implementation, unless there is a fault to return or a tracer to call. It is a jump,
+        /// and changes no register that holds an argument, so it works for every signature.
         ///
         /// # Safety
         /// The arguments must be those of the function of this name (ze_api.h, zet_api.h, zes_api.h, zer_api.h).

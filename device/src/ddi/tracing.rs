@@ -4,8 +4,8 @@
 //! loads; without it a tracer cannot be created, here neither. A callback receives pointers to the arguments, which it
 //! may change. Functions that are not implemented accept callbacks and never call them: their arguments are not known.
 //!
-//! An entry point whose function is traced, or made to fail, comes to [`slow_path`] with its arguments as they are.
-//! This is written for x86-64 only: elsewhere a tracer cannot be created.
+//! An entry point whose function is traced, or made to fail, jumps to [`slow_path`] with its arguments
+//! unchanged. This is implemented for x86-64 only: elsewhere a tracer cannot be created.
 //!
 //! Must never call a callback from within a callback, never take a lock in a forked child, and never hold one while a
 //! callback runs.
@@ -57,8 +57,8 @@ const CORE: [&str; 17] = [
     "zeGetVirtualMemProcAddrTable",
 ];
 
-/// As many parameters as the function with the most has, each of which is a word. A function with fewer of them gets
-/// words of its caller's frame for the others, and neither it nor a callback looks at them.
+/// The parameters of the function that has the most, one word each. A function with fewer gets words of
+/// its caller's frame for the rest, and neither it nor a callback reads them.
 const WORDS: [usize; 12] = [8; 12];
 /// The sizes of the parameters of those functions that take structures by value, in bytes.
 const WITH_STRUCTURES: [(&str, &[usize]); 7] = [
@@ -76,7 +76,7 @@ const EXTENT: usize = size_of::<Extent>();
 /// Whether the tracing layer is there.
 static LAYER: LazyLock<AtomicBool> =
     LazyLock::new(|| AtomicBool::new(env::var_os("ZE_ENABLE_TRACING_LAYER").is_some_and(|value| value == "1")));
-/// The tracers that are enabled, in the order in which they were.
+/// The enabled tracers, in the order in which they were enabled.
 static ENABLED: RwLock<Vec<Arc<Tracer>>> = RwLock::new(Vec::new());
 
 thread_local! {
@@ -87,7 +87,7 @@ thread_local! {
 /// A callback: pointers to the arguments, the result, the tracer's data, and a place for data of this one call.
 pub type Callback = Option<unsafe extern "C" fn(*const *mut u64, u64, usize, *mut usize)>;
 
-/// What is known about an implemented function, so that it can be called with arguments that are words.
+/// An implemented function, with what a call with arguments as words needs.
 pub struct TracePoint {
     /// Its fault, and how many tracers have a callback for it.
     pub(super) gate: &'static Gate,
@@ -100,7 +100,7 @@ pub struct TracePoint {
 // SAFETY: the address is that of a function, the same for all threads and never written through.
 unsafe impl Sync for TracePoint {}
 
-/// The object behind a `zel_tracer_handle_t`.
+/// The object of a `zel_tracer_handle_t`.
 pub struct Tracer {
     data: usize,
     state: Mutex<TracerState>,
@@ -129,7 +129,7 @@ pub extern "C" fn enable_layer() -> ZeResult {
     ZeResult::SUCCESS
 }
 
-/// `zelDisableTracingLayer` (ze_loader.h). Tracers that exist go on.
+/// `zelDisableTracingLayer` (ze_loader.h). Existing tracers continue.
 pub extern "C" fn disable_layer() -> ZeResult {
     LAYER.store(false, Ordering::Relaxed);
     ZeResult::SUCCESS
@@ -348,8 +348,8 @@ extern "C" fn intercept(point: &TracePoint, registers: *mut u64, stack: *mut u64
     result
 }
 
-/// Where an entry point goes on whose gate is closed: all registers are as its caller has set them, but r11 points to
-/// its trace point.
+/// Where an entry point continues if its gate is closed. All registers are as its caller set them,
+/// except r11, which points to its trace point.
 ///
 /// # Safety
 /// Only entry points may jump here.

@@ -13,7 +13,7 @@ use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, Argument, In, Out};
 use crate::platform::process;
 
-/// The object behind a `ze_context_handle_t`.
+/// The object of a `ze_context_handle_t`.
 pub struct Context {
     // A zero-sized type would give all contexts the same address, and so the same handle.
     _identity: u8,

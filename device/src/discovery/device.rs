@@ -1,8 +1,9 @@
 //! The devices, and the entry points about relations between them.
 //!
-//! A device is a share of host memory with a number. All devices access each other's memory, unless `ZE_SOFT_PEERS=off`.
-//! Each may have sub-devices, which are devices with a part of its memory and with engines of their own; the parts of one
-//! device always access each other's memory. Its properties are in `properties`.
+//! A device is a share of host memory with a number. All devices access each other's memory, unless
+//! `ZE_SOFT_PEERS=off`. Each may have sub-devices, which are devices with a part of its memory and with
+//! engines of their own; the parts of one device always access each other's memory. Its properties are
+//! in `properties`.
 
 use std::sync::Arc;
 
@@ -20,13 +21,13 @@ use crate::shared_memory::own_file::NO_DEVICE;
 /// The number of a device, and that of a sub-device in it.
 pub(crate) type Numbers = (u32, Option<u32>);
 
-/// The object behind a `ze_device_handle_t`.
+/// The object of a `ze_device_handle_t`.
 pub struct Device {
     /// Its number, starting from 0. A sub-device has that of the device that it is a part of.
     pub(crate) index: u32,
     /// The device that it is a part of, and its number there, starting from 0. None for a whole device.
     pub(crate) part: Option<(Arc<Self>, u32)>,
-    /// Whether the application sees a part as a device, which is a part of no other.
+    /// Whether the application sees this sub-device as a root device.
     pub(crate) stands_alone: bool,
     /// Device IP version, packed as `ze_device_ip_version_ext_t` has it.
     pub(crate) ip_version: u32,
@@ -35,7 +36,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device with this number, of which some sub-devices are seen: it has their memory.
+    /// The device with this number. It has the memory of its sub-devices that the process sees.
     pub(crate) fn new(index: u32, seen: usize, settings: &Settings) -> Self {
         let is_whole = seen == settings.sub_devices as usize;
         let of_parts = settings.memory / u64::from(settings.sub_devices.max(1)) * seen as u64;
@@ -65,7 +66,7 @@ impl Device {
         self.index == other.index && (other.part.is_none() || self.numbers() == other.numbers())
     }
 
-    /// What stands for a device in the handles of its memory; none for memory of the host.
+    /// The number of a device in handles of its memory, or `NO_DEVICE` for memory of the host.
     pub(crate) fn number(device: Option<&Arc<Self>>) -> u8 {
         device.and_then(|device| u8::try_from(device.index).ok()).unwrap_or(NO_DEVICE)
     }

@@ -29,7 +29,8 @@ use crate::platform::settings::{self, Hierarchy};
 const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
-/// The extensions of ze_api.h that are implemented and that have a name, and their versions. The adapters look for some.
+/// The extensions of ze_api.h that are implemented and that have a name, and their versions. The
+/// adapters look for some.
 const EXTENSIONS: [(&str, u32); 14] = [
     ("ZE_experimental_fabric", VERSION_1_0),
     ("ZE_experimental_global_offset", VERSION_1_0),
@@ -53,7 +54,7 @@ const VERSION_1_1: u32 = (1 << 16) + 1;
 /// `ZE_INIT_FLAG_GPU_ONLY` and `ZE_INIT_DRIVER_TYPE_FLAG_GPU`.
 const GPU: u32 = 1;
 
-/// The object behind a `ze_driver_handle_t`.
+/// The object of a `ze_driver_handle_t`.
 pub struct Driver {
     // A zero-sized type would have no address of its own, and so no handle.
     _identity: u8,
@@ -69,11 +70,11 @@ impl Object for Driver {
 /// Driver and devices of this process.
 struct Instance {
     driver: Handle<Driver>,
-    /// Those that `zeDeviceGet` returns.
+    /// The devices that `zeDeviceGet` returns.
     devices: Vec<Arc<Device>>,
-    /// Of each whole device, by its number.
+    /// The sub-devices of each whole device, by its number.
     sub_devices: BTreeMap<u32, Vec<Arc<Device>>>,
-    /// All that have a handle: first those that are listed.
+    /// All devices that have a handle, those that `zeDeviceGet` returns first.
     all: Vec<Arc<Device>>,
     fabric_vertices: BTreeMap<Numbers, Handle<FabricVertex>>,
     host_memory: Arc<Budget>,
@@ -103,7 +104,7 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
         all.find(|device| device.numbers() == *numbers).map(Arc::clone)
     };
     let devices: Vec<_> = selection.listed.iter().filter_map(of_numbers).collect();
-    // What stands alone hides the device that it is a part of.
+    // A sub-device that is a root device itself hides the device that it is a part of.
     let hidden = |whole: &&Arc<Device>| {
         sub_devices.get(&whole.index).is_some_and(|parts| parts.iter().any(|part: &Arc<Device>| part.stands_alone))
     };
@@ -249,8 +250,8 @@ pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -
     call(|| text.write(c"".as_ptr()))
 }
 
-/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device, or one above them for a sub-device;
-/// `UINT32_MAX` for an invalid handle.
+/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device, or one above
+/// them for a sub-device; `UINT32_MAX` for an invalid handle.
 pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) -> u32 {
     let mut identifier = u32::MAX;
     let _ = call(|| {

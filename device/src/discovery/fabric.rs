@@ -18,7 +18,7 @@ const DEVICE: u32 = 1;
 /// `ZE_FABRIC_VERTEX_EXP_TYPE_SUBDEVICE`.
 const SUB_DEVICE: u32 = 2;
 
-/// The object behind a `ze_fabric_vertex_handle_t`.
+/// The object of a `ze_fabric_vertex_handle_t`.
 pub struct FabricVertex {
     device: Arc<Device>,
 }

@@ -1,8 +1,9 @@
 //! The properties of a device.
 //!
-//! The values that decide how the Unified Runtime behaves are named constants; the others are those of a small GPU. Of
-//! the structures in the `pNext` chain, the known ones are filled and the others are left alone. What
-//! concerns kernels is what the engine can at least (`kernels::engine`), as constants: nothing is loaded to answer.
+//! The values that decide how the Unified Runtime behaves are named constants; the others are those of
+//! a small GPU. Of the structures in the `pNext` chain, the known ones are filled and the others are
+//! left alone. The properties of kernels are constants that every engine supports (`kernels::engine`),
+//! so that no engine is loaded to report them.
 
 use crate::discovery::device::Device;
 use crate::discovery::driver;
@@ -42,8 +43,8 @@ pub(crate) const LARGEST_GROUP: u32 = 1024;
 const FLOAT_ATOMICS: u32 = 0b111 << 16 | 0b111;
 /// `ze_mutable_command_exp_flags_t`: arguments, number of groups, group size, offset, events and kernel of a launch.
 pub(crate) const MUTABLE: u32 = 0b111_1111;
-/// `ze_record_replay_graph_ext_flags_t`: graphs that do not change, graphs and lists in graphs, and events that graphs share with
-/// other processes.
+/// `ze_record_replay_graph_ext_flags_t`: graphs that do not change, graphs and lists in graphs, and
+/// events that graphs share with other processes.
 const GRAPHS: u32 = 0b1_1101;
 /// Of `ze_device_event_properties_flags_t`: aggregate storage, IPC, and sync allocations.
 const EVENTS: u32 = 0b111;
@@ -53,7 +54,7 @@ const ENFORCED: u32 = 2;
 const QUEUE_GROUPS: [QueueGroup; 2] = [
     // There is no largest pattern, as with the compute queues of Intel's driver.
     QueueGroup { flags: COMPUTE | COPY | COOPERATIVE, largest_pattern: usize::MAX, queues: 4 },
-    // What Intel's copy engines can. The v1 adapter uses a group with one queue for the copies of all its queues.
+    // As with Intel's copy engines. The v1 adapter uses a group with one queue for the copies of all its queues.
     QueueGroup { flags: COPY, largest_pattern: 16, queues: 1 },
 ];
 /// `ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE`.
@@ -92,7 +93,7 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
     call(|| {
         let device = device.get()?;
         let [slices, subslices, units, threads] = SHAPE;
-        // Of all its parts.
+        // The slices of all sub-devices together.
         let slices = slices * driver::sub_devices(&device).len().max(1) as u32;
         let part = device.whole().map(|(_, number)| *number);
         properties.edit(|out| {
@@ -229,8 +230,9 @@ pub extern "C" fn get_memory_properties(
     })
 }
 
-/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to memory of the device, and none to system memory unless
-/// `ZE_SOFT_SYSTEM_USM=on`: kernels and copies accept it always, but a program that knows takes another way than on most GPUs.
+/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to memory of the device, and none to
+/// system memory unless `ZE_SOFT_SYSTEM_USM=on`: kernels and copies always accept it, but a program
+/// that reads this property behaves differently than on most GPUs.
 pub extern "C" fn get_memory_access_properties(
     device: Handle<Device>,
     properties: Out<DeviceMemoryAccessProperties>,

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use super::device::Numbers;
 use crate::platform::settings::{Hierarchy, Settings};
 
-/// What a process sees.
+/// The devices that a process sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
-    /// The whole devices of which something is seen, and which of their sub-devices.
+    /// The whole devices that the process sees in whole or in part, each with its visible sub-devices.
     pub wholes: BTreeMap<u32, Vec<u32>>,
     /// The devices that `zeDeviceGet` returns, in this order.
     pub listed: Vec<Numbers>,
@@ -50,7 +50,7 @@ impl Selection {
             wholes.entry(*index).or_default().extend(part);
         }
         let listed = if is_composite {
-            // A single one of several sub-devices is seen as a device.
+            // A single visible sub-device of several appears as a device.
             wholes.iter().map(|(index, parts)| (*index, parts.first().filter(|_| parts.len() == 1).copied())).collect()
         } else {
             seen

@@ -29,7 +29,7 @@ const GRAPH_EXTERNAL: u32 = 1 << 6;
 /// All flags of a counter-based event: immediate, non-immediate, host visible, IPC, two kinds of timestamp, graphs.
 const FLAGS: u32 = 0b111_1111;
 
-/// The object behind a `ze_event_handle_t`.
+/// The object of a `ze_event_handle_t`.
 pub struct Event {
     /// Its state.
     pub(crate) signal: Signal,
@@ -46,7 +46,7 @@ pub(crate) enum Origin {
     Pool(PoolSlot),
     /// Counter-based, created without a pool, with these flags.
     Single { flags: u32 },
-    /// The same, shared with other processes or opened from one of them.
+    /// Counter-based, shared with other processes or opened from one of them.
     Shared { flags: u32, page: Arc<EventPage> },
 }
 
@@ -69,9 +69,10 @@ pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Ou
     })
 }
 
-/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver, which has the same
-/// arguments. Its state may be in memory of the application. `INVALID_ARGUMENT` for a shared event with timestamps, and for
-/// addresses that are not memory of the device; `UNSUPPORTED_FEATURE` for a shared event in memory of the application.
+/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver, which
+/// has the same arguments. Its state may be in memory of the application. `INVALID_ARGUMENT` for a
+/// shared event with timestamps, and for addresses that are not memory of the device;
+/// `UNSUPPORTED_FEATURE` for a shared event in memory of the application.
 pub extern "C" fn counter_based_create(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -102,8 +103,8 @@ pub extern "C" fn counter_based_create(
     })
 }
 
-/// The words in memory of the application that the chain of a descriptor names: `INVALID_ARGUMENT` for two descriptions, and an
-/// error of [`Word::at`].
+/// The words in memory of the application that the chain of a descriptor names: `INVALID_ARGUMENT` for
+/// two descriptions, and an error of [`Word::at`].
 fn words(desc: In<EventCounterBasedDesc>) -> Outcome<Option<Words>> {
     let (sync, aggregate) =
         (desc.next_of::<ExternalSyncAllocationDesc>(), desc.next_of::<ExternalAggregateStorageDesc>());
@@ -179,8 +180,8 @@ pub extern "C" fn host_reset(event: Handle<Event>) -> ZeResult {
     })
 }
 
-/// `zeEventHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires. `GRAPH_CAPTURE_UNSUPPORTED`
-/// while a capture lasts that has recorded a signal of the event.
+/// `zeEventHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires.
+/// `GRAPH_CAPTURE_UNSUPPORTED` while a capture lasts that has recorded a signal of the event.
 pub extern "C" fn host_synchronize(event: Handle<Event>, timeout: u64) -> ZeResult {
     call(|| {
         let event = event.get()?;
@@ -207,8 +208,8 @@ pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: Out<Kerne
     call(|| result.write(kernel_timestamps(&*event.get()?).ok_or(ZeResult::NOT_READY)?))
 }
 
-/// `zeEventQueryKernelTimestampsExt` (ze_api.h). There is one packet. Host and device use the same clock, so both kinds of
-/// timestamp are equal; `NOT_READY` unless the event is signalled.
+/// `zeEventQueryKernelTimestampsExt` (ze_api.h). There is one packet. Host and device use the same
+/// clock, so both kinds of timestamp are equal; `NOT_READY` unless the event is signalled.
 pub extern "C" fn query_kernel_timestamps(
     event: Handle<Event>,
     device: Handle<Device>,
@@ -288,14 +289,14 @@ impl Event {
         self.capture.load(Ordering::Acquire)
     }
 
-    /// Takes notice of a capture that has recorded a signal of it.
+    /// Stores the number of a capture that has recorded a signal of it.
     pub(crate) fn begin_capture(&self, number: u64) {
         self.capture.store(number, Ordering::Release);
     }
 
-    /// Takes notice of the end of a capture, unless another one has recorded a signal since.
+    /// Removes the number of a capture that has ended, unless another one has recorded a signal since.
     pub(crate) fn end_capture(&self, number: u64) {
-        // An error says that there was another one.
+        // An error means that another capture has.
         let _ = self.capture.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 

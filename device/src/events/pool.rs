@@ -23,7 +23,7 @@ const IPC: u32 = 1 << 1;
 /// All flags of an event pool: host visible, IPC, and two kinds of timestamp.
 const FLAGS: u32 = 0b1111;
 
-/// The object behind a `ze_event_pool_handle_t`.
+/// The object of a `ze_event_pool_handle_t`.
 pub struct EventPool {
     context: Handle<Context>,
     header: Header,

@@ -16,10 +16,10 @@ use super::chain::{Base, Extensible, Extension};
 use super::handles::{Handle, Object};
 use super::result::{Outcome, ZeResult};
 
-/// A longer chain is taken to be damaged: the rest of it is ignored.
+/// The longest chain that is followed. A longer one is damaged, and its rest is ignored.
 const MAX_CHAIN: usize = 256;
 
-/// The same for a chain that has a structure for each of many changes.
+/// The longest chain that is followed where each of many changes has a structure.
 const MAX_UPDATE_CHAIN: usize = 1 << 20;
 
 /// `const T*`: something that the call reads.
@@ -86,8 +86,8 @@ impl HostFunction {
     /// Calls the function.
     pub(crate) fn call(self, data: UserData) {
         if let Some(function) = self.0 {
-            // SAFETY: the application has passed both for this call, and ze_api.h lets the device make it: at any time before
-            // the command has completed, or when the graph is destroyed.
+            // SAFETY: the application has passed both for this call, and ze_api.h lets the device make it: at any
+            // time before the command has completed, or when the graph is destroyed.
             unsafe { function(data) };
         }
     }
@@ -249,7 +249,7 @@ impl In<u8> {
 }
 
 impl<T> In<Handle<T>> {
-    /// The live objects behind an array of handles; an error of [`Handle::get`] for the first that is not live.
+    /// The live objects of an array of handles; an error of [`Handle::get`] for the first that is not live.
     pub(crate) fn objects(self, count: Argument<u32>) -> Outcome<Vec<Arc<T>>>
     where
         T: Object,
@@ -257,7 +257,7 @@ impl<T> In<Handle<T>> {
         self.each_object(count)?.collect()
     }
 
-    /// The same, one by one.
+    /// The live objects of an array of handles, one by one.
     pub(crate) fn each_object(self, count: Argument<u32>) -> Outcome<impl Iterator<Item = Outcome<Arc<T>>>>
     where
         T: Object,
@@ -265,7 +265,7 @@ impl<T> In<Handle<T>> {
         Ok(self.elements(count)?.map(Handle::get))
     }
 
-    /// The same, with nothing for NULL.
+    /// The live objects of an array of handles, and `None` for NULL.
     pub(crate) fn optional_objects(self, count: Argument<u32>) -> Outcome<Vec<Option<Arc<T>>>>
     where
         T: Object,
@@ -359,8 +359,8 @@ impl<T> Out<T> {
         chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::S_TYPE)).map(|found| Out(found.0.cast()))
     }
 
-    /// Implements the query of ze_api.h for bytes: `size` receives how many there are. As many are stored as the
-    /// caller has room for, which `size` says before; none without a place.
+    /// Implements the byte query of ze_api.h: `size` receives the number of bytes. At most the number that
+    /// was in `size` before is stored; nothing without an array.
     pub(crate) fn copy_bytes(self, size: Out<usize>, bytes: &[u8]) -> Outcome
     where
         T: ByteSized,
@@ -371,8 +371,7 @@ impl<T> Out<T> {
         size.write(bytes.len())
     }
 
-    /// Stores as many of the bytes as there is room for, as the size argument of the entry point says; none without a
-    /// place.
+    /// Stores at most as many bytes as the size argument of the entry point allows; nothing without an array.
     pub(crate) fn store(self, room: usize, bytes: &[u8])
     where
         T: ByteSized,

@@ -1,4 +1,4 @@
-//! The structures that have a `pNext` chain, and those that may be found in one.
+//! The structures that have a `pNext` chain, and those that can be in one.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -40,7 +40,7 @@ pub struct Base {
 /// It must begin with the members of [`Base`].
 pub(crate) unsafe trait Extensible {}
 
-/// A structure that other structures are extended with.
+/// A structure that extends other structures.
 ///
 /// # Safety
 /// Every structure with this `stype` must be one of these (ze_api.h).

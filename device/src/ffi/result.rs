@@ -116,9 +116,9 @@ pub(crate) fn call(body: impl FnOnce() -> Outcome) -> ZeResult {
     if process::devices_are_lost() { ZeResult::DEVICE_LOST } else { result }
 }
 
-/// Like [`call`], for functions that destroy, free, put or close. A forked child gets `SUCCESS` and nothing happens, so
-/// that the teardown at its exit succeeds; so does a process in which a kernel has faulted, because the threads that ran
-/// it never end.
+/// Like [`call`], for functions that destroy, free, put or close. A forked child gets `SUCCESS` and
+/// nothing happens, so that the teardown at its exit succeeds; so does a process in which a kernel has
+/// faulted, because the threads that ran it never end.
 #[expect(clippy::inline_always, reason = "`order.ld` tells the code of entry points apart by their names")]
 #[inline(always)]
 pub(crate) fn call_teardown(body: impl FnOnce() -> Outcome) -> ZeResult {

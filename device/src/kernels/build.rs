@@ -1,7 +1,8 @@
-//! Programs of modules: what the engine makes of their inputs.
+//! Programs of modules, built by the engine from their inputs.
 //!
-//! What was built once is kept in this process as the engine's binary, so that the same inputs are not compiled again;
-//! every module still has a program, and so variables, of its own. Must never keep more than [`CACHE_LIMIT`] bytes.
+//! The engine's binaries are cached in this process, so that equal inputs are not compiled again; every
+//! module still has a program, and so variables, of its own. Must never cache more than [`CACHE_LIMIT`]
+//! bytes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -14,20 +15,20 @@ use super::spirv::{self, Info};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::log;
 
-/// Bytes of inputs and binaries that are kept. Above it, all are dropped.
+/// The limit of the cache, in bytes of inputs and binaries. Above it, all entries are dropped.
 const CACHE_LIMIT: usize = 64 << 20;
 
-/// What was made of inputs.
+/// The result of a build.
 pub(crate) struct Built {
-    /// What the inputs say.
+    /// The kernels, imports and exports of the inputs.
     pub info: Info,
-    /// The program. `None` if it needs something of other modules first.
+    /// The program. `None` if it must be linked with other modules first.
     pub program: Option<Program>,
-    /// What the engine said.
+    /// The build log.
     pub log: String,
 }
 
-/// Binaries with what the engine said while it made them.
+/// Binaries and their build logs, by inputs.
 #[derive(Default)]
 struct BinaryCache {
     binaries: HashMap<Vec<Input>, (Arc<[u8]>, String)>,
@@ -67,8 +68,8 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
     }
 }
 
-/// Whether inputs that cannot be built only need others. The imports do not tell: built-in functions and variables of the
-/// engine are among them.
+/// Whether inputs that cannot be built only lack other modules. The imports do not show it: they
+/// include built-in functions and variables of the engine.
 fn waits_for_others(engine: &'static Engine, inputs: &[Input], info: &Info) -> bool {
     let compiles = |input: &Input| {
         let program = create(engine, input, &mut String::new());
@@ -77,7 +78,7 @@ fn waits_for_others(engine: &'static Engine, inputs: &[Input], info: &Info) -> b
     !info.imports.is_empty() && inputs.iter().all(compiles)
 }
 
-/// What the inputs have together. `None` if one is no SPIR-V.
+/// The kernels, imports and exports of all inputs. `None` if one is no SPIR-V.
 fn info(inputs: &[Input]) -> Option<Info> {
     let mut whole = Info::default();
     for input in inputs {
@@ -95,7 +96,7 @@ fn info(inputs: &[Input]) -> Option<Info> {
     Some(whole)
 }
 
-/// The inputs that `inputs` needs of those of other modules, directly or through one another.
+/// The inputs of other modules that `inputs` needs, directly or indirectly.
 pub(crate) fn needed(inputs: &[Input], others: &[Input]) -> Vec<Input> {
     let read = |input: &Input| spirv::read(&input.code).unwrap_or_default();
     let mut wanted: BTreeSet<String> = inputs.iter().flat_map(|input| read(input).imports).collect();
@@ -180,9 +181,9 @@ fn cache(inputs: &[Input], binary: Vec<u8>, log: &str) {
     }
 }
 
-/// The options for the engine, from build flags of Level Zero and the version of OpenCL C that the source is in. What it
-/// does not know is left out. Without the version it compiles as for 1.2, which has no atomic operations through generic
-/// pointers.
+/// The options for the engine, from build flags of Level Zero and the version of OpenCL C that the
+/// source is in. Flags that it does not know are left out. Without the version it compiles as for 1.2,
+/// which has no atomic operations through generic pointers.
 fn options(flags: &str, opencl: u32) -> String {
     let mut options = Vec::new();
     match opencl {

@@ -1,4 +1,4 @@
-//! What the engine said while it made a module.
+//! Build logs of modules.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::ffi::Out;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::result::{ZeResult, call, call_teardown};
 
-/// The object behind a `ze_module_build_log_handle_t`: text that ends with a zero byte.
+/// The object of a `ze_module_build_log_handle_t`: text that ends with a zero byte.
 pub struct BuildLog(Vec<u8>);
 
 impl Object for BuildLog {
@@ -18,7 +18,7 @@ impl Object for BuildLog {
 }
 
 impl BuildLog {
-    /// Hands a log to a caller who wants one.
+    /// Returns a log to a caller that asks for one.
     pub(crate) fn give(text: &str, to: Out<Handle<Self>>) {
         if !to.is_null() {
             let bytes = text.bytes().filter(|byte| *byte != 0).chain([0]).collect();

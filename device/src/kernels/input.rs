@@ -1,7 +1,7 @@
-//! What a module is made from: SPIR-V, build flags and specialisation constants.
+//! The inputs of a module: SPIR-V, build flags and specialisation constants.
 //!
-//! A native binary of this device is the same in one piece, because the engine's own binaries are for one processor and
-//! one release. The bytes may be hostile: must never panic.
+//! A native binary of this device consists of these inputs, because the engine's own binaries depend on
+//! the processor and the release. The bytes may be hostile: must never panic.
 
 use std::ffi::c_char;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,10 +16,10 @@ use crate::platform::log;
 /// `ZE_MODULE_FORMAT_IL_SPIRV` and `ZE_MODULE_FORMAT_NATIVE`.
 const SPIRV: u32 = 0;
 const NATIVE: u32 = 1;
-/// What a native binary of this device begins with.
+/// The first bytes of a native binary of this device.
 const MAGIC: &[u8; 8] = b"ze_soft\x01";
 
-/// SPIR-V and what goes with it.
+/// A SPIR-V module with its build flags and constants.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Input {
     /// A SPIR-V module.
@@ -100,7 +100,7 @@ fn read_constants(given: In<ModuleConstants>, info: &Info) -> Outcome<Vec<(u32, 
     Ok(read)
 }
 
-/// A number that stands for these inputs, the same in every process.
+/// A hash of these inputs, equal in every process.
 pub(crate) fn identity(inputs: &[Input]) -> u64 {
     let mut hasher = DefaultHasher::new();
     inputs.hash(&mut hasher);

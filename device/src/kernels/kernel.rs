@@ -23,7 +23,7 @@ use crate::platform::log;
 /// Groups are not suggested to be larger than this: more groups keep more processors busy.
 const MAX_SUGGESTED_GROUP: u32 = 256;
 
-/// The object behind a `ze_kernel_handle_t`.
+/// The object of a `ze_kernel_handle_t`.
 pub struct Kernel {
     name: Arc<str>,
     info: KernelInfo,
@@ -47,12 +47,12 @@ impl Kernel {
         &self.name
     }
 
-    /// What its module says about it.
+    /// Its properties in the SPIR-V module.
     pub(crate) fn info(&self) -> &KernelInfo {
         &self.info
     }
 
-    /// What the next launch takes.
+    /// The settings of the next launch.
     pub(crate) fn settings(&self) -> &Mutex<Settings> {
         &self.settings
     }
@@ -223,8 +223,8 @@ pub extern "C" fn set_global_offset(kernel: Handle<Kernel>, x: u32, y: u32, z: u
     })
 }
 
-/// `zeKernelGetSourceAttributes` (ze_api.h). Those that the module's execution modes say. The size includes the zero byte at
-/// the end.
+/// `zeKernelGetSourceAttributes` (ze_api.h). The attributes that the module's execution modes name. The
+/// size includes the zero byte at the end.
 pub extern "C" fn get_source_attributes(kernel: Handle<Kernel>, size: Out<u32>, text: Out<Out<c_char>>) -> ZeResult {
     call(|| {
         let attributes: Vec<u8> = kernel.get()?.info.attributes().into_bytes().into_iter().chain([0]).collect();

@@ -32,14 +32,14 @@ pub(crate) enum Argument {
     Local(usize),
 }
 
-/// What is set for a kernel, for the next launch.
+/// The settings of a kernel for its next launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// Its arguments.
     pub arguments: Vec<Argument>,
     /// Work items of a group.
     pub group: [u32; 3],
-    /// What is added to the number of each work item.
+    /// The offset that is added to the number of each work item.
     pub offset: [u32; 3],
     /// `ze_kernel_indirect_access_flags_t`.
     pub indirect_access: u32,
@@ -63,11 +63,11 @@ impl Settings {
 }
 
 impl Argument {
-    /// An argument of `size` bytes as `zeKernelSetArgumentValue` takes it: `INVALID_KERNEL_ARGUMENT_SIZE` if they are
-    /// no pointer, and the kernel takes one, or `UNSUPPORTED_FEATURE` for a parameter that this device does not support.
-    /// As with Intel's driver, a number may have another size than the kernel's: of more bytes the first ones count
-    /// (oneMKL passes 8 for numbers of 4), and what fewer bytes leave out is 0 (Level Zero's conformance tests pass 4 for
-    /// numbers of 8).
+    /// An argument of `size` bytes, as `zeKernelSetArgumentValue` takes it. `INVALID_KERNEL_ARGUMENT_SIZE`
+    /// if the kernel takes a pointer and the size is not that of one, `UNSUPPORTED_FEATURE` for a parameter
+    /// that this device does not support. As with Intel's driver, a number may have another size than in
+    /// the kernel: extra bytes are ignored (oneMKL passes 8 for numbers of 4), and missing bytes are 0
+    /// (Level Zero's conformance tests pass 4 for numbers of 8).
     pub(crate) fn set(parameter: Parameter, size: usize, value: In<u8>) -> Outcome<Self> {
         Ok(match parameter {
             Parameter::Local if value.is_null() && size > 0 => Self::Local(size),
@@ -106,7 +106,7 @@ impl Argument {
 }
 
 impl Launch {
-    /// A launch with what is set for the kernel now: `INVALID_ARGUMENT` if an argument is missing.
+    /// A launch with the current settings of the kernel: `INVALID_ARGUMENT` if an argument is missing.
     pub(crate) fn new(kernel: &Arc<Kernel>) -> Outcome<Self> {
         let launch = Self::with(kernel, kernel.settings().lock().clone());
         if launch.has_all_arguments() { Ok(launch) } else { Err(ZeResult::INVALID_ARGUMENT) }
@@ -125,7 +125,7 @@ impl Launch {
         &self.kernel
     }
 
-    /// What was set for it.
+    /// Its settings.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -1,9 +1,9 @@
 //! Modules and kernels.
 //!
-//! `engine` is the OpenCL library that compiles and runs them; `spirv` reads what it does not tell. `input` is what a
-//! module is made from, `build` makes a program of it, and `module` and `kernel` have the objects and their entry
-//! points. `launch` is one execution of a kernel with its arguments. Must never load the engine before a module is
-//! created.
+//! `engine` is the OpenCL library that compiles and runs them; `spirv` reads what the library does not
+//! report. `input` is what a module is made from, `build` makes a program of it, and `module` and
+//! `kernel` have the objects and their entry points. `launch` is one execution of a kernel with its
+//! arguments. Must never load the engine before a module is created.
 
 #[expect(unsafe_code, reason = "calls an OpenCL library and handles signals")]
 mod engine;

@@ -23,7 +23,7 @@ use crate::platform::log;
 /// `ZE_MODULE_PROPERTY_FLAG_IMPORTS`.
 const IMPORTS: u32 = 1;
 
-/// The object behind a `ze_module_handle_t`.
+/// The object of a `ze_module_handle_t`.
 pub struct Module {
     engine: &'static Engine,
     inputs: Vec<Input>,
@@ -48,12 +48,12 @@ impl Module {
         self.program.get().ok_or(ZeResult::INVALID_MODULE_UNLINKED)
     }
 
-    /// What its inputs say.
+    /// The kernels, imports and exports of its inputs.
     pub(crate) fn info(&self) -> &Info {
         &self.info
     }
 
-    /// A number for its inputs.
+    /// A hash of its inputs.
     pub(crate) fn identity(&self) -> u64 {
         input::identity(&self.inputs)
     }
@@ -118,7 +118,8 @@ pub extern "C" fn dynamic_link(
     })
 }
 
-/// `zeModuleGetNativeBinary` (ze_api.h). The inputs in one piece, which this device makes a module of again.
+/// `zeModuleGetNativeBinary` (ze_api.h). The binary consists of the inputs, from which this device can
+/// create the module again.
 pub extern "C" fn get_native_binary(module: Handle<Module>, size: Out<usize>, binary: Out<u8>) -> ZeResult {
     call(|| binary.copy_bytes(size, &input::save(&module.get()?.inputs)))
 }

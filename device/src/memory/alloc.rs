@@ -96,11 +96,12 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
     free(context, pointer)
 }
 
-/// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not memory of the device has type "unknown" and no device, also null:
-/// Intel's driver says so, and Intel MPI asks about buffers that a rank does not have.
-/// If the chain requests a descriptor, it receives that of the memory's file, which stays the property of the device, also
-/// that of physical memory that is mapped there: `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory
-/// that was opened or imported.
+/// `zeMemGetAllocProperties` (ze_api.h). For a pointer that is not memory of the device, also NULL, the
+/// type is "unknown" and there is no device, as with Intel's driver: Intel MPI asks about buffers that
+/// a rank does not have. A descriptor that the chain requests is that of the memory's file, or of the
+/// file of the physical memory that is mapped there. It still belongs to the device.
+/// `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory that was opened or
+/// imported.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -169,11 +170,11 @@ fn describe(address: usize) -> Option<Description> {
 /// What the `pNext` chain of an allocation descriptor requests.
 #[derive(Clone, Copy)]
 struct Requests {
-    /// To import the memory behind this descriptor.
+    /// Import the memory of this descriptor.
     import: Option<i32>,
-    /// To be exportable, with a file of its own.
+    /// Make the memory exportable, with a file of its own.
     export: bool,
-    /// To exceed the largest allocation size.
+    /// Allow more than the largest allocation size.
     any_size: bool,
 }
 
@@ -210,7 +211,7 @@ fn allocate(
 ) -> Outcome {
     pointer.check()?;
     if alignment != 0 && !alignment.is_power_of_two() {
-        // To refuse it is the task of the validation layer, as with other arguments. Level Zero's conformance tests ask for 12,288.
+        // Not refused: arguments are checked by the validation layer. Level Zero's conformance tests use 12,288.
         log::note(&format!("an alignment of {alignment} bytes is no power of two, as the specification wants it"));
     }
     if let Some(number) = requests.import {
@@ -227,9 +228,9 @@ fn allocate(
     pointer.write(Pointer::to(lookup::insert(allocation)))
 }
 
-/// The memory behind a descriptor of this process, which stays the caller's: `INVALID_ARGUMENT` for a descriptor of
-/// anything but exported memory and for that of a device that is no peer, `UNSUPPORTED_SIZE` if the memory is smaller. It
-/// belongs to the budget of its exporter.
+/// The memory of a descriptor of this process, which still belongs to the caller: `INVALID_ARGUMENT`
+/// for a descriptor of anything but exported memory and for that of a device that is no peer,
+/// `UNSUPPORTED_SIZE` if the memory is smaller. It belongs to the budget of its exporter.
 fn import(kind: Kind, device: Option<Arc<Device>>, number: i32, size: usize, alignment: usize) -> Outcome<Allocation> {
     let opened = Import::by_descriptor(number, alignment).and_then(|(import, found)| {
         Device::reach(device.as_ref(), found.device).map_err(ImportError::Refused)?;

@@ -71,9 +71,9 @@ pub(crate) enum Origin {
 }
 
 impl Allocation {
-    /// Creates memory of `size` bytes, all zero, at a multiple of `alignment` (0: anywhere). Exportable memory always has a
-    /// file of its own. `UNSUPPORTED_SIZE`, `UNSUPPORTED_ALIGNMENT`, `OUT_OF_HOST_MEMORY`, or the error of `charge`, which takes a
-    /// size in bytes.
+    /// Creates memory of `size` bytes, all zero, at a multiple of `alignment` (0: anywhere). Exportable
+    /// memory always has a file of its own. `UNSUPPORTED_SIZE`, `UNSUPPORTED_ALIGNMENT`,
+    /// `OUT_OF_HOST_MEMORY`, or the error of `charge`, which takes a size in bytes.
     pub(crate) fn new(
         kind: Kind,
         device: Option<Arc<Device>>,

@@ -1,8 +1,9 @@
 //! Attributes of shared memory that say who may use atomic operations on it.
 //!
-//! All of them work on all memory, so an attribute changes nothing: the device keeps it for whoever asks, for each device. It is
-//! that of the whole shared allocation; of memory of the system, if kernels may use that, it is that of the range, until another
-//! call changes it: nobody says when such memory is freed. Must never accept other memory of a device.
+//! All atomic operations work on all memory, so an attribute has no effect: it is stored for each
+//! device and returned to queries. An attribute applies to a whole shared allocation. In memory of the
+//! system, if kernels may use that, it applies to a range until another call changes it, because the
+//! device does not learn when such memory is freed. Must never accept other memory of a device.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,17 +26,17 @@ const FLAGS: u32 = 0x7f;
 /// Ranges of memory of the system with attributes, by their first addresses. They do not overlap.
 type Ranges = BTreeMap<usize, (usize, u32)>;
 
-/// Those of each device: end and attributes of each range.
+/// The ranges of memory of the system, for each device: end and attributes of each.
 static SYSTEM_RANGES: Mutex<BTreeMap<Numbers, Ranges>> = Mutex::new(BTreeMap::new());
 
-/// What has attributes.
+/// Memory that has attributes.
 enum Memory {
     Shared(Arc<Allocation>),
     OfTheSystem(Range<usize>),
 }
 
-/// `zeMemSetAtomicAccessAttributeExp` (ze_api.h). `INVALID_ARGUMENT` unless the range lies in one shared allocation, or in memory
-/// of the system that kernels may use.
+/// `zeMemSetAtomicAccessAttributeExp` (ze_api.h). `INVALID_ARGUMENT` unless the range lies in one
+/// shared allocation, or in memory of the system that kernels may use.
 pub extern "C" fn set(
     context: Handle<Context>,
     device: Handle<Device>,

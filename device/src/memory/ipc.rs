@@ -139,8 +139,8 @@ pub extern "C" fn open(
     })
 }
 
-/// The fault of `ZE_SOFT_OPEN_FD=leak`: one more descriptor of the file that a handle names, which is never closed. None where this
-/// process has no descriptors left.
+/// The fault of `ZE_SOFT_OPEN_FD=leak`: one more descriptor of the file that a handle names, which is
+/// never closed. None where this process has no descriptors left.
 fn leak_descriptor(bytes: &[u8; 64]) {
     let leaked = match (HandleData::bare_descriptor(bytes), HandleData::decode(bytes)) {
         (Some(number), _) => descriptor::duplicate(number),

@@ -1,8 +1,9 @@
 //! Memory: allocations, physical memory, virtual memory, and sharing with other processes.
 //!
-//! `allocation` is what an application gets, `lookup` finds the allocation of a pointer, `alloc`, `atomics` and `ipc` are
-//! entry points, and `shareable` is what they export. `physical` is memory without an address, `reservation` is address space without memory, and `virtual_memory`
-//! has the entry points that map one into the other. Must never unmap memory that work in flight refers to.
+//! `allocation` is what an application gets, `lookup` finds the allocation of a pointer, `alloc`,
+//! `atomics` and `ipc` are entry points, and `shareable` is what they export. `physical` is memory
+//! without an address, `reservation` is address space without memory, and `virtual_memory` has the
+//! entry points that map one into the other. Must never unmap memory that work in flight refers to.
 
 pub(crate) mod alloc;
 pub(crate) mod atomics;

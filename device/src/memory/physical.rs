@@ -1,7 +1,8 @@
 //! Physical memory: memory without an address, which an application maps where it wants.
 //!
-//! Exportable memory always has a file of its own, which describes itself (`own_file`): its descriptor goes to other
-//! processes, and import checks the description. An import duplicates the caller's descriptor, and from then on depends neither on it nor on the exporter; with
+//! Exportable memory always has a file of its own, which describes itself (`own_file`): its descriptor
+//! goes to other processes, and import checks the description. An import duplicates the caller's
+//! descriptor, and from then on depends neither on it nor on the exporter; with
 //! `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
 //!
 //! **Who owns an exported descriptor?** ze_api.h does not specify it. Intel's driver returns the same number for every
@@ -43,7 +44,7 @@ pub(crate) const EXPORTABLE: u16 = 1 << 9;
 /// All external memory types of ze_api.h (`ze_external_memory_type_flags_t`).
 const ALL_TYPES: u32 = 0xff;
 
-/// The object behind a `ze_physical_mem_handle_t`.
+/// The object of a `ze_physical_mem_handle_t`.
 pub struct PhysicalMemory {
     /// Unique among the allocations and physical memories of this process.
     pub(crate) id: u64,
@@ -210,9 +211,9 @@ impl PhysicalMemory {
         Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default() })
     }
 
-    /// The memory behind a descriptor, that of physical memory or of an allocation: `OUT_OF_DEVICE_MEMORY` if it is
-    /// not that of exported memory, as with Intel's driver; `UNSUPPORTED_SIZE` if the memory has another size, in
-    /// whole pages.
+    /// The memory of a descriptor, which is that of physical memory or of an allocation:
+    /// `OUT_OF_DEVICE_MEMORY` if it is not that of exported memory, as with Intel's driver;
+    /// `UNSUPPORTED_SIZE` if the memory has another size, in whole pages.
     fn import(
         import: In<ExternalMemoryImportFd>,
         size: usize,

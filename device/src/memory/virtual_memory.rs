@@ -15,8 +15,8 @@ use crate::ffi::{Address, Out, Pointer};
 use crate::shared_memory::PAGE;
 use crate::shared_memory::mapping::Access;
 
-/// `zeVirtualMemQueryPageSize` (ze_api.h). The same for all sizes, as with Intel's driver also for 0, which Level Zero's
-/// conformance tests ask for.
+/// `zeVirtualMemQueryPageSize` (ze_api.h). The same for all sizes, as with Intel's driver also for 0,
+/// which Level Zero's conformance tests ask for.
 pub extern "C" fn query_page_size(
     context: Handle<Context>,
     device: Handle<Device>,

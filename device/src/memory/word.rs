@@ -29,14 +29,14 @@ impl Word {
         self.atomic().load(Ordering::Acquire)
     }
 
-    /// Adds to its value, as one step for all that use it.
+    /// Adds to its value atomically.
     pub(crate) fn add(&self, increment: u64) {
         self.atomic().fetch_add(increment, Ordering::AcqRel);
     }
 
     fn atomic(&self) -> &AtomicU64 {
-        // SAFETY: the reference keeps the memory mapped, which consists of whole pages, so that 8 aligned bytes lie in it. All bytes
-        // are a valid number, and others change them atomically.
+        // SAFETY: the reference keeps the memory mapped, which consists of whole pages, so that 8 aligned
+        // bytes lie in it. All bytes are a valid number, and others change them atomically.
         unsafe { AtomicU64::from_ptr(self.address as *mut u64) }
     }
 }

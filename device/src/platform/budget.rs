@@ -77,7 +77,7 @@ mod tests {
         let parts = [whole.part(50), whole.part(50)];
         let first = parts[0].charge(40);
         assert!(first.is_some() && parts[0].charge(11).is_none());
-        // What was refused by the part is not charged to the whole.
+        // A charge that the part refuses is not charged to the whole.
         let second = whole.charge(60);
         assert!(second.is_some() && parts[1].charge(1).is_none());
         drop(first);

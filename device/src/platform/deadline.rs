@@ -1,11 +1,11 @@
-//! The beginning and the end of a wait.
+//! Waits: they spin, then sleep, and spin again shortly before their deadline.
 //!
-//! A processor that idles takes tens of microseconds to go on, longer than most commands take. So a wait looks again and again
-//! before it sleeps for the first time. Where that was in vain, because what is waited for takes longer or because no processor
-//! is free for it, the next waits of the thread sleep at once. And a thread that sleeps until a time wakes up later: Linux
-//! joins timers that end within 50 us (PR_SET_TIMERSLACK(2const)). So a wait with a timeout asks for exact timers, sleeps
-//! until shortly before its end, and looks again and again from then on. Must never spin for longer than [`SPIN_BEFORE_SLEEP`] and
-//! [`SPIN_BEFORE_END`].
+//! An idle processor takes tens of microseconds to wake up, longer than most commands take. So a wait
+//! spins before its first sleep. If spinning was in vain, because the work took longer or no processor
+//! was free for it, the next waits of the thread sleep at once. A thread that sleeps until a time wakes
+//! up late, because Linux joins timers that end within 50 us (PR_SET_TIMERSLACK(2const)). So a wait
+//! with a timeout asks for exact timers, sleeps until shortly before its end, and spins from then on.
+//! Must never spin for longer than [`SPIN_BEFORE_SLEEP`] and [`SPIN_BEFORE_END`].
 
 use std::cell::Cell;
 use std::hint;
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, MutexGuard};
 
-/// How long a wait looks again and again before it sleeps.
+/// How long a wait spins before it sleeps.
 const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
 
-/// How many waits of a thread in a row spin in vain, before others sleep at once.
+/// How many waits of a thread may spin in vain in a row, before its next waits sleep at once.
 const MAX_CREDIT: i8 = 4;
-/// How many then do so, before one spins again.
+/// How many waits then sleep at once, before one spins again.
 const SLEEPS: i8 = 32;
-/// How long before its end a wait stops to sleep.
+/// How long before its end a wait wakes up and spins.
 const SPIN_BEFORE_END: Duration = Duration::from_micros(75);
 /// How often a wait lets the processor pause before it looks again.
 const PAUSES: u32 = 16;
@@ -40,7 +40,7 @@ pub(crate) struct Wait {
     exact: Option<ExactTimers>,
 }
 
-/// The time before the first sleep of a wait.
+/// Whether a wait spins before its first sleep.
 enum SpinPhase {
     /// The wait has not looked yet.
     NotStarted,
@@ -49,7 +49,8 @@ enum SpinPhase {
     Over,
 }
 
-/// What a wait that has not found what it waits for does next. It looks again after that, unless it is over.
+/// What a wait does next while its condition is false. It checks the condition again after that, unless
+/// the wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Sleeps until it is woken, or for this long.
@@ -61,16 +62,16 @@ pub(crate) enum Next {
 }
 
 impl Deadline {
-    /// That of a wait without a timeout.
+    /// The deadline of a wait without a timeout.
     pub(crate) const NEVER: Self = Self(None);
 
-    /// That of a look without a wait.
+    /// The deadline of a check without a wait.
     pub(crate) fn now() -> Self {
         Self(Some(Instant::now()))
     }
 
-    /// When a Level Zero timeout of `nanoseconds` that starts now expires. Never for `UINT64_MAX`, or more than the clock
-    /// can count.
+    /// When a Level Zero timeout of `nanoseconds` that starts now expires. Never for `UINT64_MAX`, or more
+    /// than the clock can count.
     pub(crate) fn after(nanoseconds: u64) -> Self {
         let finite = (nanoseconds != u64::MAX).then(|| Duration::from_nanos(nanoseconds));
         Self(finite.and_then(|timeout| Instant::now().checked_add(timeout)))
@@ -126,16 +127,16 @@ impl Wait {
     }
 }
 
-/// A thread that looks again and again before it sleeps.
+/// A thread that spins before its first sleep.
 struct Spinner {
     end: Instant,
 }
 
-/// How many there are.
+/// The number of threads that spin.
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// How often waits of this thread may spin in vain, or, below 0, how many have yet to sleep at once.
+    /// How many waits of this thread may still spin in vain. If negative, how many have yet to sleep at once.
     static CREDIT: Cell<i8> = const { Cell::new(MAX_CREDIT) };
 }
 
@@ -207,7 +208,7 @@ impl ExactTimers {
 
 impl Drop for ExactTimers {
     fn drop(&mut self) {
-        // An error is negative. The slack of a thread that runs in real time is 0, and to set 0 would be to set the default.
+        // An error is negative. A real-time thread has slack 0, and setting 0 would set the default.
         if self.before > 0 {
             set_slack(self.before);
         }

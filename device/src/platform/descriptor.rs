@@ -25,8 +25,8 @@ pub(crate) fn duplicate(number: i32) -> io::Result<OwnedFd> {
     own(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) }))
 }
 
-/// The same file under a number that select(2) cannot handle, if the limit of this process leaves room for that: the low
-/// numbers stay for the application.
+/// A duplicate of a descriptor with a number that select(2) cannot handle, if the limit of this process
+/// allows it: the low numbers are left to the application.
 pub(crate) fn raise(descriptor: OwnedFd) -> OwnedFd {
     let lowest = libc::FD_SETSIZE as libc::c_int;
     // SAFETY: F_DUPFD_CLOEXEC takes a number, and makes a new descriptor if there is room.

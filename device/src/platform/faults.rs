@@ -1,8 +1,8 @@
 //! Fault injection: result codes that functions return instead of doing their work (`ZE_SOFT_FAIL`).
 //!
-//! Every implemented function of the table has a gate, which its entry point reads first: it holds the code, and whether
-//! tracers have callbacks for the function. Must never list a function that returns something other than a
-//! `ze_result_t`.
+//! Every implemented function of the table has a gate, which its entry point reads first: it holds the
+//! code, and whether tracers have callbacks for the function. Must never list a function that returns
+//! something other than a `ze_result_t`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +14,8 @@ const WITHOUT_RESULT: [&str; 4] = [
     "zerTranslateIdentifierToDeviceHandle",
 ];
 
-/// What an entry point looks at before it goes to its implementation: all of it is zero, or there is something to do.
+/// A gate, which an entry point reads before it jumps to its implementation. All zero means that there
+/// is nothing else to do.
 #[repr(C, align(8))]
 pub(crate) struct Gate {
     code: AtomicU32,

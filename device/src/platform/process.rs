@@ -1,5 +1,5 @@
-//! This process: when it started, whether it is the forked child of a process that used the device, and whether a kernel
-//! has faulted in it.
+//! This process: when it started, whether it is the forked child of a process that used the device, and
+//! whether a kernel has faulted in it.
 //!
 //! Every entry point and the IPC handles read this. Must never allocate or lock in the fork handler.
 

@@ -124,7 +124,7 @@ pub const VARIABLES: [Variable; 15] = [
     },
 ];
 
-/// The values that apply.
+/// The values of the variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Report unimplemented functions and failed calls on stderr.
@@ -151,7 +151,7 @@ pub struct Settings {
     pub keep_import_fd: bool,
     /// Duplicate the descriptor of memory at each open, and never close the duplicate.
     pub leak_open_fd: bool,
-    /// What runs kernels.
+    /// The engine that runs kernels.
     pub engine: Engine,
     /// How long each command with work on memory waits before it begins.
     pub delay: Duration,
@@ -159,13 +159,13 @@ pub struct Settings {
     pub faults: Vec<(String, u32)>,
 }
 
-/// What runs kernels.
+/// The engine that runs kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// The library that is found.
+    /// The first library that is found.
     #[default]
     Auto,
-    /// Nothing.
+    /// None.
     Off,
     /// The library with this path.
     Path(String),
@@ -179,7 +179,7 @@ pub enum Hierarchy {
     Composite,
     /// Their sub-devices, as devices.
     Flat,
-    /// Their sub-devices, which know their device.
+    /// Their sub-devices, each with a root device.
     Combined,
 }
 

@@ -1,6 +1,6 @@
-//! The ranges of this process that have IPC handles out, and how many each.
+//! The ranges of this process whose IPC handles are not all put, and the number of these handles.
 //!
-//! While a handle of a range is out, the record of the range is published and the handle can be opened. The last put,
+//! While a range has such a handle, its record is published and the handle can be opened. The last put,
 //! or the end of the memory, withdraws the record: later opens are refused, as with a driver that closes its
 //! descriptor. Must never keep a range alive.
 
@@ -15,7 +15,7 @@ use super::record::ExportRecord;
 use super::segment::Span;
 use crate::ffi::result::Outcome;
 
-/// By identity.
+/// The exported ranges, by identity.
 static EXPORTS: Mutex<BTreeMap<u64, Export>> = Mutex::new(BTreeMap::new());
 
 struct Export {
@@ -56,7 +56,7 @@ pub(crate) fn put(bytes: &[u8; 64], accepts: impl FnOnce(u16) -> bool) {
     }
 }
 
-/// Whether a handle of this range is out.
+/// Whether this range has a handle that is not put.
 pub(crate) fn is_exported(identity: u64) -> bool {
     EXPORTS.lock().contains_key(&identity)
 }

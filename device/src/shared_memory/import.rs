@@ -1,11 +1,11 @@
 //! Opening a handle: finds the file, maps the range, and counts this process in its record.
 //!
-//! The file is behind the descriptor in the handle if libumf or the Unified Runtime has already fetched it into this
-//! process, or if the producer opens its own handle. Otherwise it is fetched from the producer. Of a handle that is
-//! nothing but a descriptor, the file itself says what it holds (`own_file`): as with a dma-buf, whoever has the
-//! descriptor can open the memory, also after the producer has put the handle or freed the memory. Must never close a
-//! descriptor that came in a handle, never touch a file that is not one of the device, and leave nothing open or mapped
-//! when it fails.
+//! The descriptor in the handle is one of this process if libumf or the Unified Runtime has already
+//! fetched it, or if the producer opens its own handle. Otherwise it is fetched from the producer. If a
+//! handle is nothing but a descriptor, the file describes itself (`own_file`): as with a dma-buf,
+//! whoever has the descriptor can open the memory, also after the producer has put the handle or freed
+//! the memory. Must never close a descriptor that came in a handle, never touch a file that is not one
+//! of the device, and leave nothing open or mapped when it fails.
 
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -52,7 +52,7 @@ impl Import {
         Ok(Self { mapping, _record: Some(record) })
     }
 
-    /// Opens the range whose file is behind a descriptor of this process, at a multiple of `alignment` (0: anywhere),
+    /// Opens the range in the file of a descriptor of this process, at a multiple of `alignment` (0: anywhere),
     /// and returns what the file says about it.
     pub(crate) fn by_descriptor(number: i32, alignment: usize) -> Result<(Self, Description), ImportError> {
         let refuse = || {
@@ -72,7 +72,7 @@ impl Import {
 
 /// The file that a handle names.
 enum SegmentFile {
-    /// Behind the descriptor in the handle, which is not ours to close.
+    /// The file of the descriptor in the handle, which is not ours to close.
     Borrowed(ManuallyDrop<File>),
     /// Fetched from the producer; closed on drop.
     Fetched(File),
@@ -101,7 +101,7 @@ impl SegmentFile {
     }
 }
 
-/// Whether a file of `size` bytes, whole pages, contains the range that a handle describes, and its record behind it.
+/// Whether a file of `size` bytes, whole pages, contains the range that a handle describes, and its record after it.
 fn holds(size: u64, data: &HandleData, length: u64) -> bool {
     let aligned = data.size > 0 && [data.offset, size].iter().all(|number| number.is_multiple_of(PAGE as u64));
     let end = data.offset.checked_add(length);
@@ -109,7 +109,7 @@ fn holds(size: u64, data: &HandleData, length: u64) -> bool {
     aligned && end.zip(before_record).is_some_and(|(end, record)| end <= record)
 }
 
-/// Whether the file of a handle is behind the descriptor in it, in this process.
+/// Whether the descriptor in a handle is that of its file, in this process.
 pub(crate) fn is_here(data: &HandleData) -> bool {
     borrow(data).is_some()
 }

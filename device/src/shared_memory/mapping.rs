@@ -40,8 +40,8 @@ impl Access {
 /// mmap(2) flags of address space without memory.
 const RESERVED: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
-/// Inaccessible bytes behind memory of the application. A kernel that writes beyond the end faults there, and does not change
-/// what else the process has mapped: a GPU does not see that either.
+/// Inaccessible bytes after memory of the application. A kernel that writes beyond the end faults there
+/// instead of changing other memory of the process, which a GPU does not see either.
 const GUARD: usize = 1 << 20;
 
 /// A range of address space, unmapped on drop.
@@ -49,19 +49,19 @@ const GUARD: usize = 1 << 20;
 pub(crate) struct Mapping {
     base: usize,
     length: usize,
-    /// Address space behind it that is kept free, in bytes.
+    /// Inaccessible address space after it, in bytes.
     guard: usize,
 }
 
 impl Mapping {
-    /// Maps `length` bytes of `file` from `offset`, shared, readable and writable, at an address that is a multiple of
-    /// `alignment`, unless that is 0. Length and offset are multiples of the page size. `UNSUPPORTED_ALIGNMENT` if there are
-    /// no such addresses, `OUT_OF_HOST_MEMORY` if the kernel refuses.
+    /// Maps `length` bytes of `file` from `offset`, shared, readable and writable, at an address that is a
+    /// multiple of `alignment`, unless that is 0. Length and offset are multiples of the page size.
+    /// `UNSUPPORTED_ALIGNMENT` if there are no such addresses, `OUT_OF_HOST_MEMORY` if the kernel refuses.
     pub(crate) fn shared(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
         Self::with_guard(file, offset, length, alignment, 0)
     }
 
-    /// Like [`shared`](Self::shared), with inaccessible address space behind it if there is enough.
+    /// Like [`shared`](Self::shared), with inaccessible address space after it if there is enough.
     pub(crate) fn guarded(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
         let guarded = Self::with_guard(file, offset, length, alignment, GUARD);
         // The address space of a process may have a limit (RLIMIT_AS).
@@ -191,8 +191,8 @@ impl Drop for Mapping {
     }
 }
 
-/// The smallest multiple of the page size that is a multiple of `alignment`, too: `UNSUPPORTED_ALIGNMENT` if it is no
-/// number of this machine.
+/// The smallest multiple of the page size that is a multiple of `alignment`, too:
+/// `UNSUPPORTED_ALIGNMENT` if that exceeds the address size.
 fn multiple_of_pages(alignment: usize) -> Outcome<usize> {
     if alignment == 0 {
         return Ok(PAGE);

@@ -1,9 +1,9 @@
 //! Shared-memory files: where all memory of the device lies, and how another process opens it.
 //!
-//! `segment` hands out ranges of files, `own_file` is a file with one range, `record` is the word in a file that lets
-//! other processes open a range, `exports` counts the handles that were returned for one, `handle_data` is the 64 bytes
-//! of a handle, and `import` opens one. `mapping` is the address space that shows a file, `memory_file` the file itself. Must never know what a
-//! range is used for.
+//! `segment` hands out ranges of files, `own_file` is a file with one range, `record` is the word in a
+//! file that lets other processes open a range, `exports` counts the handles that were returned for
+//! one, `handle_data` is the 64 bytes of a handle, and `import` opens one. `mapping` is the address
+//! space that shows a file, `memory_file` the file itself. Must never know what a range is used for.
 
 pub(crate) mod exports;
 pub(crate) mod handle_data;

@@ -1,10 +1,10 @@
 //! A file that holds one range and nothing else: the memory begins at offset 0, and the last page describes it.
 //!
-//! Middleware takes the descriptor in an IPC handle for that of a dma-buf: it maps the file itself, from offset 0, and
-//! it makes handles that contain nothing but the descriptor. Both work with such a file. Whoever has its descriptor may
-//! write what he wants into the description, so it is believed only as far as the file itself bears it out: a wrong one
-//! shows its reader other parts of the same file, never other memory. Must never be taken for the file of memory that
-//! nobody has exported: the description is written with the first export.
+//! Middleware takes the descriptor in an IPC handle for that of a dma-buf: it maps the file itself,
+//! from offset 0, and it makes handles that contain nothing but the descriptor. Both work with such a
+//! file. Any process that has the descriptor can write to the description, so a reader checks it
+//! against the file: a wrong description shows other parts of the same file, never other memory. The
+//! description is written with the first export. Must never be opened by a descriptor before that.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -30,10 +30,10 @@ const MAX_FILES: u64 = 4096;
 /// How many of these files this process has.
 static FILES: AtomicU64 = AtomicU64::new(0);
 
-/// What the description of a file says. A range may be longer than the memory in it: it consists of whole pages.
+/// The description of a file. A range may be longer than the memory in it: it consists of whole pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Description {
-    /// What the memory is: the number that the IPC handle has, too.
+    /// The kind of memory, as in the IPC handle.
     pub kind: u16,
     /// The number of the device that it is on, or [`NO_DEVICE`].
     pub device: u8,
@@ -74,7 +74,7 @@ impl OwnFile {
     pub(super) fn records(&self) -> Outcome<&Records> {
         if self.last_page.get().is_none() {
             let page = Mapping::shared(self.file.as_fd(), self.length, PAGE, PAGE)?;
-            // If another thread was faster, this mapping goes.
+            // If another thread was faster, this mapping is dropped.
             let _ = self.last_page.set(page.into());
         }
         self.last_page.get().ok_or(ZeResult::OUT_OF_HOST_MEMORY)

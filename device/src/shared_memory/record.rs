@@ -1,11 +1,11 @@
 //! The record of a range: a word in the file itself, which every process that has the file sees. Records are counted
 //! from the end of the file, so that a process which opens a range need not know how many there are.
 //!
-//! The high bits hold the identity of the range while an IPC handle is out, the low bits count the mappings in other
-//! processes. A consumer opens a range by raising the count if the identity is still the one in its handle. So a handle
-//! whose memory was freed is refused, and a freed range is not reused while another process has it open. A consumer
-//! that is killed leaves its count behind: the range is then kept until its segment is released. Must never be written
-//! other than atomically.
+//! The high bits hold the identity of the range while the range has an IPC handle, the low bits count
+//! the mappings in other processes. A consumer opens a range by raising the count if the identity is
+//! still the one in its handle. So a handle whose memory was freed is refused, and a freed range is not
+//! reused while another process has it open. A consumer that is killed leaves its count behind: the
+//! range is then kept until its segment is released. Must never be written other than atomically.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ const SHARES: u64 = 4;
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 static SEGMENTS: Mutex<Vec<Arc<Segment>>> = Mutex::new(Vec::new());
 
-/// A shared-memory file with many ranges, and their records behind them.
+/// A shared-memory file with many ranges, and their records after them.
 struct Segment {
     file: File,
     inode: u64,
@@ -111,8 +111,8 @@ impl Span {
         segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY)
     }
 
-    /// Maps the range at a multiple of `alignment`, unless that is 0, with inaccessible address space behind it: an error of
-    /// [`Mapping::shared`].
+    /// Maps the range at a multiple of `alignment`, unless that is 0, with inaccessible address space after
+    /// it: an error of [`Mapping::shared`].
     pub(crate) fn map(&self, alignment: usize) -> Outcome<Mapping> {
         Mapping::guarded(self.file(), self.offset(), self.length as usize, alignment)
     }
@@ -176,7 +176,7 @@ impl Span {
         }
     }
 
-    /// What the record holds while a handle is out: unique in this process, 40 bits.
+    /// The identity in the record while the range has a handle: unique in this process, 40 bits.
     pub(crate) fn identity(&self) -> u64 {
         self.identity
     }

@@ -22,7 +22,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Those of the libsycl behind dpctl; `None` if it has not all of them.
+    /// The functions of the libsycl that dpctl uses; `None` unless it has all of them.
     pub(crate) fn of(dpctl: &Library) -> Option<Self> {
         Some(Self {
             make: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental6detail10make_eventERKNS0_7contextEj")?,
@@ -43,7 +43,8 @@ impl Events {
     /// The context must be one of this libsycl.
     pub(crate) unsafe fn make(&self, sycl: &Sycl, context: ContextRef) -> Result<EventRef, String> {
         let mut event = Shared::empty();
-        // SAFETY: `event detail::make_event(const context &, uint32_t)`; an event is returned in the place that is named first.
+        // SAFETY: `event detail::make_event(const context &, uint32_t)`; an event is returned in the place
+        // that is named first.
         unsafe { sycl.call(self.make, [event.place(), context.expose_provenance(), ENABLE_IPC])? };
         sycl.event_of(&event)
     }
@@ -74,7 +75,8 @@ impl Events {
     unsafe fn enqueue(sycl: &'static Sycl, function: Function, queue: QueueRef, event: EventRef) -> Result<(), String> {
         // SAFETY: the caller's promise.
         let own = unsafe { OwnQueue::copy(sycl, queue)? };
-        // SAFETY: `void f(queue, event &)`; an object with a destructor is passed by its address, and may be emptied: it is a copy.
+        // SAFETY: `void f(queue, event &)`; an object with a destructor is passed by its address, and may be
+        // emptied: it is a copy.
         unsafe { sycl.call(function, [own.get().expose_provenance(), event.expose_provenance()]) }.map(drop)
     }
 

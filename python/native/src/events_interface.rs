@@ -71,7 +71,8 @@ fn enqueued(
     c_int::from(done.is_none())
 }
 
-/// Gets handle data for a shared event, as [`crate::DPCTLIPCMem_GetHandle`] does for memory. The event must live until they are freed.
+/// Gets handle data for a shared event, as [`crate::DPCTLIPCMem_GetHandle`] does for memory. The event
+/// must live until they are freed.
 ///
 /// # Safety
 ///

@@ -1,12 +1,13 @@
 //! Calls of C++ functions whose exceptions must not reach us.
 //!
-//! A C++ compiler would write `try { … } catch (const std::exception &) { … }`. This file holds what it would make of that: a
-//! function in assembly, the table that says where a thrown exception lands, and the four symbols of the C++ library that both
-//! need. These are looked up when the first call is made, so this library needs no C++ compiler to build and no C++ library to load:
-//! it uses the one that libsycl uses.
+//! A C++ compiler would write `try { … } catch (const std::exception &) { … }`. This file holds what it
+//! would make of that: a function in assembly, the table that says where a thrown exception lands, and
+//! the four symbols of the C++ library that both need. These are looked up when the first call is made,
+//! so this library needs no C++ compiler to build and no C++ library to load: it uses the one that
+//! libsycl uses.
 //!
-//! All exceptions of SYCL are derived from `std::exception`. Another one is not caught; it ends the process where it would leave an
-//! `extern "C"` function, and so never reaches a caller in C.
+//! All exceptions of SYCL are derived from `std::exception`. Another one is not caught; it ends the
+//! process where it would leave an `extern "C"` function, and so never reaches a caller in C.
 
 use std::{
     arch::global_asm,
@@ -26,7 +27,8 @@ global_asm!(
     ".type urscope_ipc_guarded,@function",
     "urscope_ipc_guarded:",
     ".cfi_startproc",
-    // Both are addresses relative to the place where they stand; that of the personality is one of a word that holds it.
+    // Both are addresses relative to the place where they stand; that of the personality is one of a word
+    // that holds it.
     ".cfi_personality 0x9b, urscope_ipc_personality",
     ".cfi_lsda 0x1b, .Lurscope_ipc_table",
     "push rbx",
@@ -116,7 +118,7 @@ struct Functions {
     what: unsafe extern "C" fn(*const StdException) -> *const c_char,
 }
 
-/// What is needed to call C++.
+/// The functions of the C++ library that a call needs.
 pub(crate) struct Guard {
     begin_catch: BeginCatch,
     end_catch: EndCatch,
@@ -143,8 +145,8 @@ impl Guard {
         Some(Self { begin_catch, end_catch })
     }
 
-    /// Calls a function with up to [`ARGUMENTS`] arguments, each of which is passed in a general register. Returns the two registers in
-    /// which a result may be, or what the exception that it threw says.
+    /// Calls a function with up to [`ARGUMENTS`] arguments, each of which is passed in a general register.
+    /// Returns the two registers in which a result may be, or what the exception that it threw says.
     ///
     /// # Safety
     ///
@@ -165,8 +167,8 @@ impl Guard {
         if thrown.is_null() {
             return Ok(results);
         }
-        // SAFETY: the table only lets exceptions through that are derived from `std::exception`; `__cxa_begin_catch` then returns
-        // the address of that part, and it lives until `__cxa_end_catch`.
+        // SAFETY: the table only lets exceptions through that are derived from `std::exception`;
+        // `__cxa_begin_catch` then returns the address of that part, and it lives until `__cxa_end_catch`.
         unsafe {
             let exception = (self.begin_catch)(thrown);
             let what = ((*(*exception).functions).what)(exception);

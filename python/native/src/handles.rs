@@ -1,7 +1,7 @@
 //! The handle data that callers hold: got, and not yet freed.
 //!
-//! A put needs the context, and dpctl's function that frees handle data only gets the bytes. So each get keeps a copy of its context
-//! here, which also keeps the context alive until then.
+//! A put needs the context, and dpctl's function that frees handle data only gets the bytes. So each
+//! get keeps a copy of its context here, which also keeps the context alive until then.
 
 use std::{collections::HashMap, ffi::c_void, process};
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::sycl::{HandleData, OwnContext, Sycl};
 
-/// What handle data are about.
+/// The kind of object that handle data are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Memory,
@@ -29,7 +29,7 @@ struct Held {
 
 static HELD: Mutex<Option<HashMap<usize, Held>>> = Mutex::new(None);
 
-/// Keeps what a put of this handle data needs.
+/// Stores what a put of this handle data needs.
 pub(crate) fn hold(kind: Kind, handle: HandleData, context: OwnContext) {
     let pid = process::id();
     let mut all = HELD.lock();

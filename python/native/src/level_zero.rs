@@ -1,9 +1,11 @@
 //! Memory where libsycl has no functions for it (2025.3): over urscope's own Level Zero backend.
 //!
-//! libsycl gives out the Level Zero handles of contexts and devices (`getNative`), which is all that the backend needs. Handle data have
-//! urscope's form, so a process with another runtime can open them only if urscope's backend serves it, too.
+//! libsycl gives out the Level Zero handles of contexts and devices (`getNative`), which is all that
+//! the backend needs. Handle data have urscope's form, so a process with another runtime can open them
+//! only if urscope's backend serves it, too.
 //!
-//! In a process under `liburscope.so` the same backend is reached through Unified Runtime ([`Recorded`]), so that the calls are recorded.
+//! In a process under `liburscope.so` the same backend is reached through Unified Runtime
+//! ([`Recorded`]), so that the calls are recorded.
 
 use std::{ffi::c_void, sync::Once};
 
@@ -22,7 +24,7 @@ use crate::{
 /// `sycl::backend::ext_oneapi_level_zero`
 const LEVEL_ZERO: u8 = 2;
 
-/// What libsycl tells of its objects.
+/// The functions of libsycl that return backends and native handles.
 pub(crate) struct LevelZero {
     context: Function,
     context_backend: Function,
@@ -33,7 +35,7 @@ pub(crate) struct LevelZero {
 static FORK_HANDLER: Once = Once::new();
 
 impl LevelZero {
-    /// With the libsycl behind dpctl; `None` if it does not give out handles.
+    /// With the libsycl that dpctl uses; `None` if it does not give out handles.
     pub(crate) fn of(dpctl: &Library) -> Option<Self> {
         let own = Self {
             context: dpctl.symbol(c"_ZNK4sycl3_V17context9getNativeEv")?,
@@ -60,7 +62,7 @@ impl LevelZero {
         Ok(answer.to_le_bytes().first() == Some(&LEVEL_ZERO) && Self::is_available())
     }
 
-    /// The driver's handle behind a context.
+    /// The driver's handle of a context.
     ///
     /// # Safety
     ///
@@ -77,7 +79,7 @@ impl LevelZero {
         Ok(std::ptr::with_exposed_provenance_mut(native))
     }
 
-    /// The driver's handle behind a device.
+    /// The driver's handle of a device.
     ///
     /// # Safety
     ///
@@ -88,7 +90,8 @@ impl LevelZero {
         Ok(std::ptr::with_exposed_provenance_mut(native))
     }
 
-    /// The driver's handle of a context, and what `liburscope.so` knows around it with the first of its devices.
+    /// The driver's handle of a context, and the handles of Unified Runtime that `liburscope.so` has for it
+    /// and the first of its devices.
     ///
     /// # Safety
     ///

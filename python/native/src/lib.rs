@@ -1,16 +1,18 @@
 //! `liburscope_ipc.so`: the C functions through which Python shares USM memory between processes.
 //!
-//! `urscope (Python) -> ctypes -> these functions -> libsycl -> Unified Runtime`: names, arguments and results are those that dpctl's
-//! main line has for the same purpose, with dpctl's references to contexts, devices and USM memory. There is one difference: freeing
-//! handle data also puts them, so a producer's handles do not pile up.
+//! `urscope (Python) -> ctypes -> these functions -> libsycl -> Unified Runtime`: names, arguments and
+//! results are those that dpctl's main line has for the same purpose, with dpctl's references to
+//! contexts, devices and USM memory. There is one difference: freeing handle data also puts them, so a
+//! producer's handles do not pile up.
 //!
-//! The functions call libsycl's own exported functions ([`sycl`]) rather than those of Unified Runtime below them, because only
-//! libsycl knows the Unified Runtime handle of a context, and because the loader inside libsycl exports no symbol. So a call takes the
-//! way that a call of a C++ program takes, and `liburscope.so` sees it if it is preloaded. Exceptions are caught in this library
-//! ([`guarded`]): a failed call returns as dpctl's functions do, and [`urscope_ipc_last_error`] says why.
+//! The functions call libsycl's own exported functions ([`sycl`]) rather than those of Unified Runtime
+//! below them, because only libsycl knows the Unified Runtime handle of a context, and because the
+//! loader inside libsycl exports no symbol. So a call takes the way that a call of a C++ program takes,
+//! and `liburscope.so` sees it if it is preloaded. Exceptions are caught in this library ([`guarded`]):
+//! a failed call returns as dpctl's functions do, and [`urscope_ipc_last_error`] says why.
 //!
-//! libsycl has the functions since 2026.0. For an older one urscope's own Level Zero backend is called ([`level_zero`]), with the
-//! handles of Level Zero that libsycl gives out.
+//! libsycl has the functions since 2026.0. For an older one urscope's own Level Zero backend is called
+//! ([`level_zero`]), with the handles of Level Zero that libsycl gives out.
 //!
 //! Nothing here may unwind into C, and nothing prints unless `DPCTL_VERBOSITY` asks for it.
 
@@ -50,15 +52,17 @@ fn not_null<T>(pointer: *const T, name: &str) -> Result<(), String> {
     if pointer.is_null() { Err(format!("{name} is null")) } else { Ok(()) }
 }
 
-/// Whether the libsycl that dpctl uses can share memory between processes: 1 or 0. The answer is 0 before dpctl is loaded.
-// SAFETY: no other library in a process of dpctl 0.20 to 0.22 defines the name; a later one defines it with the same meaning.
+/// Whether the libsycl that dpctl uses can share memory between processes: 1 or 0. The answer is 0
+/// before dpctl is loaded.
+// SAFETY: no other library in a process of dpctl 0.20 to 0.22 defines the name; a later one defines it
+// with the same meaning.
 #[unsafe(no_mangle)]
 pub extern "C" fn DPCTLIPCMem_Available() -> c_int {
     let answer = reported("DPCTLIPCMem_Available", || Ok(sycl()?.has_memory()));
     c_int::from(answer == Some(true))
 }
 
-/// Whether memory of this device can be shared between processes: 1, 0, or -1 if that could not be found out.
+/// Whether memory of this device can be shared between processes: 1, 0, or -1 if that could not be determined.
 ///
 /// # Safety
 ///
@@ -70,7 +74,7 @@ pub unsafe extern "C" fn urscope_ipc_device_shares_memory(device: DeviceRef) -> 
     asked("urscope_ipc_device_shares_memory", device, |sycl| unsafe { sycl.shares_memory(device) })
 }
 
-/// The same for physical memory.
+/// Whether physical memory of this device can be shared between processes: 1, 0, or -1 if that could not be determined.
 ///
 /// # Safety
 ///
@@ -83,7 +87,7 @@ pub unsafe extern "C" fn urscope_ipc_device_shares_physical_memory(device: Devic
     asked(function, device, |sycl| unsafe { sycl.shares_physical_memory(device) })
 }
 
-/// The same for events.
+/// Whether events of this device can be shared between processes: 1, 0, or -1 if that could not be determined.
 ///
 /// # Safety
 ///
@@ -123,9 +127,11 @@ fn asked(function: &str, device: DeviceRef, ask: impl FnOnce(&Sycl) -> Result<bo
     .map_or(-1, c_int::from)
 }
 
-/// Gets handle data for USM device memory. Returns 0, and the data with their size in bytes; otherwise 1, and leaves both as they are.
+/// Gets handle data for USM device memory. Returns 0, and the data with their size in bytes; otherwise
+/// 1, and leaves both as they are.
 ///
-/// The data are valid until [`DPCTLIPCMem_FreeHandleData`], which must be called once for them, or until the memory is freed.
+/// The data are valid until [`DPCTLIPCMem_FreeHandleData`], which must be called once for them, or
+/// until the memory is freed.
 ///
 /// # Safety
 ///
@@ -147,7 +153,7 @@ pub unsafe extern "C" fn DPCTLIPCMem_GetHandle(
     }
 }
 
-/// What all gets have in common: the order of the checks, and the answer.
+/// The common part of all gets: the order of the checks, and the result.
 ///
 /// # Safety
 ///
@@ -206,7 +212,8 @@ pub unsafe extern "C" fn DPCTLIPCMem_OpenHandle(
     .unwrap_or(ptr::null_mut())
 }
 
-/// Closes memory that [`DPCTLIPCMem_OpenHandle`] opened in the same context. [`urscope_ipc_last_error`] says whether that failed.
+/// Closes memory that [`DPCTLIPCMem_OpenHandle`] opened in the same context. [`urscope_ipc_last_error`]
+/// says whether that failed.
 ///
 /// # Safety
 ///
@@ -222,8 +229,9 @@ pub unsafe extern "C" fn DPCTLIPCMem_CloseHandle(pointer: UsmRef, context: Conte
     });
 }
 
-/// Puts handle data that [`DPCTLIPCMem_GetHandle`] or a get for another kind of object gave, and frees them. Null is allowed, as for `free`. For other pointers nothing is
-/// done, and [`urscope_ipc_last_error`] says so.
+/// Puts handle data that [`DPCTLIPCMem_GetHandle`] or a get for another kind of object returned, and
+/// frees them. Null is allowed, as for `free`. For other pointers nothing is done, and
+/// [`urscope_ipc_last_error`] says so.
 // SAFETY: as for `DPCTLIPCMem_Available`.
 #[unsafe(no_mangle)]
 pub extern "C" fn DPCTLIPCMem_FreeHandleData(data: *mut c_char) {
@@ -236,8 +244,8 @@ pub extern "C" fn DPCTLIPCMem_FreeHandleData(data: *mut c_char) {
     });
 }
 
-/// Why the calling thread's last call of this library failed: text that ends with a null byte and is valid until the thread's next
-/// call; null if the call did not fail.
+/// Why the calling thread's last call of this library failed: text that ends with a null byte and is
+/// valid until the thread's next call; null if the call did not fail.
 // SAFETY: no other library defines the name.
 #[unsafe(no_mangle)]
 pub extern "C" fn urscope_ipc_last_error() -> *const c_char {

@@ -1,4 +1,4 @@
-//! What went wrong: the message of the calling thread's last call, and dpctl's way to print it.
+//! The error message of the calling thread's last call, printed as dpctl prints it.
 
 use std::{
     cell::RefCell,
@@ -16,7 +16,7 @@ pub(crate) fn clear() {
     LAST.with_borrow_mut(|last| *last = None);
 }
 
-/// Keeps a message, and prints it where dpctl would: with `DPCTL_VERBOSITY=error` or `warning`.
+/// Stores a message, and prints it where dpctl would: with `DPCTL_VERBOSITY=error` or `warning`.
 pub(crate) fn report(function: &str, message: &str) {
     let asked = env::var_os("DPCTL_VERBOSITY");
     if asked.is_some_and(|level| level == "error" || level == "warning") {

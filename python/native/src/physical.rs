@@ -28,7 +28,7 @@ pub(crate) struct PhysicalMemory {
 }
 
 impl PhysicalMemory {
-    /// Those of the libsycl behind dpctl; `None` if it has not all of them.
+    /// The functions of the libsycl that dpctl uses; `None` unless it has all of them.
     pub(crate) fn of(dpctl: &Library) -> Option<Self> {
         Some(Self {
             create: dpctl.symbol(
@@ -72,7 +72,8 @@ impl PhysicalMemory {
     ) -> Result<Shared, String> {
         let mut memory = Shared::empty();
         let (device, context) = (device.expose_provenance(), context.expose_provenance());
-        // SAFETY: `void physical_mem::create(const device &, const context &, size_t, bool)` of an object with an empty pointer.
+        // SAFETY: `void physical_mem::create(const device &, const context &, size_t, bool)` of an object with
+        // an empty pointer.
         unsafe { sycl.call(self.create, [memory.place(), device, context, nbytes, 1])? };
         Ok(memory)
     }
@@ -83,7 +84,7 @@ impl PhysicalMemory {
         unsafe { sycl.call(self.size, [memory.address()]) }.map(|[size, _]| size)
     }
 
-    /// Of what the size of physical memory, and of a part that is mapped, is a multiple, in bytes.
+    /// The granularity in bytes: the size of physical memory, and of each mapped part, is a multiple of it.
     ///
     /// # Safety
     ///
@@ -99,7 +100,7 @@ impl PhysicalMemory {
         unsafe { sycl.call(self.granularity, arguments) }.map(|[size, _]| size)
     }
 
-    /// Reserves addresses, and maps a part of the memory there, for reading and writing: the first address.
+    /// Reserves addresses, and maps a part of the memory there, for reading and writing. Returns the first address.
     ///
     /// # Safety
     ///
@@ -123,7 +124,7 @@ impl PhysicalMemory {
         mapped.map(|_| start)
     }
 
-    /// Ends what [`Self::map`] made.
+    /// Unmaps what [`Self::map`] mapped, and frees the addresses.
     ///
     /// # Safety
     ///

@@ -16,7 +16,7 @@ use crate::{
 /// Physical memory of [`urscope_ipc_physical_create`] or [`urscope_ipc_physical_open`].
 pub type PhysicalRef = *mut c_void;
 
-/// The memory behind a reference.
+/// The memory of a reference.
 ///
 /// # Safety
 ///
@@ -30,7 +30,8 @@ fn into_reference(memory: Option<Shared>) -> PhysicalRef {
     memory.map_or(ptr::null_mut(), |memory| Box::into_raw(Box::new(memory)).cast())
 }
 
-/// Of what the size of physical memory, and of each part that is mapped, must be a multiple, in bytes; 0 if that could not be found out.
+/// The granularity in bytes: the size of physical memory, and of each mapped part, must be a multiple
+/// of it. 0 if it could not be determined.
 ///
 /// # Safety
 ///
@@ -69,7 +70,7 @@ pub unsafe extern "C" fn urscope_ipc_physical_create(
     }))
 }
 
-/// The size of physical memory in bytes; 0 if that could not be found out.
+/// The size of physical memory in bytes; 0 if it could not be determined.
 ///
 /// # Safety
 ///
@@ -89,8 +90,8 @@ pub unsafe extern "C" fn urscope_ipc_physical_size(memory: PhysicalRef) -> usize
 ///
 /// # Safety
 ///
-/// `memory` must be null or a reference that has not been deleted, `context` null or its context; `data` and `size` must be null or
-/// writable.
+/// `memory` must be null or a reference that has not been deleted, `context` null or its context;
+/// `data` and `size` must be null or writable.
 // SAFETY: no other library defines the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn urscope_ipc_physical_get(
@@ -133,8 +134,8 @@ pub unsafe extern "C" fn urscope_ipc_physical_open(
     }))
 }
 
-/// Maps a part of physical memory at free addresses, for reading and writing: the first of them, or null. The memory must live until
-/// [`urscope_ipc_physical_unmap`].
+/// Maps a part of physical memory at free addresses, for reading and writing. Returns the first
+/// address, or null. The memory must live until [`urscope_ipc_physical_unmap`].
 ///
 /// # Safety
 ///
@@ -156,7 +157,8 @@ pub unsafe extern "C" fn urscope_ipc_physical_map(
     .map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
 }
 
-/// Unmaps what [`urscope_ipc_physical_map`] mapped, and frees the addresses. [`crate::urscope_ipc_last_error`] says whether that failed.
+/// Unmaps what [`urscope_ipc_physical_map`] mapped, and frees the addresses.
+/// [`crate::urscope_ipc_last_error`] says whether that failed.
 ///
 /// # Safety
 ///
@@ -173,7 +175,7 @@ pub unsafe extern "C" fn urscope_ipc_physical_unmap(pointer: *mut c_void, nbytes
     });
 }
 
-/// Gives a reference to physical memory back: opened memory is closed, own memory is freed. Null is allowed.
+/// Deletes a reference to physical memory: opened memory is closed, own memory is freed. Null is allowed.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! Unified Runtime's functions in a process under `liburscope.so`, for a libsycl that has none of its own.
 //!
-//! `liburscope.so` exports the functions, records the calls, and serves them by its backend. It also knows which handles of Unified Runtime
-//! are around those of Level Zero, which libsycl does not tell.
+//! `liburscope.so` exports the functions, records the calls, and serves them by its backend. It also
+//! has the handles of Unified Runtime for those of Level Zero, which libsycl does not return.
 
 use std::{
     collections::HashMap,
@@ -29,8 +29,8 @@ struct Exports {
 impl Exports {
     fn get() -> Option<&'static Self> {
         static FOUND: OnceLock<Option<Exports>> = OnceLock::new();
-        // SAFETY: only `liburscope.so` has the first function, and then the others are its own, too; its sources give them these
-        // signatures (`shim/preload`, `ur_api.h`).
+        // SAFETY: only `liburscope.so` has the first function, and then the others are its own, too; its
+        // sources give them these signatures (`shim/preload`, `ur_api.h`).
         FOUND
             .get_or_init(|| unsafe {
                 Some(Self {
@@ -70,11 +70,12 @@ pub(crate) struct Recorded {
 // SAFETY: handles of Unified Runtime may be used by any thread.
 unsafe impl Send for Recorded {}
 
-/// Where the handle data and the mappings came from, by their address.
+/// The context and the device that handle data and mappings were made with, by address.
 static ORIGINS: Mutex<Option<HashMap<usize, Recorded>>> = Mutex::new(None);
 
 impl Recorded {
-    /// What is around these handles of Level Zero; `None` if `liburscope.so` is not in this process or does not serve them.
+    /// The handles of Unified Runtime for these handles of Level Zero; `None` if `liburscope.so` is not in
+    /// this process or does not serve them.
     ///
     /// # Safety
     ///
@@ -88,7 +89,7 @@ impl Recorded {
         found.then_some(Self { exports, context: own_context, device: own_device })
     }
 
-    /// Takes what made the handle data or the mapping at an address; `None` if they came in another way.
+    /// Removes the entry of the handle data or the mapping at an address; `None` if they were made in another way.
     pub(crate) fn take(address: *mut c_void) -> Option<Self> {
         ORIGINS.lock().as_mut()?.remove(&address.addr())
     }

@@ -1,7 +1,7 @@
 //! Objects of SYCL that are one `std::shared_ptr`: events and physical memory.
 //!
-//! libsycl returns them through a place that the caller names, and has no function that ends them: the destructor is inline. What it does is
-//! fixed by the ABI of the C++ library, and done here.
+//! libsycl returns them through a place that the caller names, and has no function that ends them: the
+//! destructor is inline. What it does is fixed by the ABI of the C++ library, and done here.
 
 use std::{
     ffi::c_void,
@@ -58,8 +58,8 @@ impl Shared {
 impl Drop for Shared {
     /// What the destructor of `std::shared_ptr` does.
     fn drop(&mut self) {
-        // SAFETY: null, or the block of a shared pointer that libsycl made and this object owns. Whoever counts the last use down ends
-        // the object, and whoever counts the last weak one down the block.
+        // SAFETY: null, or the block of a shared pointer that libsycl made and this object owns. Whoever
+        // counts the last use down ends the object, and whoever counts the last weak one down the block.
         unsafe {
             let Some(block) = self.block.as_ref() else { return };
             if block.uses.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -1,8 +1,9 @@
 //! The functions of libsycl that share memory between processes.
 //!
-//! libsycl exports them by names that its ABI promises: `ipc::memory::{get, put, close}` (2026.2), the same in the older namespace
-//! `ipc_memory` (from 2026.0), and `detail::openIPCMemHandle`, which the inline `open` of the header calls. The types on their way are
-//! simple: a reference is an address, and a handle two words, which are returned in registers.
+//! libsycl exports them by names that its ABI promises: `ipc::memory::{get, put, close}` (2026.2), the
+//! same in the older namespace `ipc_memory` (from 2026.0), and `detail::openIPCMemHandle`, which the
+//! inline `open` of the header calls. The types on their way are simple: a reference is an address, and
+//! a handle two words, which are returned in registers.
 
 use std::{
     ffi::{CStr, c_void},
@@ -34,7 +35,7 @@ pub(crate) struct HandleData {
 
 pub(crate) type Function = NonNull<c_void>;
 
-/// dpctl's interface library, and what it and the libsycl behind it offer.
+/// The functions of dpctl's interface library, and of the libsycl that it uses.
 pub(crate) struct Sycl {
     guard: Guard,
     copy_context: unsafe extern "C" fn(ContextRef) -> ContextRef,
@@ -59,11 +60,11 @@ struct Devices {
     delete: unsafe extern "C" fn(*mut c_void),
 }
 
-/// Who shares memory.
+/// The implementation that shares memory.
 enum Route {
-    /// libsycl does.
+    /// libsycl.
     Runtime(Memory),
-    /// libsycl cannot: urscope's own backend does.
+    /// urscope's own backend: this libsycl has no functions for it.
     LevelZero(LevelZero),
 }
 
@@ -79,7 +80,8 @@ unsafe impl Send for Sycl {}
 // SAFETY: as above; the functions may be called by any thread.
 unsafe impl Sync for Sycl {}
 
-/// The file of dpctl's C interface. Whoever has references of dpctl has loaded it, and it depends on the libsycl that made them.
+/// The file of dpctl's C interface. Whoever has references of dpctl has loaded it, and it depends on
+/// the libsycl that made them.
 const DPCTL: &str = "libDPCTLSyclInterface.so";
 
 /// `device::get_info<ext::intel::info::device::uuid>()`
@@ -243,7 +245,8 @@ impl Sycl {
     /// The device must be one of this libsycl.
     pub(crate) unsafe fn uuid(&self, device: DeviceRef) -> Result<[u8; 16], String> {
         let function = self.uuid.ok_or_else(|| "this libsycl does not tell the UUIDs of devices".to_owned())?;
-        // SAFETY: `std::array<unsigned char, 16> device::get_info_impl<…>() const`; so many bytes are returned in two registers.
+        // SAFETY: `std::array<unsigned char, 16> device::get_info_impl<…>() const`; so many bytes are returned
+        // in two registers.
         let [first, second] = unsafe { self.call(function, [device.expose_provenance()])? };
         let mut uuid = [0; 16];
         for (place, byte) in uuid.iter_mut().zip(first.to_le_bytes().into_iter().chain(second.to_le_bytes())) {
@@ -268,7 +271,7 @@ impl Sycl {
         Ok(answer.to_le_bytes().first() == Some(&1))
     }
 
-    /// What `of` says of each device of a context.
+    /// The results of `of` for each device of a context.
     ///
     /// # Safety
     ///

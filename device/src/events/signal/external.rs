@@ -1,8 +1,9 @@
 //! The state of a counter that lies in memory of the application.
 //!
-//! The application, a kernel or another process brings a word to the value that completes the event; nobody says when.
-//! So a wait looks again and again. Signals of lists either replace this state by one of this process (`local`), or add to
-//! the word, as the event was created. The destruction of the event does not end a wait: the word may still change.
+//! The application, a kernel or another process raises a word to the value that completes the event,
+//! without a notification, so a wait polls the word. A signal of a list replaces this state by one of
+//! this process (`local`) or adds to the word, depending on how the event was created. Destroying the
+//! event does not end a wait: the word may still change.
 
 use std::thread;
 use std::time::Duration;
@@ -13,18 +14,18 @@ use crate::memory::word::Word;
 use crate::platform::deadline::{self, Deadline, Next};
 use crate::platform::process;
 
-/// How long a wait sleeps before it looks for the second time, and at most.
+/// The first and the longest sleep of a wait between two reads of the word.
 const PAUSES: [Duration; 2] = [Duration::from_micros(10), Duration::from_millis(1)];
 
 /// The words of an event, as its descriptor names them.
 pub(crate) struct Words {
-    /// What commands look at.
+    /// The word that commands read.
     pub device: Word,
-    /// What the host looks at, if that is another one.
+    /// The word that the host reads, if it is another one.
     pub host: Option<Word>,
     /// The least value that completes the event.
     pub completion: u64,
-    /// What a signal adds to the word of commands. Without it a signal replaces the state.
+    /// What a signal adds to the word of commands. Without it, a signal replaces the state.
     pub increment: Option<u64>,
 }
 

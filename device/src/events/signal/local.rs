@@ -111,7 +111,7 @@ impl Local {
     }
 
     pub(super) fn wake(&self) {
-        // A wait that has looked already sleeps by the time the lock is free.
+        // A wait that has checked already is asleep once the lock is free.
         drop(self.state.lock());
         self.changed.notify_all();
     }

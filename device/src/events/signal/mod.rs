@@ -1,11 +1,11 @@
-//! The state of an event: work submits a signal, completes it later, and waits last until then.
+//! The state of an event: work submits a signal and completes it later, which ends the waits for it.
 //!
-//! Events and fences have one. A *flag* is signalled or not, and stays signalled until it is reset. A *counter* counts:
-//! each append that signals it submits the next value, a wait that starts from then on waits for that value, and no
-//! reset is needed; a new counter is signalled. Work on different lists may complete values out of order; a wait is for
-//! one value only. The state lies in this process (`local`), in memory that other processes see too (`shared`), or in memory of the
-//! application (`external`). Must
-//! never complete a value before the work that submitted it has ended.
+//! Events and fences have one. A *flag* is signalled or not, and stays signalled until it is reset. A
+//! *counter* counts: each append that signals it submits the next value, a wait that starts from then
+//! on waits for that value, and no reset is needed; a new counter is signalled. Work on different lists
+//! may complete values out of order; a wait is for one value only. The state lies in this process
+//! (`local`), in memory that other processes see too (`shared`), or in memory of the application
+//! (`external`). Must never complete a value before the work that submitted it has ended.
 
 mod external;
 mod local;
@@ -177,7 +177,7 @@ impl Signal {
         }
     }
 
-    /// Lets waits look again whether the devices of this process are lost.
+    /// Wakes waits, so that they check whether the devices of this process are lost.
     pub(crate) fn wake(&self) {
         with_state!(self, state => state.wake());
     }
@@ -212,8 +212,8 @@ impl Signal {
         }
     }
 
-    /// For a counter in memory that others see, the value that was submitted last or completes it, and the address of a 64-bit
-    /// word that is at least this value once it has completed.
+    /// For a counter in shared memory or in memory of the application: the value to wait for, and the
+    /// address of a 64-bit word that reaches this value when it completes.
     pub(crate) fn counter_address(&self) -> Option<(u64, usize)> {
         match &self.state {
             SignalState::Shared(state) if self.is_counter() => Some(state.counter_address()),

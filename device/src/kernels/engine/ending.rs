@@ -1,5 +1,5 @@
-//! The end of a process that has opened the engine. The engine's exit handlers would wait for ever for threads that have faulted, and, in
-//! a forked child, for threads that are only in the parent.
+//! The end of a process that has opened the engine. The engine's exit handlers would wait for ever for
+//! threads that have faulted, and, in a forked child, for threads that are only in the parent.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::faults;
 use crate::platform::{futex, process, threads};
 
-/// How long the engine's exit handlers may take in a forked child. There is nothing for them to do: mostly they take microseconds.
+/// How long the engine's exit handlers may take in a forked child. They have nothing to do there and
+/// usually take microseconds.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Not 0 once the engine's exit handlers have returned.
@@ -19,27 +20,28 @@ unsafe extern "C" {
     fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// To be called before the engine is opened, so that what this registers runs behind the engine's exit handlers.
+/// Must be called before the engine is opened: exit handlers run in reverse order, so this one runs after the engine's.
 pub(super) fn register_before_engine() {
     // SAFETY: on_exit(3) calls the function with the status and this argument, which is not used.
     unsafe { on_exit(after_engine_handlers, ptr::null_mut()) };
 }
 
-/// To be called when the engine is open, so that what this registers runs in front of them.
+/// Must be called once the engine is open, so that this exit handler runs before the engine's.
 pub(super) fn register_after_engine() {
     // SAFETY: as above.
     unsafe { on_exit(before_engine_handlers, ptr::null_mut()) };
 }
 
-/// Ends a process in which the engine would wait for ever at once, and a forked child when the engine has waited for long: a thread of the
-/// parent may have held a lock of the engine at the fork. What was registered with atexit(3) before the engine was opened does not run then.
+/// Ends the process at once if the engine would wait forever, and a forked child after
+/// [`EXIT_TIMEOUT`], because a thread of the parent may have held a lock of the engine at the fork.
+/// Functions that were registered with atexit(3) before the engine was opened do not run then.
 extern "C" fn before_engine_handlers(status: c_int, _: *mut c_void) {
     let is_child = process::is_forked_child();
     if process::devices_are_lost() || is_child && faults::is_running() {
         end(status);
     }
     if is_child {
-        // Without the thread, it waits.
+        // Without the thread, the process waits for the engine.
         let _ = threads::spawn(move || end_if_stuck(status));
     }
 }
@@ -69,7 +71,8 @@ fn end(status: c_int) -> ! {
 mod tests {
     use super::*;
 
-    /// The status of a forked child that exits with 7, where these are the exit handlers of the program and of the engine.
+    /// The status of a forked child that exits with 7, where these are the exit handlers of the program and
+    /// of the engine.
     fn status_of_child(
         of_program: extern "C" fn(c_int, *mut c_void),
         of_engine: extern "C" fn(c_int, *mut c_void),

@@ -1,9 +1,10 @@
-//! Faults of kernels: a kernel that accesses memory which is not there ends like the fault of a device.
+//! Faults of kernels: a kernel that accesses unmapped memory loses the devices, as a fault on a GPU does.
 //!
-//! Kernels run in threads of the engine and of streams, which have all other signals blocked: by that the handler tells
-//! them from threads of the application, whose faults go to the handler that was there before. A thread that has
-//! faulted stops forever, because the engine cannot go on without it. Another thread then says so in a line, and from
-//! then on the devices of this process are lost. Must never take a lock in the handler.
+//! Kernels run in threads of the engine and of streams, which block all other signals. So the handler
+//! can tell them from threads of the application, whose faults go to the previous handler. A thread
+//! that has faulted stops forever, because the engine cannot continue without it. Another thread then
+//! reports the fault in one line, and from then on the devices of this process are lost. Must never
+//! take a lock in the handler.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -19,7 +20,7 @@ use crate::platform::{futex, log, process};
 /// Signals that every thread of the engine and of streams has blocked.
 const BLOCKED: [c_int; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGCHLD];
 
-/// The handlers of [`FAULTS`] before ours.
+/// The previous handlers of [`FAULTS`].
 static PREVIOUS_HANDLERS: OnceLock<[libc::sigaction; FAULTS.len()]> = OnceLock::new();
 /// The kernels that run now, and their number.
 static RUNNING: Mutex<Vec<Arc<str>>> = Mutex::new(Vec::new());
@@ -28,7 +29,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static FAULTED: AtomicU32 = AtomicU32::new(0);
-/// What ends the waits for work that will never end.
+/// Called when the devices are lost, to end the waits for work that will never complete.
 static WHEN_LOST: OnceLock<fn()> = OnceLock::new();
 
 /// A kernel that runs, until it is dropped.
@@ -79,7 +80,7 @@ pub(crate) fn lose(reason: &str) {
 /// Installs the handlers, once.
 pub(super) fn watch() {
     if threads::spawn(report).is_err() {
-        // Then a fault ends the process.
+        // Without the reporting thread, a fault ends the process.
         return;
     }
     let before = FAULTS.map(|signal| {
@@ -126,7 +127,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     pass_on(signal, info, context);
 }
 
-/// Whether a thread has all signals blocked that threads of the application hardly block together.
+/// Whether the interrupted thread is one of the engine or of a stream: it blocks signals that
+/// application threads hardly block together.
 fn is_of_a_kernel(context: *mut c_void) -> bool {
     // SAFETY: the kernel passes a ucontext_t to a handler with SA_SIGINFO. Its mask is that of the interrupted thread.
     let mask = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_sigmask };
@@ -134,7 +136,7 @@ fn is_of_a_kernel(context: *mut c_void) -> bool {
     BLOCKED.iter().all(|signal| unsafe { libc::sigismember(mask, *signal) } == 1)
 }
 
-/// Does with a fault of the application what would have happened without us.
+/// Passes a fault of the application to the previous handler or to the default action.
 fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let before = PREVIOUS_HANDLERS.get().and_then(|all| FAULTS.iter().zip(all).find(|(number, _)| **number == signal));
     let Some((_, before)) = before else { return };

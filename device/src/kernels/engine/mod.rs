@@ -2,7 +2,7 @@
 //!
 //! It is opened when the first module is created. A process that creates none never maps it. Every call that may start
 //! threads of the engine runs with signals blocked, so that those threads leave the signals of the process to the
-//! application; and the handlers that its compiler installs are taken back. Must never be closed.
+//! application; and the handlers that its compiler replaces are restored. Must never be closed.
 
 mod ending;
 pub(crate) mod faults;
@@ -38,7 +38,7 @@ unsafe impl Send for Engine {}
 // SAFETY: the same.
 unsafe impl Sync for Engine {}
 
-/// The engine. `None` if there is none; the first such call says so in one line.
+/// The engine. `None` if there is none; the first such call reports that in one line.
 pub(crate) fn get() -> Option<&'static Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let start = || {

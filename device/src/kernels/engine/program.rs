@@ -24,7 +24,7 @@ pub(crate) struct Function {
     object: Object,
 }
 
-/// What the engine knows of a kernel.
+/// The properties of a compiled kernel (`clGetKernelWorkGroupInfo`, `clGetKernelSubGroupInfo`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CompiledKernelInfo {
     /// Largest number of work items in a group.
@@ -61,7 +61,7 @@ impl Program {
         Self::made(engine, object, error)
     }
 
-    /// A program of what [`Program::binary`] has returned in this process, built.
+    /// A built program, from a binary that [`Program::binary`] has returned in this process.
     pub(crate) fn from_binary(engine: &'static Engine, binary: &[u8]) -> Result<Self, Failure> {
         let (mut status, mut error) = (0, 0);
         let (length, start) = (binary.len(), binary.as_ptr());
@@ -136,7 +136,7 @@ impl Program {
         }))
     }
 
-    /// What the engine said while it compiled or linked.
+    /// The log of compiling or linking.
     pub(crate) fn log(&self) -> String {
         let (cl, device, mut size) = (&self.engine.cl, self.engine.device, 0);
         // SAFETY: the first call writes a size, the second as many bytes as there is room for.
@@ -150,7 +150,7 @@ impl Program {
         String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().to_owned()
     }
 
-    /// What the engine has made of the program, for [`Program::from_binary`].
+    /// The binary of the program, for [`Program::from_binary`].
     pub(crate) fn binary(&self) -> Option<Vec<u8>> {
         let (cl, mut size) = (&self.engine.cl, 0_usize);
         let length = size_of::<usize>();
@@ -221,7 +221,7 @@ impl Drop for Program {
 }
 
 impl Function {
-    /// What the engine knows of it.
+    /// The properties of the compiled kernel.
     pub(crate) fn info(&self) -> CompiledKernelInfo {
         let largest_group = self.group_info::<usize>(opencl::KERNEL_WORK_GROUP_SIZE);
         CompiledKernelInfo {
@@ -275,8 +275,8 @@ impl Function {
         outcome(unsafe { (self.engine.cl.set_argument)(self.object, index, size, null()) })
     }
 
-    /// Runs it, and returns when all work items have ended. All arguments must have been set. Without a size of groups the
-    /// engine chooses one. With `inline`, it runs in this thread.
+    /// Runs it, and returns when all work items have ended. All arguments must have been set. Without a
+    /// size of groups the engine chooses one. With `inline`, it runs in this thread.
     pub(crate) fn run(
         &mut self,
         offset: [usize; 3],
@@ -287,8 +287,8 @@ impl Function {
         let cl = &self.engine.cl;
         let queue = if inline { self.engine.inline } else { self.engine.parallel };
         let (mut event, mut status) = (null_mut(), 0);
-        // SAFETY: three dimensions each, or none for the groups, and a place for an event, which is released. What the kernel accesses is what
-        // the application has passed to it.
+        // SAFETY: three dimensions each, or none for the groups, and a place for an event, which is released.
+        // What the kernel accesses is what the application has passed to it.
         unsafe {
             let group = group.as_ref().map_or(null(), |group| group.as_ptr());
             let (offset, global) = (offset.as_ptr(), global.as_ptr());

@@ -1,7 +1,7 @@
 //! Where the engine is looked for.
 //!
-//! The package `intel-opencl-rt` puts it into the folder of the Unified Runtime. Must never look for it before a program
-//! creates a module.
+//! The package `intel-opencl-rt` puts it into the folder of the Unified Runtime. Must never look for it
+//! before a program creates a module.
 
 use std::fs;
 

@@ -13,7 +13,7 @@ pub(super) mod storage {
     pub(super) const FUNCTION: u32 = 7;
 }
 
-/// Larger values are no arguments.
+/// The size of the largest argument, in bytes.
 const MAX_ARGUMENT_SIZE: u64 = 1 << 20;
 
 /// A type.
@@ -21,9 +21,9 @@ const MAX_ARGUMENT_SIZE: u64 = 1 << 20;
 pub(super) enum Type {
     /// A value with a size and an alignment in bytes.
     Value(Layout),
-    /// A pointer: the storage class, and the type behind it if it has one.
+    /// A pointer: the storage class, and the type that it points to, if it has one.
     Pointer(u32, Option<u32>),
-    /// Without a size here: void, functions, images and what else is no plain value.
+    /// A type without a size: void, a function, an image, or anything else that is no plain value.
     Opaque,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Parameter {
     Pointer,
     /// Local memory.
     Local,
-    /// What this device does not support: images, samplers, and values of unknown size.
+    /// Not supported by this device: images, samplers, and values of unknown size.
     Unsupported,
 }
 

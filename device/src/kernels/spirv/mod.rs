@@ -1,7 +1,6 @@
-//! What the device must know of a SPIR-V module: its kernels with their parameters, specialisation constants, imports
-//! and exports.
+//! Reads a SPIR-V module: its kernels with their parameters, specialisation constants, imports and exports.
 //!
-//! OpenCL does not tell how large an argument is, and `zeCommandListAppendLaunchKernelWithArguments` passes no sizes.
+//! OpenCL does not report how large an argument is, and `zeCommandListAppendLaunchKernelWithArguments` passes no sizes.
 //! The engine checks and compiles the module; this only reads. The bytes may be hostile: must never panic, and never do
 //! more work than a constant amount for each word.
 
@@ -74,8 +73,7 @@ const IMPORT: u32 = 1;
 
 /// `StorageClass`: local memory.
 const WORKGROUP: u32 = 4;
-/// `BuiltIn`: the number of a work item, of dimensions, of all items, and what is added to each, and the names by which
-/// modules import them. What else is built in depends on the groups.
+/// The built-ins that do not depend on groups (`BuiltIn`), and the names by which modules import them.
 const GROUP_INDEPENDENT_BUILT_INS: [(u32, &str); 5] = [
     (28, "__spirv_BuiltInGlobalInvocationId"),
     (30, "__spirv_BuiltInWorkDim"),
@@ -83,16 +81,17 @@ const GROUP_INDEPENDENT_BUILT_INS: [(u32, &str); 5] = [
     (33, "__spirv_BuiltInGlobalOffset"),
     (34, "__spirv_BuiltInGlobalLinearId"),
 ];
-/// `Capability`: Matrix, Addresses, Linkage, Kernel, Vector16, Float16Buffer, Float16, Float64, Int64, Int16, GenericPointer
-/// and Int8. They bring no instruction for groups but those that [`Reader::grouped`] knows.
+/// The capabilities that add no instruction for groups except those that [`Reader::grouped`] knows
+/// (`Capability`): Matrix, Addresses, Linkage, Kernel, Vector16, Float16Buffer, Float16, Float64,
+/// Int64, Int16, GenericPointer and Int8.
 const GROUP_INDEPENDENT_CAPABILITIES: [u32; 12] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 22, 38, 39];
 
-/// What SPV_INTEL_kernel_attributes brings: its name, its capabilities, and its modes, the largest group first.
+/// SPV_INTEL_kernel_attributes: its name, its capabilities, and its modes, the largest group first.
 const ATTRIBUTES: &[u8] = b"SPV_INTEL_kernel_attributes";
 const ATTRIBUTE_CAPABILITIES: [u32; 2] = [5892, 5897];
 const ATTRIBUTE_MODES: RangeInclusive<u32> = MODE_LARGEST_GROUP..=5896;
 
-/// How the names of extensions and of instruction sets begin that a compiler for OpenCL may know.
+/// Prefixes of the extensions and instruction sets that an OpenCL compiler may know.
 const EXTENSIONS: [&str; 3] = ["SPV_KHR_", "SPV_EXT_", "SPV_INTEL_"];
 const INSTRUCTION_SETS: [&str; 3] = ["OpenCL.std", "OpenCL.DebugInfo.", "NonSemantic."];
 
@@ -111,8 +110,8 @@ pub(crate) struct KernelInfo {
     pub largest: u32,
     /// The group size that its source suggests; zeros for none.
     pub group_hint: [u32; 3],
-    /// It runs the same however its work items are grouped: it does not ask for groups, require a size of them, or share
-    /// anything in them, and no item can wait for another one.
+    /// It runs the same however its work items are grouped: it does not ask for groups, require a size of
+    /// them, or share anything in them, and no item can wait for another one.
     pub ungrouped: bool,
 }
 
@@ -136,9 +135,9 @@ pub(crate) struct Info {
     pub names: Vec<String>,
     /// The sizes of its specialisation constants in bytes, by number.
     pub constants: BTreeMap<u32, usize>,
-    /// What it takes from other modules. The built-in functions and variables of the engine are among it.
+    /// The names that it imports, including built-in functions and variables of the engine.
     pub imports: BTreeSet<String>,
-    /// What it offers to other modules.
+    /// The names that it exports.
     pub exports: BTreeSet<String>,
     /// The version of OpenCL C that its source is in, as 200000 for 2.0; 0 for another language.
     pub opencl: u32,
@@ -168,7 +167,7 @@ struct Reader {
     constants: HashMap<u32, u32>,
 }
 
-/// Reads a module, or returns `None` if this is none. What cannot be understood is left out.
+/// Reads a module, or returns `None` if the bytes are not one. What cannot be understood is left out.
 pub(crate) fn read(bytes: &[u8]) -> Option<Info> {
     let (words, rest) = bytes.as_chunks::<4>();
     let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
@@ -188,9 +187,10 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Info> {
     Some(reader.finish())
 }
 
-/// The module without attributes of its kernels (SPV_INTEL_kernel_attributes): compilers write them for the SYCL property
-/// `max_work_group_size`, and the engine refuses modules that have some. They limit how a kernel is launched and do not
-/// change what it does; the device keeps to the largest group itself. What is no module stays as it is.
+/// The module without attributes of its kernels (SPV_INTEL_kernel_attributes): compilers write them for
+/// the SYCL property `max_work_group_size`, and the engine refuses modules that have some. They limit
+/// how a kernel is launched and do not change what it does; the device keeps to the largest group
+/// itself. Other bytes are returned unchanged.
 pub(crate) fn without_attributes(code: &[u8]) -> Cow<'_, [u8]> {
     attributes_removed(code).map_or(Cow::Borrowed(code), Cow::Owned)
 }
@@ -308,7 +308,7 @@ impl Reader {
 
     fn finish(self) -> Info {
         let Self { mut info, types, entries, functions, modes, numbers, grouped, .. } = self;
-        // What another module brings may depend on anything.
+        // An import may depend on anything.
         let grouped = grouped
             || info.imports.iter().any(|import| GROUP_INDEPENDENT_BUILT_INS.iter().all(|(_, name)| name != import));
         let mut requirements: HashMap<u32, KernelInfo> = HashMap::new();
