@@ -99,34 +99,30 @@ impl Eq for Rule {}
 /// A clone is independent: its run can be finished while the original continues.
 #[derive(Debug)]
 pub struct Checker {
-    states: Vec<State>,
+    states: Vec<Box<dyn RuleState>>,
     /// The rules that want a kind of fact.
-    wanted: [Vec<Wanting>; FactKind::COUNT],
+    subscribers: [Vec<Subscriber>; FactKind::COUNT],
     found: Vec<Finding>,
 }
 
-/// The state of a rule.
-#[derive(Debug)]
-struct State(Box<dyn RuleState>);
-
 /// A rule that wants a fact.
 #[derive(Clone, Copy, Debug)]
-enum Wanting {
+enum Subscriber {
     Stateless(fn(&Fact<'_>) -> Option<Finding>),
     Each(fn(&Fact<'_>, &mut Vec<Finding>)),
     /// The rule with this place in `states`.
     Stateful(usize),
 }
 
-impl Clone for State {
+impl Clone for Box<dyn RuleState> {
     fn clone(&self) -> Self {
-        Self(self.0.clone_box())
+        (**self).clone_box()
     }
 }
 
 impl Clone for Checker {
     fn clone(&self) -> Self {
-        Self { states: self.states.clone(), wanted: self.wanted.clone(), found: Vec::new() }
+        Self { states: self.states.clone(), subscribers: self.subscribers.clone(), found: Vec::new() }
     }
 }
 
@@ -145,19 +141,19 @@ impl Checker {
     /// With these rules.
     pub fn with_rules<'r>(rules: impl IntoIterator<Item = &'r Rule>) -> Self {
         let mut checker =
-            Self { states: Vec::new(), wanted: [const { Vec::new() }; FactKind::COUNT], found: Vec::new() };
+            Self { states: Vec::new(), subscribers: [const { Vec::new() }; FactKind::COUNT], found: Vec::new() };
         for rule in rules {
-            let wanting = match rule.check {
-                Check::Stateless(check) => Wanting::Stateless(check),
-                Check::Each(check) => Wanting::Each(check),
+            let subscriber = match rule.check {
+                Check::Stateless(check) => Subscriber::Stateless(check),
+                Check::Each(check) => Subscriber::Each(check),
                 Check::Stateful(new) => {
-                    checker.states.push(State(new()));
-                    Wanting::Stateful(checker.states.len() - 1)
+                    checker.states.push(new());
+                    Subscriber::Stateful(checker.states.len() - 1)
                 }
             };
             for kind in rule.facts {
-                if let Some(wanted) = checker.wanted.get_mut(*kind as usize) {
-                    wanted.push(wanting);
+                if let Some(subscribers) = checker.subscribers.get_mut(*kind as usize) {
+                    subscribers.push(subscriber);
                 }
             }
         }
@@ -177,17 +173,17 @@ impl Checker {
 
 impl FactConsumer for Checker {
     fn consume(&mut self, fact: &Fact<'_>) {
-        let Some(wanted) = self.wanted.get(fact.what.kind() as usize) else { return };
+        let Some(subscribers) = self.subscribers.get(fact.what.kind() as usize) else { return };
         let before = self.found.len();
-        for wanting in wanted {
-            match *wanting {
-                Wanting::Stateful(place) => {
-                    if let Some(state) = self.states.get_mut(place) {
-                        state.0.check(fact, &mut self.found);
+        for subscriber in subscribers {
+            match *subscriber {
+                Subscriber::Stateful(index) => {
+                    if let Some(state) = self.states.get_mut(index) {
+                        state.check(fact, &mut self.found);
                     }
                 }
-                Wanting::Stateless(check) => self.found.extend(check(fact)),
-                Wanting::Each(check) => check(fact, &mut self.found),
+                Subscriber::Stateless(check) => self.found.extend(check(fact)),
+                Subscriber::Each(check) => check(fact, &mut self.found),
             }
         }
         if self.found.len() > before {
@@ -196,6 +192,6 @@ impl FactConsumer for Checker {
     }
 
     fn wants(&self, kind: FactKind) -> bool {
-        self.wanted.get(kind as usize).is_some_and(|wanted| !wanted.is_empty())
+        self.subscribers.get(kind as usize).is_some_and(|subscribers| !subscribers.is_empty())
     }
 }

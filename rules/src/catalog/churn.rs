@@ -91,28 +91,28 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// From how many gets of equal handle data on, each after all of it was put, that is reported.
-const OFTEN: u64 = 100;
+const MIN_REPEATS: u64 = 100;
 
 /// How many addresses and objects are reported per process.
-const REPORTED: usize = 64;
+const MAX_REPORTED: usize = 64;
 
 /// What a process has exported: one life of memory and an address in it, or one life of an object.
 type Subject = (Option<Serial>, Option<u64>);
 
 /// The gets of each process.
 #[derive(Clone, Debug, Default)]
-struct Churn(PerProcess<Map<Subject, Gets>>);
+struct Churn(PerProcess<Map<Subject, SubjectGets>>);
 
 /// The gets of one address or object.
 #[derive(Clone, Debug)]
-struct Gets {
+struct SubjectGets {
     /// The export of the latest. Where every get returns other bytes, each has one of its own.
     export: ExportId,
     count: u64,
     /// How many of them came after all handle data had been put.
-    again: u64,
+    repeats: u64,
     /// How long they and their puts took, in nanoseconds.
-    spent: u64,
+    took: u64,
 }
 
 impl RuleState for Churn {
@@ -123,21 +123,21 @@ impl RuleState for Churn {
                 let subject = put.export.and_then(|id| fact.tracker.exports().get(id)).map(|export| export.subject);
                 let of_process = self.0.get_mut(fact.at.process);
                 if let Some(gets) = of_process.zip(subject).and_then(|(all, it)| all.get_mut(&(it.serial, it.value))) {
-                    gets.spent += put.took;
+                    gets.took += put.took;
                 }
             }
             What::Freed(freed) => {
                 if let Some(all) = self.0.get_mut(fact.at.process) {
-                    all.retain(|(serial, _), gets| *serial != Some(freed.serial) || gets.again >= OFTEN);
+                    all.retain(|(serial, _), gets| *serial != Some(freed.serial) || gets.repeats >= MIN_REPEATS);
                 }
             }
             What::ProcessEnded(_) => {
                 let all = self.0.take(fact.at.process).unwrap_or_default();
-                let often = all.into_values().filter(|gets| gets.again >= OFTEN);
-                let mut often: Vec<_> =
-                    often.filter_map(|gets| Some((fact.tracker.exports().get(gets.export)?, gets))).collect();
-                often.sort_by_key(|(_, gets)| gets.export);
-                found.extend(often.iter().take(REPORTED).map(|(export, gets)| report(fact, export, gets)));
+                let frequent = all.into_values().filter(|gets| gets.repeats >= MIN_REPEATS);
+                let mut frequent: Vec<_> =
+                    frequent.filter_map(|gets| Some((fact.tracker.exports().get(gets.export)?, gets))).collect();
+                frequent.sort_by_key(|(_, gets)| gets.export);
+                found.extend(frequent.iter().take(MAX_REPORTED).map(|(export, gets)| report(fact, export, gets)));
             }
             _ => {}
         }
@@ -147,20 +147,20 @@ impl RuleState for Churn {
 impl Churn {
     fn got(&mut self, fact: &Fact<'_>, Exported { data, took, .. }: Exported<'_>) {
         let Some((id, export)) = data.export.and_then(|id| Some((id, fact.tracker.exports().get(id)?))) else { return };
-        let new = || Gets { export: id, count: 0, again: 0, spent: 0 };
+        let new = || SubjectGets { export: id, count: 0, repeats: 0, took: 0 };
         let all = self.0.get_or_insert_with(fact.at.process, Map::default);
         let gets = all.entry((export.subject.serial, export.subject.value)).or_insert_with(new);
         let memory = fact.tracker.state(fact.at.process).and_then(|state| state.memory_of(data));
         // Equal bytes are one export; of other bytes, the memory counts them.
         let is_only = export.handles == 1 && (gets.export == id || memory.is_some_and(|memory| memory.handles == 1));
-        gets.again += u64::from(is_only && gets.count > 0);
+        gets.repeats += u64::from(is_only && gets.count > 0);
         gets.count += 1;
-        gets.spent += took;
+        gets.took += took;
         gets.export = id;
     }
 }
 
-fn report(fact: &Fact<'_>, export: &Export, gets: &Gets) -> Finding {
+fn report(fact: &Fact<'_>, export: &Export, gets: &SubjectGets) -> Finding {
     let subject = export.subject;
     let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.unwrap_or_default());
     let message = format!(
@@ -168,10 +168,11 @@ fn report(fact: &Fact<'_>, export: &Export, gets: &Gets) -> Finding {
          its gets and puts took {}",
         fact.actor(),
         gets.count,
-        gets.again,
-        call(export.got()),
-        duration(gets.spent)
+        gets.repeats,
+        call(export.latest_get()),
+        duration(gets.took)
     );
-    let finding = Finding::new(&RULE, export.got(), what, message).values(subject.size, Some(export.fingerprint()));
+    let finding =
+        Finding::new(&RULE, export.latest_get(), what, message).values(subject.size, Some(export.fingerprint()));
     finding.advice("keep the handle data as long as the memory lives, and put it once")
 }

@@ -73,7 +73,6 @@ use crate::{
     lifecycle::{State, Violation},
     tracker::{
         fact::{Fact, FactKind, Target, What},
-        
         records::Object,
     },
 };

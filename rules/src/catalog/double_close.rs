@@ -68,9 +68,7 @@ use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
     lifecycle::Violation,
-    tracker::{
-        fact::{Fact, FactKind, Target, What},
-    },
+    tracker::fact::{Fact, FactKind, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -90,13 +88,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let (opened, closed, size, fingerprint) = match ending.target {
         Target::Ended(tombstone) if tombstone.excused => return None,
-        Target::Ended(tombstone) => {
-            (Some(tombstone.born), Some(tombstone.died), tombstone.size, tombstone.fingerprint)
-        }
+        Target::Ended(tombstone) => (Some(tombstone.born), Some(tombstone.died), tombstone.size, tombstone.fingerprint),
         // The close of its last open is still under way.
-        Target::Mapping(mapped) => {
-            (mapped.source, None, mapped.size, mapped.fingerprint)
-        }
+        Target::Mapping(mapped) => (mapped.source, None, mapped.size, mapped.fingerprint),
         _ => return None,
     };
     let (who, what) = (fact.actor(), ending.object);

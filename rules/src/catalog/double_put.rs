@@ -90,9 +90,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let (born, died, size, fingerprint) = match ending.target {
         Target::Ended(tombstone) if tombstone.excused => return None,
-        Target::Ended(tombstone) => {
-            (tombstone.born, Some(tombstone.died), tombstone.size, tombstone.fingerprint)
-        }
+        Target::Ended(tombstone) => (tombstone.born, Some(tombstone.died), tombstone.size, tombstone.fingerprint),
         // The first put is still under way.
         Target::Handle(got) => (got.born, None, got.size, got.fingerprint),
         _ => return None,

@@ -85,7 +85,7 @@ use crate::{
     finding::{Finding, Place, Severity},
     tracker::{
         End, ProcessId, Tracker,
-        fact::{Fact, FactKind, Left, Reason, What},
+        fact::{Fact, FactKind, Leftover, Reason, What},
         records::{Allocation, Mapping, Serial},
     },
 };
@@ -102,21 +102,21 @@ pub(super) static RULE: Rule = Rule {
 
 /// Memory of processes that were killed or became another program, which happened at an unknown moment after their last records.
 #[derive(Clone, Debug, Default)]
-struct EndedOwners(Vec<Ended>);
+struct EndedOwners(Vec<EndedOwner>);
 
 /// Memory that others have open when the trace of its process ends.
 #[derive(Clone, Debug)]
-struct Ended {
+struct EndedOwner {
     at: Place,
     how: End,
-    held: Held,
+    held: HeldMemory,
     /// It may have been closed by then.
     doubtful: bool,
 }
 
 /// Memory that others have open.
 #[derive(Clone, Debug)]
-struct Held {
+struct HeldMemory {
     what: Handle,
     serial: Serial,
     size: Option<u64>,
@@ -168,7 +168,7 @@ impl RuleState for EndedOwners {
     }
 }
 
-impl Ended {
+impl EndedOwner {
     /// Whether others had it open when its process was gone, as far as that is known at the end of the run.
     fn outlived(&mut self, tracker: &Tracker) -> bool {
         let Some(owner) = tracker.state(self.at.process) else { return false };
@@ -195,16 +195,17 @@ impl Holder {
 }
 
 /// The memory of the process that ends which others have open, in the order in which it was allocated.
-fn ended(fact: &Fact<'_>, how: End) -> Vec<Ended> {
+fn ended(fact: &Fact<'_>, how: End) -> Vec<EndedOwner> {
     let Some(state) = fact.tracker.state(fact.at.process) else { return Vec::new() };
-    let mut held: Vec<Held> = state.allocations.iter().filter_map(|(base, memory)| held(fact, *base, memory)).collect();
+    let mut held: Vec<HeldMemory> =
+        state.allocations.iter().filter_map(|(base, memory)| held(fact, *base, memory)).collect();
     held.sort_unstable_by_key(|held| held.serial);
-    held.into_iter().map(|held| Ended { at: fact.at, how, held, doubtful: false }).collect()
+    held.into_iter().map(|held| EndedOwner { at: fact.at, how, held, doubtful: false }).collect()
 }
 
 /// Which other processes have an allocation open.
-fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<Held> {
-    let mut held: Option<Held> = None;
+fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<HeldMemory> {
+    let mut held: Option<HeldMemory> = None;
     for export in memory.exports.iter().filter_map(|id| fact.tracker.exports().get(*id)) {
         for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != fact.at.process) {
             let mapping = mapping(fact.tracker, *process, *pointer).filter(|mapping| !mapping.ended_wrongly);
@@ -213,7 +214,7 @@ fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<Held> {
                 continue;
             };
             let (what, fingerprint) = (handle(Kind::Usm, base), export.fingerprint());
-            let none = Held {
+            let none = HeldMemory {
                 what,
                 serial: memory.serial,
                 size: memory.requested.size,
@@ -233,17 +234,17 @@ fn mapping(tracker: &Tracker, process: ProcessId, pointer: u64) -> Option<&Mappi
 }
 
 /// The findings about one process.
-fn reports(tracker: &Tracker, ended: &[Ended]) -> impl Iterator<Item = Finding> {
+fn reports(tracker: &Tracker, ended: &[EndedOwner]) -> impl Iterator<Item = Finding> {
     let count = ended.len();
     ended.iter().enumerate().filter_map(move |(index, ended)| {
-        let left = Left { reason: Reason::Exited, excused: false, index, count, since: Nanos(0), released: None };
+        let left = Leftover { reason: Reason::Exited, excused: false, index, count, since: Nanos(0), released: None };
         let first = ended.held.holders.first()?;
         one_of(left, || report(tracker, ended, *first))
     })
 }
 
-fn report(tracker: &Tracker, ended: &Ended, Holder { opened, pointer, .. }: Holder) -> Finding {
-    let Ended { at, how, held, doubtful } = ended;
+fn report(tracker: &Tracker, ended: &EndedOwner, Holder { opened, pointer, .. }: Holder) -> Finding {
+    let EndedOwner { at, how, held, doubtful } = ended;
     let end = match how {
         End::Killed => "was killed, and its trace stops",
         End::Exec => "becomes another program",

@@ -100,7 +100,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// How many mappings a finding names.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 const ADVICE: &str =
     "free only after every process has closed its mapping: wait for a message back, a barrier, or the consumer's exit";
@@ -190,7 +190,7 @@ fn freed_meanwhile(fact: &Fact<'_>, opened: &Opened) -> Option<Finding> {
 /// `consumer (pid 7) has it open as 0x7f00, since call 3 (…)`, for each of the first mappings.
 fn holders(fact: &Fact<'_>, freed: &Freed) -> String {
     let holder = |holder: &OpenMapping| holds(fact.tracker, fact, holder);
-    let named: Vec<String> = freed.holders.iter().take(NAMED).map(holder).collect();
+    let named: Vec<String> = freed.holders.iter().take(MAX_NAMED).map(holder).collect();
     let others = match freed.holders.len() - named.len() {
         0 => String::new(),
         others => format!(" ({} more open)", counted(others as u64, "mapping")),

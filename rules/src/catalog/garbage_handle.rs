@@ -64,7 +64,7 @@ use urscope_schema::api::UrResult;
 
 use super::{
     Check, Rule, RuleState, When,
-    memory::{CHANGED, First, UnknownOpens, changed},
+    memory::{CHANGED, FirstOf, UnknownOpens, changed},
     wording::{call, name, one, times},
 };
 use crate::{
@@ -86,7 +86,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// Results that do not depend on the bytes.
-const ANY_BYTES: [UrResult; 6] = [
+const RESULTS_FOR_ANY_BYTES: [UrResult; 6] = [
     UrResult::UNINITIALIZED,
     UrResult::OUT_OF_HOST_MEMORY,
     UrResult::OUT_OF_RESOURCES,
@@ -107,14 +107,14 @@ impl RuleState for Refusals {
         let What::OpenedUnknown(unknown) = fact.what else {
             found.extend(self.refused.at_end(fact).filter_map(|first| report(fact.tracker, first)));
             // That it failed has a rule of its own, but not that the bytes were changed.
-            let changed = |first: &&First<_>| changed(fact.tracker, first).is_some();
+            let changed = |first: &&FirstOf<_>| changed(fact.tracker, first).is_some();
             found.extend(self.silent.at_end(fact).filter(changed).filter_map(|first| report(fact.tracker, first)));
             return;
         };
         let Outcome::Refused(result) = unknown.outcome else { return };
         if result.is_success() {
             self.silent.count(fact.at, unknown);
-        } else if !ANY_BYTES.contains(&result) && !is_of_other_size(fact, &unknown, result) {
+        } else if !RESULTS_FOR_ANY_BYTES.contains(&result) && !is_of_other_size(fact, &unknown, result) {
             self.refused.count(fact.at, unknown);
         }
     }
@@ -126,8 +126,8 @@ fn is_of_other_size(fact: &Fact<'_>, unknown: &UnknownHandle, result: UrResult) 
     result == UrResult::INVALID_VALUE && given().is_some()
 }
 
-fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<Finding> {
-    let First { first: (at, handle), count } = *unknown;
+fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Option<Finding> {
+    let FirstOf { first: (at, handle), count } = *unknown;
     let Outcome::Refused(result) = handle.outcome else { return None };
     let changed = changed(tracker, unknown);
     let (who, what) = (name(tracker, at.process), one(handle.handle.kind));
@@ -148,7 +148,7 @@ fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<
 }
 
 /// Linux gives no process a number from here on (`PID_MAX_LIMIT`).
-const NO_PROCESS: u64 = 1 << 22;
+const PID_MAX_LIMIT: u64 = 1 << 22;
 
 /// How bytes that name no exported memory differ from handle data of the same kind, in words; nothing where that is not known.
 fn difference(tracker: &Tracker, who: ProcessId, unknown: &UnknownHandle) -> String {
@@ -159,7 +159,7 @@ fn difference(tracker: &Tracker, who: ProcessId, unknown: &UnknownHandle) -> Str
         return format!("; they are {size} bytes, and a get of {of} returned {}, in {}", given.size, call(given.got));
     }
     let Some((pid, address)) = unknown.named else { return String::new() };
-    if pid == 0 || pid >= NO_PROCESS {
+    if pid == 0 || pid >= PID_MAX_LIMIT {
         return format!("; they name {pid} as the process that exported them, and no process has that number");
     }
     match tracker.process_with_pid(who, pid) {

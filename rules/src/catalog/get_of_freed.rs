@@ -83,7 +83,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if dangling.was.kind != Kind::Usm {
         return None;
     }
-    let most = if how == Outcome::Done { Severity::Note } else { Severity::Error };
+    let most = if how == Outcome::Succeeded { Severity::Note } else { Severity::Error };
     let (who, at, what, size) = (fact.actor(), call(fact.at), dangling.was, of_size(dangling.size));
     let inside = match dangling.pointer - what.value {
         0 => String::new(),

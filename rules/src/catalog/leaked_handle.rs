@@ -95,8 +95,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
     let among = among(how, count, data.born);
     let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{among}", call(data.born));
-    let finding =
-        Finding::new(&RULE, data.born, what, message).values(data.size, data.fingerprint).at_most(most);
+    let finding = Finding::new(&RULE, data.born, what, message).values(data.size, data.fingerprint).at_most(most);
     let advice = match what.kind {
         Kind::MemHandle => "put it when no process will open it any more, or free its memory, which ends its handles",
         _ => "put it when no process will open it any more",

@@ -66,9 +66,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::{
-        fact::{Fact, FactKind, What},
-    },
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -86,9 +84,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let count = stands_for(how)?;
     let opened = mapping.last_open()?;
     let what = handle(Kind::Mapping, pointer);
-    let from = mapping
-        .source
-        .map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
+    let from =
+        mapping.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let closed = match (mapping.opened, mapping.closed) {
         (1, _) => "never closed it".into(),
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),

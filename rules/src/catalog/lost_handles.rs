@@ -71,7 +71,7 @@ use urscope_schema::{api::Function, handle::Kind, size};
 
 use super::{
     Check, Rule, When,
-    memory::MANY,
+    memory::MANY_HANDLES,
     wording::{call, rate},
 };
 use crate::{
@@ -95,7 +95,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// What the runtime keeps of each handle until its put, in bytes, as measured with release 2026.2.
-const KEPT: u64 = 120;
+const BUFFER_SIZE: u64 = 120;
 
 /// Handles of one place in the program.
 struct Lost<'t> {
@@ -121,7 +121,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     for (handle, data) in state.handles.iter().filter(|(handle, data)| is_lost(handle.kind, data)) {
         lost.extend(data.exported.filter(|_| !state.must_put(*handle, data)).map(|memory| (memory, data)));
     }
-    if (lost.len() as u64) < MANY {
+    if (lost.len() as u64) < MANY_HANDLES {
         return;
     }
     let mut of_memory: Map<Serial, u64> = Map::default();
@@ -129,7 +129,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
         *of_memory.entry(*memory).or_default() += 1;
     }
     // Those are reported where they were got.
-    lost.retain(|(memory, _)| of_memory.get(memory).is_none_or(|count| *count < MANY));
+    lost.retain(|(memory, _)| of_memory.get(memory).is_none_or(|count| *count < MANY_HANDLES));
     lost.sort_unstable_by_key(|(_, data)| data.serial);
     let mut sites: Map<(Option<Function>, Option<u64>), Lost<'_>> = Map::default();
     for (_, data) in lost {
@@ -139,7 +139,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
         of_site.last = data;
         of_site.count += 1;
     }
-    let mut sites: Vec<_> = sites.into_values().filter(|site| site.count >= MANY).collect();
+    let mut sites: Vec<_> = sites.into_values().filter(|site| site.count >= MANY_HANDLES).collect();
     sites.sort_unstable_by_key(|site| site.first.serial);
     found.extend(sites.iter().map(|site| report(fact, site).at_most(most)));
 }
@@ -148,13 +148,13 @@ fn report(fact: &Fact<'_>, lost: &Lost<'_>) -> Finding {
     let Lost { count, .. } = *lost;
     let (first, last) = (lost.first.born, lost.last.born);
     let message = format!(
-        "{} got {count} handles from {} to {}{}, never put them, and freed their memory; each keeps a buffer of about {KEPT} bytes until its \
-         put, {} in all",
+        "{} got {count} handles from {} to {}{}, never put them, and freed their memory; each keeps a buffer of \
+         about {BUFFER_SIZE} bytes until its put, {} in all",
         fact.actor(),
         call(first),
         call(last),
         rate(count - 1, first.time, last.time),
-        size(count * KEPT),
+        size(count * BUFFER_SIZE),
     );
     let finding = Finding::of_call(&RULE, last, message).other(Some(first));
     finding.advice("put each handle once its bytes are sent and opened, before the free of its memory")

@@ -7,12 +7,12 @@ use crate::{
     finding::{Finding, Place},
     tracker::{
         ProcessId, Tracker,
-        fact::{Fact, Left, UnknownHandle, What},
+        fact::{Fact, Leftover, UnknownHandle, What},
     },
 };
 
 /// From how many handles on that are not put that is growth, and not a handle that was forgotten.
-pub(super) const MANY: u64 = 256;
+pub(super) const MANY_HANDLES: u64 = 256;
 
 /// One value of each process, found by its number.
 #[derive(Clone, Debug)]
@@ -53,22 +53,22 @@ impl<T> PerProcess<T> {
 
 /// The first of several things that are reported together, and how many there were.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct First<T> {
+pub(super) struct FirstOf<T> {
     pub(super) first: T,
     pub(super) count: u64,
 }
 
-impl<T> PerProcess<First<T>> {
+impl<T> PerProcess<FirstOf<T>> {
     /// Counts one more of a process.
     pub(super) fn count(&mut self, who: ProcessId, one: impl FnOnce() -> T) {
-        self.get_or_insert_with(who, || First { first: one(), count: 0 }).count += 1;
+        self.get_or_insert_with(who, || FirstOf { first: one(), count: 0 }).count += 1;
     }
 }
 
 /// Opens of bytes that no traced get returned, by process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnknownOpens {
-    opens: PerProcess<First<(Place, UnknownHandle)>>,
+    opens: PerProcess<FirstOf<(Place, UnknownHandle)>>,
     calls_missing: bool,
 }
 
@@ -80,7 +80,7 @@ impl UnknownOpens {
 
     /// All of them, once the run is over. If calls are missing or exports are forgotten, a get may have returned the bytes:
     /// then there is nothing to report.
-    pub(super) fn at_end(&mut self, fact: &Fact<'_>) -> impl Iterator<Item = &First<(Place, UnknownHandle)>> {
+    pub(super) fn at_end(&mut self, fact: &Fact<'_>) -> impl Iterator<Item = &FirstOf<(Place, UnknownHandle)>> {
         self.calls_missing |= matches!(fact.what, What::CallsMissing(_));
         let known = matches!(fact.what, What::Finished) && !self.calls_missing && !fact.tracker.has_forgotten();
         self.opens.iter().filter(move |_| known)
@@ -92,32 +92,32 @@ pub(super) const CHANGED: &str = "open a copy of the bytes and send the original
                                   processes, for urscope gives that adapter a copy";
 
 /// The get of the memory that unknown bytes name, and how they differ from what it returned, in words.
-pub(super) fn changed(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<(Place, String)> {
+pub(super) fn changed(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Option<(Place, String)> {
     let (at, unknown) = &unknown.first;
     let export = tracker.named_export(at.process, unknown.named)?;
     let who = name(tracker, export.producer());
     let text = format!(
         "; the bytes name {:#x} of {who}, whose handle data, got in {}, has other bytes: they were changed on their way",
         export.subject.value?,
-        call(export.got())
+        call(export.latest_get())
     );
-    Some((export.got(), text))
+    Some((export.latest_get(), text))
 }
 
 /// How many left objects of a kind are reported one by one when a process ends; the last one stands for all others.
-const REPORTED: usize = 256;
+const MAX_REPORTED: usize = 256;
 
 /// How many left objects a finding stands for; none if it is not reported.
-pub(super) fn stands_for(left: Left) -> Option<u64> {
-    if left.excused || left.index >= REPORTED {
+pub(super) fn stands_for(left: Leftover) -> Option<u64> {
+    if left.excused || left.index >= MAX_REPORTED {
         return None;
     }
-    let last = left.index + 1 == REPORTED;
+    let last = left.index + 1 == MAX_REPORTED;
     Some(if last { (left.count - left.index) as u64 } else { 1 })
 }
 
 /// A finding about one of several things left together.
-pub(super) fn one_of(left: Left, finding: impl FnOnce() -> Finding) -> Option<Finding> {
+pub(super) fn one_of(left: Leftover, finding: impl FnOnce() -> Finding) -> Option<Finding> {
     let count = stands_for(left)?;
     Some(Finding { count, ..finding() })
 }

@@ -64,7 +64,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Check, Rule, RuleState, When,
-    memory::{First, PerProcess},
+    memory::{FirstOf, PerProcess},
     wording::{call, handle, of_size, times},
 };
 use crate::{
@@ -82,16 +82,16 @@ pub(super) static RULE: Rule = Rule {
     title: "memory is opened in the process that exported it",
     sentence: "opened {what} that it had exported itself",
     facts: &[FactKind::Opened, FactKind::ProcessEnded],
-    check: Check::Stateful(|| Box::new(Opens::default())),
+    check: Check::Stateful(|| Box::new(OwnOpens::default())),
 };
 
 /// The opens of each process of memory that it exported itself.
 #[derive(Clone, Debug, Default)]
-struct Opens(PerProcess<First<Own>>);
+struct OwnOpens(PerProcess<FirstOf<OwnOpen>>);
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
-struct Own {
+struct OwnOpen {
     opened: Place,
     pointer: u64,
     got: Place,
@@ -99,7 +99,7 @@ struct Own {
     fingerprint: u64,
 }
 
-impl RuleState for Opens {
+impl RuleState for OwnOpens {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
             What::Opened(opened) => {
@@ -116,14 +116,14 @@ impl RuleState for Opens {
     }
 }
 
-fn own(fact: &Fact<'_>, opened: &Opened) -> Option<Own> {
+fn own(fact: &Fact<'_>, opened: &Opened) -> Option<OwnOpen> {
     let export = fact.tracker.exports().get(opened.export.filter(|_| opened.handle.kind == Kind::Mapping)?)?;
-    let (got, size, fingerprint) = (export.got(), export.subject.size, export.fingerprint());
-    let own = Own { opened: fact.at, pointer: opened.handle.value, got, size, fingerprint };
+    let (got, size, fingerprint) = (export.latest_get(), export.subject.size, export.fingerprint());
+    let own = OwnOpen { opened: fact.at, pointer: opened.handle.value, got, size, fingerprint };
     (got.process == fact.at.process).then_some(own)
 }
 
-fn report(fact: &Fact<'_>, First { first, count }: First<Own>) -> Finding {
+fn report(fact: &Fact<'_>, FirstOf { first, count }: FirstOf<OwnOpen>) -> Finding {
     let (who, what, size) = (fact.actor(), handle(Kind::Mapping, first.pointer), of_size(first.size));
     let all = if count == 1 { String::new() } else { format!("; it did this {} in total", times(count)) };
     let message = format!(

@@ -86,7 +86,7 @@ use crate::{
     tracker::{
         Barrier,
         fact::{Fact, FactKind, Outcome, Refused, What},
-        pending::{Opens, Operation},
+        pending::{Operation, PendingOpen},
     },
 };
 
@@ -110,12 +110,13 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let kind = refused.opens?;
     let Some(export) = open.export else { return not_fetched(fact, &refused, open) };
     let export = fact.tracker.exports().get(export)?;
-    let (producer, consumer) = (fact.tracker.state(export.got().process)?, fact.tracker.state(fact.at.process)?);
+    let (producer, consumer) = (fact.tracker.state(export.latest_get().process)?, fact.tracker.state(fact.at.process)?);
     let alive = match (kind, export.subject.value, export.subject.serial) {
         (Kind::MemHandle, Some(pointer), Some(serial)) => producer.is_allocated(pointer, serial),
         _ => true,
     };
-    let is_fetched = export.got().process != fact.at.process && export.handles > 0 && alive && producer.ended.is_none();
+    let is_fetched =
+        export.latest_get().process != fact.at.process && export.handles > 0 && alive && producer.ended.is_none();
     let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
     if !is_fetched || !KERNEL_REFUSED.contains(&refused.result.unified()) {
         return None;
@@ -125,17 +126,17 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!(
         "{who} opens {what} in {at}, {}, although it is live handle data of {}: {}",
         which(Outcome::Refused(refused.result)),
-        fact.place(export.got()),
+        fact.place(export.latest_get()),
         cause(barrier)
     );
     let most = if barrier.is_certain() { Severity::Error } else { Severity::Note };
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.got())).at_most(most);
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get())).at_most(most);
     Some(finding.values(None, Some(export.fingerprint())).advice(advice(barrier)))
 }
 
 /// An open by Level Zero whose descriptor is none of this process: whoever opens it has not fetched it. Which get its handle is of cannot
 /// be known, so there must be something in the way to each process that exports.
-fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &Opens) -> Option<Finding> {
+fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Option<Finding> {
     let is_level_zero = fact.at.function.is_some_and(Function::is_level_zero);
     let is_refused = KERNEL_REFUSED.contains(&refused.result.unified());
     if !is_level_zero || !is_refused || open.fingerprint.is_some() || refused.opens? != Kind::MemHandle {
@@ -144,8 +145,8 @@ fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &Opens) -> Option<F
     let consumer = fact.tracker.state(fact.at.process)?;
     let mut latest: Option<(Place, Barrier)> = None;
     for export in fact.tracker.exports().iter() {
-        let producer = fact.tracker.state(export.got().process)?;
-        let counts = export.got().process != fact.at.process
+        let producer = fact.tracker.state(export.latest_get().process)?;
+        let counts = export.latest_get().process != fact.at.process
             && export.host() == consumer.process.host
             && export.subject.kind == Kind::MemHandle
             && export.handles > 0
@@ -153,8 +154,8 @@ fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &Opens) -> Option<F
         if counts {
             let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
             let order = |at: &Place| (at.time, at.process, at.call);
-            if latest.is_none_or(|(got, _)| order(&got) < order(&export.got())) {
-                latest = Some((export.got(), barrier));
+            if latest.is_none_or(|(got, _)| order(&got) < order(&export.latest_get())) {
+                latest = Some((export.latest_get(), barrier));
             }
         }
     }

@@ -72,7 +72,7 @@ use crate::{
         End, ProcessId,
         exports::Export,
         fact::{Fact, FactKind, Outcome, Refused, What},
-        pending::{Opens, Operation},
+        pending::{Operation, PendingOpen},
     },
 };
 
@@ -97,7 +97,7 @@ impl RuleState for Explained {
             What::InvalidArgument(_) if fact.at.function.is_some_and(|function| function.opens().is_some()) => {
                 self.0.push(this);
             }
-            What::Opening(opening) if opening.confusion.is_some() => self.0.push(this),
+            What::Opening(opening) if opening.mismatch.is_some() => self.0.push(this),
             What::OpenFailed(refused) => {
                 let before = self.0.len();
                 self.0.retain(|known| *known != this);
@@ -116,7 +116,7 @@ impl RuleState for Explained {
 fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
     let Operation::Open(open) = &refused.call.operation else { return None };
     let (export, kind) = (fact.tracker.exports().get(open.export?)?, refused.opens?);
-    let producer = export.got().process;
+    let producer = export.latest_get().process;
     let what = Handle { kind, value: open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {
         _ if producer == fact.at.process => "it was got in the same process".into(),
@@ -144,10 +144,10 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
         fact.actor(),
         call(fact.at),
         which(Outcome::Refused(refused.result)),
-        fact.place(export.got()),
+        fact.place(export.latest_get()),
         other_device(fact, export, open).unwrap_or_default(),
     );
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.got()));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get()));
     Some(finding.values(open.size, open.fingerprint).advice(
         "keep the exporter alive until all have opened, use one adapter and one device in all processes, and set \
          UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
@@ -163,8 +163,8 @@ fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &
 
 /// The device of the exported object, and that of the open, or of its context, if their processes describe them and differ in it.
 /// Handles of two processes say nothing.
-fn other_device(fact: &Fact<'_>, export: &Export, open: &Opens) -> Option<String> {
-    let (producer, consumer) = (export.got().process, fact.at.process);
+fn other_device(fact: &Fact<'_>, export: &Export, open: &PendingOpen) -> Option<String> {
+    let (producer, consumer) = (export.latest_get().process, fact.at.process);
     let of_context = |who: ProcessId, context: Option<u64>| {
         fact.tracker.state(who)?.contexts.get(&context?).and_then(|it| it.device)
     };

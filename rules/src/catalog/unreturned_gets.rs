@@ -71,7 +71,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Check, Rule, When,
-    memory::MANY,
+    memory::MANY_HANDLES,
     wording::{call, of_size, rate},
 };
 use crate::{
@@ -95,7 +95,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let state = fact.tracker.state(fact.at.process)?;
     let memory = state.memory_of(exported.data);
     // Most gets end here.
-    if memory.is_some_and(|memory| memory.handles != MANY) {
+    if memory.is_some_and(|memory| memory.handles != MANY_HANDLES) {
         return None;
     }
     let export = fact.tracker.exports().get(exported.data.export?)?;
@@ -106,18 +106,18 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     });
     let handles = memory.map_or(export.handles, |memory| memory.handles);
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
-    if handles != MANY || exported.handle.kind == Kind::EventHandle || exported.data.is_descriptor() {
+    if handles != MANY_HANDLES || exported.handle.kind == Kind::EventHandle || exported.data.is_descriptor() {
         return None;
     }
     let mut exports = memory.into_iter().flat_map(|memory| &memory.exports);
     let oldest = exports.find_map(|id| fact.tracker.exports().get(*id));
-    let first = oldest.unwrap_or(export).first_got();
-    let rate = rate(MANY - 1, first.time, fact.at.time);
+    let first = oldest.unwrap_or(export).first_get();
+    let rate = rate(MANY_HANDLES - 1, first.time, fact.at.time);
     let (who, size, at) = (fact.actor(), of_size(exported.data.size), call(fact.at));
     let of = exported.handle.kind.shares().map_or("object", Kind::noun);
     let value = exported.data.pointer.map_or_else(String::new, |value| format!(" {value:#x}"));
     let message = format!(
-        "{who} has {MANY} handles of the {of}{value}{size} that are not put, the last of them got in {at}, the first in {}{rate}; each \
+        "{who} has {MANY_HANDLES} handles of the {of}{value}{size} that are not put, the last of them got in {at}, the first in {}{rate}; each \
          keeps a buffer until its put",
         call(first)
     );

@@ -119,8 +119,7 @@ impl RuleState for Devices {
             }
             _ if !self.any => {}
             What::Exporting(Exporting { enter, source }) => {
-                let device =
-                    if let Source::Allocation(_, memory) = source { memory.requested.device } else { None };
+                let device = if let Source::Allocation(_, memory) = source { memory.requested.device } else { None };
                 self.begins(who, enter, Kind::Usm, device);
             }
             What::Opening(Opening { enter, .. }) | What::Creating(enter) => {
@@ -182,7 +181,7 @@ fn shares(enter: &Enter) -> Option<(Kind, Option<u64>)> {
 }
 
 fn report(fact: &Fact<'_>, denied: &Denied, outcome: Outcome) -> Finding {
-    let most = if outcome == Outcome::Done { Severity::Warning } else { Severity::Note };
+    let most = if outcome == Outcome::Succeeded { Severity::Warning } else { Severity::Note };
     let what = if denied.kind == Kind::Usm { "memory" } else { denied.kind.noun() };
     let (subject, device) =
         (Handle { kind: Kind::Device, value: denied.device }, device(fact.tracker, fact.at.process, denied.device));

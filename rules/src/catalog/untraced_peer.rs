@@ -49,7 +49,7 @@
 
 use super::{
     Check, Rule, RuleState, When,
-    memory::{CHANGED, First, UnknownOpens, changed},
+    memory::{CHANGED, FirstOf, UnknownOpens, changed},
     wording::{call, name, one, times},
 };
 use crate::{
@@ -67,19 +67,19 @@ pub(super) static RULE: Rule = Rule {
     title: "handle data is opened that no traced process exported",
     sentence: "opened handle data that no traced process had exported",
     facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
-    check: Check::Stateful(|| Box::new(Opens::default())),
+    check: Check::Stateful(|| Box::new(UntracedOpens::default())),
 };
 
 /// The successful opens of each process.
 #[derive(Clone, Debug, Default)]
-struct Opens(UnknownOpens);
+struct UntracedOpens(UnknownOpens);
 
-impl RuleState for Opens {
+impl RuleState for UntracedOpens {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
             What::OpenedUnknown(unknown) => {
                 // An adapter may have written into known bytes, also for another thread that opens the same ones.
-                if unknown.outcome == Outcome::Done && !unknown.overwritten {
+                if unknown.outcome == Outcome::Succeeded && !unknown.overwritten {
                     self.0.count(fact.at, unknown);
                 }
             }
@@ -88,8 +88,8 @@ impl RuleState for Opens {
     }
 }
 
-fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Finding {
-    let First { first: (at, handle), count } = *unknown;
+fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Finding {
+    let FirstOf { first: (at, handle), count } = *unknown;
     let (who, what) = (name(tracker, at.process), one(handle.handle.kind));
     let first = if count > 1 { ", first" } else { "" };
     let changed = changed(tracker, unknown);

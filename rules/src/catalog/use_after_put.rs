@@ -94,8 +94,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let what = expired.handle;
     let (which, most) = match (outcome, what.kind) {
         (Outcome::Refused(_), _) => (which(outcome), Severity::Error),
-        (Outcome::Done, Kind::EventHandle) => ("which succeeded because the event still lives".into(), Severity::Note),
-        (Outcome::Done, _) => (which(outcome), Severity::Warning),
+        (Outcome::Succeeded, Kind::EventHandle) => {
+            ("which succeeded because the event still lives".into(), Severity::Note)
+        }
+        (Outcome::Succeeded, _) => (which(outcome), Severity::Warning),
     };
     let (who, at, ended) = (fact.actor(), call(fact.at), fact.place(put));
     let message =

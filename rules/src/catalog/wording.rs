@@ -13,7 +13,7 @@ use crate::{
     finding::{Finding, Place, Severity},
     tracker::{
         ProcessId, Tracker,
-        fact::{Expired, Fact, InUse, Left, Outcome, Reason},
+        fact::{Expired, Fact, InUse, Leftover, Outcome, Reason},
         records::Object,
     },
 };
@@ -89,7 +89,13 @@ pub(super) fn times(count: u64) -> String {
 }
 
 /// The finding about an opened object that was left, without the advice. Its place is the open.
-pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, object: &Object, how: Left) -> Finding {
+pub(super) fn left_object(
+    rule: &'static Rule,
+    fact: &Fact<'_>,
+    what: Handle,
+    object: &Object,
+    how: Leftover,
+) -> Finding {
     let (who, size, (end, most)) = (fact.actor(), of_size(object.size), left(how));
     let ends = match what.kind {
         Kind::Event => "released",
@@ -120,7 +126,7 @@ pub(super) fn expired(rule: &'static Rule, fact: &Fact<'_>, old: &Expired, outco
 /// `which returned UR_RESULT_ERROR_INVALID_VALUE`: the result of a call that should have failed.
 pub(super) fn which(outcome: Outcome) -> String {
     match outcome {
-        Outcome::Done => "which the adapter accepted".into(),
+        Outcome::Succeeded => "which the adapter accepted".into(),
         Outcome::Refused(result) if result.is_success() => "which returned success and no result".into(),
         Outcome::Refused(result) => format!("which returned {result}"),
     }
@@ -132,7 +138,7 @@ pub(super) fn handle(kind: Kind, value: u64) -> Handle {
 }
 
 /// Why something is left: the second half of a sentence, and the highest severity that it allows.
-pub(super) fn left(left: Left) -> (String, Severity) {
+pub(super) fn left(left: Leftover) -> (String, Severity) {
     let (end, most) = match left.reason {
         Reason::Exited => ("the process has exited", Severity::Error),
         Reason::Exec => ("the process has become another program", Severity::Error),
@@ -151,7 +157,7 @@ pub(super) fn rate(more: u64, from: Nanos, to: Nanos) -> String {
 }
 
 /// What a finding says of all that it stands for: `; it is one of 300 that were left by such calls, 51 per second`.
-pub(super) fn among(left: Left, count: u64, last: Place) -> String {
+pub(super) fn among(left: Leftover, count: u64, last: Place) -> String {
     if count == 1 {
         return String::new();
     }

@@ -151,11 +151,10 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     of_context.filter(wrong).or_else(|| {
         // Handles of another process mean nothing here.
         let export = fact.tracker.exports().get(export.filter(|_| made == Kind::Mapping)?)?;
-        let own = export.subject.value.filter(|_| export.got().process == fact.at.process)?;
+        let own = export.subject.value.filter(|_| export.latest_get().process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
         let of = Handle { kind: Kind::Usm, value: base };
-        Some(WrongDevice { device, right: memory.requested.device?, of, made: memory.born })
-            .filter(wrong)
+        Some(WrongDevice { device, right: memory.requested.device?, of, made: memory.born }).filter(wrong)
     })
 }
 
@@ -163,8 +162,8 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
 /// is no violation; memory has exactly one device.
 fn report(fact: &Fact<'_>, wrong: &WrongDevice, outcome: Outcome) -> Option<Finding> {
     let most = match outcome {
-        Outcome::Done if wrong.of.kind == Kind::Context => return None,
-        Outcome::Done => Severity::Note,
+        Outcome::Succeeded if wrong.of.kind == Kind::Context => return None,
+        Outcome::Succeeded => Severity::Note,
         Outcome::Refused(result) if !RESULTS.contains(&result) => return None,
         Outcome::Refused(_) => Severity::Error,
     };

@@ -77,28 +77,28 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let (What::InvalidEnding(Ending { target: Target::OtherKind(confusion), .. })
-    | What::Exporting(Exporting { source: Source::OtherKind(confusion), .. })
-    | What::Opening(Opening { confusion: Some(confusion), .. })) = fact.what
+    let (What::InvalidEnding(Ending { target: Target::OtherKind(mismatch), .. })
+    | What::Exporting(Exporting { source: Source::OtherKind(mismatch), .. })
+    | What::Opening(Opening { mismatch: Some(mismatch), .. })) = fact.what
     else {
         return None;
     };
-    let what = confusion.is;
-    let answer = match (confusion.fingerprint, confusion.taken_for) {
+    let what = mismatch.is;
+    let answer = match (mismatch.fingerprint, mismatch.expected) {
         (Some(_), _) => UrResult::INVALID_VALUE,
         (None, Kind::Event) => UrResult::INVALID_EVENT,
         (None, Kind::Usm) => UrResult::INVALID_MEM_OBJECT,
         (None, _) => UrResult::INVALID_ARGUMENT,
     };
-    let (who, at, born) = (fact.actor(), call(fact.at), fact.place(confusion.born));
-    let taken_for = confusion.taken_for.noun();
-    let opened = confusion.born.function.is_some_and(|function| function.opens().is_some());
+    let (who, at, born) = (fact.actor(), call(fact.at), fact.place(mismatch.born));
+    let expected = mismatch.expected.noun();
+    let opened = mismatch.born.function.is_some_and(|function| function.opens().is_some());
     let made = if opened { "opened" } else { "made" };
-    let message = format!("{who} passes {what}, {made} in {born}, to {at}, which takes another kind: {taken_for}");
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(confusion.born));
+    let message = format!("{who} passes {what}, {made} in {born}, to {at}, which takes another kind: {expected}");
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(mismatch.born));
     Some(
         finding
-            .values(None, confusion.fingerprint)
+            .values(None, mismatch.fingerprint)
             .advice("store the kind with each handle, and use the functions of that kind")
             .answer(answer),
     )

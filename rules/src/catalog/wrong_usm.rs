@@ -91,8 +91,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let what = Handle { kind: Kind::Usm, value: base };
     let (who, size, at) = (fact.actor(), of_size(memory.requested.size), call(fact.at));
-    let message =
-        format!("{who} gets handle data for {what}{size} in {at}; {why}, as allocated in {}", call(born));
+    let message = format!("{who} gets handle data for {what}{size} in {at}; {why}, as allocated in {}", call(born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(born));
     Some(finding.values(memory.requested.size, None).advice(advice))
 }

@@ -8,7 +8,7 @@ use urscope_schema::{
 
 use super::{
     exports::Export,
-    fact::{Confusion, Ending, Exporting, Fact, FactConsumer, InUse, Opening, Source, StaleUse, Target, What},
+    fact::{Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, Source, StaleUse, Target, What},
     pending::place_of,
     process_state::ProcessState,
     records::Origin,
@@ -99,7 +99,7 @@ impl Tracker {
         let export = self.exports.get(mapping.export?)?;
         let (freed, address) = (export.last_free()?, export.subject.value?);
         let (_, other) = self.state(export.producer())?.allocation_at(address)?;
-        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(Export::got);
+        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(Export::latest_get);
         let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
         Some(StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },
@@ -118,16 +118,16 @@ impl Tracker {
         if enter.imports() {
             return What::Creating(enter);
         }
-        if let Some(taken_for) = enter.function.opens() {
+        if let Some(expected) = enter.function.opens() {
             let values = &enter.values;
             let of_bytes = self.export_of(who, values.fingerprint);
             let found = of_bytes.and_then(|id| Some((id, self.exports.get(id)?)));
-            let confusion = found.filter(|(_, export)| export.subject.kind != taken_for).map(|(_, export)| {
+            let mismatch = found.filter(|(_, export)| export.subject.kind != expected).map(|(_, export)| {
                 let is = Handle { kind: export.subject.kind, value: values.data.unwrap_or_default() };
-                Confusion { taken_for, is, born: export.got(), fingerprint: values.fingerprint }
+                KindMismatch { expected, is, born: export.latest_get(), fingerprint: values.fingerprint }
             });
-            let export = found.filter(|_| confusion.is_none()).map(|(id, _)| id);
-            return What::Opening(Opening { enter, export, confusion });
+            let export = found.filter(|_| mismatch.is_none()).map(|(id, _)| id);
+            return What::Opening(Opening { enter, export, mismatch });
         }
         match made.shares() {
             Some(kind) => What::Exporting(Exporting { enter, source: source(state, enter, kind) }),
@@ -194,8 +194,8 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
         Target::Nothing if before == State::Inherited => true,
         // An address belongs to what was made there last.
         Target::Nothing | Target::Ended(_) => match state.of_another_kind(kind, value) {
-            Some(confusion) => {
-                target = Target::OtherKind(confusion);
+            Some(mismatch) => {
+                target = Target::OtherKind(mismatch);
                 false
             }
             // The tracker does not know all USM.

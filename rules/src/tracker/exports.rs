@@ -39,7 +39,7 @@ pub(crate) struct Export {
     bytes: Bytes,
     process: ProcessId,
     pub(crate) subject: Subject,
-    first_got: Place,
+    first_get: Place,
     got: Place,
     /// How many gets of it have returned, and how many of its handles are not put.
     pub(crate) gets: u64,
@@ -63,12 +63,12 @@ impl Export {
     }
 
     /// The first get.
-    pub(crate) fn first_got(&self) -> Place {
-        self.first_got
+    pub(crate) fn first_get(&self) -> Place {
+        self.first_get
     }
 
     /// The latest get.
-    pub(crate) fn got(&self) -> Place {
+    pub(crate) fn latest_get(&self) -> Place {
         self.got
     }
 
@@ -183,7 +183,7 @@ impl Exports {
             bytes,
             process: got.process,
             subject,
-            first_got: got,
+            first_get: got,
             got,
             gets: 1,
             handles: 1,

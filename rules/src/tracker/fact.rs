@@ -14,7 +14,7 @@ pub use super::{
     changes::{Ended, Opened},
     fact_kind::FactKind,
     freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped},
-    observations::{Confusion, DanglingUse, Expired, Expiry, Support},
+    observations::{DanglingUse, Expired, Expiry, KindMismatch, Support},
     process::Missing,
     process_state::Target,
 };
@@ -141,11 +141,11 @@ pub enum What<'t> {
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),
     /// Handle data was left when its process ended.
-    LeftHandle(Left, Handle, &'t HandleData),
+    LeftHandle(Leftover, Handle, &'t HandleData),
     /// A mapping was left when its process ended.
-    LeftMapping(Left, u64, &'t Mapping),
+    LeftMapping(Leftover, u64, &'t Mapping),
     /// Opened physical memory or an opened event was left when its process ended.
-    LeftObject(Left, Handle, &'t Object),
+    LeftObject(Leftover, Handle, &'t Object),
     /// A process has ended, and the tracker still shows what is open in it. What it leaves follows.
     ProcessEnded(End),
     /// Calls are missing of a process that has ended.
@@ -173,7 +173,7 @@ pub enum Source<'t> {
     /// An address in the open mapping that starts there.
     Mapping(u64, &'t Mapping),
     /// An object of another kind than the function is for.
-    OtherKind(Confusion),
+    OtherKind(KindMismatch),
     /// Nothing that the tracker knows.
     Unknown,
 }
@@ -186,7 +186,7 @@ pub struct Opening<'t> {
     /// The export that the bytes are of, if a traced process got them.
     pub export: Option<ExportId>,
     /// The bytes are handle data of another kind.
-    pub confusion: Option<Confusion>,
+    pub mismatch: Option<KindMismatch>,
 }
 
 /// The object that a call is about to end.
@@ -226,7 +226,7 @@ pub struct Returned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It did what it was called for; if it makes an object, it gave one.
-    Done,
+    Succeeded,
     /// It failed, or returned success and no result.
     Refused(UrResult),
 }
@@ -302,7 +302,7 @@ pub struct Descriptors {
 
 /// How something was left, and which of the things left together it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Left {
+pub struct Leftover {
     /// Why it is left.
     pub reason: Reason,
     /// Nothing is wrong with it, or it was reported where it was ended in a wrong way.

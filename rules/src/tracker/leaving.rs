@@ -7,7 +7,7 @@ use urscope_schema::{
 };
 
 use super::{
-    fact::{Descriptors, FactConsumer, Left, Reason, What},
+    fact::{Descriptors, FactConsumer, Leftover, Reason, What},
     maps::Map,
     process::End,
     process_state::ProcessState,
@@ -138,10 +138,10 @@ impl Places {
         Self { reason, counts }
     }
 
-    fn next(&mut self, born: Place, excused: bool, released: Option<Place>) -> Left {
+    fn next(&mut self, born: Place, excused: bool, released: Option<Place>) -> Leftover {
         let numbered = self.counts.entry(site(born)).or_insert((0, 0, born.time));
         let (index, count, since) = *numbered;
-        let left = Left { reason: self.reason, excused, index, count, since, released };
+        let left = Leftover { reason: self.reason, excused, index, count, since, released };
         numbered.0 += usize::from(!excused);
         left
     }

@@ -6,9 +6,9 @@ use crate::place::Place;
 
 /// An object that is taken for one of another kind.
 #[derive(Clone, Copy, Debug)]
-pub struct Confusion {
+pub struct KindMismatch {
     /// What the call takes it for.
-    pub taken_for: Kind,
+    pub expected: Kind,
     /// What it is: an object of this process, or the handle data that was given to an open.
     pub is: Handle,
     /// The call that made it.

@@ -98,7 +98,7 @@ pub enum Operation {
     /// It unmaps what is not known, because its enter is missing.
     UnmapUnknown,
     /// It opens handle data.
-    Open(Opens),
+    Open(PendingOpen),
     /// It closes a mapping.
     Close {
         /// The start of the mapping.
@@ -177,7 +177,7 @@ pub struct Free {
 
 /// An open of handle data.
 #[derive(Clone, Debug)]
-pub struct Opens {
+pub struct PendingOpen {
     /// What is to be made: a mapping, physical memory or an event.
     pub kind: Kind,
     /// In which context.

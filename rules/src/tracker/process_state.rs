@@ -12,7 +12,7 @@ use urscope_schema::{
 use super::{
     mapped::MappedRanges,
     maps::{Map, Set},
-    observations::{Confusion, DanglingUse},
+    observations::{DanglingUse, KindMismatch},
     pending::PendingCall,
     process::{End, Missing, Process},
     records::{
@@ -63,7 +63,7 @@ pub enum Target<'t> {
     /// USM of this process.
     Allocation(&'t Allocation),
     /// An object of another kind.
-    OtherKind(Confusion),
+    OtherKind(KindMismatch),
     /// Nothing that the tracker knows.
     Nothing,
 }
@@ -118,7 +118,7 @@ pub(crate) struct DataSize {
 }
 
 /// How many sizes are remembered of a process: one for each kind and adapter.
-const DATA_SIZES: usize = 64;
+const MAX_DATA_SIZES: usize = 64;
 
 impl ProcessState {
     pub(crate) fn new(process: Process, inherited: Inherited, tombstones: Tombstones) -> Self {
@@ -151,7 +151,7 @@ impl ProcessState {
     /// A get has given a size of handle data.
     pub(super) fn note_data_size(&mut self, given: DataSize) {
         let is_known = |known: &DataSize| (known.kind, known.size) == (given.kind, given.size);
-        if self.data_sizes.len() < DATA_SIZES && !self.data_sizes.iter().any(is_known) {
+        if self.data_sizes.len() < MAX_DATA_SIZES && !self.data_sizes.iter().any(is_known) {
             self.data_sizes.push(given);
         }
     }
@@ -193,7 +193,7 @@ impl ProcessState {
 
     /// What a child has from this process that was forked at that time, which is not later than now: what may be alive in it, and what
     /// was over by then.
-    pub(crate) fn bequest(&self, forked: Option<Nanos>) -> (Inherited, Tombstones) {
+    pub(crate) fn inherited_by_child(&self, forked: Option<Nanos>) -> (Inherited, Tombstones) {
         let over = forked.map_or_else(Tombstones::default, |forked| self.tombstones.until(forked));
         let mine = self
             .handles
@@ -225,7 +225,7 @@ impl ProcessState {
     }
 
     /// The latest get of an object's handle data that is not put.
-    pub(crate) fn latest_got(&self, is_of_it: impl Fn(&HandleData) -> bool) -> Option<Place> {
+    pub(crate) fn latest_get(&self, is_of_it: impl Fn(&HandleData) -> bool) -> Option<Place> {
         let alive = self.handles.values().filter(|data| data.state == State::Alive && is_of_it(data));
         alive.map(|data| data.born).max_by_key(|born| (born.time, born.call))
     }
@@ -313,7 +313,7 @@ impl ProcessState {
     /// What is alive at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC
     /// flag are left out, because their end is not recorded; and memory that is taken for a mapping or the reverse is a
     /// mistake of its own.
-    pub(crate) fn of_another_kind(&self, kind: Kind, value: u64) -> Option<Confusion> {
+    pub(crate) fn of_another_kind(&self, kind: Kind, value: u64) -> Option<KindMismatch> {
         let handles = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle, Kind::EventPoolHandle]
             .into_iter()
             .filter_map(|kind| {
@@ -328,7 +328,7 @@ impl ProcessState {
         let mapping = self.mappings.get(&value).filter(|mapping| mapping.state == State::Alive && kind != Kind::Usm);
         let mapping = mapping.and_then(Mapping::last_open).map(|born| (Kind::Mapping, born));
         let (is, born) = handles.chain(objects).chain(mapping).find(|(found, _)| *found != kind)?;
-        Some(Confusion { taken_for: kind, is: Handle { kind: is, value }, born, fingerprint: None })
+        Some(KindMismatch { expected: kind, is: Handle { kind: is, value }, born, fingerprint: None })
     }
 
     /// What the object that a call ends stands for, but for an object of another kind.

@@ -305,7 +305,7 @@ impl Allocation {
     /// Adds an export by a forked child; of very many only the first are kept.
     pub(super) fn add_export_of_child(&mut self, id: ExportId) {
         if let Err(index) = self.by_children.binary_search(&id)
-            && self.by_children.len() < EXPORTS_OF_CHILDREN
+            && self.by_children.len() < MAX_CHILD_EXPORTS
         {
             self.by_children.insert(index, id);
         }
@@ -313,7 +313,7 @@ impl Allocation {
 }
 
 /// How many exports by forked children are kept of one allocation.
-const EXPORTS_OF_CHILDREN: usize = 4096;
+const MAX_CHILD_EXPORTS: usize = 4096;
 
 /// A USM pool that was seen being created.
 #[derive(Clone, Copy, Debug)]

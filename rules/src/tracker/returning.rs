@@ -9,7 +9,7 @@ use urscope_schema::{
 use super::{
     changes::Change,
     fact::{Exported, FactConsumer, Freed, Outcome, Put, Refused, Returned, UnknownHandle, What},
-    pending::{Opens, Operation, PendingCall},
+    pending::{Operation, PendingCall, PendingOpen},
     records::{Origin, Requested, UsmType},
     state::Tracker,
     transitions,
@@ -35,7 +35,7 @@ impl Tracker {
         for change in transitions::exit(self, &mut pending, exit) {
             self.fact_of_change(place, &change, exit, facts);
         }
-        if outcome != Outcome::Done
+        if outcome != Outcome::Succeeded
             && let Effect::Makes(kind) = exit.function.effect()
             && let Some(opens) = exit.function.opens()
         {
@@ -72,7 +72,7 @@ impl Tracker {
         let took = exit.time.0.saturating_sub(at.time.0);
         let what = match change {
             Change::Dangling(dangling) => {
-                let result = if exit.result.is_success() { Outcome::Done } else { Outcome::Refused(exit.result) };
+                let result = if exit.result.is_success() { Outcome::Succeeded } else { Outcome::Refused(exit.result) };
                 What::Dangling(dangling, result)
             }
             Change::Allocated(handle) => What::Allocated(*handle),
@@ -100,8 +100,10 @@ impl Tracker {
     }
 
     /// An open of bytes that no traced process got, neither before it began nor meanwhile.
-    fn unknown(&self, place: Place, open: &Opens, exit: &Exit, outcome: Outcome) -> Option<UnknownHandle> {
-        let Opens { export: None, fingerprint: Some(fingerprint), named, data, size, .. } = *open else { return None };
+    fn unknown(&self, place: Place, open: &PendingOpen, exit: &Exit, outcome: Outcome) -> Option<UnknownHandle> {
+        let PendingOpen { export: None, fingerprint: Some(fingerprint), named, data, size, .. } = *open else {
+            return None;
+        };
         if self.export_of(place.process, Some(fingerprint)).is_some() {
             return None;
         }
@@ -114,15 +116,15 @@ impl Tracker {
 
 /// What became of a call: one that makes something has to give it.
 fn outcome(exit: &Exit) -> Outcome {
-    let given = match exit.function.effect() {
-        Effect::Makes(kind) => is_given(kind, &exit.values),
+    let made = match exit.function.effect() {
+        Effect::Makes(kind) => has_result(kind, &exit.values),
         _ => true,
     };
-    if exit.result.is_success() && given { Outcome::Done } else { Outcome::Refused(exit.result) }
+    if exit.result.is_success() && made { Outcome::Succeeded } else { Outcome::Refused(exit.result) }
 }
 
 /// Whether a success has made what it should have made. A get that only queries the size returns the size.
-fn is_given(kind: Kind, values: &Values) -> bool {
+fn has_result(kind: Kind, values: &Values) -> bool {
     let made = match kind {
         Kind::Usm | Kind::Mapping => values.pointer,
         Kind::Context => values.context,
@@ -145,7 +147,7 @@ fn operation_without_enter(function: Function) -> Operation {
         Effect::Makes(kind) if kind.shares().is_some() => {
             Operation::Get { kind, value: None, exported: None, context: None, dangling: None }
         }
-        Effect::Makes(kind) if function.opens().is_some() => Operation::Open(Opens {
+        Effect::Makes(kind) if function.opens().is_some() => Operation::Open(PendingOpen {
             kind,
             context: None,
             device: None,

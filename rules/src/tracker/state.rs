@@ -24,7 +24,7 @@ pub struct Tracker {
 }
 
 /// How many devices of a process are described.
-const DEVICES: usize = 256;
+const MAX_DEVICES: usize = 256;
 
 impl Tracker {
     /// A tracker that has seen nothing yet.
@@ -39,7 +39,7 @@ impl Tracker {
             None => (Inherited::Nothing, Tombstones::default()),
             Some(parent) => self
                 .state(parent)
-                .map_or((Inherited::Anything, Tombstones::default()), |parent| parent.bequest(forked_at)),
+                .map_or((Inherited::Anything, Tombstones::default()), |parent| parent.inherited_by_child(forked_at)),
         };
         let id = ProcessId(self.states.len() as u32);
         self.states.push(ProcessState::new(process, inherited, tombstones));
@@ -59,7 +59,7 @@ impl Tracker {
     /// A process has a device: its index among the devices of its platform, if it is one of these, and its name, which may be empty.
     pub fn device(&mut self, who: ProcessId, handle: u64, index: Option<u32>, name: &str) {
         if let Some(state) = self.state_mut(who)
-            && (state.devices.len() < DEVICES || state.devices.contains_key(&handle))
+            && (state.devices.len() < MAX_DEVICES || state.devices.contains_key(&handle))
         {
             state.devices.insert(handle, Device { index, name: name.into() });
         }
@@ -133,7 +133,7 @@ impl Tracker {
                 && export.subject.kind == Kind::MemHandle
                 && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
         };
-        self.exports.iter().filter(is_named).max_by_key(|export| (export.got().time, export.got().call))
+        self.exports.iter().filter(is_named).max_by_key(|export| (export.latest_get().time, export.latest_get().call))
     }
 
     /// The process with that number on the host and in the pid namespace of another one, as far as that is known; the latest of several.

@@ -97,7 +97,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// How many closed descriptors are remembered.
-const REMEMBERED: usize = 1 << 16;
+const MAX_REMEMBERED: usize = 1 << 16;
 
 /// Equal handle data of physical memory: its host and its fingerprint. The bytes name a descriptor.
 type Bytes = (u64, u64);
@@ -145,7 +145,7 @@ impl Closed {
         if self.puts.insert(bytes, (put, self.latest)).is_none() {
             self.order.push_back(bytes);
         }
-        if self.order.len() > REMEMBERED
+        if self.order.len() > MAX_REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
             self.puts.remove(&oldest);

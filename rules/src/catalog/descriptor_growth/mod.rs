@@ -139,7 +139,7 @@ fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
             "list them (ls -l /proc/PID/fd), and limit the cache or report it to the vendor of the driver",
         )
     };
-    let forecast = match (growth.limit, growth.calls_left()) {
+    let forecast = match (growth.limit, growth.calls_until_limit()) {
         (Some(limit), Some(left)) => {
             format!("; the limit of {limit} is reached after {}", counted(left, "more such call"))
         }

@@ -3,13 +3,13 @@
 use urscope_schema::call::Nanos;
 
 /// How many samples are kept: when there are more, every second one is dropped.
-const SAMPLES: usize = 128;
+const MAX_SAMPLES: usize = 128;
 
 /// How many samples a result needs.
-const ENOUGH: usize = 8;
+const MIN_SAMPLES: usize = 8;
 
 /// By how many descriptors a process must have grown.
-const GROWN: u64 = 32;
+const MIN_GROWTH: u64 = 32;
 
 /// One sample of a process.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Sample {
 /// All samples of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    kept: Vec<Sample>,
+    history: Vec<Sample>,
     /// One of so many samples is kept, as a power of two.
     every: u32,
     taken: u64,
@@ -54,7 +54,7 @@ impl Growth {
     }
 
     /// After how many IPC calls more the limit is reached.
-    pub(super) fn calls_left(&self) -> Option<u64> {
+    pub(super) fn calls_until_limit(&self) -> Option<u64> {
         let room = u128::from(self.limit?.saturating_sub(self.to.descriptors));
         let calls = u128::from(self.to.calls.saturating_sub(self.from.calls));
         u64::try_from(room * calls / u128::from(self.descriptors().max(1))).ok()
@@ -65,12 +65,12 @@ impl Samples {
     pub(super) fn add(&mut self, sample: Sample) {
         self.latest = Some(sample);
         if self.taken.is_multiple_of(1 << self.every) {
-            self.kept.push(sample);
+            self.history.push(sample);
         }
         self.taken += 1;
-        if self.kept.len() >= SAMPLES {
+        if self.history.len() >= MAX_SAMPLES {
             let mut kept = false;
-            self.kept.retain(|_| {
+            self.history.retain(|_| {
                 kept = !kept;
                 kept
             });
@@ -83,16 +83,16 @@ impl Samples {
     /// `limit` is how many may be open.
     pub(super) fn growth(&self, limit: Option<u64>) -> Option<Growth> {
         let last = self.latest?;
-        let count = self.kept.len();
-        if count < ENOUGH {
+        let count = self.history.len();
+        if count < MIN_SAMPLES {
             return None;
         }
-        let (from, middle) = (self.kept.get(count / 4)?, self.kept.get(count / 8 * 5)?);
+        let (from, middle) = (self.history.get(count / 4)?, self.history.get(count / 8 * 5)?);
         let growth = |from: &Sample, to: &Sample| to.descriptors.saturating_sub(from.descriptors);
         let (first, second) = (growth(from, middle), growth(middle, &last));
         // What stops growing is a cache that is full.
         let still_grows = first > 0 && second >= first.div_ceil(4);
-        (still_grows && growth(from, &last) >= GROWN).then_some(Growth { from: *from, to: last, limit })
+        (still_grows && growth(from, &last) >= MIN_GROWTH).then_some(Growth { from: *from, to: last, limit })
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
             let growth = samples((0..length).map(|n| 5 + 4 * n)).growth(Some(1024)).expect("it grows");
             let (descriptors, calls) = (growth.descriptors(), growth.to.calls - growth.from.calls);
             assert_eq!((growth.to.descriptors, descriptors * 10), (1 + 4 * length, calls * 4), "{length}");
-            assert_eq!(growth.calls_left(), Some(1024_u64.saturating_sub(growth.to.descriptors) * 10 / 4));
+            assert_eq!(growth.calls_until_limit(), Some(1024_u64.saturating_sub(growth.to.descriptors) * 10 / 4));
         }
     }
 

@@ -68,7 +68,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Check, Rule, RuleState, When,
-    memory::{First, PerProcess},
+    memory::{FirstOf, PerProcess},
     wording::{call, handle, of_size, times},
 };
 use crate::{
@@ -87,12 +87,12 @@ pub(super) static RULE: Rule = Rule {
     title: "handle data also exposes other memory of its process",
     sentence: "exposed other memory together with {what}",
     facts: &[FactKind::Exported, FactKind::ProcessEnded],
-    check: Check::Stateful(|| Box::new(Gets::default())),
+    check: Check::Stateful(|| Box::new(ExposingGets::default())),
 };
 
 /// The gets of each process of memory that lies in one allocation of the driver with other memory that is in use.
 #[derive(Clone, Debug, Default)]
-struct Gets(PerProcess<First<Exposed>>);
+struct ExposingGets(PerProcess<FirstOf<Exposed>>);
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ struct Exposed {
     made: Place,
 }
 
-impl RuleState for Gets {
+impl RuleState for ExposingGets {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
             What::Exported(exported) => {
@@ -144,7 +144,7 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     Some(Exposed { got: fact.at, memory, size, fingerprint, exported: bytes, neighbour, made })
 }
 
-fn report(fact: &Fact<'_>, First { first, count }: First<Exposed>) -> Finding {
+fn report(fact: &Fact<'_>, FirstOf { first, count }: FirstOf<Exposed>) -> Finding {
     let (who, what, size) = (fact.actor(), handle(Kind::Usm, first.memory), of_size(first.size));
     let all = if count == 1 { String::new() } else { format!("; it did this {} in total", times(count)) };
     let message = format!(

@@ -7,25 +7,25 @@ use crate::{place::Place, tracker::Map};
 
 /// From which time on a call is reported, in nanoseconds: no scheduler lets a thread that wants to run wait so long
 /// on a machine that is not overloaded.
-const SLOW: u64 = 10_000_000;
+const SLOW_CALL: u64 = 10_000_000;
 
 /// How many calls of a function make a distribution.
-const ENOUGH: u64 = 1000;
+const MIN_CALLS: u64 = 1000;
 
 /// How many times as long as the median an outlier takes.
-const OUTLIER: u64 = 100;
+const OUTLIER_FACTOR: u64 = 100;
 
 /// How many calls of a process are listed before distributions are made: a run may have very many processes that call little.
-const LISTED: usize = 64;
+const MAX_LISTED: usize = 64;
 
 /// The calls of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Durations {
     /// The first calls: the function, and how long it took in nanoseconds.
     listed: Vec<(Function, u64)>,
-    /// All calls, once they are more than [`LISTED`], with one significant digit.
+    /// All calls, once they are more than [`MAX_LISTED`], with one significant digit.
     distributions: Map<Function, Histogram<u32>>,
-    /// Of each function, the slowest call of those that took [`SLOW`] or longer.
+    /// Of each function, the slowest call of those that took [`SLOW_CALL`] or longer.
     slowest: Map<Function, (u64, Place)>,
 }
 
@@ -45,10 +45,10 @@ pub(super) struct Outlier {
 impl Durations {
     /// A call has returned after `took` nanoseconds that began at `place`.
     pub(super) fn add(&mut self, function: Function, took: u64, place: Place) {
-        if took >= SLOW && self.slowest.get(&function).is_none_or(|(slowest, _)| took > *slowest) {
+        if took >= SLOW_CALL && self.slowest.get(&function).is_none_or(|(slowest, _)| took > *slowest) {
             self.slowest.insert(function, (took, place));
         }
-        if self.distributions.is_empty() && self.listed.len() < LISTED {
+        if self.distributions.is_empty() && self.listed.len() < MAX_LISTED {
             self.listed.push((function, took));
             return;
         }
@@ -72,9 +72,9 @@ impl Durations {
     pub(super) fn outliers(&self) -> Vec<Outlier> {
         let of = |function: &Function| {
             let (took, place) = *self.slowest.get(function)?;
-            let distribution = self.distributions.get(function).filter(|all| all.len() >= ENOUGH)?;
+            let distribution = self.distributions.get(function).filter(|all| all.len() >= MIN_CALLS)?;
             let median = distribution.value_at_quantile(0.5);
-            let limit = median.saturating_mul(OUTLIER).max(SLOW);
+            let limit = median.saturating_mul(OUTLIER_FACTOR).max(SLOW_CALL);
             let outliers = distribution.count_between(limit.saturating_add(1), u64::MAX);
             let calls = distribution.len();
             (took > limit).then_some(Outlier { place, took, median, calls, outliers: outliers.max(1) })
@@ -95,13 +95,13 @@ mod tests {
         let place = Place::outside_calls(ProcessId(0), Nanos(0));
         let (function, other) = (Function::urIPCGetMemHandleExp, Function::urIPCPutMemHandleExp);
         let mut durations = Durations::default();
-        durations.add(function, 2 * SLOW, place);
-        (0..ENOUGH - 1).for_each(|_| durations.add(other, 1000, place));
-        (0..ENOUGH - 2).for_each(|_| durations.add(function, 1000, place));
+        durations.add(function, 2 * SLOW_CALL, place);
+        (0..MIN_CALLS - 1).for_each(|_| durations.add(other, 1000, place));
+        (0..MIN_CALLS - 2).for_each(|_| durations.add(function, 1000, place));
         assert!(durations.outliers().is_empty(), "one call less than enough");
-        durations.add(function, 3 * SLOW, place);
+        durations.add(function, 3 * SLOW_CALL, place);
         let [Outlier { took, median, calls, outliers, .. }] = durations.outliers()[..] else { panic!("not one") };
-        assert_eq!((took, calls, outliers), (3 * SLOW, ENOUGH, 2));
+        assert_eq!((took, calls, outliers), (3 * SLOW_CALL, MIN_CALLS, 2));
         assert!((1000..1100).contains(&median), "{median}");
     }
 
@@ -109,7 +109,7 @@ mod tests {
     fn what_is_often_slow_has_no_outliers() {
         let place = Place::outside_calls(ProcessId(0), Nanos(0));
         let mut durations = Durations::default();
-        (0..2 * ENOUGH).for_each(|call| durations.add(Function::urUSMFree, (call % 3) * 10 * SLOW, place));
+        (0..2 * MIN_CALLS).for_each(|call| durations.add(Function::urUSMFree, (call % 3) * 10 * SLOW_CALL, place));
         assert!(durations.outliers().is_empty());
     }
 }

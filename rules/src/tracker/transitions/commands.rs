@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// How many commands of a process are remembered, the latest ones.
-const LIMIT: usize = 256;
+const MAX_COMMANDS: usize = 256;
 
 /// A command is enqueued. Where its size is not known, as that of a kernel, the byte at its address counts. One that accesses no shared
 /// memory is remembered, too, because it may be the first that was not waited for.
@@ -18,7 +18,7 @@ pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operat
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
     let (to, from) = (shared(pointer), shared(source));
     let commands = &mut state.commands;
-    if commands.len() >= LIMIT {
+    if commands.len() >= MAX_COMMANDS {
         commands.pop_front();
     }
     commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(1) });

@@ -182,7 +182,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let is_descriptor = born.function.is_some_and(Function::may_export);
     let is_level_zero = born.function.is_some_and(Function::is_level_zero);
     let memory = pointer.filter(|_| handle.kind == Kind::MemHandle);
-    let is_met = memory.is_some_and(|pointer| meet(tracker, who, pointer, aimed));
+    let allocation_unseen = memory.is_some_and(|pointer| note_memory(tracker, who, pointer, aimed));
     let serial = tracker.next_serial();
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return Change::Exported { handle, replaced: None } };
@@ -245,14 +245,14 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     if let Some(export) = replaced.as_ref().and_then(|old| old.export) {
         exports.put(export, None);
     }
-    if let (Some(pointer), Some(export), true) = (memory, export, is_met) {
+    if let (Some(pointer), Some(export), true) = (memory, export, allocation_unseen) {
         exported_by_child(tracker, who, pointer, export);
     }
     Change::Exported { handle, replaced: replaced.map(|old| old.serial) }
 }
 
 /// Memory that a get is of is known from now on, also if it was not seen being allocated. Returns whether it was first met in a get.
-fn meet(tracker: &mut Tracker, who: ProcessId, pointer: u64, aimed: Option<Serial>) -> bool {
+fn note_memory(tracker: &mut Tracker, who: ProcessId, pointer: u64, aimed: Option<Serial>) -> bool {
     let known = |tracker: &Tracker| tracker.state(who)?.allocation_at(pointer).map(|(_, known)| known.born.is_none());
     if aimed.is_none() && known(tracker).is_none() {
         allocated(tracker, who, pointer, Requested::default(), None);

@@ -11,7 +11,7 @@ use crate::{
     place::Place,
     tracker::{
         changes::{Change, Ended, Opened},
-        pending::{Opens, Operation},
+        pending::{Operation, PendingOpen},
         records::{Mapping, Open, Serial, Tombstone},
         state::Tracker,
     },
@@ -55,10 +55,10 @@ pub(super) fn opened(
     tracker: &mut Tracker,
     born: Place,
     (pointer, extent): (u64, Option<u64>),
-    open: &Opens,
+    open: &PendingOpen,
 ) -> Change {
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
-    let Opens { export, fingerprint, context, imports, .. } = *open;
+    let PendingOpen { export, fingerprint, context, imports, .. } = *open;
     let handle = Handle { kind: Kind::Mapping, value: pointer };
     let opened = Change::Opened(Opened { handle, serial, export, fingerprint });
     let Tracker { states, exports, .. } = tracker;
@@ -75,7 +75,7 @@ pub(super) fn opened(
     mapping.fingerprint = fingerprint.or(mapping.fingerprint);
     if let Some(source) = export.and_then(|id| exports.get(id)) {
         mapping.size = source.subject.size.or(mapping.size);
-        mapping.source = Some(source.got());
+        mapping.source = Some(source.latest_get());
     }
     if let Some(new) = export {
         if let Some(old) = mapping.export.replace(new).filter(|old| *old != new) {

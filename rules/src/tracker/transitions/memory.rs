@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How many freed allocations a process remembers. A get of older memory is a get of something unknown.
-const FREED: usize = 1024;
+const MAX_FREED: usize = 1024;
 
 /// A free begins. What depends on the memory is known by now.
 pub(super) fn free(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Operation {
@@ -74,12 +74,12 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     let ids = allocation.exports.iter().chain(&allocation.by_children);
     for (id, export) in ids.filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
         // What its children have got, they put.
-        if export.handles > 0 && export.got().process == at.process {
+        if export.handles > 0 && export.latest_get().process == at.process {
             freed.handles += export.handles;
             // The latest of them may have been put.
             let state = tracker.state(at.process).filter(|_| export.handles < export.gets);
             freed.got =
-                state.and_then(|state| state.latest_got(|data| data.export == Some(*id))).or(Some(export.got()));
+                state.and_then(|state| state.latest_get(|data| data.export == Some(*id))).or(Some(export.latest_get()));
             freed.fingerprint = Some(export.fingerprint());
         }
         freed.holders.extend(export.holders.iter().filter_map(|(process, pointer)| {
@@ -183,7 +183,7 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
             // The copy of a child may live on, so its exports have not expired.
             allocation.by_children = Vec::new();
             state.freed.push_back((base, serial));
-            if state.freed.len() > FREED
+            if state.freed.len() > MAX_FREED
                 && let Some((base, serial)) = state.freed.pop_front()
                 && state.allocations.get(&base).is_some_and(|oldest| oldest.serial == serial)
             {

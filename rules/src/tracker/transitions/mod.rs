@@ -100,9 +100,9 @@ fn wait(enter: &Enter) -> Operation {
 }
 
 /// A call takes the object at an address for one of another kind. Whatever becomes of it, it is reported once.
-fn end_wrongly(tracker: &mut Tracker, who: ProcessId, taken_for: Kind, value: u64) {
+fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64) {
     let Some(state) = tracker.state_mut(who) else { return };
-    let Some(is) = state.of_another_kind(taken_for, value).map(|confusion| confusion.is) else { return };
+    let Some(is) = state.of_another_kind(expected, value).map(|mismatch| mismatch.is) else { return };
     if is.kind.shares().is_some() {
         handles::end_wrongly(tracker, who, is);
     } else if let Some(object) = state.objects.get_mut(&is) {

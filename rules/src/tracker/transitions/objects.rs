@@ -14,7 +14,7 @@ use crate::{
     tracker::{
         changes::{Change, Opened},
         freeing::{Freed, StillMapped},
-        pending::{Opens, Operation},
+        pending::{Operation, PendingOpen},
         process_state::ProcessState,
         records::{HandleData, Object, Origin, Serial, Tombstone},
         state::Tracker,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How many events without the IPC flag are remembered.
-const PLAIN_EVENTS: usize = 1024;
+const MAX_PLAIN_EVENTS: usize = 1024;
 
 /// Physical memory, an event or an event pool is to be created.
 pub(super) fn create(kind: Kind, enter: &Enter) -> Operation {
@@ -62,7 +62,7 @@ pub(super) fn made(
     state.objects.insert(handle, new);
     if handle.kind == Kind::Event && origin == Origin::Plain {
         state.plain_events.push_back((handle, serial));
-        if state.plain_events.len() > PLAIN_EVENTS
+        if state.plain_events.len() > MAX_PLAIN_EVENTS
             && let Some((oldest, serial)) = state.plain_events.pop_front()
             && state.objects.get(&oldest).is_some_and(|object| object.serial == serial)
         {
@@ -73,10 +73,10 @@ pub(super) fn made(
 }
 
 /// An open has returned physical memory or an event.
-pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &Opens) -> Change {
-    let Opens { context, fingerprint, export, .. } = *open;
+pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &PendingOpen) -> Change {
+    let PendingOpen { context, fingerprint, export, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
-    let (source, size) = from.map_or((None, None), |from| (Some(from.got()), from.subject.size));
+    let (source, size) = from.map_or((None, None), |from| (Some(from.latest_get()), from.subject.size));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));
     if let Some(object) = tracker.object_mut(born.process, handle) {
         (object.fingerprint, object.source) = (fingerprint, source);
@@ -140,7 +140,7 @@ pub(super) fn released(
     end_handles(tracker, died, object, serial);
     let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));
     let state = tracker.state(died.process).filter(|_| handles > 0);
-    let not_put = state.and_then(|state| state.latest_got(|data| data.exported == Some(serial)));
+    let not_put = state.and_then(|state| state.latest_get(|data| data.exported == Some(serial)));
     let got = not_put.or(gone.got);
     Some(Change::FreedWith(Box::new(Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) })))
 }

@@ -12,14 +12,14 @@ use crate::{
         changes::Change,
         exports::Subject,
         observations::{Expired, Expiry},
-        pending::{Opens, Operation},
+        pending::{Operation, PendingOpen},
         records::ExportId,
         state::Tracker,
     },
 };
 
 /// How many addresses of handle data are remembered of a process.
-const OPENED_AT: usize = 1 << 16;
+const MAX_OPENED_AT: usize = 1 << 16;
 
 /// An open begins: which export its bytes are of, and whether they have expired by now.
 ///
@@ -34,13 +34,13 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kin
     if let Some(id) = export {
         tracker.exports.attempt(id);
         if let (Some(state), Some(data)) = (tracker.state_mut(who), data.filter(|_| !imports))
-            && state.opened_at.len() < OPENED_AT
+            && state.opened_at.len() < MAX_OPENED_AT
         {
             state.opened_at.insert(data, id);
         }
     }
     let named = enter.values.exporter.zip(enter.values.exported);
-    Operation::Open(Opens { kind, context, device, fingerprint, export, expired, named, data, size, imports })
+    Operation::Open(PendingOpen { kind, context, device, fingerprint, export, expired, named, data, size, imports })
 }
 
 fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired> {
@@ -48,21 +48,21 @@ fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired
     let reason = match tracker.exports.freed(id) {
         None => Expiry::Put(tracker.exports.over(id)?),
         Some(freed) => {
-            let producer = tracker.state(found.got().process).zip(found.subject.value);
+            let producer = tracker.state(found.latest_get().process).zip(found.subject.value);
             let now = producer.and_then(|(state, pointer)| state.allocation_at(pointer));
             now.map_or(Expiry::Freed(freed), |(_, new)| Expiry::Replaced(freed, new.born))
         }
     };
     let handle = Handle { kind: found.subject.kind, value: data.unwrap_or_default() };
     let Subject { value, size, .. } = found.subject;
-    Some(Expired { handle, got: found.got(), reason, value, size, fingerprint: found.fingerprint() })
+    Some(Expired { handle, got: found.latest_get(), reason, value, size, fingerprint: found.fingerprint() })
 }
 
 /// An open returns.
 pub(super) fn returned(
     tracker: &mut Tracker,
     place: Place,
-    open: &Opens,
+    open: &PendingOpen,
     answer: &Values,
     success: bool,
 ) -> Option<Change> {
