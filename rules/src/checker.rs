@@ -1,7 +1,8 @@
-//! The checker: hands each fact to the rules that want it, and collects what they find.
+//! The checker: passes each fact to the rules that subscribe to its kind, and collects their findings.
 //!
-//! It keeps the state of the rules that have one. It knows rules by their headers only, and it never follows calls by itself:
-//! [`crate::Tracker`] does, and the same checker serves the validation layer while a program runs and the analyzer afterwards.
+//! It stores the state of the rules that have one, and uses nothing of a rule but its [`Rule`]. It
+//! never follows calls by itself: [`crate::Tracker`] does. The validation layer uses it while a program
+//! runs, and the analyzer afterwards.
 
 use std::fmt;
 
@@ -16,18 +17,19 @@ use crate::{
 pub struct Rule {
     /// Its name in kebab case: the violation, readable after "allow".
     pub code: &'static str,
-    /// How bad a violation is, unless circumstances excuse it.
+    /// The severity of a violation. A finding may have a lower one.
     pub severity: Severity,
     /// When it reports.
     pub when: When,
     /// The violation in one line.
     pub title: &'static str,
-    /// The violation as the end of a sentence that begins with the process: `freed {what} while {other} had it open`. `{what}` stands for the
-    /// object, `{other}` for the other process.
+    /// The violation as the end of a sentence that begins with the process:
+    /// `freed {what} while {other} had it open`. `{what}` stands for the object, `{other}` for the other
+    /// process.
     pub sentence: &'static str,
-    /// The facts that it wants.
+    /// The kinds of facts that it subscribes to.
     pub facts: &'static [FactKind],
-    /// What it does with one.
+    /// How it checks a fact.
     pub check: Check,
 }
 
@@ -44,20 +46,20 @@ pub enum When {
     Run,
 }
 
-/// What a rule does with a fact.
+/// How a rule checks a fact.
 #[derive(Clone, Copy)]
 pub enum Check {
-    /// It decides by the fact alone.
+    /// By the fact alone.
     Stateless(fn(&Fact<'_>) -> Option<Finding>),
-    /// The same, where several findings may follow from one fact.
+    /// By the fact alone, with any number of findings.
     Each(fn(&Fact<'_>, &mut Vec<Finding>)),
-    /// It keeps a state over facts, which this makes.
+    /// With a state over many facts, which this function creates.
     Stateful(fn() -> Box<dyn RuleState>),
 }
 
-/// What a rule keeps over facts. It is `Clone`, too, for a look at a run that goes on.
+/// The state of a rule over many facts. It can be cloned, to report on a run that continues.
 pub trait RuleState: CloneState + fmt::Debug + Send + Sync {
-    /// Takes a fact that the rule wants, and adds what follows from it.
+    /// Takes a fact of a kind that the rule subscribes to, and adds the findings that follow from it.
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>);
 }
 
@@ -100,17 +102,17 @@ impl Eq for Rule {}
 #[derive(Debug)]
 pub struct Checker {
     states: Vec<Box<dyn RuleState>>,
-    /// The rules that want a kind of fact.
+    /// The rules that subscribe to each kind of fact.
     subscribers: [Vec<Subscriber>; FactKind::COUNT],
     found: Vec<Finding>,
 }
 
-/// A rule that wants a fact.
+/// A rule that subscribes to a kind of fact.
 #[derive(Clone, Copy, Debug)]
 enum Subscriber {
     Stateless(fn(&Fact<'_>) -> Option<Finding>),
     Each(fn(&Fact<'_>, &mut Vec<Finding>)),
-    /// The rule with this place in `states`.
+    /// The rule with this index in `states`.
     Stateful(usize),
 }
 
@@ -160,7 +162,7 @@ impl Checker {
         checker
     }
 
-    /// What was found since this was last asked, in the order in which it was found.
+    /// The findings since the last call, in the order in which they were found.
     pub fn take(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.found)
     }

@@ -46,11 +46,11 @@ impl std::fmt::Display for Severity {
 pub struct Finding {
     /// The rule that was broken.
     pub rule: &'static Rule,
-    /// How bad it is here: the rule's own severity, or less where the circumstances excuse it.
+    /// Its severity: that of the rule, or a lower one where the violation is excused or not proved.
     pub severity: Severity,
     /// Where it happened.
     pub at: Place,
-    /// The other place: where the handle was got, opened or put before, in this process or another one.
+    /// A second place: where the handle was got, opened or put before, in this process or another one.
     pub other: Option<Place>,
     /// The object; none where the finding is about the whole run.
     pub subject: Option<Handle>,
@@ -74,7 +74,7 @@ impl Finding {
         Self { subject: Some(subject), ..Self::of_call(rule, at, message) }
     }
 
-    /// One that is not about an object.
+    /// A finding that is not about an object.
     pub fn of_call(rule: &'static Rule, at: Place, message: String) -> Self {
         Self {
             rule,

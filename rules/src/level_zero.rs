@@ -1,23 +1,24 @@
-//! What a finding is worth where memory was shared by the functions of Level Zero itself.
+//! The severity of findings about memory that was shared by the functions of Level Zero itself.
 //!
-//! The specification of Level Zero asks for less than that of SYCL. A put is optional, because a driver gives back what belongs to
-//! a handle when its memory is freed, and a driver keeps memory as long as somebody has it open. Communication libraries rely on both:
-//! they put nothing, free before others close, and keep what they have opened until their process ends. Only what grows is lost.
+//! The specification of Level Zero asks for less than that of SYCL. A put is optional, because a driver
+//! gives back what belongs to a handle when its memory is freed, and a driver keeps memory as long as
+//! somebody has it open. Communication libraries rely on both: they put nothing, free before others
+//! close, and keep mappings open until their process ends. Only growth is a leak.
 
 use urscope_schema::api::Function;
 
 use crate::finding::{Finding, Place, Severity};
 
-/// How much of a rule holds at the level of Level Zero.
+/// How a rule applies to the functions of Level Zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// It is at most a note, unless one finding stands for many objects that one call has left.
+    /// Its findings are notes, unless one finding stands for many leaked objects of one call.
     AsNote,
-    /// It does not hold.
+    /// It reports nothing.
     No,
 }
 
-/// The rules that do not hold there as they do for the functions of Unified Runtime, and why. All others do.
+/// The rules that apply differently there than to the functions of Unified Runtime, and why. All others apply equally.
 pub static LIMITS: &[(&str, Holds, &str)] = &[
     ("churn", Holds::No, "a driver makes a handle anew at every get, and libraries get one for each message"),
     ("freed-while-exported", Holds::No, "a put is optional; the driver takes the handle back with its memory"),
@@ -38,7 +39,7 @@ pub static LIMITS: &[(&str, Holds, &str)] = &[
     ),
 ];
 
-/// Adapts what was just found, from index `from` on.
+/// Adapts the latest findings, from index `from` on.
 pub(crate) fn adapt(found: &mut Vec<Finding>, from: usize) {
     let mut index = 0;
     found.retain_mut(|finding| {

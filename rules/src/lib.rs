@@ -1,10 +1,11 @@
 //! The tracker and the rules of urscope: the life of a handle, and what violates it.
 //!
-//! [`Tracker`] takes the calls of all processes in the order of time, holds what is alive, and emits [facts](tracker::fact).
-//! [`Checker`] hands the facts to the rules of the [`catalog`], one file or folder each. The same two serve traces afterwards and a
-//! single process while it runs.
+//! [`Tracker`] takes the calls of all processes in the order of time, holds what is alive, and emits
+//! [facts](tracker::fact). [`Checker`] hands the facts to the rules of the [`catalog`], one file or
+//! folder each. Both serve the analysis of traces and the validation of a running process.
 //!
-//! This crate must never read a file, ask a clock, start a thread or hold unsafe code: equal records give equal findings.
+//! This crate must never read a file, ask a clock, start a thread or hold unsafe code: equal records
+//! give equal findings.
 
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,17 @@
 //! The life of one handle, as one table: states by events.
 //!
-//! A handle is born when the call that makes it has returned, and dies when the call that ends it begins: between the
-//! two moments its address may already belong to another thread's new handle, and any other choice would report correct
-//! programs. The tracker keeps one state per address and moves it with [`step`]; the rules read the violation from it.
+//! A handle is born when the call that makes it has returned, and dies when the call that ends it
+//! begins: in between, its address may already belong to a new handle of another thread, so any other
+//! choice would report correct programs. The tracker keeps one state per address and moves it with
+//! [`step`]; the rules read the violation from it.
 //!
-//! Events that close an ending ([`Event::Ended`], [`Event::Refused`]) are meant for the life at which the ending was
-//! aimed. When the address has been reborn meanwhile, the tracker drops them: they do not concern the new life.
+//! The events that complete an ending ([`Event::Ended`], [`Event::Refused`]) belong to the life that
+//! the ending was for. If a new life has begun at the address meanwhile, the tracker drops them.
 
 /// The state of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Nothing was ever born here, or it is forgotten.
+    /// No life is known at the address.
     Unknown,
     /// In use.
     Alive,
@@ -18,16 +19,16 @@ pub enum State {
     Dying,
     /// It was ended.
     Dead,
-    /// It lived in the process that this one was forked from: the child may end it or not.
+    /// Inherited: it was alive in the parent when this process was forked. The child may end it or not.
     Inherited,
 }
 
-/// What happens to it.
+/// An event at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// A call that makes one returned it.
+    /// A call has returned a new handle.
     Birth,
-    /// A call that ends it begins.
+    /// A call begins that ends the handle.
     Ending,
     /// That call succeeded.
     Ended,
@@ -35,16 +36,16 @@ pub enum Event {
     Refused,
 }
 
-/// What is wrong with an event in a state.
+/// The violation of an event in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// It is ended though it never lived.
+    /// An end of a handle that never lived.
     NeverLived,
-    /// It is ended once more.
+    /// An end of a handle that has already ended.
     Again,
 }
 
-/// Where an event leads.
+/// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The state afterwards.

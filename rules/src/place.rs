@@ -7,8 +7,8 @@ use urscope_schema::{api::Function, call::Nanos};
 pub struct ProcessId(pub u32);
 
 impl ProcessId {
-    /// A process that is not in this tracker: the parent of a child whose parent was not traced, or what a process was itself before
-    /// it was traced.
+    /// A process that is not in this tracker: the parent of a child whose parent was not traced, or the
+    /// former program of a process that was not traced then.
     pub const UNKNOWN: Self = Self(u32::MAX);
 }
 
@@ -17,7 +17,7 @@ impl ProcessId {
 pub struct Place {
     /// In which process.
     pub process: ProcessId,
-    /// On which thread; 0 where no thread is to be named.
+    /// On which thread; 0 for none.
     pub tid: u32,
     /// When.
     pub time: Nanos,
@@ -30,7 +30,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A moment of a process that is in no call.
+    /// A time in a process, outside all calls.
     pub const fn outside_calls(process: ProcessId, time: Nanos) -> Self {
         Self { process, tid: 0, time, call: None, function: None, stack: None }
     }

@@ -90,7 +90,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(Churn::default())),
 };
 
-/// From how many gets of equal handle data on, each after all of it was put, that is reported.
+/// The number of gets of equal handle data, each after all of it was put, from which on that is reported.
 const MIN_REPEATS: u64 = 100;
 
 /// How many addresses and objects are reported per process.
@@ -106,12 +106,12 @@ struct Churn(PerProcess<Map<Subject, SubjectGets>>);
 /// The gets of one address or object.
 #[derive(Clone, Debug)]
 struct SubjectGets {
-    /// The export of the latest. Where every get returns other bytes, each has one of its own.
+    /// The export of the latest get. If every get returns other bytes, each has an export of its own.
     export: ExportId,
     count: u64,
-    /// How many of them came after all handle data had been put.
+    /// The number of gets after all handle data had been put.
     repeats: u64,
-    /// How long they and their puts took, in nanoseconds.
+    /// How long the gets and their puts took, in nanoseconds.
     took: u64,
 }
 

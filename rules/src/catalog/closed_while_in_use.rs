@@ -1,14 +1,15 @@
 //! # What it does
 //!
-//! Reports the last close of a mapping while a copy, fill or prefetch that accesses it has not completed, or a kernel that has a pointer to it
-//! among its arguments. The software device says which commands have not. Other devices cannot be asked: there it is a note if the host has
-//! not waited for anything since the command was enqueued.
+//! Reports the last close of a mapping while a copy, fill or prefetch that accesses it has not
+//! completed, or a kernel that has a pointer to it among its arguments. The software device says which
+//! commands have not. Other devices cannot be asked: there it is a note if the host has not waited for
+//! anything since the command was enqueued.
 //!
 //! # Why it is bad
 //!
-//! The close unmaps the memory. What the command reads or writes then is undefined: the memory as it should be, what the producer
-//! has put there meanwhile, or a device fault. A producer that is told of the close may free the memory, or use it for
-//! something else, while the command still reads it.
+//! The close unmaps the memory. What the command reads or writes then is undefined: the memory as it
+//! should be, what the producer has put there meanwhile, or a device fault. A producer that is told of
+//! the close may free the memory, or use it for something else, while the command still reads it.
 //!
 //! # Example
 //!

@@ -8,9 +8,9 @@
 //! it any more, a second open is refused, and SYCL guarantees nothing. The specification does not forbid the owner to
 //! end, so this is a note.
 //!
-//! A trace does not show when its process was killed or became another program. What was closed before it was observed to be
-//! gone is not reported. `urscope run` observes it; without it, what is closed after the last call of the owner is reported as
-//! not proved.
+//! A trace does not show when its process was killed or became another program. What was closed before
+//! it was observed to be gone is not reported. `urscope run` observes it; without it, what is closed
+//! after the last call of the owner is reported as not proved.
 //!
 //! # Example
 //!
@@ -100,17 +100,17 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(EndedOwners::default())),
 };
 
-/// Memory of processes that were killed or became another program, which happened at an unknown moment after their last records.
+/// Memory of processes that were killed or became another program, at an unknown moment after their last records.
 #[derive(Clone, Debug, Default)]
 struct EndedOwners(Vec<EndedOwner>);
 
-/// Memory that others have open when the trace of its process ends.
+/// A process that ended, with memory that others had open when its trace ended.
 #[derive(Clone, Debug)]
 struct EndedOwner {
     at: Place,
     how: End,
     held: HeldMemory,
-    /// It may have been closed by then.
+    /// The memory may have been closed before.
     doubtful: bool,
 }
 
@@ -169,7 +169,7 @@ impl RuleState for EndedOwners {
 }
 
 impl EndedOwner {
-    /// Whether others had it open when its process was gone, as far as that is known at the end of the run.
+    /// Whether others had the memory open after the process had ended, as far as the end of the run shows it.
     fn outlived(&mut self, tracker: &Tracker) -> bool {
         let Some(owner) = tracker.state(self.at.process) else { return false };
         let gone = owner.observed.map(|(_, gone)| gone);
@@ -182,7 +182,7 @@ impl EndedOwner {
 }
 
 impl Holder {
-    /// Whether the mapping was certainly still open later than that.
+    /// Whether the mapping was certainly still open after that time.
     fn held_after(&self, tracker: &Tracker, time: Nanos) -> bool {
         let Some(state) = tracker.state(self.opened.process) else { return false };
         match (self.closed, state.ended, state.observed) {
@@ -194,7 +194,7 @@ impl Holder {
     }
 }
 
-/// The memory of the process that ends which others have open, in the order in which it was allocated.
+/// The memory of the ending process that others have open, in the order of allocation.
 fn ended(fact: &Fact<'_>, how: End) -> Vec<EndedOwner> {
     let Some(state) = fact.tracker.state(fact.at.process) else { return Vec::new() };
     let mut held: Vec<HeldMemory> =

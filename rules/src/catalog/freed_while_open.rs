@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Reports memory that its owner frees while a mapping of it is open, in another process or in the owner itself. It may be freed by
-//! `urUSMFree`, by a command of a queue, or with its pool.
+//! Reports memory that its owner frees while a mapping of it is open, in another process or in the
+//! owner itself. It may be freed by `urUSMFree`, by a command of a queue, or with its pool.
 //!
-//! It is a note where it cannot be proved: the consumer was killed at an unknown moment after its last call, the application has
-//! released the mapping's context, the command that frees may wait for an event of another process, or not the memory but only
-//! its context was released.
+//! It is a note where it cannot be proved: the consumer was killed at an unknown moment after its last
+//! call, the application has released the mapping's context, the command that frees may wait for an
+//! event of another process, or not the memory but only its context was released.
 //!
 //! # Why it is bad
 //!
@@ -105,8 +105,8 @@ const MAX_NAMED: usize = 8;
 const ADVICE: &str =
     "free only after every process has closed its mapping: wait for a message back, a barrier, or the consumer's exit";
 
-/// The memory whose context was released while it was open. At its end a process releases its contexts, which `exporter-gone` reports,
-/// so it is reported only if it was closed before that.
+/// The memory whose context was released while it was open. At its end a process releases its contexts,
+/// which `exporter-gone` reports, so it is reported only if it was closed before that.
 #[derive(Clone, Debug, Default)]
 struct ReleasedContexts(Vec<(Finding, Vec<OpenMapping>)>);
 

@@ -4,11 +4,12 @@
 //!
 //! # Why it is bad
 //!
-//! The bytes were damaged in transit, were never handle data, or come from a process that is not traced. The
-//! specification guarantees nothing for such bytes: one adapter refuses them, another opens what they happen to name.
-//! It is a note, because a trace cannot show which of the three cases it is. If the bytes name memory that a traced process
-//! exported, the message says so: they were changed on their way. Otherwise it says what else is known of them: that gets return another
-//! size, or which process their header names. The v1 adapter overwrites the descriptor in bytes that it opens.
+//! The bytes were damaged in transit, were never handle data, or come from a process that is not
+//! traced. The specification guarantees nothing for such bytes: one adapter refuses them, another opens
+//! what they happen to name. It is a note, because a trace cannot show which of the three cases it is.
+//! If the bytes name memory that a traced process exported, the message says so: they were changed on
+//! their way. Otherwise it says what else is known of them: that gets return another size, or which
+//! process their header names. The v1 adapter overwrites the descriptor in bytes that it opens.
 //!
 //! # Example
 //!
@@ -150,7 +151,8 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Optio
 /// Linux gives no process a number from here on (`PID_MAX_LIMIT`).
 const PID_MAX_LIMIT: u64 = 1 << 22;
 
-/// How bytes that name no exported memory differ from handle data of the same kind, in words; nothing where that is not known.
+/// How bytes that name no exported memory differ from handle data of the same kind, in words; empty if
+/// that is not known.
 fn difference(tracker: &Tracker, who: ProcessId, unknown: &UnknownHandle) -> String {
     if let Some(size) = unknown.size
         && let Some(given) = tracker.other_size(who, unknown.handle.kind, size)

@@ -102,12 +102,13 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(Hosts::default())),
 };
 
-/// The hosts on which handle data is exchanged. Nothing is reported for other hosts, nor where some handle data is unknown.
+/// The hosts on which handle data is exchanged. Nothing is reported for other hosts, nor if some handle
+/// data is unknown.
 #[derive(Clone, Debug, Default)]
 struct Hosts {
-    /// On these a process tried to open what another one had exported.
+    /// Hosts on which a process tried to open what another one had exported.
     exchanging: Set<u64>,
-    /// On these a process tried to open handle data that no traced process got.
+    /// Hosts on which a process tried to open handle data that no traced process got.
     unknown: Set<u64>,
 }
 
@@ -138,13 +139,14 @@ impl RuleState for Hosts {
 /// Handle data that no process tried to open.
 struct Unopened<'t> {
     export: &'t Export,
-    /// How many objects that were exported at the same place this stands for.
+    /// The number of objects that were exported at the same place in the program.
     count: u64,
 }
 
 impl Hosts {
-    /// The handle data that no process tried to open, on hosts where all processes that could have are known and others do
-    /// exchange handle data: one entry per place that got it, in the order of time.
+    /// The handle data that no process tried to open, on hosts where all processes that could have are
+    /// known and others do exchange handle data: one entry per place in the program that got it, in the
+    /// order of time.
     fn unopened<'t>(&self, tracker: &'t Tracker) -> Vec<Unopened<'t>> {
         // Exports that the tracker has forgotten may have been opened.
         if tracker.has_forgotten() {

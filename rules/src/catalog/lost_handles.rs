@@ -1,15 +1,16 @@
 //! # What it does
 //!
-//! Reports calls that have got hundreds of handles of many allocations, each a few, that are still not put when the process ends, although
-//! the memory is freed. Gets from one place in the program count together. (Hundreds of handles of one allocation are
-//! [`unreturned-gets`](#unreturned-gets).)
+//! Reports calls that have got hundreds of handles of many allocations, each a few, that are still not
+//! put when the process ends, although the memory is freed. Gets from one place in the program count
+//! together. (Hundreds of handles of one allocation are [`unreturned-gets`](#unreturned-gets).)
 //!
 //! # Why it is bad
 //!
-//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only, not with the
-//! memory. A program that gets once for each buffer that it shares, and puts nothing, grows without a bound. A few handles are no more
-//! than [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a handle back with its memory, so `zeMemGetIpcHandle` is
-//! left out.)
+//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it
+//! with its put only, not with the memory. A program that gets once for each buffer that it shares, and
+//! puts nothing, grows without a bound. A few handles are no more than
+//! [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a handle back with its
+//! memory, so `zeMemGetIpcHandle` is left out.)
 //!
 //! # Example
 //!
@@ -94,7 +95,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Each(check),
 };
 
-/// What the runtime keeps of each handle until its put, in bytes, as measured with release 2026.2.
+/// The buffer that the runtime keeps for each handle until its put, in bytes, as measured with release 2026.2.
 const BUFFER_SIZE: u64 = 120;
 
 /// Handles of one place in the program.
@@ -108,7 +109,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     let What::ProcessEnded(end) = fact.what else { return };
     let most = match end {
         End::Exited | End::Exec => Severity::Error,
-        // The puts may have been still to come.
+        // The puts may not have been made yet.
         End::Killed | End::Incomplete => Severity::Note,
         End::Running => return,
     };
@@ -128,7 +129,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     for (memory, _) in &lost {
         *of_memory.entry(*memory).or_default() += 1;
     }
-    // Those are reported where they were got.
+    // `unreturned-gets` reports these.
     lost.retain(|(memory, _)| of_memory.get(memory).is_none_or(|count| *count < MANY_HANDLES));
     lost.sort_unstable_by_key(|(_, data)| data.serial);
     let mut sites: Map<(Option<Function>, Option<u64>), Lost<'_>> = Map::default();

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// From how many handles on that are not put that is growth, and not a handle that was forgotten.
+/// The number of handles that are not put from which on they count as growth, not as forgotten handles.
 pub(super) const MANY_HANDLES: u64 = 256;
 
 /// One value of each process, found by its number.
@@ -78,8 +78,8 @@ impl UnknownOpens {
         self.opens.count(at.process, || (at, unknown));
     }
 
-    /// All of them, once the run is over. If calls are missing or exports are forgotten, a get may have returned the bytes:
-    /// then there is nothing to report.
+    /// All of them at the end of the run, otherwise none. None, too, if calls are missing or exports are
+    /// forgotten, because a get may have returned the bytes.
     pub(super) fn at_end(&mut self, fact: &Fact<'_>) -> impl Iterator<Item = &FirstOf<(Place, UnknownHandle)>> {
         self.calls_missing |= matches!(fact.what, What::CallsMissing(_));
         let known = matches!(fact.what, What::Finished) && !self.calls_missing && !fact.tracker.has_forgotten();
@@ -104,10 +104,11 @@ pub(super) fn changed(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle
     Some((export.latest_get(), text))
 }
 
-/// How many left objects of a kind are reported one by one when a process ends; the last one stands for all others.
+/// The number of leftovers of a kind that are reported one by one when a process ends. The last one
+/// stands for all others.
 const MAX_REPORTED: usize = 256;
 
-/// How many left objects a finding stands for; none if it is not reported.
+/// The number of leftovers that a finding stands for; `None` if it is not reported.
 pub(super) fn stands_for(left: Leftover) -> Option<u64> {
     if left.excused || left.index >= MAX_REPORTED {
         return None;
@@ -116,7 +117,7 @@ pub(super) fn stands_for(left: Leftover) -> Option<u64> {
     Some(if last { (left.count - left.index) as u64 } else { 1 })
 }
 
-/// A finding about one of several things left together.
+/// The finding about one of several leftovers.
 pub(super) fn one_of(left: Leftover, finding: impl FnOnce() -> Finding) -> Option<Finding> {
     let count = stands_for(left)?;
     Some(Finding { count, ..finding() })

@@ -1,8 +1,9 @@
 //! The rules, one file or folder each, and their register.
 //!
-//! A rule consumes [facts](crate::tracker::fact) and reports what they prove. One that needs a memory of its own keeps it in its
-//! own file or folder and gets it through [`RuleState`]; no rule knows another one, and the tracker knows none. The head of its
-//! file is its documentation: the two traces in it are its test (`rules/pages`), and a test compiles its example.
+//! A rule consumes [facts](crate::tracker::fact) and reports what they prove. One that needs a memory
+//! of its own keeps it in its own file or folder and gets it through [`RuleState`]; no rule knows
+//! another one, and the tracker knows none. The head of its file is its documentation: the two traces
+//! in it are its test (`rules/pages`), and a test compiles its example.
 
 mod memory;
 mod wording;
@@ -18,8 +19,8 @@ macro_rules! register {
     };
 }
 
-// A rule is its file or folder and its line here. (`cargo fmt` does not look into macros: format a new rule with `rustfmt`;
-// `scripts/test` checks it.)
+// A rule is its file or folder and its line here. (`cargo fmt` does not look into macros: format a new
+// rule with `rustfmt`; `scripts/test` checks it.)
 register! {
     calls_lost;
     churn;
@@ -73,5 +74,5 @@ register! {
     wrong_usm;
 }
 
-/// The rule of the run in which there was nothing to judge.
+/// The rule for a run without IPC calls.
 pub static NO_CALLS_SEEN: &Rule = &no_calls_seen::RULE;

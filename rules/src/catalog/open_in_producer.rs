@@ -89,7 +89,7 @@ pub(super) static RULE: Rule = Rule {
 #[derive(Clone, Debug, Default)]
 struct OwnOpens(PerProcess<FirstOf<OwnOpen>>);
 
-/// One of them.
+/// An open of memory that the process exported itself.
 #[derive(Clone, Copy, Debug)]
 struct OwnOpen {
     opened: Place,

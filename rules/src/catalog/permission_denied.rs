@@ -134,8 +134,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(finding.values(None, Some(export.fingerprint())).advice(advice(barrier)))
 }
 
-/// An open by Level Zero whose descriptor is none of this process: whoever opens it has not fetched it. Which get its handle is of cannot
-/// be known, so there must be something in the way to each process that exports.
+/// An open by Level Zero whose descriptor is not one of this process: the application has not fetched
+/// it. The get of the handle is unknown, so it is reported only if the process cannot fetch from any
+/// process that exports.
 fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Option<Finding> {
     let is_level_zero = fact.at.function.is_some_and(Function::is_level_zero);
     let is_refused = KERNEL_REFUSED.contains(&refused.result.unified());

@@ -4,9 +4,9 @@
 //!
 //! # Why it is bad
 //!
-//! A Level Zero driver takes a handle back when it frees the memory, and closes its descriptor. The put then closes a descriptor that
-//! belongs to somebody else by now, or crashes in the driver. (SYCL allows a put after the free, and its adapters keep what the put
-//! needs.)
+//! A Level Zero driver takes a handle back when it frees the memory, and closes its descriptor. The put
+//! then closes a descriptor that belongs to somebody else by now, or crashes in the driver. (SYCL
+//! allows a put after the free, and its adapters keep what the put needs.)
 //!
 //! # Example
 //!

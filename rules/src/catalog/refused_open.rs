@@ -4,9 +4,10 @@
 //!
 //! # Why it is bad
 //!
-//! The consumer does not get the memory. The bytes are those of a get, so the reason lies elsewhere: the exporter has ended, the
-//! two processes use different adapters, or the device or the context of the open is another one. The note says what is known: it names
-//! both devices where their processes describe them otherwise. (An index counts the devices that its process sees.)
+//! The consumer does not get the memory. The bytes are those of a get, so the reason lies elsewhere:
+//! the exporter has ended, the two processes use different adapters, or the device or the context of
+//! the open is another one. The note says what is known: it names both devices where their processes
+//! describe them otherwise. (An index counts the devices that its process sees.)
 //!
 //! # Example
 //!
@@ -53,8 +54,8 @@
 //!
 //! # What to do
 //!
-//! Let the exporter live until all processes have opened, and let all of them use the same adapter and device. The adapter logs
-//! the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
+//! Let the exporter live until all processes have opened, and let all of them use the same adapter and
+//! device. The adapter logs the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
 
 use urscope_schema::{
     api::UrResult,
@@ -86,7 +87,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(Explained::default())),
 };
 
-/// The opens under way whose refusal was explained when they began.
+/// The pending opens with an invalid argument or with handle data of another kind: other rules report these.
 #[derive(Clone, Debug, Default)]
 struct Explained(Vec<(ProcessId, Option<u64>)>);
 
@@ -161,8 +162,8 @@ fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &
     (adapters.0 != adapters.1).then_some(adapters)
 }
 
-/// The device of the exported object, and that of the open, or of its context, if their processes describe them and differ in it.
-/// Handles of two processes say nothing.
+/// The device of the exported object, and that of the open, or of its context, if their processes
+/// describe them and differ in it. Handles of two processes say nothing.
 fn other_device(fact: &Fact<'_>, export: &Export, open: &PendingOpen) -> Option<String> {
     let (producer, consumer) = (export.latest_get().process, fact.at.process);
     let of_context = |who: ProcessId, context: Option<u64>| {

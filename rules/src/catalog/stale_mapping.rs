@@ -1,14 +1,14 @@
 //! # What it does
 //!
-//! Reports a copy, fill, prefetch or kernel that is given memory opened through Level Zero, after the exporter has freed that memory, and has
-//! exported other memory at the same address.
+//! Reports a copy, fill, prefetch or kernel that is given memory opened through Level Zero, after the
+//! exporter has freed that memory, and has exported other memory at the same address.
 //!
 //! # Why it is bad
 //!
-//! A Level Zero driver keeps the old memory as long as it is open, so the command succeeds: it reads old data, or writes what nobody
-//! will read. This is what happens if a library keeps its mappings by the address of the memory, and is not told that the memory was
-//! freed. (Where memory is shared through Unified Runtime, the free itself is reported, as
-//! [`freed-while-open`](#freed-while-open).)
+//! A Level Zero driver keeps the old memory as long as it is open, so the command succeeds: it reads
+//! old data, or writes what nobody will read. This is what happens if a library keeps its mappings by
+//! the address of the memory, and is not told that the memory was freed. (Where memory is shared
+//! through Unified Runtime, the free itself is reported, as [`freed-while-open`](#freed-while-open).)
 //!
 //! # Example
 //!
@@ -68,8 +68,9 @@
 //!
 //! # What to do
 //!
-//! Keep what is opened by the allocation, not by its address: by the id that `zeMemGetAllocProperties` returns in the exporter, or by the
-//! file behind the descriptor of the handle. Let the exporter send a message when it frees, and close then.
+//! Keep what is opened by the allocation, not by its address: by the id that `zeMemGetAllocProperties`
+//! returns in the exporter, or by the file behind the descriptor of the handle. Let the exporter send a
+//! message when it frees, and close then.
 
 use urscope_schema::api::Function;
 

@@ -1,14 +1,15 @@
 //! # What it does
 //!
-//! Reports handle data that is got again and again for one allocation, physical memory or event and not put, so that hundreds of
-//! handles of it are outstanding.
+//! Reports handle data that is got again and again for one allocation, physical memory or event and not
+//! put, so that hundreds of handles of it are outstanding.
 //!
 //! # Why it is bad
 //!
-//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only, not with the
-//! memory. A program that gets for every message grows without a bound. One put that is forgotten before a free is no more than
-//! [`freed-while-exported`](#freed-while-exported); hundreds of them,
-//! of many allocations, are [`lost-handles`](#lost-handles).
+//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it
+//! with its put only, not with the memory. A program that gets for every message grows without a bound.
+//! One put that is forgotten before a free is no more than
+//! [`freed-while-exported`](#freed-while-exported); hundreds of them, of many allocations, are
+//! [`lost-handles`](#lost-handles).
 //!
 //! # Example
 //!
@@ -64,8 +65,8 @@
 //!
 //! # What to do
 //!
-//! Get once, keep the handle data while the memory lives, and send copies of its bytes; or put each handle once its bytes are sent
-//! and opened.
+//! Get once, keep the handle data while the memory lives, and send copies of its bytes; or put each
+//! handle once its bytes are sent and opened.
 
 use urscope_schema::handle::Kind;
 
@@ -89,7 +90,8 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateless(check),
 };
 
-/// The get that makes it so many is reported. Gets of one allocation count together, because they may return different bytes.
+/// The get that makes it so many is reported. Gets of one allocation count together, because they may
+/// return different bytes.
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Exported(exported) = fact.what else { return None };
     let state = fact.tracker.state(fact.at.process)?;

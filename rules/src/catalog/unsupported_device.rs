@@ -92,7 +92,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(Devices::default())),
 };
 
-/// What devices cannot share according to themselves, and the calls under way that share it all the same.
+/// The kinds of objects that devices report not to share, and the pending calls that share them nevertheless.
 #[derive(Clone, Debug, Default)]
 struct Devices {
     denied: PerProcess<Vec<Denied>>,
@@ -166,7 +166,7 @@ impl Devices {
     }
 }
 
-/// What a call is to share, and on which device.
+/// The kind of object that a call is to share, and the device.
 fn shares(enter: &Enter) -> Option<(Kind, Option<u64>)> {
     let values = &enter.values;
     match enter.function.effect() {

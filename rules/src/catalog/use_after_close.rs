@@ -84,7 +84,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    // If it is not refused, the memory was made by a function that is not intercepted.
+    // If it succeeds, the memory was made by a function that is not intercepted.
     let What::Dangling(dangling, Outcome::Refused(result)) = fact.what else { return None };
     if dangling.was.kind != Kind::Mapping {
         return None;

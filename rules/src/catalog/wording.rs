@@ -39,7 +39,7 @@ pub(super) fn name(tracker: &Tracker, who: ProcessId) -> String {
     process_name(&file, process.pid, process.rank)
 }
 
-/// A device of a process: `device 0 (Software Device)`; with its handle where its index or its name is not known.
+/// A device of a process: `device 0 (Software Device)`; with its handle if its index or its name is not known.
 pub(super) fn device(tracker: &Tracker, who: ProcessId, handle: u64) -> String {
     let Some(known) = tracker.state(who).and_then(|state| state.devices.get(&handle)) else {
         return format!("device {handle:#x}");
@@ -53,8 +53,8 @@ pub(super) fn device(tracker: &Tracker, who: ProcessId, handle: u64) -> String {
     }
 }
 
-/// Two devices of a process that a message tells apart: with their handles, too, where they look the same. Each platform counts its
-/// devices from 0 on.
+/// Two devices of a process in one message: with their handles, too, if they look the same. Each
+/// platform counts its devices from 0 on.
 pub(super) fn two_devices(tracker: &Tracker, who: ProcessId, handles: [u64; 2]) -> [String; 2] {
     let [one, other] = handles.map(|handle| device(tracker, who, handle));
     if one != other {
@@ -88,7 +88,7 @@ pub(super) fn times(count: u64) -> String {
     if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
-/// The finding about an opened object that was left, without the advice. Its place is the open.
+/// The finding about an opened object that was not released, without the advice. Its place is the open.
 pub(super) fn left_object(
     rule: &'static Rule,
     fact: &Fact<'_>,
@@ -137,7 +137,7 @@ pub(super) fn handle(kind: Kind, value: u64) -> Handle {
     Handle { kind, value }
 }
 
-/// Why something is left: the second half of a sentence, and the highest severity that it allows.
+/// Why something is left over: the second half of a sentence, and the highest severity that it allows.
 pub(super) fn left(left: Leftover) -> (String, Severity) {
     let (end, most) = match left.reason {
         Reason::Exited => ("the process has exited", Severity::Error),
@@ -149,14 +149,13 @@ pub(super) fn left(left: Leftover) -> (String, Severity) {
     (format!("{end}{}", released.unwrap_or_default()), most)
 }
 
-/// `, 51 per second`: so many things that were made one after another, the first and the last of them at these times. Nothing where no time
-/// passed.
+/// `, 51 per second`: the rate of `more` events between these times. Empty if no time passed.
 pub(super) fn rate(more: u64, from: Nanos, to: Nanos) -> String {
     let seconds = to.0.saturating_sub(from.0) as f64 / 1e9;
     if seconds > 0.0 { format!(", {:.0} per second", more as f64 / seconds) } else { String::new() }
 }
 
-/// What a finding says of all that it stands for: `; it is one of 300 that were left by such calls, 51 per second`.
+/// The note of a finding that stands for many: `; it is one of 300 that were left by such calls, 51 per second`.
 pub(super) fn among(left: Leftover, count: u64, last: Place) -> String {
     if count == 1 {
         return String::new();

@@ -92,14 +92,16 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(Pending::default())),
 };
 
-/// The results of the adapters for a device that is not of the context; and success without a result. They accept sub-devices.
+/// The results of the adapters for a device that is not in the context; and success without a result.
+/// They accept sub-devices.
 const RESULTS: [UrResult; 4] =
     [UrResult::INVALID_CONTEXT, UrResult::INVALID_ARGUMENT, UrResult::UNKNOWN, UrResult::SUCCESS];
 
-/// The calls under way that name another device than they should.
+/// The pending calls that name another device than they should.
 ///
-/// A device is identified by its handle, which is an address of its process, so nothing can be proved across processes. For a
-/// context of several devices only their number is known, so nothing can be proved for it either.
+/// A device is identified by its handle, which is an address of its process, so nothing can be proved
+/// across processes. For a context of several devices only their number is known, so nothing can be
+/// proved for it either.
 #[derive(Clone, Debug, Default)]
 struct Pending(Vec<(ProcessId, u64, WrongDevice)>);
 
@@ -110,7 +112,7 @@ struct WrongDevice {
     device: u64,
     /// The one that it should name.
     right: u64,
-    /// What that device belongs to: a context, or memory.
+    /// The object that has that device: a context, or memory.
     of: Handle,
     /// The call that made it.
     made: Option<Place>,
@@ -137,7 +139,7 @@ impl RuleState for Pending {
     }
 }
 
-/// What is wrong with the device of a call that is to make something.
+/// The wrong device of a call that is to make something.
 fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Option<WrongDevice> {
     let Effect::Makes(made) = enter.function.effect() else { return None };
     let device = enter.values.device.filter(|device| *device != 0)?;
@@ -158,8 +160,8 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     })
 }
 
-/// The result of the call shows whether the device was the reason. A context accepts sub-devices of its device, so a success
-/// is no violation; memory has exactly one device.
+/// The result of the call shows whether the device was the reason. A context accepts sub-devices of its
+/// device, so a success is no violation; memory has exactly one device.
 fn report(fact: &Fact<'_>, wrong: &WrongDevice, outcome: Outcome) -> Option<Finding> {
     let most = match outcome {
         Outcome::Succeeded if wrong.of.kind == Kind::Context => return None,

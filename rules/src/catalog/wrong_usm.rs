@@ -1,11 +1,13 @@
 //! # What it does
 //!
-//! Reports a get of USM that is not device USM, and a get in another context than the one that the memory was allocated in.
+//! Reports a get of USM that is not device USM, and a get in another context than the one that the
+//! memory was allocated in.
 //!
 //! # Why it is bad
 //!
-//! `ur_api.h` takes "a pointer to device USM memory" and a context. Today's adapters look up the pointer only, so they may succeed with
-//! host and shared USM and in any context; the consumer then maps it as device memory. Another adapter refuses.
+//! `ur_api.h` takes "a pointer to device USM memory" and a context. Today's adapters look up the
+//! pointer only, so they may succeed with host and shared USM and in any context; the consumer then
+//! maps it as device memory. Another adapter refuses.
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! What a returning call has changed, as the transitions report it: each becomes a fact.
+//! The changes that a returning call has made, as the transitions report them. Each becomes a fact.
 
 use smallvec::SmallVec;
 use urscope_schema::handle::Handle;
@@ -12,14 +12,14 @@ use super::{
 /// The changes that one call has made, in order.
 pub(super) type Changes = SmallVec<[Change; 1]>;
 
-/// One of them.
+/// A change that a call has made.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     /// The call has used an address of memory that this process has freed or closed.
     Dangling(Box<DanglingUse>),
     /// USM has been allocated, or physical memory or an event has been created.
     Allocated(Handle),
-    /// A get has returned handle data. What was alive at its address before has ended unseen.
+    /// A get has returned handle data. If something was alive at its address, its end was not recorded.
     Exported { handle: Handle, replaced: Option<Serial> },
     /// An open has returned a mapping or an object.
     Opened(Opened),
@@ -33,7 +33,7 @@ pub(super) enum Change {
     FreedWith(Box<Freed>),
     /// The context of shared memory has been released for the last time.
     ContextReleased(Box<Freed>),
-    /// What the call was to end is alive as before.
+    /// The object that the call was to end is still alive.
     EndRefused(Handle),
     /// A device has said whether it can share something.
     Support(Support),
@@ -46,16 +46,16 @@ pub struct Opened {
     pub handle: Handle,
     /// Identifies this open: a pointer may be opened several times.
     pub serial: Serial,
-    /// What it was opened of, if a traced process exported it.
+    /// The export that it was opened from, if a traced process exported it.
     pub export: Option<ExportId>,
     /// The fingerprint of the handle data.
     pub fingerprint: Option<u64>,
 }
 
-/// Handle data that was put, or an open that was closed.
+/// The end of handle data by a put, or of an open by a close.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// What it was.
+    /// The handle data or the mapping.
     pub handle: Handle,
     /// Which life of that address: [`HandleData::serial`](super::records::HandleData::serial) or [`Opened::serial`].
     pub serial: Serial,

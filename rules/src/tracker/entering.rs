@@ -1,4 +1,4 @@
-//! The begin of a call: its facts, which say what it is about to end, to export, to open or to create; then its transition.
+//! The enter of a call: its facts, which say what it is about to end, export, open or create; then its transition.
 
 use urscope_schema::{
     api::{Effect, demand::Nulls},
@@ -21,12 +21,12 @@ use crate::{
 };
 
 impl Tracker {
-    /// A call begins. The facts that are emitted show the tracker as it was before; then the tracker moves.
+    /// A call begins. Its facts show the tracker as it was before; then the tracker changes.
     pub fn enter(&mut self, who: ProcessId, enter: &Enter, facts: &mut (impl FactConsumer + ?Sized)) {
         self.enter_with(who, enter, &enter.function.nulls(&enter.values), facts);
     }
 
-    /// The same, where more is known of the arguments than their record shows.
+    /// [`Self::enter`] with NULL arguments that the record does not show.
     pub fn enter_with(
         &mut self,
         who: ProcessId,
@@ -44,7 +44,7 @@ impl Tracker {
         transitions::enter(self, who, enter);
     }
 
-    /// Hands a fact to a consumer that wants it.
+    /// Passes a fact to a consumer of its kind.
     pub(super) fn emit(&self, facts: &mut (impl FactConsumer + ?Sized), at: Place, what: What<'_>) {
         if facts.wants(what.kind()) {
             facts.consume(&Fact { tracker: self, at, what });
@@ -59,7 +59,7 @@ impl Tracker {
         let values = &enter.values;
         let (kind, value) = match enter.function.effect() {
             Effect::Ends(kind) if kind.shares().is_some() => (kind, values.data),
-            // What an allocation has imported is a mapping.
+            // Memory that an allocation has imported is a mapping.
             Effect::Ends(Kind::Usm) if values.pointer.is_some_and(|it| state.is_imported(it)) => {
                 (Kind::Mapping, values.pointer)
             }
@@ -93,7 +93,8 @@ impl Tracker {
         }
     }
 
-    /// The mapping that an address lies in, if its memory is freed and other memory that is shared has its address.
+    /// The mapping that an address lies in, if its memory was freed and its exporter shares other memory at
+    /// the same address.
     fn stale(&self, state: &ProcessState, address: u64) -> Option<StaleUse> {
         let (pointer, mapping) = state.mapping_at(address)?;
         let export = self.exports.get(mapping.export?)?;
@@ -112,7 +113,7 @@ impl Tracker {
         })
     }
 
-    /// The fact of a call that is to make an object: what it gets handle data of, or what it opens.
+    /// The fact of a call that is to make handle data or an object.
     fn making<'t>(&'t self, who: ProcessId, state: &'t ProcessState, enter: &'t Enter, made: Kind) -> What<'t> {
         // A descriptor may be one of another API.
         if enter.imports() {
@@ -136,7 +137,7 @@ impl Tracker {
     }
 }
 
-/// What a get is asked to export.
+/// The source of a get: what it exports.
 fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> {
     let is_level_zero = enter.function.is_level_zero();
     let value = if kind == Kind::Usm { enter.values.pointer } else { enter.values.object };
@@ -167,7 +168,7 @@ fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> 
     state.of_another_kind(kind, value).map_or(Source::Unknown, Source::OtherKind)
 }
 
-/// The fact of a call that is to end an object, or to take a reference to it away.
+/// The fact of a call that is to end an object, or to release a reference to it.
 fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t> {
     let Handle { kind, value } = object;
     let mut target = state.target(kind, value);
@@ -181,7 +182,7 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
     let function = enter.function;
     let valid = match target {
         Target::Handle(data) => data.state == State::Alive,
-        // What was made here is released, not closed.
+        // An object of this process is released, not closed.
         Target::Object(object) => {
             object.state == State::Alive && (!function.is_ipc() || object.origin == Origin::Imported)
         }
@@ -192,7 +193,7 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
             kind == Kind::Mapping && is_open && mapping.imported == frees
         }
         Target::Nothing if before == State::Inherited => true,
-        // An address belongs to what was made there last.
+        // An address belongs to the object that was made there last.
         Target::Nothing | Target::Ended(_) => match state.of_another_kind(kind, value) {
             Some(mismatch) => {
                 target = Target::OtherKind(mismatch);
@@ -207,11 +208,11 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
     if valid { What::Ending(ending) } else { What::InvalidEnding(ending) }
 }
 
-/// What is known of commands that access the shared memory that a call ends; nothing if all have completed, or may have.
+/// The commands that access the shared memory that a call ends; `None` if all have completed, or may have.
 fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<InUse> {
     let (size, fingerprint) = match ending.target {
-        // With a further open, the memory stays.
-        // Its extent may reach into other memory of the same block, so without the exporter's size only its first byte is certain.
+        // With a further open, the memory stays. Its extent may reach into other memory of the same block, so
+        // without the exporter's size only its first byte is certain.
         Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size, mapping.fingerprint),
         Target::Allocation(memory) if memory.is_exported() => (memory.requested.size, None),
         _ => return None,
@@ -219,7 +220,7 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
     let (memory, length) = (ending.object, size.unwrap_or(1));
     let unfinished = enter.values.offset.filter(|offset| *offset < length);
     let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
-    // Numbers of calls have the order of time within a thread only; the commands have it among all.
+    // Call numbers are in the order of time within a thread only; the commands are in that order across threads.
     let first = enter.values.value.and_then(|first| {
         let mut since = state.commands.iter().skip_while(|command| command.place.call != Some(first));
         since.find(|command| command.accesses(memory.value, length))

@@ -1,8 +1,8 @@
-//! Who exported which bytes: how an open in one process finds the get in another.
+//! Exports: which process exported which bytes, so that an open in one process finds the get in another.
 //!
-//! All gets of one object with equal bytes are one export: of memory, all those of one pointer of one allocation. An export
-//! outlives the put of its handles and the freeing of its memory, because its bytes do; the number of those that are over
-//! is bounded.
+//! All gets of one object with equal bytes are one export: of memory, all those of one pointer of one
+//! allocation. An export outlives the put of its handles and the free of its memory, because its bytes
+//! do. The number of such exports is bounded.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,16 @@ use super::{
 };
 use crate::place::{Place, ProcessId};
 
-/// What is exported.
+/// The object of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     /// The kind of its handle data.
     pub(crate) kind: Kind,
-    /// What it is in its process: an address of memory, or an object.
+    /// Its value in its process: an address of memory, or the handle of an object.
     pub(crate) value: Option<u64>,
     /// The life that is exported: an allocation, physical memory or an event.
     pub(crate) serial: Option<Serial>,
-    /// What can be seen through it.
+    /// The size in bytes that an open maps.
     pub(crate) size: Option<u64>,
     /// The device that it is on, in its process.
     pub(crate) device: Option<u64>,
@@ -44,15 +44,15 @@ pub(crate) struct Export {
     /// How many gets of it have returned, and how many of its handles are not put.
     pub(crate) gets: u64,
     pub(crate) handles: u64,
-    /// The put after which none was left, the last time that was so.
+    /// The latest put after which no handle was left.
     put: Option<Place>,
     /// The free of its memory.
     freed: Option<Place>,
-    /// Whether anybody has tried to open it.
+    /// Whether a process has tried to open it.
     pub(crate) tried: bool,
-    /// Who has it open: a mapping of a process.
+    /// The mappings of processes that have it open.
     pub(crate) holders: SmallVec<[(ProcessId, u64); 1]>,
-    /// The number of its latest entry in [`Exports::retired`]; 0 once it was got again.
+    /// The number of its latest entry in [`Exports::retired`]; 0 after another get.
     retired: u64,
 }
 
@@ -87,7 +87,8 @@ impl Export {
         self.bytes.1
     }
 
-    /// Which life is exported: an allocation, physical memory or an event; by its address where it was not seen being made.
+    /// Which life is exported: an allocation, physical memory or an event; by its address if its creation
+    /// was not recorded.
     pub(crate) fn life(&self) -> (ProcessId, Kind, Option<Serial>, Option<u64>) {
         let Subject { kind, serial, value, .. } = self.subject;
         (self.process, kind, serial, value.filter(|_| serial.is_none()))
@@ -107,7 +108,8 @@ struct SameBytes {
 pub(crate) struct Exports {
     all: Map<ExportId, Export>,
     by_bytes: Map<Bytes, SameBytes>,
-    /// Those of which nothing more was to be got or put, in that order, each with the number of its entry.
+    /// The exports that have no handles or no memory any more, in the order in which that happened, each
+    /// with the number of its entry.
     retired: VecDeque<(ExportId, u64)>,
     /// The latest number of an export or of an entry of `retired`.
     latest: u64,
@@ -115,11 +117,11 @@ pub(crate) struct Exports {
 }
 
 impl Exports {
-    /// How many exports are kept whose handles are all put, or whose memory is freed. An open of older bytes than these
-    /// is an open of unknown origin.
+    /// The number of exports that are kept although their handles are all put or their memory is freed. An
+    /// open of older bytes has an unknown origin.
     pub(crate) const LIMIT: usize = 65_536;
 
-    /// Whether bytes that were handed out may be unknown by now.
+    /// Whether exports have been forgotten.
     pub(crate) fn have_forgotten(&self) -> bool {
         self.has_forgotten
     }
@@ -133,7 +135,7 @@ impl Exports {
         self.by_bytes.get(&(host, fingerprint)).map(|same| same.latest)
     }
 
-    /// All that are not forgotten, in no order.
+    /// All exports that are not forgotten, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Export> {
         self.all.values()
     }
@@ -143,13 +145,13 @@ impl Exports {
         self.by_bytes.get(&export.bytes).map(|same| same.alive)
     }
 
-    /// The put with which the bytes of an export were over, if no handle with equal bytes is left anywhere.
+    /// The put after which no handle with the bytes of an export was left anywhere; `None` if there still is one.
     pub(crate) fn over(&self, id: ExportId) -> Option<Place> {
         let export = self.get(id)?;
         export.put.filter(|_| self.alive(export) == Some(0))
     }
 
-    /// The free of the memory of an export, if no handle with equal bytes is left that is of something else.
+    /// The free of the memory of an export, if no handle of something else with equal bytes is left.
     pub(crate) fn freed(&self, id: ExportId) -> Option<Place> {
         let export = self.get(id)?;
         let own = u64::from(export.handles > 0);
@@ -197,7 +199,7 @@ impl Exports {
         id
     }
 
-    /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
+    /// One of its handles ends: by the put that began at `put`, or with its context.
     pub(crate) fn put(&mut self, id: ExportId, put: Option<Place>) {
         let Some(export) = self.all.get_mut(&id).filter(|export| export.handles > 0) else { return };
         export.handles -= 1;
@@ -241,7 +243,7 @@ impl Exports {
         }
     }
 
-    /// A process has it open as the mapping at `pointer`.
+    /// A process has opened it as the mapping at `pointer`.
     pub(crate) fn hold(&mut self, id: ExportId, process: ProcessId, pointer: u64) {
         if let Some(export) = self.all.get_mut(&id)
             && !export.holders.contains(&(process, pointer))
@@ -250,14 +252,14 @@ impl Exports {
         }
     }
 
-    /// It has no longer.
+    /// A process has closed it.
     pub(crate) fn release(&mut self, id: ExportId, process: ProcessId, pointer: u64) {
         if let Some(export) = self.all.get_mut(&id) {
             export.holders.retain(|holder| *holder != (process, pointer));
         }
     }
 
-    /// Nothing more will be got or put of it: it is kept as long as there is room.
+    /// It has no handles or no memory any more: it is kept until too many others are.
     pub(crate) fn retire(&mut self, id: ExportId) {
         let number = self.number();
         let Some(export) = self.all.get_mut(&id) else { return };
@@ -269,8 +271,8 @@ impl Exports {
         while self.retired.len() > Self::LIMIT && self.forget_oldest() {}
     }
 
-    /// Forgets the one that was retired first, unless it is still open somewhere, so that its free would be a violation: then it is retired
-    /// again, and this is false.
+    /// Forgets the export that was retired first. If it is still open somewhere, its free would be a
+    /// violation: then it is retired again, and this is false.
     fn forget_oldest(&mut self) -> bool {
         let Some((oldest, number)) = self.retired.pop_front() else { return false };
         let Some(export) = self.all.get(&oldest).filter(|export| export.retired == number) else { return true };
@@ -293,7 +295,7 @@ impl Exports {
         self.has_forgotten = true;
     }
 
-    /// A number that is higher than all before.
+    /// The next number: higher than all before.
     fn number(&mut self) -> u64 {
         self.latest += 1;
         self.latest

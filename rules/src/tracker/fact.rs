@@ -1,8 +1,8 @@
-//! Lifecycle facts: what the tracker sees happen, as a small closed set.
+//! Lifecycle facts: a small closed set of what can happen to a shared object.
 //!
-//! The tracker emits a fact for each step in the life of an object that can be shared, in the order of time. Rules, the
-//! lifetimes behind timelines and statistics, and all other consumers take facts ([`FactConsumer`]);
-//! none of them follows calls by itself. The tracker knows none of its consumers.
+//! The tracker emits a fact for each step in the life of an object that can be shared, in the order of
+//! time. Rules, the lifetimes of timelines and statistics, and all other consumers take facts
+//! ([`FactConsumer`]); none of them follows calls by itself. The tracker knows none of its consumers.
 
 use urscope_schema::{
     api::{Function, UrResult, demand::Fault},
@@ -29,12 +29,12 @@ use crate::{
     place::Place,
 };
 
-/// Takes facts, in the order of time.
+/// A consumer of facts, in the order of time.
 pub trait FactConsumer {
-    /// Takes one fact. What it refers to is valid during this call only.
+    /// Takes one fact. Its references are valid during this call only.
     fn consume(&mut self, fact: &Fact<'_>);
 
-    /// Whether it does anything with facts of a kind. It gets no others.
+    /// Whether it consumes facts of a kind. It gets no others.
     fn wants(&self, kind: FactKind) -> bool {
         let _ = kind;
         true
@@ -60,7 +60,7 @@ impl<C: FactConsumer + ?Sized> FactConsumer for &mut C {
     }
 }
 
-/// Hands each fact to both, the first one first.
+/// Passes each fact to both, to the first one first.
 impl<A: FactConsumer, B: FactConsumer> FactConsumer for (A, B) {
     fn consume(&mut self, fact: &Fact<'_>) {
         self.0.consume(fact);
@@ -75,8 +75,8 @@ impl<A: FactConsumer, B: FactConsumer> FactConsumer for (A, B) {
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact<'t> {
-    /// The tracker: facts that are emitted when a call begins show it as it was before the call, those of a return as it is
-    /// afterwards, unless stated otherwise.
+    /// The tracker: facts that are emitted when a call begins show it as it was before the call, those of a
+    /// return as it is afterwards, unless stated otherwise.
     pub tracker: &'t Tracker,
     /// Where it happened: the enter of the call, or the end of the process.
     pub at: Place,
@@ -86,8 +86,8 @@ pub struct Fact<'t> {
 
 /// What happened.
 ///
-/// The facts of one call come in this order: those of its beginning, [`What::Returned`] (before the tracker moves), what became
-/// of it.
+/// The facts of one call come in this order: those of its enter, [`What::Returned`] (before the tracker
+/// changes), those of its result.
 #[derive(Clone, Copy, Debug)]
 pub enum What<'t> {
     /// A call begins with an argument that the header lists among the errors of its function.
@@ -100,21 +100,23 @@ pub enum What<'t> {
     Creating(&'t Enter),
     /// A call begins that puts, closes, frees or releases something that it may end in this way.
     Ending(Ending<'t>),
-    /// A call begins that puts, closes, frees or releases something that is not alive, that is of another kind, or that is not
-    /// ended in this way.
+    /// A call begins that puts, closes, frees or releases something that is not alive, that is of another
+    /// kind, or that is not ended in this way.
     InvalidEnding(Ending<'t>),
-    /// The call that ends a mapping or exported USM begins, and commands that access it have not completed, as far as is known.
+    /// The call that ends a mapping or exported USM begins, and commands that access it have not completed,
+    /// as far as is known.
     InUse(&'t InUse),
-    /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose address is exported anew.
+    /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose
+    /// address is exported anew.
     StaleUse(&'t StaleUse),
-    /// A call has returned, well or not. The tracker is as it was before.
+    /// A call has returned, with success or an error. The tracker is as it was before.
     Returned(Returned),
-    /// A call that should have made an object has made none: it failed, or it returned success and no result. The tracker is as
-    /// it was before.
+    /// A call that should have made an object has not: it failed, or it returned success and no result. The
+    /// tracker is as it was before.
     Refused(Refused<'t>),
     /// An open has returned whose handle data had expired when it began. The tracker is as it was before.
     OpenedExpired(&'t Expired, Outcome),
-    /// An open has returned whose bytes no get of a traced process has returned. The tracker is as it was before.
+    /// An open has returned, and no get of a traced process has returned its bytes. The tracker is as it was before.
     OpenedUnknown(UnknownHandle),
     /// A call has returned that used an address of memory that this process has freed or closed.
     Dangling(&'t DanglingUse, Outcome),
@@ -130,9 +132,10 @@ pub enum What<'t> {
     Closed(Ended),
     /// USM has been freed, or the last reference to physical memory or an event has been released.
     Freed(&'t Freed),
-    /// The application's last reference to the context of USM has been released while it was exported or open elsewhere.
+    /// The application's last reference to the context of USM has been released while it was exported or
+    /// open elsewhere.
     ContextReleased(&'t Freed),
-    /// A put, close, free or release has failed: what it was to end is alive as before.
+    /// A put, close, free or release has failed: the object that it was to end is still alive.
     EndRefused(Handle),
     /// An open has failed. No other fact about the call follows.
     OpenFailed(Refused<'t>),
@@ -140,15 +143,15 @@ pub enum What<'t> {
     Support(Support),
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),
-    /// Handle data was left when its process ended.
+    /// Handle data was not put when its process ended.
     LeftHandle(Leftover, Handle, &'t HandleData),
-    /// A mapping was left when its process ended.
+    /// A mapping was not closed when its process ended.
     LeftMapping(Leftover, u64, &'t Mapping),
-    /// Opened physical memory or an opened event was left when its process ended.
+    /// Opened physical memory or an opened event was not released when its process ended.
     LeftObject(Leftover, Handle, &'t Object),
-    /// A process has ended, and the tracker still shows what is open in it. What it leaves follows.
+    /// A process has ended, and the tracker still shows what is open in it. The facts about its leftovers follow.
     ProcessEnded(End),
-    /// Calls are missing of a process that has ended.
+    /// Calls of a process that has ended are missing.
     CallsMissing(Missing),
     /// The run is over.
     Finished,
@@ -159,11 +162,11 @@ pub enum What<'t> {
 pub struct Exporting<'t> {
     /// Its arguments.
     pub enter: &'t Enter,
-    /// What it gets handle data of.
+    /// What it exports.
     pub source: Source<'t>,
 }
 
-/// What a get is asked to export.
+/// What a get exports.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'t> {
     /// USM of this process, by the start of its allocation.
@@ -172,7 +175,7 @@ pub enum Source<'t> {
     Object(Handle, &'t Object),
     /// An address in the open mapping that starts there.
     Mapping(u64, &'t Mapping),
-    /// An object of another kind than the function is for.
+    /// An object of a kind that the function is not for.
     OtherKind(KindMismatch),
     /// Nothing that the tracker knows.
     Unknown,
@@ -183,7 +186,7 @@ pub enum Source<'t> {
 pub struct Opening<'t> {
     /// Its arguments.
     pub enter: &'t Enter,
-    /// The export that the bytes are of, if a traced process got them.
+    /// The export of the bytes, if a traced process got them.
     pub export: Option<ExportId>,
     /// The bytes are handle data of another kind.
     pub mismatch: Option<KindMismatch>,
@@ -194,13 +197,13 @@ pub struct Opening<'t> {
 pub struct Ending<'t> {
     /// The call.
     pub function: Function,
-    /// What the call takes it for.
+    /// The kind and value that the call passes.
     pub object: Handle,
     /// In which context.
     pub context: Option<u64>,
-    /// Its state by its address.
+    /// The state of its address.
     pub state: State,
-    /// What it is.
+    /// The object at the address.
     pub target: Target<'t>,
 }
 
@@ -218,14 +221,14 @@ pub struct Returned {
     pub call: u64,
     /// When it returned.
     pub time: Nanos,
-    /// Whether it did what it was called for.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what it was called for; if it makes an object, it gave one.
+    /// It succeeded; if it makes an object, it returned one.
     Succeeded,
     /// It failed, or returned success and no result.
     Refused(UrResult),
@@ -234,26 +237,26 @@ pub enum Outcome {
 /// A call that should have made an object and has not.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'t> {
-    /// What it should have made.
+    /// The kind of object that it should have made.
     pub kind: Kind,
-    /// What it returned.
+    /// Its result.
     pub result: UrResult,
     /// The kind of the handle data that it was to open; `None` if it opens none.
     pub opens: Option<Kind>,
-    /// The call, with what was known when it began.
+    /// The call, with what was known at its enter.
     pub call: &'t PendingCall,
 }
 
 /// An open of bytes that no traced get has returned.
 #[derive(Clone, Copy, Debug)]
 pub struct UnknownHandle {
-    /// What the open was given.
+    /// The handle data that the open was given.
     pub handle: Handle,
     /// The fingerprint of the bytes.
     pub fingerprint: u64,
     /// Their size in bytes.
     pub size: Option<u64>,
-    /// What became of the open.
+    /// The outcome of the open.
     pub outcome: Outcome,
     /// Handle data that a traced process exported lay at the same address before: the adapter may have written into it.
     pub overwritten: bool,
@@ -266,13 +269,13 @@ pub struct UnknownHandle {
 pub struct Exported<'t> {
     /// The handle data.
     pub handle: Handle,
-    /// What the tracker knows of it.
+    /// Its record in the tracker.
     pub data: &'t HandleData,
-    /// What the get returned.
+    /// The result of the get.
     pub answer: &'t Values,
     /// How long the get took, in nanoseconds.
     pub took: u64,
-    /// Handle data that was alive at this address: its end was not seen.
+    /// Handle data that was alive at this address: its end was not recorded.
     pub replaced: Option<Serial>,
 }
 
@@ -300,28 +303,28 @@ pub struct Descriptors {
     pub calls: u64,
 }
 
-/// How something was left, and which of the things left together it is.
+/// A leftover: an object that was alive when its process ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Leftover {
-    /// Why it is left.
+    /// Why it is left over.
     pub reason: Reason,
-    /// Nothing is wrong with it, or it was reported where it was ended in a wrong way.
+    /// Nothing is wrong with it, or the call that ended it in a wrong way was reported.
     pub excused: bool,
-    /// Which one it is of those of its kind that were made at the same place and are not excused, from 0 on, in the order in which
-    /// they were made.
+    /// Its index among the leftovers of its kind that were made at the same place in the program and are
+    /// not excused, in the order in which they were made.
     pub index: usize,
-    /// How many of these there are.
+    /// The number of these leftovers.
     pub count: usize,
-    /// When the first of these was made.
+    /// When the first of them was made.
     pub since: Nanos,
     /// The release of the application's last reference to its context.
     pub released: Option<Place>,
 }
 
-/// Why something is left.
+/// Why something is left over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The process ended in order.
+    /// The process exited.
     Exited,
     /// The process became another program.
     Exec,

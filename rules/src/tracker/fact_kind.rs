@@ -4,7 +4,7 @@ use super::fact::What;
 
 macro_rules! kinds {
     ($($kind:ident,)*) => {
-        /// The kinds of facts, for choosing those that a consumer wants.
+        /// The kinds of facts, by which consumers subscribe.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "each is the variant of `What` with the same name")]
         pub enum FactKind {

@@ -1,4 +1,4 @@
-//! What the facts about memory that ends carry: how it is freed, what depended on it, and which commands may access it.
+//! The data of facts about memory that ends: how it is freed, what depended on it, and which commands may access it.
 
 use urscope_schema::handle::Handle;
 
@@ -10,8 +10,8 @@ use crate::place::Place;
 pub enum Freeing {
     /// By the call itself.
     Call,
-    /// By a command of a queue, once it is its turn. It may wait for another process: the call names events to wait for, or the
-    /// process has events that it shares.
+    /// By a command of a queue, when its turn comes. It may wait for another process: the call names events
+    /// to wait for, or the process has events that it shares.
     Enqueued {
         /// Whether it may wait for another process.
         waits: bool,
@@ -27,8 +27,8 @@ pub struct OpenMapping {
     pub opened: Place,
     /// Its address in its process.
     pub pointer: u64,
-    /// Whether it is certainly open. It may be gone if its process was killed at an unknown moment, or if the application has
-    /// released its context.
+    /// Whether it is certainly open. It may not be if its process was killed at an unknown moment, or if
+    /// the application has released its context.
     pub is_certain: bool,
 }
 
@@ -60,15 +60,16 @@ pub struct InUse {
     pub size: Option<u64>,
     /// The fingerprint of the handle data that it was opened from, if it is a mapping.
     pub fingerprint: Option<u64>,
-    /// The call that enqueued such a command, the first one that the host has not waited for where there is one.
+    /// The call that enqueued such a command: the first one that the host has not waited for, if there is one.
     pub command: Option<Place>,
-    /// How many bytes into the memory an unfinished command accesses it, as the device says. `None` where the device cannot be asked, or
-    /// all have completed: then the host has not waited for `command`, and nothing more is known.
+    /// How many bytes into the memory an unfinished command accesses it, as the device says. `None` if the
+    /// device cannot be asked, or if all have completed: then the host has not waited for `command`, and no
+    /// more is known.
     pub unfinished: Option<u64>,
 }
 
-/// Where physical memory was mapped in its process when the release of its last reference began. What another call was unmapping by
-/// then is left out.
+/// Where physical memory was mapped in its process when the release of its last reference began,
+/// without ranges that another call was unmapping.
 #[derive(Clone, Copy, Debug)]
 pub struct StillMapped {
     /// The first of the calls that mapped it.
@@ -81,10 +82,11 @@ pub struct StillMapped {
     pub others: u64,
 }
 
-/// Memory that has been freed, or an object whose last reference has been released, with what depended on it when that began.
+/// Memory that has been freed, or an object whose last reference has been released, with what depended
+/// on it when that began.
 #[derive(Clone, Debug)]
 pub struct Freed {
-    /// How.
+    /// How it is freed.
     pub how: Freeing,
     /// The memory or object.
     pub what: Handle,
@@ -94,18 +96,18 @@ pub struct Freed {
     pub size: Option<u64>,
     /// The fingerprint of the handle data that is named.
     pub fingerprint: Option<u64>,
-    /// How much handle data of it was not put.
+    /// The number of its handles that were not put.
     pub handles: u64,
-    /// The last get of that.
+    /// The last get of these handles.
     pub got: Option<Place>,
-    /// The mappings of it that were open, those that are certain first, and of these those of other processes.
+    /// The mappings of it that were open. The certain ones come first, and among them those of other processes.
     pub holders: Vec<OpenMapping>,
     /// Where it was mapped, if it is physical memory.
     pub mapped: Option<StillMapped>,
 }
 
 impl Freed {
-    /// With nothing that depends on it.
+    /// An end of memory or an object on which nothing depends.
     pub(super) const fn new(what: Handle, serial: Serial, size: Option<u64>) -> Self {
         Self {
             how: Freeing::Call,

@@ -1,4 +1,4 @@
-//! The end of a process: its facts, which say what is left in it, in the order in which it was made; then its transition.
+//! The end of a process: facts for its leftovers, in the order in which they were made; then its transition.
 
 use urscope_schema::{
     api::Function,
@@ -23,25 +23,26 @@ use crate::{
 impl Tracker {
     /// A process ends, with its last record at `at`.
     ///
-    /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
+    /// From here on nothing is open in it, even if it still runs: what it did after its last record is not known.
     pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         self.facts_of_end(who, how, at, facts);
         transitions::end(self, who, how, at);
     }
 
-    /// The run is over. Processes that have not ended are left as they are.
+    /// The run is over. Processes that have not ended do not change.
     pub fn finish(&self, facts: &mut (impl FactConsumer + ?Sized)) {
         self.emit(facts, Place::outside_calls(ProcessId(0), Nanos(0)), What::Finished);
     }
 
-    /// So many descriptors are open in a process.
+    /// A sample of the number of open descriptors of a process.
     pub fn descriptors(&mut self, who: ProcessId, open: u64, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who) else { return };
         let (held, calls) = (state.held(), state.ipc_calls);
         self.emit(facts, Place::outside_calls(who, at), What::Descriptors(Descriptors { open, held, calls }));
     }
 
-    /// What a process would leave if it ended like that now. Nothing moves, and nothing is allocated where nothing is left.
+    /// The leftovers of a process if it ended now. The tracker does not change, and nothing is allocated if
+    /// there are none.
     pub fn facts_of_end(&self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who).filter(|state| state.ended.is_none()) else { return };
         let place = Place::outside_calls(who, at);
@@ -101,24 +102,24 @@ impl Tracker {
     }
 }
 
-/// What is left together.
+/// The leftovers of a process.
 #[derive(Debug, Default)]
 struct Leftovers<'t> {
-    /// Handle data, and whether nothing is wrong with leaving it.
+    /// Handle data, and whether it is excused.
     handles: Vec<(Handle, &'t HandleData, bool)>,
     mappings: Vec<(u64, &'t Mapping)>,
     objects: Vec<(Handle, &'t Object)>,
 }
 
-/// Whether handle data may be left: its memory is freed, or it was reported where it was ended in a wrong way.
+/// Whether handle data is excused: its memory is freed, or the call that ended it in a wrong way was reported.
 fn is_excused(state: &ProcessState, handle: Handle, data: &HandleData) -> bool {
     data.ended_wrongly || !state.must_put(handle, data)
 }
 
-/// Numbers what is left, apart for each place in the program that made it.
+/// Numbers leftovers, separately for each place in the program that made them.
 struct Places {
     reason: Reason,
-    /// How many were numbered, how many there are, and when the first of them was made.
+    /// For each place: how many were numbered, how many there are, and when the first was made.
     counts: Map<Site, (usize, usize, Nanos)>,
 }
 

@@ -15,13 +15,13 @@ pub(crate) struct MappedRanges {
 }
 
 impl MappedRanges {
-    /// Adds a range. What was mapped at these addresses is mapped there no more.
+    /// Adds a range. It replaces what was mapped at these addresses.
     pub(crate) fn insert(&mut self, start: u64, range: MappedRange) {
         self.take(start, range.end);
         self.add(start, range);
     }
 
-    /// Takes out what is mapped from `start` to `end`. Of a range that lies there in part, the other parts stay.
+    /// Removes what is mapped from `start` to `end`. The parts of ranges outside stay mapped.
     pub(crate) fn take(&mut self, start: u64, end: u64) -> Vec<(u64, MappedRange)> {
         let mut taken = Vec::new();
         if start >= end {
@@ -50,7 +50,7 @@ impl MappedRanges {
         starts.filter_map(|(_, start)| Some((*start, self.ranges.get(start)?)))
     }
 
-    /// Takes out the ranges of one life of physical memory.
+    /// Removes the ranges of one life of physical memory.
     pub(crate) fn forget(&mut self, memory: Serial) {
         let starts: SmallVec<[u64; 4]> = self.of(memory).map(|(start, _)| start).collect();
         for start in starts {

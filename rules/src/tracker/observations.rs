@@ -1,15 +1,15 @@
-//! What a call is about, as it was seen when the call began: a pending call keeps it until its return, and facts carry it.
+//! Observations at the enter of a call. A pending call keeps them until its return, and facts carry them.
 
 use urscope_schema::handle::{Handle, Kind};
 
 use crate::place::Place;
 
-/// An object that is taken for one of another kind.
+/// An object that is passed where the call takes another kind.
 #[derive(Clone, Copy, Debug)]
 pub struct KindMismatch {
-    /// What the call takes it for.
+    /// The kind that the call takes.
     pub expected: Kind,
-    /// What it is: an object of this process, or the handle data that was given to an open.
+    /// The object: one of this process, or the handle data that was given to an open.
     pub is: Handle,
     /// The call that made it.
     pub born: Place,
@@ -17,12 +17,12 @@ pub struct KindMismatch {
     pub fingerprint: Option<u64>,
 }
 
-/// An address at which there was a mapping, or USM of this process.
+/// An address at which there was a mapping, or USM of this process, that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct DanglingUse {
     /// The address that the call was given.
     pub pointer: u64,
-    /// What was there.
+    /// The mapping or USM that was there.
     pub was: Handle,
     /// The close or the free that ended it.
     pub died: Place,
@@ -56,7 +56,7 @@ pub enum Expiry {
     Put(Place),
     /// The free of its memory.
     Freed(Place),
-    /// The same, and the call that allocated the memory that is at its address now.
+    /// The free of its memory, and the call that allocated the memory that is at its address now.
     Replaced(Place, Option<Place>),
 }
 

@@ -1,4 +1,4 @@
-//! Calls that have begun and not returned, with what their return will need.
+//! Calls that have begun and not returned, with the data that their return needs.
 
 use urscope_schema::{
     call::Enter,
@@ -17,17 +17,17 @@ use crate::place::{Place, ProcessId};
 pub struct PendingCall {
     /// Where it began.
     pub place: Place,
-    /// What it is about.
+    /// What it does.
     pub operation: Operation,
 }
 
-/// The place of a call's enter.
+/// The place of an enter.
 pub(crate) fn place_of(process: ProcessId, enter: &Enter) -> Place {
     let Enter { function, call, tid, time, values } = *enter;
     Place { process, tid, time, call: Some(call), function: Some(function), stack: values.stack }
 }
 
-/// What a call under way is about.
+/// What a pending call does.
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// It gets handle data.
@@ -50,7 +50,7 @@ pub enum Operation {
         /// Which life of that.
         serial: Serial,
     },
-    /// It puts handle data that another get has returned, too.
+    /// It puts handle data that more than one get has returned.
     PutOne {
         /// Which.
         handle: Handle,
@@ -93,9 +93,9 @@ pub enum Operation {
     },
     /// It maps physical memory at addresses from here on.
     Map(u64, MappedRange),
-    /// It unmaps these, by their first addresses.
+    /// It unmaps ranges, by their first addresses.
     Unmap(Vec<(u64, MappedRange)>),
-    /// It unmaps what is not known, because its enter is missing.
+    /// It unmaps unknown addresses, because its enter is missing.
     UnmapUnknown,
     /// It opens handle data.
     Open(PendingOpen),
@@ -107,7 +107,7 @@ pub enum Operation {
         serial: Serial,
         /// The open that it ends.
         open: Open,
-        /// It is closed in a wrong way, which is reported.
+        /// It is closed in a wrong way, which was reported.
         wrongly: bool,
     },
     /// It allocates USM.
@@ -127,10 +127,10 @@ pub enum Operation {
         pool: u64,
         /// Which life of that.
         serial: Serial,
-        /// The frees of its memory, if it is the last reference.
+        /// The frees of all memory of the pool, if it is the last reference.
         frees: Vec<Free>,
     },
-    /// It asks a device whether that can share something.
+    /// It asks a device whether it can share something.
     Ask(Support),
     /// It creates a context, of this device if it is the only one.
     CreateContext(Option<u64>),
@@ -178,7 +178,7 @@ pub struct Free {
 /// An open of handle data.
 #[derive(Clone, Debug)]
 pub struct PendingOpen {
-    /// What is to be made: a mapping, physical memory or an event.
+    /// The kind of object that is to be made: a mapping, physical memory or an event.
     pub kind: Kind,
     /// In which context.
     pub context: Option<u64>,
@@ -186,7 +186,7 @@ pub struct PendingOpen {
     pub device: Option<u64>,
     /// The fingerprint of the handle data.
     pub fingerprint: Option<u64>,
-    /// The export that the bytes are of.
+    /// The export of the bytes.
     pub export: Option<ExportId>,
     /// The handle data had expired when the call began.
     pub expired: Option<Box<Expired>>,
@@ -196,6 +196,6 @@ pub struct PendingOpen {
     pub data: Option<u64>,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// It is a descriptor that an allocation of Level Zero imports.
+    /// An allocation of Level Zero imports it as a descriptor.
     pub imports: bool,
 }

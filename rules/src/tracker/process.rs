@@ -1,4 +1,4 @@
-//! Who a process is, and how it ended.
+//! The identity of a process, and how it ended.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use urscope_schema::call::Nanos;
 use super::rights::Rights;
 use crate::place::ProcessId;
 
-/// Who a process is.
+/// The identity of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its number on its host.
@@ -20,31 +20,31 @@ pub struct Process {
     pub executable: Arc<str>,
     /// Its rank under an MPI launcher.
     pub rank: Option<u32>,
-    /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced, or was not traced from its
-    /// beginning on.
+    /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not
+    /// traced, or was not traced from its start.
     pub forked_from: Option<ProcessId>,
-    /// When it was forked, at the latest; what its parent had ended by then is ended in it, too.
+    /// The latest time at which it may have been forked. What its parent had ended by then is ended in it, too.
     pub forked_at: Option<Nanos>,
-    /// What the kernel lets it do.
+    /// Its permissions in the kernel.
     pub rights: Arc<Rights>,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// In order: what it left is left for good.
+    /// It exited: its leftovers can no longer be ended.
     Exited,
-    /// It became another program (`exec`): what it left is left for good.
+    /// It became another program (`exec`): its leftovers can no longer be ended.
     Exec,
-    /// In the middle of its work: it had no chance to clean up.
+    /// It was killed: it had no chance to clean up.
     Killed,
-    /// Not at all: it still runs.
+    /// It still runs.
     Running,
-    /// Unknown: its trace stopped, or calls are missing in it.
+    /// Unknown: its trace is incomplete.
     Incomplete,
 }
 
-/// What is missing in a trace; nothing of both where it is closed and has no footer.
+/// What is missing in a trace. Both are 0 if the trace is closed and has no footer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// Records of calls that could not be written.

@@ -1,4 +1,4 @@
-//! One process: what is alive in it, which calls are under way, and what an argument of a call stands for.
+//! The state of a process: what is alive in it, its pending calls, and which objects the arguments of calls refer to.
 //!
 //! This module looks up and keeps; the transitions are in [`super::transitions`].
 
@@ -25,15 +25,16 @@ use crate::{
     place::{Place, ProcessId},
 };
 
-/// What a forked child has from its parent.
+/// What a forked child inherits from its parent.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Inherited {
     /// It is no child of a traced process.
     #[default]
     Nothing,
-    /// What had been alive in the parent.
+    /// The handles that were alive in the parent.
     These(Set<Handle>),
-    /// The parent was not traced, or its records are gone, or the process was not traced at first: every unknown handle may be from then.
+    /// The parent was not traced, or its records are gone, or the process was not traced from its start:
+    /// every unknown handle may be inherited.
     Anything,
 }
 
@@ -47,7 +48,7 @@ impl Inherited {
     }
 }
 
-/// What an address stands for.
+/// What an argument refers to.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'t> {
     /// Handle data.
@@ -56,7 +57,7 @@ pub enum Target<'t> {
     Mapping(&'t Mapping),
     /// An address inside the open mapping that starts there.
     Inside(u64, &'t Mapping),
-    /// Something that was ended before.
+    /// An object that has ended.
     Ended(&'t Tombstone),
     /// Physical memory or an event.
     Object(&'t Object),
@@ -68,13 +69,13 @@ pub enum Target<'t> {
     Nothing,
 }
 
-/// All that is known of a process while it runs.
+/// The state of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
     pub(crate) process: Process,
     /// How it ended, and when.
     pub(crate) ended: Option<(End, Nanos)>,
-    /// When it was last seen running from outside, and when it was first seen to be gone.
+    /// When an observer last saw it running, and when one first saw that it had ended.
     pub(crate) observed: Option<(Nanos, Nanos)>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
@@ -85,7 +86,7 @@ pub(crate) struct ProcessState {
     pub(crate) mappings: BTreeMap<u64, Mapping>,
     /// USM, by its first address.
     pub(crate) allocations: BTreeMap<u64, Allocation>,
-    /// Those of `allocations` that are freed, in that order.
+    /// The freed ones of `allocations`, in the order of their frees.
     pub(crate) freed: VecDeque<(u64, Serial)>,
     pub(crate) objects: Map<Handle, Object>,
     /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
@@ -97,9 +98,9 @@ pub(crate) struct ProcessState {
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
     pub(crate) tombstones: Tombstones,
-    /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
+    /// The addresses of opened handle data that a traced process had exported, with the export.
     pub(crate) opened_at: Map<u64, ExportId>,
-    /// The sizes of handle data that its gets have given, each with the first get that gave it.
+    /// The sizes of handle data that its gets have returned, each with the first such get.
     pub(crate) data_sizes: Vec<DataSize>,
     /// The file names of the libraries of its adapters.
     pub(crate) adapters: Vec<Box<str>>,
@@ -109,7 +110,7 @@ pub(crate) struct ProcessState {
     pub(crate) missing: Missing,
 }
 
-/// A size that a get has given of a kind of handle data.
+/// A size of a kind of handle data that a get has returned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DataSize {
     pub(crate) kind: Kind,
@@ -117,7 +118,7 @@ pub(crate) struct DataSize {
     pub(crate) got: Place,
 }
 
-/// How many sizes are remembered of a process: one for each kind and adapter.
+/// The number of sizes that are stored for a process: one for each kind and adapter.
 const MAX_DATA_SIZES: usize = 64;
 
 impl ProcessState {
@@ -148,7 +149,7 @@ impl ProcessState {
         }
     }
 
-    /// A get has given a size of handle data.
+    /// A get has returned a size of handle data.
     pub(super) fn note_data_size(&mut self, given: DataSize) {
         let is_known = |known: &DataSize| (known.kind, known.size) == (given.kind, given.size);
         if self.data_sizes.len() < MAX_DATA_SIZES && !self.data_sizes.iter().any(is_known) {
@@ -156,16 +157,16 @@ impl ProcessState {
         }
     }
 
-    /// Whether it may have opened something on that host that is not known: it has not ended in order, or it is a copy of
-    /// an untraced process.
+    /// Whether it may have opened something on that host without a record: it did not exit, or it is a copy
+    /// of an untraced process.
     pub(crate) fn may_open(&self, host: u64) -> bool {
         let known = matches!(self.ended, Some((End::Exited | End::Exec, _)))
             && self.process.forked_from != Some(ProcessId::UNKNOWN);
         self.process.host == host && !known
     }
 
-    /// Whether it is there at a time: certainly, certainly not, or unknown (`None`), as it is of one that was killed or became another
-    /// program at an unknown moment after its last record, or whose trace is incomplete.
+    /// Whether it exists at a time. Unknown (`None`) if it was killed or became another program at an
+    /// unknown moment after its last record, or if its trace is incomplete.
     pub(crate) fn is_there(&self, time: Nanos) -> Option<bool> {
         match (self.ended, self.observed) {
             (None, _) => Some(true),
@@ -191,8 +192,8 @@ impl ProcessState {
         (self.handles.len() + objects + opens) as u64
     }
 
-    /// What a child has from this process that was forked at that time, which is not later than now: what may be alive in it, and what
-    /// was over by then.
+    /// What a child inherits that was forked from this process at a time, which is not later than now: what
+    /// may be alive in it, and what had ended by then.
     pub(crate) fn inherited_by_child(&self, forked: Option<Nanos>) -> (Inherited, Tombstones) {
         let over = forked.map_or_else(Tombstones::default, |forked| self.tombstones.until(forked));
         let mine = self
@@ -201,7 +202,8 @@ impl ProcessState {
             .chain(self.objects.keys())
             .copied()
             .chain(self.mappings.keys().map(|value| Handle { kind: Kind::Mapping, value: *value }))
-            // What is ended already may have been ended after the fork, for the child's trace begins a little later.
+            // An object that has ended already may have ended after the fork, because the child's trace begins a
+            // little later.
             .chain(self.tombstones.handles().filter(|handle| over.get(*handle).is_none()));
         let inherited = match &self.inherited {
             _ if self.ended.is_some() => Inherited::Anything,
@@ -218,7 +220,7 @@ impl ProcessState {
         handle.kind != Kind::MemHandle || data.exported.is_none_or(is_alive)
     }
 
-    /// The allocation that handle data was got of, as long as that lives.
+    /// The exported allocation of handle data, as long as that lives.
     pub(crate) fn memory_of(&self, data: &HandleData) -> Option<&Allocation> {
         let (_, memory) = self.allocation_at(data.pointer?)?;
         (Some(memory.serial) == data.exported).then_some(memory)
@@ -230,7 +232,7 @@ impl ProcessState {
         alive.map(|data| data.born).max_by_key(|born| (born.time, born.call))
     }
 
-    /// Whether an address lies in the allocation of that life, and that is not freed.
+    /// Whether an address lies in the allocation of that life, and the allocation is not freed.
     pub(crate) fn is_allocated(&self, pointer: u64, serial: Serial) -> bool {
         self.allocation_at(pointer).is_some_and(|(_, allocation)| allocation.serial == serial)
     }
@@ -256,13 +258,14 @@ impl ProcessState {
         self.memory_around(pointer).filter(|(_, allocation)| allocation.freed.is_none())
     }
 
-    /// The same, to be changed.
+    /// The allocation that an address lies in, to be changed.
     pub(super) fn allocation_at_mut(&mut self, pointer: u64) -> Option<&mut Allocation> {
         let (base, _) = self.allocation_at(pointer)?;
         self.allocations.get_mut(&base)
     }
 
-    /// The same, also if it is freed and its addresses have not been allocated again.
+    /// The allocation that an address lies in, even if it is freed, as long as its addresses have not been
+    /// allocated again.
     fn memory_around(&self, pointer: u64) -> Option<(u64, &Allocation)> {
         let (base, allocation) = self.allocations.range(..=pointer).next_back()?;
         let inside = pointer - base;
@@ -270,7 +273,7 @@ impl ProcessState {
         is_inside.then_some((*base, allocation))
     }
 
-    /// What was at an address at which there is no memory of this process any more: a mapping, known by its pointer, or USM.
+    /// The ended mapping or USM of this process at an address. A mapping is known by its pointer.
     pub(crate) fn dangling(&self, pointer: u64) -> Option<DanglingUse> {
         let of = |kind, value| Handle { kind, value };
         let mapping = of(Kind::Mapping, pointer);
@@ -298,21 +301,22 @@ impl ProcessState {
         exact.map(|mapping| (pointer, mapping)).or_else(|| self.mapping_around(pointer))
     }
 
-    /// Whether an address is that of memory that an allocation has imported.
+    /// Whether an address is that of imported memory.
     pub(crate) fn is_imported(&self, pointer: u64) -> bool {
         self.mappings.get(&pointer).is_some_and(|mapping| mapping.imported && mapping.state == State::Alive)
     }
 
-    /// The physical memory that an address stands for in a get of Level Zero: its handle, or an address that it is mapped at.
+    /// The physical memory that the address of a get of Level Zero refers to: by its handle, or by an
+    /// address that it is mapped at.
     pub(crate) fn physical_at(&self, value: u64) -> Option<(Handle, &Object)> {
         let by_handle = Handle { kind: Kind::PhysicalMem, value };
         let memory = if self.objects.contains_key(&by_handle) { by_handle } else { self.mapped.at(value)?.memory };
         Some((memory, self.objects.get(&memory)?))
     }
 
-    /// What is alive at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC
-    /// flag are left out, because their end is not recorded; and memory that is taken for a mapping or the reverse is a
-    /// mistake of its own.
+    /// The live object at an address that a call takes as a `kind`, if it is of another kind. Events
+    /// without the IPC flag are ignored, because their end is not recorded. Memory that is passed as a
+    /// mapping, or the reverse, has rules of its own.
     pub(crate) fn of_another_kind(&self, kind: Kind, value: u64) -> Option<KindMismatch> {
         let handles = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle, Kind::EventPoolHandle]
             .into_iter()
@@ -331,7 +335,7 @@ impl ProcessState {
         Some(KindMismatch { expected: kind, is: Handle { kind: is, value }, born, fingerprint: None })
     }
 
-    /// What the object that a call ends stands for, but for an object of another kind.
+    /// The object that a call ends, unless it is of another kind.
     pub(crate) fn target(&self, kind: Kind, value: u64) -> Target<'_> {
         let ended = || self.tombstones.get(Handle { kind, value }).map_or(Target::Nothing, Target::Ended);
         let allocated = || self.allocations.get(&value).filter(|allocation| !allocation.dying);
@@ -353,7 +357,7 @@ impl ProcessState {
         }
     }
 
-    /// The call under way that has the highest number.
+    /// The pending call with the highest number.
     pub(crate) fn inside(&self) -> Option<Place> {
         self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
     }

@@ -1,4 +1,4 @@
-//! What the tracker keeps of each object while it is alive.
+//! The records that the tracker keeps of live objects.
 //!
 //! Plain data: the transitions change it, facts refer to it.
 
@@ -30,28 +30,29 @@ pub struct HandleData {
     pub state: State,
     /// The get.
     pub born: Place,
-    /// The exported memory or object; unknown where the enter of the get is missing.
+    /// The exported address or object; unknown if the enter of the get is missing.
     pub pointer: Option<u64>,
-    /// The size in bytes of what can be seen through it.
+    /// The size in bytes that an open maps.
     pub size: Option<u64>,
     /// The fingerprint of its bytes.
     pub fingerprint: Option<u64>,
     /// The export that it belongs to, if its bytes are known.
     pub export: Option<ExportId>,
-    /// The exported life: handle data of memory must be put while that lives.
+    /// The exported life. Handle data of memory must be put while it lasts.
     pub exported: Option<Serial>,
-    /// The context it was got in; of an event, the one that its object belongs to.
+    /// The context of the get; for an event, the context of the event.
     pub context: Option<u64>,
     /// The release of the application's last reference to that context. The adapter may keep the context for longer.
     pub context_released: Option<Place>,
-    /// It was ended in a wrong way, which is reported there: its leak is the same violation.
+    /// It was ended in a wrong way, which was reported: its leak is the same violation.
     pub ended_wrongly: bool,
-    /// How many gets have returned it that are not put. A Level Zero driver returns the same descriptor for the same memory.
+    /// The number of gets that have returned it and are not put. A Level Zero driver returns the same
+    /// descriptor for the same memory.
     pub gets: u64,
 }
 
 impl HandleData {
-    /// Whether it is a descriptor that a query for properties has exported: it is closed where no trace shows it.
+    /// Whether it is a descriptor that a query for properties has exported. Its close is not recorded.
     pub(crate) fn is_descriptor(&self) -> bool {
         self.born.function.is_some_and(Function::may_export)
     }
@@ -68,24 +69,24 @@ pub struct Mapping {
     pub opens: SmallVec<[Open; 1]>,
     /// How many closes of it have begun and not returned.
     pub closing: u64,
-    /// How often this pointer was opened in all.
+    /// How often this pointer was opened in total.
     pub opened: u64,
     /// How often it was closed.
     pub closed: u64,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// How many bytes behind its pointer belong to the memory that the driver has mapped, as its handle data say; its size where they
-    /// do not say it.
+    /// How many bytes from its pointer on the driver has mapped, according to its handle data; its size if
+    /// they do not state that.
     pub extent: Option<u64>,
     /// The fingerprint of the handle data that it was last opened from.
     pub fingerprint: Option<u64>,
     /// An allocation of Level Zero has imported it, so it is freed, not closed.
     pub imported: bool,
-    /// What it was last opened of.
+    /// The export that it was last opened from.
     pub export: Option<ExportId>,
     /// The get that its handle data came from.
     pub source: Option<Place>,
-    /// It was ended in a wrong way, which is reported there: its leak is the same violation.
+    /// It was ended in a wrong way, which was reported: its leak is the same violation.
     pub ended_wrongly: bool,
 }
 
@@ -96,14 +97,15 @@ pub struct Open {
     pub serial: Serial,
     /// In which context.
     pub context: Option<u64>,
-    /// The release of the application's last reference to that context. The adapter may keep the context, and the mapping, for longer.
+    /// The release of the application's last reference to that context. The adapter may keep the context,
+    /// and the mapping, for longer.
     pub context_released: Option<Place>,
     /// The call.
     pub place: Place,
 }
 
 impl Mapping {
-    /// A mapping of which nothing is known yet.
+    /// A mapping without any data yet.
     pub(super) fn new(serial: Serial) -> Self {
         Self {
             serial,
@@ -127,13 +129,13 @@ impl Mapping {
         self.opens.iter().map(|open| open.place).max_by_key(|place| (place.time, place.call))
     }
 
-    /// Whether a close in `context` is a close of one of its opens; an unknown context is taken for the right one.
+    /// Whether a close in `context` is a close of one of its opens; an unknown context counts as the right one.
     pub fn is_open_in(&self, context: Option<u64>) -> bool {
         context.is_none() || self.opens.iter().any(|open| open.context.is_none_or(|known| Some(known) == context))
     }
 
-    /// Takes the open away that a close in `context` ends which began at `time`: the latest in this context that began before,
-    /// otherwise the latest.
+    /// Removes the open that is ended by a close in `context` that began at `time`: the latest open before
+    /// that in this context, otherwise the latest one.
     pub(super) fn take(&mut self, context: Option<u64>, time: Nanos) -> Option<Open> {
         let in_context = |open: &Open| open.context == context;
         let before = self.opens.iter().rposition(|open| in_context(open) && open.place.time <= time);
@@ -147,7 +149,7 @@ impl Mapping {
 pub struct Command {
     /// The call that enqueued or appended it.
     pub place: Place,
-    /// Where it writes and where it reads, as far as that is shared memory.
+    /// The addresses of shared memory that it writes and reads.
     pub addresses: [Option<u64>; 2],
     /// How many bytes at each.
     pub size: u64,
@@ -162,7 +164,7 @@ impl Command {
     }
 }
 
-/// Physical memory or an event that can be shared, or a get of which is refused because it cannot.
+/// Physical memory, an event or an event pool. It may have been made without the IPC flag: then gets of it are refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
     /// Which life of its address.
@@ -181,7 +183,7 @@ pub struct Object {
     pub context_released: Option<Place>,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// How much handle data of it is not put.
+    /// The number of its handles that are not put.
     pub handles: u64,
     /// The last get of it.
     pub got: Option<Place>,
@@ -189,7 +191,7 @@ pub struct Object {
     pub fingerprint: Option<u64>,
     /// The get that this handle data came from.
     pub source: Option<Place>,
-    /// It was ended in a wrong way, which is reported there: its leak is the same violation.
+    /// It was ended in a wrong way, which was reported: its leak is the same violation.
     pub ended_wrongly: bool,
 }
 
@@ -204,10 +206,10 @@ pub enum Origin {
     Imported,
 }
 
-/// Addresses that physical memory is mapped at.
+/// A range of addresses that physical memory is mapped at.
 #[derive(Clone, Copy, Debug)]
 pub struct MappedRange {
-    /// The address behind the last one.
+    /// The end of the range, exclusive.
     pub end: u64,
     /// The physical memory.
     pub memory: Handle,
@@ -229,7 +231,7 @@ pub enum UsmType {
 }
 
 impl UsmType {
-    /// What a function allocates.
+    /// The type that a function allocates.
     pub const fn of(function: Function) -> Option<Self> {
         match function {
             Function::urUSMDeviceAlloc | Function::urEnqueueUSMDeviceAllocExp => Some(Self::Device),
@@ -249,7 +251,7 @@ impl UsmType {
     }
 }
 
-/// What a call allocates, as its arguments say; unknown of USM that was first met as an argument.
+/// The requested properties of an allocation; unknown for USM whose allocation was not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
     /// Its type.
@@ -264,20 +266,20 @@ pub struct Requested {
     pub pool: Option<u64>,
 }
 
-/// USM, allocated or first met as an argument.
+/// USM. Its allocation may not have been recorded: then it is known from an argument.
 #[derive(Clone, Debug)]
 pub struct Allocation {
     /// Which life of its address.
     pub serial: Serial,
-    /// What was asked for. Without a size only the exact pointer is known.
+    /// The requested properties. Without a size only the exact pointer is known.
     pub requested: Requested,
     /// The call that allocated it.
     pub born: Option<Place>,
     /// Its free has begun.
     pub dying: bool,
-    /// The free that ended it: it is kept for a while, so that a later get of it is recognised.
+    /// The free that ended it. A freed allocation is kept for a while, so that a later get of it is recognised.
     pub freed: Option<Place>,
-    /// How much handle data of it is not put.
+    /// The number of its handles that are not put.
     pub handles: u64,
     /// Its exports, one for each pointer into it that was exported, in rising order.
     pub exports: SmallVec<[ExportId; 1]>,
@@ -302,7 +304,7 @@ impl Allocation {
         }
     }
 
-    /// Adds an export by a forked child; of very many only the first are kept.
+    /// Adds an export by a forked child; at most [`MAX_CHILD_EXPORTS`] are kept.
     pub(super) fn add_export_of_child(&mut self, id: ExportId) {
         if let Err(index) = self.by_children.binary_search(&id)
             && self.by_children.len() < MAX_CHILD_EXPORTS
@@ -312,10 +314,10 @@ impl Allocation {
     }
 }
 
-/// How many exports by forked children are kept of one allocation.
+/// The number of exports by forked children that are kept for one allocation.
 const MAX_CHILD_EXPORTS: usize = 4096;
 
-/// A USM pool that was seen being created.
+/// A USM pool whose creation was recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
     /// Which life of its handle.
@@ -333,7 +335,7 @@ pub struct Device {
     pub name: Box<str>,
 }
 
-/// A context that was seen being created.
+/// A context whose creation was recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Which life of its handle.
@@ -346,7 +348,7 @@ pub struct Context {
     pub device: Option<u64>,
 }
 
-/// An object that was ended: distinguishes a second end from the end of something unknown.
+/// An object that has ended: distinguishes a second end from the end of an unknown object.
 #[derive(Clone, Copy, Debug)]
 pub struct Tombstone {
     /// The call that made it.
@@ -357,6 +359,6 @@ pub struct Tombstone {
     pub size: Option<u64>,
     /// The fingerprint of its handle data.
     pub fingerprint: Option<u64>,
-    /// It was ended by something else than its own call, and that has been reported: a late end is no new violation.
+    /// It was ended by a wrong call, which was reported: a later end is no new violation.
     pub excused: bool,
 }

@@ -1,4 +1,4 @@
-//! The return of a call: the facts that show the tracker as it was before, then the transition and its facts.
+//! The exit of a call: the facts that show the tracker as it was before, then the transition and its facts.
 
 use urscope_schema::{
     api::{Effect, Function},
@@ -17,8 +17,8 @@ use super::{
 use crate::place::{Place, ProcessId};
 
 impl Tracker {
-    /// A call returns. Facts about the call show the tracker as it was before, those about what became of it as it is
-    /// afterwards.
+    /// A call returns. Facts about the call show the tracker as it was before, those about its changes as
+    /// it is afterwards.
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
@@ -28,7 +28,7 @@ impl Tracker {
                 self.facts_of_return(&pending, exit, outcome, facts);
                 pending
             }
-            // What is made is known at least, so that its end is no surprise.
+            // The object that is made is known at least, so that its end is not reported.
             None => without_enter(who, exit),
         };
         let place = pending.place;
@@ -67,7 +67,7 @@ impl Tracker {
         self.emit(facts, place, What::Returned(Returned { call: exit.call, time: exit.time, outcome }));
     }
 
-    /// Emits the fact of what a call has changed that began at `at`.
+    /// Emits the fact of a change by a call that began at `at`.
     fn fact_of_change(&self, at: Place, change: &Change, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
         let took = exit.time.0.saturating_sub(at.time.0);
         let what = match change {
@@ -99,7 +99,7 @@ impl Tracker {
         self.emit(facts, at, what);
     }
 
-    /// An open of bytes that no traced process got, neither before it began nor meanwhile.
+    /// An open of bytes that no traced process got, neither before its enter nor meanwhile.
     fn unknown(&self, place: Place, open: &PendingOpen, exit: &Exit, outcome: Outcome) -> Option<UnknownHandle> {
         let PendingOpen { export: None, fingerprint: Some(fingerprint), named, data, size, .. } = *open else {
             return None;
@@ -114,7 +114,7 @@ impl Tracker {
     }
 }
 
-/// What became of a call: one that makes something has to give it.
+/// The outcome of a call. A call that makes something must return it to succeed.
 fn outcome(exit: &Exit) -> Outcome {
     let made = match exit.function.effect() {
         Effect::Makes(kind) => has_result(kind, &exit.values),
@@ -123,7 +123,7 @@ fn outcome(exit: &Exit) -> Outcome {
     if exit.result.is_success() && made { Outcome::Succeeded } else { Outcome::Refused(exit.result) }
 }
 
-/// Whether a success has made what it should have made. A get that only queries the size returns the size.
+/// Whether a successful call has returned its object. A get that only queries the size returns the size.
 fn has_result(kind: Kind, values: &Values) -> bool {
     let made = match kind {
         Kind::Usm | Kind::Mapping => values.pointer,
@@ -159,7 +159,7 @@ fn operation_without_enter(function: Function) -> Operation {
             size: None,
             imports: false,
         }),
-        // Its flags are not known: what is shareable is never a violation.
+        // Its flags are not known. A shareable object is never a violation.
         Effect::Makes(kind) if kind.is_object() => {
             Operation::Create { kind, origin: Origin::Shareable, context: None, size: None }
         }

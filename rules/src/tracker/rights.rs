@@ -1,7 +1,7 @@
-//! What the kernel lets a process do: above all whether it may fetch a descriptor, by which all handle data of Level
-//! Zero is opened (`pidfd_getfd(2)`, "ptrace access mode").
+//! The permissions of a process in the kernel: mainly whether it may fetch a descriptor, by which all
+//! handle data of Level Zero is opened (`pidfd_getfd(2)`, "ptrace access mode").
 
-/// What decides that, as far as the process recorded it; what is not recorded is assumed to be no obstacle.
+/// The permissions that the process recorded. Those that are not recorded count as granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// The effective user.
@@ -20,7 +20,7 @@ pub struct Rights {
     pub descriptors: Option<u64>,
 }
 
-/// What keeps a process from fetching another one's descriptor.
+/// A reason why a process cannot fetch another one's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Barrier {
     /// The two have process numbers of their own.
@@ -36,14 +36,15 @@ pub(crate) enum Barrier {
 }
 
 impl Barrier {
-    /// Whether the open cannot have succeeded: in scope 1 the producer may have allowed it, and a filter may let it pass.
+    /// Whether the open cannot have succeeded: in scope 1 the producer may have allowed it, and a filter
+    /// may let it pass.
     pub(crate) const fn is_certain(self) -> bool {
         !matches!(self, Self::Yama(1) | Self::Seccomp)
     }
 }
 
 impl Rights {
-    /// What keeps a process with these rights from fetching a descriptor of one with those of `producer`.
+    /// The reason why a process with these rights cannot fetch a descriptor of one with those of `producer`.
     pub(crate) fn barrier(&self, producer: &Self) -> Option<Barrier> {
         let differ = |one: Option<u64>, other: Option<u64>| one.is_some() && other.is_some() && one != other;
         if differ(self.pid_namespace, producer.pid_namespace) {
@@ -53,7 +54,7 @@ impl Rights {
         if scope >= 3 {
             return Some(Barrier::Yama(scope));
         }
-        // What is not known is no proof.
+        // Unknown values prove nothing.
         if self.traces_any != Some(false) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! All that is known at one moment: the processes, and what they have exported.
+//! The state of the tracker: the processes, and what they have exported.
 
 use urscope_schema::{
     call::Nanos,
@@ -27,7 +27,7 @@ pub struct Tracker {
 const MAX_DEVICES: usize = 256;
 
 impl Tracker {
-    /// A tracker that has seen nothing yet.
+    /// A tracker without processes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,7 +56,8 @@ impl Tracker {
         }
     }
 
-    /// A process has a device: its index among the devices of its platform, if it is one of these, and its name, which may be empty.
+    /// A process has a device: its index among the devices of its platform, if it is one of these, and its
+    /// name, which may be empty.
     pub fn device(&mut self, who: ProcessId, handle: u64, index: Option<u32>, name: &str) {
         if let Some(state) = self.state_mut(who)
             && (state.devices.len() < MAX_DEVICES || state.devices.contains_key(&handle))
@@ -65,23 +66,24 @@ impl Tracker {
         }
     }
 
-    /// Calls are missing of a process that is about to end as [`End::Incomplete`](super::End::Incomplete): so many records were lost, and
-    /// so many lines of its trace could not be used.
+    /// Calls are missing of a process that is about to end as [`End::Incomplete`](super::End::Incomplete):
+    /// so many records were lost, and so many lines of its trace could not be used.
     pub fn missing(&mut self, who: ProcessId, lost: u64, lines: u64) {
         if let Some(state) = self.state_mut(who) {
             state.missing = Missing { lost, lines };
         }
     }
 
-    /// Somebody outside saw a process running at `alive` for the last time, and at `gone` saw for the first time that it was not there
-    /// any more. This decides until when a process that was killed held its mappings; it must be known when the process ends.
+    /// An observer saw a process running for the last time at `alive`, and saw for the first time at `gone`
+    /// that it had ended. A killed process held its mappings until between the two. This must be known when
+    /// the process ends.
     pub fn observed(&mut self, who: ProcessId, alive: Nanos, gone: Nanos) {
         if let Some(state) = self.state_mut(who) {
             state.observed = Some((alive, gone));
         }
     }
 
-    /// Who that is.
+    /// The identity of a process.
     pub fn process(&self, who: ProcessId) -> Option<&Process> {
         self.state(who).map(|state| &state.process)
     }
@@ -91,7 +93,7 @@ impl Tracker {
         self.states.len()
     }
 
-    /// The call that a process is inside of, the one that began last.
+    /// The pending call of a process that began last.
     pub fn inside(&self, who: ProcessId) -> Option<Place> {
         self.state(who)?.inside()
     }
@@ -101,13 +103,14 @@ impl Tracker {
         self.ipc_calls
     }
 
-    /// Whether an export may be unknown by now, because so many others have ended since.
+    /// Whether exports have been forgotten, because too many others have ended since.
     pub fn has_forgotten(&self) -> bool {
         self.exports.have_forgotten()
     }
 
-    /// A size that gets have given of a kind of handle data, if none has given `size`: those of the process itself, which show the
-    /// size of its adapter, or else all on its host. With it, the first get that gave it.
+    /// A size of a kind of handle data that gets have returned, if none has returned `size`: gets of the
+    /// process itself, which show the size of its adapter, or else all gets on its host. With it, the first
+    /// get that returned it.
     pub(crate) fn other_size(&self, who: ProcessId, kind: Kind, size: u64) -> Option<&DataSize> {
         let host = self.process(who)?.host;
         let of_kind = |given: &&DataSize| given.kind == kind;
@@ -122,7 +125,7 @@ impl Tracker {
         all.into_iter().min_by_key(|given| (given.got.time, given.got.process))
     }
 
-    /// The latest export of memory that bytes on a process's host name, though they are not the bytes that its get returned.
+    /// The latest export of the memory that bytes name on a process's host, although its get returned other bytes.
     pub(crate) fn named_export(&self, who: ProcessId, named: Option<(u64, u64)>) -> Option<&Export> {
         let (pid, address) = named?;
         let host = self.process(who)?.host;
@@ -136,7 +139,8 @@ impl Tracker {
         self.exports.iter().filter(is_named).max_by_key(|export| (export.latest_get().time, export.latest_get().call))
     }
 
-    /// The process with that number on the host and in the pid namespace of another one, as far as that is known; the latest of several.
+    /// The process with that number on the host and in the pid namespace of another one, as far as that is
+    /// known; the latest of several.
     pub(crate) fn process_with_pid(&self, who: ProcessId, pid: u64) -> Option<ProcessId> {
         let own = self.process(who)?;
         let namespace = own.rights.pid_namespace;
@@ -159,7 +163,7 @@ impl Tracker {
         &self.states
     }
 
-    /// What is alive in a process.
+    /// The state of a process.
     pub(crate) fn state(&self, who: ProcessId) -> Option<&ProcessState> {
         self.states.get(who.0 as usize)
     }
@@ -173,7 +177,7 @@ impl Tracker {
         self.exports.of_bytes(self.process(who)?.host, fingerprint?)
     }
 
-    /// Whether an address is that of memory that an allocation has imported, and that its free closes.
+    /// Whether an address is that of imported memory, which its free closes.
     pub(super) fn imported(&self, who: ProcessId, pointer: u64) -> bool {
         self.state(who).is_some_and(|state| state.is_imported(pointer))
     }

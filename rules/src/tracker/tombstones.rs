@@ -1,4 +1,4 @@
-//! What is remembered of the objects that a process has ended.
+//! The objects that a process has ended, as far as they are remembered.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use super::{maps::Map, records::Tombstone};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombstones {
     all: Map<Handle, Entry>,
-    /// The handles in the order in which they were added, each with the number of its entry. An entry may be gone, or have another number by
-    /// now.
+    /// The handles in the order in which they were added, each with the number of its entry. An entry may
+    /// have been removed, or have another number now.
     order: VecDeque<(Handle, u64)>,
     /// The number of the latest entry.
     latest: u64,
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl Tombstones {
-    /// How many a process keeps. A second end after so many others is taken for the end of something unknown.
+    /// How many a process keeps. A second end after so many others counts as the end of an unknown object.
     pub(crate) const LIMIT: usize = 8192;
 
     pub(crate) fn get(&self, handle: Handle) -> Option<&Tombstone> {
@@ -52,19 +52,19 @@ impl Tombstones {
         }
     }
 
-    /// A call of the process has returned: what is added from now on was over then.
+    /// A call of the process has returned: what is added from now on ended at that time.
     pub(crate) fn returned(&mut self, at: Nanos) {
         self.now = at;
     }
 
-    /// Those of what was over at that time.
+    /// The tombstones of objects that had ended at a time.
     pub(crate) fn until(&self, time: Nanos) -> Self {
         let mut those = self.clone();
         those.all.retain(|_, entry| entry.over <= time);
         those
     }
 
-    /// The address is in use again: what it was before does not matter any more.
+    /// Removes the tombstone of an address that is in use again.
     pub(crate) fn forget(&mut self, handle: Handle) {
         self.all.remove(&handle);
     }

@@ -1,4 +1,4 @@
-//! What is shared at one moment, for displays: the state of the tracker, without checks.
+//! What is shared now, for displays: a view of the tracker, without checks.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{
     place::{Place, ProcessId},
 };
 
-/// Memory or an event that handle data was got of, with the processes that have it open.
+/// Exported memory or an exported event, with the processes that have it open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     /// The export.
@@ -28,35 +28,35 @@ pub struct Shared {
     pub kind: Kind,
     /// The fingerprint of its handle data.
     pub fingerprint: u64,
-    /// Whose it is.
+    /// The process that exported it.
     pub producer: ProcessId,
     /// What was exported: an address of memory, or an object.
     pub value: Option<u64>,
-    /// How many bytes can be seen through it.
+    /// The size in bytes that an open maps.
     pub size: Option<u64>,
     /// The latest get.
     pub got: Place,
     /// How many of its handles are not put.
     pub handles: u64,
-    /// Who has it open, in the order of processes.
+    /// The processes that have it open, in order.
     pub holders: Vec<Holder>,
 }
 
-/// One process that has it open under one address.
+/// A process that has it open at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Who.
+    /// The process.
     pub process: ProcessId,
     /// The mapping or the object.
     pub opened: Handle,
-    /// How many opens of it are not closed.
+    /// The number of its opens that are not closed.
     pub opens: u64,
     /// The latest of these.
     pub since: Place,
 }
 
 impl Tracker {
-    /// All that handle data is out of, or that is open, at this moment: in the order in which it was got.
+    /// Everything that has handles that are not put, or is open, in the order of the gets.
     pub fn shared(&self) -> Vec<Shared> {
         let mut shared = BTreeMap::new();
         for (who, state) in (0..).map(ProcessId).zip(&self.states) {
@@ -71,7 +71,7 @@ impl Tracker {
         shared.into_values().collect()
     }
 
-    /// One export as it is now; nothing if it is forgotten. Who holds it is left out.
+    /// An export without its holders; `None` if it is forgotten.
     pub fn export(&self, id: ExportId) -> Option<Shared> {
         self.exports.get(id).map(|export| as_shared(id, export))
     }
@@ -86,8 +86,8 @@ impl Tracker {
         self.state(who).is_some_and(|state| state.state(object) == State::Alive)
     }
 
-    /// Hands on every export that a call is about: of a call that begins, before it has moved the tracker, and of one that
-    /// has returned, afterwards.
+    /// Passes on every export that a call concerns: before the transition for a call that begins, and after
+    /// it for one that has returned.
     pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {
         let Some(state) = self.state(who) else { return };
         let object = |kind| values.object.and_then(|value| state.objects.get(&Handle { kind, value }));

@@ -130,7 +130,7 @@ fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
             "put, close and release what leaked-handle and leaked-mapping report",
         )
     } else {
-        // A sample may be taken behind an open or a get whose close or put follows.
+        // A sample may be taken after an open or a get whose close or put follows.
         let balanced = if 16 * held <= more { ", so the program's IPC calls are balanced" } else { "" };
         (
             format!(

@@ -27,7 +27,7 @@ pub(super) struct Sample {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     history: Vec<Sample>,
-    /// One of so many samples is kept, as a power of two.
+    /// One sample of 2^`every` is kept.
     every: u32,
     taken: u64,
     latest: Option<Sample>,
@@ -43,17 +43,17 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// How many descriptors more.
+    /// By how many descriptors it grew.
     pub(super) const fn descriptors(&self) -> u64 {
         self.to.descriptors.saturating_sub(self.from.descriptors)
     }
 
-    /// How many handles, mappings and objects more.
+    /// By how many handles, mappings and objects it grew.
     pub(super) const fn held(&self) -> u64 {
         self.to.held.saturating_sub(self.from.held)
     }
 
-    /// After how many IPC calls more the limit is reached.
+    /// After how many more IPC calls the limit is reached.
     pub(super) fn calls_until_limit(&self) -> Option<u64> {
         let room = u128::from(self.limit?.saturating_sub(self.to.descriptors));
         let calls = u128::from(self.to.calls.saturating_sub(self.from.calls));
@@ -78,9 +78,9 @@ impl Samples {
         }
     }
 
-    /// The growth, if the number grew in both parts of the run: after its first quarter, in which the runtime opens its own
-    /// descriptors, up to the middle of the rest, and from there to the end.
-    /// `limit` is how many may be open.
+    /// The growth, if the number grew in both parts of the run: after its first quarter, in which the
+    /// runtime opens its own descriptors, up to the middle of the rest, and from there to the end. `limit`
+    /// is how many may be open.
     pub(super) fn growth(&self, limit: Option<u64>) -> Option<Growth> {
         let last = self.latest?;
         let count = self.history.len();
@@ -90,7 +90,7 @@ impl Samples {
         let (from, middle) = (self.history.get(count / 4)?, self.history.get(count / 8 * 5)?);
         let growth = |from: &Sample, to: &Sample| to.descriptors.saturating_sub(from.descriptors);
         let (first, second) = (growth(from, middle), growth(middle, &last));
-        // What stops growing is a cache that is full.
+        // A number that stops growing is that of a full cache.
         let still_grows = first > 0 && second >= first.div_ceil(4);
         (still_grows && growth(from, &last) >= MIN_GROWTH).then_some(Growth { from: *from, to: last, limit })
     }

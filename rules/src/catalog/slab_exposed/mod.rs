@@ -94,7 +94,7 @@ pub(super) static RULE: Rule = Rule {
 #[derive(Clone, Debug, Default)]
 struct ExposingGets(PerProcess<FirstOf<Exposed>>);
 
-/// One of them.
+/// A get that exposes other memory.
 #[derive(Clone, Copy, Debug)]
 struct Exposed {
     got: Place,
@@ -104,7 +104,7 @@ struct Exposed {
     fingerprint: Option<u64>,
     /// How many bytes the driver exports.
     exported: u64,
-    /// Other memory in them, and the call that made it.
+    /// Other memory in these bytes, and the call that made it.
     neighbour: u64,
     made: Place,
 }

@@ -5,17 +5,18 @@ use urscope_schema::api::Function;
 
 use crate::{place::Place, tracker::Map};
 
-/// From which time on a call is reported, in nanoseconds: no scheduler lets a thread that wants to run wait so long
-/// on a machine that is not overloaded.
+/// The duration from which on a call is reported, in nanoseconds. No scheduler lets a runnable thread
+/// wait so long on a machine that is not overloaded.
 const SLOW_CALL: u64 = 10_000_000;
 
-/// How many calls of a function make a distribution.
+/// The number of calls of a function that a distribution needs.
 const MIN_CALLS: u64 = 1000;
 
 /// How many times as long as the median an outlier takes.
 const OUTLIER_FACTOR: u64 = 100;
 
-/// How many calls of a process are listed before distributions are made: a run may have very many processes that call little.
+/// The number of calls of a process that are listed before distributions are made: a run may have very
+/// many processes with few calls.
 const MAX_LISTED: usize = 64;
 
 /// The calls of a process.
@@ -23,7 +24,7 @@ const MAX_LISTED: usize = 64;
 pub(super) struct Durations {
     /// The first calls: the function, and how long it took in nanoseconds.
     listed: Vec<(Function, u64)>,
-    /// All calls, once they are more than [`MAX_LISTED`], with one significant digit.
+    /// All calls, if there are more than [`MAX_LISTED`], with one significant digit.
     distributions: Map<Function, Histogram<u32>>,
     /// Of each function, the slowest call of those that took [`SLOW_CALL`] or longer.
     slowest: Map<Function, (u64, Place)>,

@@ -12,8 +12,8 @@
 //!
 //! # Example
 //!
-//! No line of the program is wrong: what delays a few of many equal calls is outside of them. `urscope stats` shows the times of the
-//! calls of each function, and `urscope view` the moment.
+//! No line of the program is wrong: what delays a few of many equal calls is outside of them.
+//! `urscope stats` shows the times of the calls of each function, and `urscope view` the moment.
 //!
 //! # Bad trace
 //!

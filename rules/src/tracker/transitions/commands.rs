@@ -1,4 +1,5 @@
-//! Commands that access shared memory, from their beginning on. Whether they have completed is known when the memory ends.
+//! Commands that access shared memory, from their enter on. Whether they have completed is determined
+//! when the memory ends.
 
 use urscope_schema::call::{Enter, Values};
 
@@ -7,11 +8,12 @@ use crate::{
     tracker::{pending::Operation, process_state::ProcessState, records::Command, state::Tracker},
 };
 
-/// How many commands of a process are remembered, the latest ones.
+/// The number of commands of a process that are remembered: the latest ones.
 const MAX_COMMANDS: usize = 256;
 
-/// A command is enqueued. Where its size is not known, as that of a kernel, the byte at its address counts. One that accesses no shared
-/// memory is remembered, too, because it may be the first that was not waited for.
+/// A command is enqueued. If its size is not known, as for a kernel, the byte at its address counts. A
+/// command that accesses no shared memory is remembered, too, because it may be the first that was not
+/// waited for.
 pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
     let Values { pointer, source, size, .. } = enter.values;
     let Some(state) = tracker.state_mut(at.process) else { return Operation::Nothing };

@@ -1,4 +1,4 @@
-//! Contexts: counted references, and what remembers that the application has released the last one.
+//! Contexts: counted references. The objects in a context store that the application has released the last one.
 
 use urscope_schema::call::Values;
 
@@ -26,14 +26,14 @@ pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: 
     }
 }
 
-/// A reference is taken. Contexts that were not seen being created are not counted.
+/// A reference is taken. Contexts whose creation was not recorded are not counted.
 pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Operation {
     let Some((context, counted)) = known(tracker, who, context) else { return Operation::Nothing };
     counted.references += 1;
     Operation::RetainContext { context, serial: counted.serial }
 }
 
-/// A reference is given back. With the last one, what others depend on in the context is known by now.
+/// A reference is released. For the last one, collects the memory in the context that others depend on.
 pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) -> Operation {
     let Some((context, counted)) = known(tracker, at.process, context) else { return Operation::Nothing };
     counted.references = counted.references.saturating_sub(1);
@@ -68,8 +68,8 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, seri
     }
 }
 
-/// A release has returned. After the last one the adapter may keep the context, for its queues for example, so what is in it does not
-/// end here: each thing remembers that the application has released its context.
+/// A release has returned. After the last one the adapter may keep the context, for its queues for
+/// example, so its objects do not end here: each stores that the application has released its context.
 pub(super) fn released(
     tracker: &mut Tracker,
     at: Place,
@@ -90,7 +90,7 @@ pub(super) fn released(
     if counted.is_some_and(|counted| counted.references == 0) {
         state.contexts.remove(&context);
     }
-    // What was made after the release began belongs to the new context.
+    // Objects that were made after the release began belong to the new context.
     let inside = |context_of: Option<u64>, born: Place| context_of == Some(context) && born.call < at.call;
     for data in state.handles.values_mut().filter(|data| inside(data.context, data.born)) {
         data.context_released.get_or_insert(at);

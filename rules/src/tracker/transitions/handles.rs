@@ -1,4 +1,4 @@
-//! Handle data: got at the exit of a get, gone at the enter of its put.
+//! Handle data: born at the exit of a get, dead at the enter of its put.
 
 use smallvec::smallvec;
 use urscope_schema::{
@@ -22,20 +22,20 @@ use crate::{
     },
 };
 
-/// From so many exports of one allocation on, the forgotten ones are dropped now and then.
+/// With so many exports of one allocation, the forgotten ones are dropped from time to time.
 const MANY_EXPORTS: usize = 1024;
 
-/// What handle data is got of.
+/// The source of a get.
 #[derive(Clone, Copy)]
 pub(super) struct From {
     /// The address or object.
     pub(super) value: Option<u64>,
-    /// Which life of that.
+    /// Which life of it.
     pub(super) exported: Option<Serial>,
     pub(super) context: Option<u64>,
 }
 
-/// A get begins: what it exports is known by now.
+/// A get begins: determines what it exports.
 pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, enter: &Enter) -> Operation {
     let Values { pointer, object, context, .. } = enter.values;
     let state = tracker.state(who);
@@ -55,8 +55,9 @@ pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, enter: &Enter) 
     Operation::Get { kind, value: object, exported, context, dangling: None }
 }
 
-/// What a get of Level Zero is of that names no allocation: physical memory, by its handle or where it is mapped; or the memory behind a
-/// descriptor, which was exported before. Nothing if it is of memory at an address.
+/// The source of a get of Level Zero that names no allocation: physical memory, by its handle or where
+/// it is mapped; or the memory of a descriptor that was exported before. `None` if it exports memory at
+/// an address.
 fn special(tracker: &Tracker, who: ProcessId, state: &ProcessState, values: &Values) -> Option<(u64, Option<Serial>)> {
     let physical = |value| state.physical_at(value).map(|(memory, object)| (memory.value, Some(object.serial)));
     match (values.pointer, values.object) {
@@ -70,7 +71,7 @@ fn special(tracker: &Tracker, who: ProcessId, state: &ProcessState, values: &Val
     }
 }
 
-/// What was at an address that lies in no allocation. A mapping may have taken the address of freed memory.
+/// The ended object at an address that lies in no allocation. A mapping may have taken the address of freed memory.
 fn dangling(state: Option<&ProcessState>, pointer: Option<u64>) -> Option<Box<DanglingUse>> {
     let (state, pointer) = state.zip(pointer)?;
     if state.mapping_at(pointer).is_some() {
@@ -101,7 +102,7 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, kind: Kind, value: Option<u6
     Operation::Put { handle, serial }
 }
 
-/// A put of what this process has not got.
+/// A put of handle data that this process did not get.
 fn put_of_other(tracker: &mut Tracker, who: ProcessId, handle: Handle) -> Operation {
     let is_inherited = tracker.state(who).is_some_and(|state| state.state(handle) == State::Inherited);
     if let Some(born) = born_in_ancestor(tracker, who, handle).filter(|_| is_inherited) {
@@ -126,7 +127,7 @@ pub(super) fn inherited_put(tracker: &mut Tracker, died: Place, handle: Handle, 
     }
 }
 
-/// It has been ended in a wrong way, which is reported at that call: from here on nothing depends on it.
+/// Handle data has been ended in a wrong way, which is reported at that call: from here on nothing depends on it.
 pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
@@ -141,7 +142,7 @@ pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle)
     }
 }
 
-/// What handle data was got of, for counting it there.
+/// The parts of handle data that the handle count of its object depends on.
 #[derive(Clone, Copy)]
 struct Counted {
     kind: Kind,
@@ -158,7 +159,7 @@ impl Counted {
     }
 }
 
-/// Changes how much handle data there is of the memory, physical memory or event that some was got of.
+/// Changes the number of handles of the memory, physical memory or event that was exported.
 fn count(state: &mut ProcessState, of: Counted, change: impl FnOnce(u64) -> u64) {
     let (Some(serial), Some(value)) = (of.exported, of.pointer) else { return };
     if of.kind == Kind::MemHandle {
@@ -240,7 +241,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
         ended_wrongly: false,
         gets: 1,
     };
-    // Whatever was there has ended where we do not see.
+    // Handle data that was there has ended, and the end was not recorded.
     let replaced = state.handles.insert(handle, new).filter(|old| old.state == State::Alive);
     if let Some(export) = replaced.as_ref().and_then(|old| old.export) {
         exports.put(export, None);
@@ -251,7 +252,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     Change::Exported { handle, replaced: replaced.map(|old| old.serial) }
 }
 
-/// Memory that a get is of is known from now on, also if it was not seen being allocated. Returns whether it was first met in a get.
+/// Adds the memory that a get exports if its allocation was not recorded. Returns whether that is so.
 fn note_memory(tracker: &mut Tracker, who: ProcessId, pointer: u64, aimed: Option<Serial>) -> bool {
     let known = |tracker: &Tracker| tracker.state(who)?.allocation_at(pointer).map(|(_, known)| known.born.is_none());
     if aimed.is_none() && known(tracker).is_none() {
@@ -260,7 +261,7 @@ fn note_memory(tracker: &mut Tracker, who: ProcessId, pointer: u64, aimed: Optio
     known(tracker) == Some(true)
 }
 
-/// The physical memory or event that handle data is of. Level Zero's handles of physical memory are handles of memory.
+/// The physical memory or event of handle data. Level Zero's handles of physical memory are handles of memory.
 fn object(
     state: &ProcessState,
     kind: Kind,
@@ -290,7 +291,7 @@ pub(super) fn has_put(
     smallvec![if success { Change::Put(ended, export) } else { Change::EndRefused(handle) }]
 }
 
-/// A put of handle data that another get has returned, too, has returned.
+/// A put has returned, of handle data that more than one get has returned.
 pub(super) fn has_put_one(tracker: &mut Tracker, (handle, serial): (Handle, Serial), died: Place, success: bool) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(died.process.0 as usize) else { return };
@@ -306,7 +307,7 @@ pub(super) fn has_put_one(tracker: &mut Tracker, (handle, serial): (Handle, Seri
     }
 }
 
-/// Moves the handle data whose put has returned. Returns the export that it belonged to.
+/// Changes the state of the handle data whose put has returned. Returns the export that it belonged to.
 fn end(tracker: &mut Tracker, died: Place, (handle, serial): (Handle, Serial), success: bool) -> Option<ExportId> {
     let Tracker { states, exports, .. } = tracker;
     let state = states.get_mut(died.process.0 as usize)?;

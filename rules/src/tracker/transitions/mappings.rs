@@ -1,4 +1,4 @@
-//! Mappings: counted opens, taken away at the enter of a close.
+//! Mappings: counted opens, removed at the enter of a close.
 
 use urscope_schema::{
     api::Effect,

@@ -1,4 +1,4 @@
-//! USM: what is allocated, what is first met as an argument, and what depends on it when it is freed.
+//! USM: its allocation, if that was recorded, and what depends on it when it is freed.
 
 use smallvec::SmallVec;
 use urscope_schema::{
@@ -24,7 +24,7 @@ use crate::{
 /// How many freed allocations a process remembers. A get of older memory is a get of something unknown.
 const MAX_FREED: usize = 1024;
 
-/// A free begins. What depends on the memory is known by now.
+/// A free begins: collects what depends on the memory.
 pub(super) fn free(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Operation {
     match free_of_own(tracker, at, pointer, how) {
         Some(free) => Operation::Free(free),
@@ -32,7 +32,7 @@ pub(super) fn free(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing)
     }
 }
 
-/// The free of an allocation of this process; nothing if there is none at that address.
+/// The free of an allocation of this process; `None` if there is none at that address.
 pub(super) fn free_of_own(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Option<Free> {
     let allocation =
         tracker.state_mut(at.process)?.allocations.get_mut(&pointer).filter(|allocation| !allocation.dying)?;
@@ -43,7 +43,7 @@ pub(super) fn free_of_own(tracker: &mut Tracker, at: Place, pointer: u64, how: F
     Some(Free { pointer, serial, how, dependent })
 }
 
-/// How a call frees: a command of a queue may wait for another process.
+/// How a call frees. A command of a queue may wait for another process.
 pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freeing {
     if enter.function != Function::urEnqueueUSMFreeExp {
         return Freeing::Call;
@@ -53,7 +53,7 @@ pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freei
     Freeing::Enqueued { waits: enter.values.count.is_some() || shares() }
 }
 
-/// A free of what is no USM of this process.
+/// A free of an address that is not USM of this process.
 fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operation {
     let Some(state) = tracker.state_mut(who) else { return Operation::Nothing };
     let base = state.mapping_around(pointer).map_or(pointer, |(base, _)| base);
@@ -73,7 +73,7 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
     let ids = allocation.exports.iter().chain(&allocation.by_children);
     for (id, export) in ids.filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
-        // What its children have got, they put.
+        // Handle data that its children got is put by them.
         if export.handles > 0 && export.latest_get().process == at.process {
             freed.handles += export.handles;
             // The latest of them may have been put.
@@ -102,8 +102,8 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     Some(freed)
 }
 
-/// A forked child has got handle data of memory that it may have from the process that it is a copy of: a free there is a free of what
-/// other processes have open.
+/// A forked child has got handle data of memory that it may share with the process that it is a copy
+/// of: a free there affects what other processes have open.
 pub(super) fn exported_by_child(tracker: &mut Tracker, child: ProcessId, pointer: u64, export: ExportId) {
     let Some((owner, base)) = inherited_from(tracker, child, pointer) else { return };
     let allocation = tracker.state_mut(owner).and_then(|state| state.allocations.get_mut(&base));
@@ -112,8 +112,9 @@ pub(super) fn exported_by_child(tracker: &mut Tracker, child: ProcessId, pointer
     }
 }
 
-/// The process that allocated an address, and the start of that allocation, if it was alive when the ancestor of `child` was forked, and
-/// still is. A child that met the address in any other way than by handing it in has memory of its own there.
+/// The process that allocated an address, and the start of that allocation, if it was alive when the
+/// ancestor of `child` was forked, and still is. If the child knows the address from anything but an
+/// argument, it has memory of its own there.
 fn inherited_from(tracker: &Tracker, child: ProcessId, pointer: u64) -> Option<(ProcessId, u64)> {
     let mut who = child;
     loop {
@@ -128,7 +129,7 @@ fn inherited_from(tracker: &Tracker, child: ProcessId, pointer: u64) -> Option<(
     }
 }
 
-/// New memory: what was known at these addresses before is no more.
+/// New memory: replaces what was known at these addresses.
 pub(super) fn allocated(
     tracker: &mut Tracker,
     who: ProcessId,
@@ -153,14 +154,14 @@ pub(super) fn allocated(
     state.allocations.insert(pointer, new);
 }
 
-/// Nothing more will be got or put of memory that is no more.
+/// Retires the exports of memory that has ended.
 fn retire(exports: &mut Exports, memory: &mut Allocation) {
     for export in std::mem::take(&mut memory.exports) {
         exports.retire(export);
     }
 }
 
-/// A free has returned: what is remembered of the memory is bounded.
+/// A free has returned. The number of freed allocations that are remembered is bounded.
 pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, success: bool) -> Change {
     let (base, serial, how, dependent) = (free.pointer, free.serial, free.how, free.dependent.take());
     let what = Handle { kind: Kind::Usm, value: base };
@@ -173,7 +174,7 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
         && let Some(allocation) = state.allocations.get_mut(&base).filter(|allocation| allocation.serial == serial)
     {
         size = allocation.requested.size;
-        // After a success it stays dying, so that nothing takes it for alive.
+        // After a success it stays dying, so that it does not count as alive.
         allocation.dying = success;
         if success {
             allocation.freed = Some(freed);
@@ -200,8 +201,8 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
     }
 }
 
-/// What depended on memory when its free began, with the mappings that were opened while it was under way; nothing if there are
-/// no such.
+/// What depended on memory when its free began, with the mappings that were opened while it was under
+/// way; `None` if there are none.
 fn opened_meanwhile(
     tracker: &Tracker,
     freed: Place,

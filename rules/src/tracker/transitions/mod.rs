@@ -1,7 +1,8 @@
-//! How the tracker moves: what each call does to what is alive.
+//! The transitions of the tracker: how each call changes the live objects.
 //!
-//! Death is at the enter, birth at the exit of a success. Every exit finds what its enter was about by serial number, so
-//! that a late answer never touches a new life at an old address.
+//! An object dies at the enter of the call that ends it, and is born at the successful exit of the call
+//! that makes it. Every exit finds the object of its enter by serial number, so that a late exit never
+//! changes a new life at the same address.
 
 mod commands;
 mod contexts;
@@ -44,7 +45,7 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
     }
 }
 
-/// What a call that begins is about.
+/// The operation of a call that begins.
 fn begun(tracker: &mut Tracker, who: ProcessId, place: Place, enter: &Enter) -> Operation {
     let values = &enter.values;
     match (enter.function.effect(), values.pointer) {
@@ -77,7 +78,7 @@ fn begun(tracker: &mut Tracker, who: ProcessId, place: Place, enter: &Enter) -> 
     }
 }
 
-/// What a call is to allocate.
+/// The requested properties of an allocation.
 fn requested(enter: &Enter) -> Requested {
     let Values { size, device, context, object: pool, .. } = enter.values;
     Requested { usm: UsmType::of(enter.function), size, device, context, pool }
@@ -92,14 +93,14 @@ fn ask(values: &Values) -> Operation {
     }
 }
 
-/// A wait for one event. Of several it is not known which one it is that does not come.
+/// A wait for one event. In a wait for several, it is not known which one is missing.
 fn wait(enter: &Enter) -> Operation {
     let waits = enter.function == Function::urEventWait && enter.values.count.is_none_or(|count| count == 1);
     let event = enter.values.object.filter(|event| waits && *event != 0);
     event.map_or(Operation::Nothing, |value| Operation::Wait(Handle { kind: Kind::Event, value }))
 }
 
-/// A call takes the object at an address for one of another kind. Whatever becomes of it, it is reported once.
+/// A call passes an object as one of another kind. Whatever the call does, it is reported once.
 fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64) {
     let Some(state) = tracker.state_mut(who) else { return };
     let Some(is) = state.of_another_kind(expected, value).map(|mismatch| mismatch.is) else { return };
@@ -112,7 +113,7 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64
     }
 }
 
-/// A call returns. What its operation owns is taken out of `pending`.
+/// A call returns. The data of its operation is moved out of `pending`.
 pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit) -> Changes {
     let place = pending.place;
     let (success, values) = (exit.result.is_success(), &exit.values);
@@ -196,8 +197,8 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
     Changes::new()
 }
 
-/// A process is over: nothing more comes from it. Unless it has exited, what it had open may be open for longer: when it was killed
-/// is known only as far as somebody saw it ([`Tracker::observed`]).
+/// A process has ended, and has no more records. Unless it exited, its mappings may be open for longer:
+/// the time of a kill is known only from observers ([`Tracker::observed`]).
 pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };

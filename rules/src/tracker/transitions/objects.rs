@@ -1,5 +1,5 @@
-//! Physical memory, events and event pools: born at the exit of the call that made or opened them, gone at the enter of their last
-//! release.
+//! Physical memory, events and event pools: born at the exit of the call that made or opened them, dead
+//! at the enter of their last release.
 
 use urscope_schema::{
     api::{Function, constants::ze::EXTERNAL_MEMORY_EXPORT_DESC},
@@ -84,7 +84,7 @@ pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open:
     Change::Opened(Opened { handle, serial, export, fingerprint })
 }
 
-/// A reference is taken. Objects that were not seen being made are not counted.
+/// A reference is taken. Objects whose creation was not recorded are not counted.
 pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
     let Some(counted) = tracker.object_mut(who, object) else { return Operation::Nothing };
@@ -98,7 +98,7 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
     }
 }
 
-/// A reference is given back; the object dies with the last.
+/// A reference is released; the object dies with the last.
 pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
     let Some(counted) = tracker.object_mut(who, object).filter(|counted| counted.references > 0) else {
@@ -165,8 +165,8 @@ fn is_level_zero(at: Place) -> bool {
     at.function.is_some_and(Function::is_level_zero)
 }
 
-/// An object is no more. An event's address may be used again by one that is not recorded; in Level Zero, a call about such a one is not
-/// recorded either, unless it is a close.
+/// An object has ended. A new event that is not recorded may use its address. Calls about such an event
+/// are not recorded in Level Zero either, except closes.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
     state.objects.remove(&handle);
     if handle.kind != Kind::Event || is_level_zero(died) {

@@ -1,4 +1,4 @@
-//! Opens of handle data: which export the bytes are of, and what comes back.
+//! Opens of handle data: the export of the bytes, and the object that is returned.
 
 use urscope_schema::{
     call::{Enter, Values},
@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// How many addresses of handle data are remembered of a process.
+/// The number of addresses of handle data that are remembered for a process.
 const MAX_OPENED_AT: usize = 1 << 16;
 
-/// An open begins: which export its bytes are of, and whether they have expired by now.
+/// An open begins: finds the export of its bytes, and whether they have expired.
 ///
 /// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires.
 pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kind), enter: &Enter) -> Operation {

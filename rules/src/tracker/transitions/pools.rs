@@ -19,7 +19,7 @@ pub(super) fn created(tracker: &mut Tracker, who: ProcessId, pool: u64) {
     }
 }
 
-/// A reference is taken. Pools that were not seen being created are not counted.
+/// A reference is taken. Pools whose creation was not recorded are not counted.
 pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> Operation {
     let Some((pool, counted)) = known(tracker, who, pool) else { return Operation::Nothing };
     counted.references += 1;
@@ -35,7 +35,7 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, (pool, serial): (u
     }
 }
 
-/// A reference is given back; with the last one, the frees of all memory of the pool begin.
+/// A reference is released; with the last one, the frees of all memory of the pool begin.
 pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Operation {
     let who = at.process;
     let Some((pool, counted)) = known(tracker, who, pool) else { return Operation::Nothing };

@@ -1,4 +1,4 @@
-//! Addresses that physical memory is mapped at: taken in at the exit of a map, out at the enter of an unmap.
+//! Addresses that physical memory is mapped at: added at the exit of a map, removed at the enter of an unmap.
 
 use urscope_schema::{
     api::Function,
@@ -27,7 +27,7 @@ pub(super) fn begin(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operatio
     }
 }
 
-/// Physical memory that was not seen being made or opened is left out.
+/// Physical memory whose creation or open was not recorded is ignored.
 fn map(tracker: &Tracker, at: Place, values: &Values) -> Operation {
     let Values { pointer, size, object, .. } = *values;
     let memory = object.map(|value| Handle { kind: Kind::PhysicalMem, value });
