@@ -63,7 +63,7 @@ pub trait RuleState: CloneState + fmt::Debug + Send + Sync {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>);
 }
 
-/// Copies the state of a rule behind a pointer. Every state that is `Clone` has it.
+/// Clones a boxed rule state. Every state that is `Clone` implements it.
 pub trait CloneState {
     /// The copy.
     fn clone_box(&self) -> Box<dyn RuleState>;

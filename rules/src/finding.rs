@@ -58,7 +58,7 @@ pub struct Finding {
     pub size: Option<u64>,
     /// The fingerprint of its handle data.
     pub fingerprint: Option<u64>,
-    /// How many findings this one stands for: more than 1 only where a process leaves very many objects behind.
+    /// How many findings this one stands for: more than 1 only for very many leftovers of a process.
     pub count: u64,
     /// What happened, in one sentence with the values that prove it.
     pub message: String,

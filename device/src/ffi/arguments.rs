@@ -41,7 +41,7 @@ impl ByteSized for i8 {}
 #[repr(transparent)]
 pub struct Address(usize);
 
-/// A count, size or pitch that describes the memory behind a pointer argument of the same call.
+/// A count, size or pitch that describes the memory of a pointer argument of the same call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Argument<T>(T);
@@ -131,7 +131,7 @@ impl<T> In<T> {
         T: Copy,
     {
         self.check()?;
-        // SAFETY: the header of the entry point promises a readable T behind a non-NULL argument.
+        // SAFETY: the header of the entry point promises a readable T for a non-NULL argument.
         Ok(unsafe { ptr::read_unaligned(self.0) })
     }
 
@@ -153,7 +153,7 @@ impl<T> In<T> {
         if count > 0 {
             self.check()?;
         }
-        // SAFETY: the header of the entry point promises `count` readable values behind a non-NULL array argument.
+        // SAFETY: the header of the entry point promises `count` readable values for a non-NULL array argument.
         Ok((0..count).map(move |index| unsafe { ptr::read_unaligned(self.0.add(index)) }))
     }
 
@@ -230,20 +230,20 @@ impl In<Base> {
 }
 
 impl In<usize> {
-    /// The sizes of an array argument, each of which describes the memory behind a pointer of the same call.
+    /// The sizes of an array argument, each of which describes the memory of a pointer of the same call.
     pub(crate) fn sizes(self, count: Argument<u32>) -> Outcome<Vec<Argument<usize>>> {
         Ok(self.elements(count)?.map(Argument).collect())
     }
 }
 
 impl In<u8> {
-    /// A copy of the `size` bytes behind an argument, or `INVALID_NULL_POINTER`.
+    /// A copy of the `size` bytes that an argument points to, or `INVALID_NULL_POINTER`.
     ///
     /// # Safety
     /// ze_api.h must promise that many bytes.
     pub(crate) unsafe fn bytes(self, size: usize) -> Outcome<Box<[u8]>> {
         self.check()?;
-        // SAFETY: the caller has said so.
+        // SAFETY: the caller promises it.
         Ok(unsafe { std::slice::from_raw_parts(self.0, size) }.into())
     }
 }
@@ -278,7 +278,7 @@ impl In<c_char> {
     /// A C string, or `INVALID_NULL_POINTER`. Bytes that are not UTF-8 are replaced.
     pub(crate) fn text(self) -> Outcome<String> {
         self.check()?;
-        // SAFETY: the header of the entry point promises a C string behind a non-NULL name.
+        // SAFETY: the header of the entry point promises a C string for a non-NULL name.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
     }
 
@@ -312,7 +312,7 @@ impl<T> Out<T> {
     /// Writes a result, or returns `INVALID_NULL_POINTER`.
     pub(crate) fn write(self, value: T) -> Outcome {
         self.check()?;
-        // SAFETY: the header of the entry point promises a writable T behind a non-NULL argument.
+        // SAFETY: the header of the entry point promises a writable T for a non-NULL argument.
         unsafe { ptr::write_unaligned(self.0, value) };
         Ok(())
     }

@@ -193,7 +193,7 @@ impl Launch {
     }
 }
 
-/// A pointer or a size behind an argument of a launch.
+/// A pointer or a size that an argument of a launch points to.
 fn address(value: In<u8>) -> Outcome<usize> {
     let bytes = constant(value, size_of::<usize>())?;
     bytes.first_chunk().map(|bytes| usize::from_ne_bytes(*bytes)).ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_SIZE)

@@ -169,7 +169,7 @@ impl Drop for Spinner {
     }
 }
 
-/// How many processors the process may use: one, if the system does not tell.
+/// The number of processors that the process may use; 1 if the system does not report it.
 fn processors() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
     *COUNT.get_or_init(|| {

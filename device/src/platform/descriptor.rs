@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::process;
 
-/// The file behind a descriptor of this process, without taking ownership: it is not closed here. `None` if the number
+/// The file of a descriptor of this process, without taking ownership: it is not closed here. `None` if the number
 /// is not an open descriptor.
 pub(crate) fn borrow(number: i32) -> Option<ManuallyDrop<File>> {
     // SAFETY: F_GETFD only queries whether the number is a descriptor.

@@ -141,7 +141,7 @@ pub struct Settings {
     pub peers: bool,
     /// Memory of each device, in bytes.
     pub memory: u64,
-    /// The device says that kernels may use all memory of the process.
+    /// The device reports that kernels may use all memory of the process.
     pub system_usm: bool,
     /// Device IP version, packed as Intel's drivers do: 10 bits architecture, 8 release, 8 reserved, 6 revision.
     pub ip_version: u32,

@@ -53,7 +53,7 @@ impl Import {
     }
 
     /// Opens the range in the file of a descriptor of this process, at a multiple of `alignment` (0: anywhere),
-    /// and returns what the file says about it.
+    /// and returns its description.
     pub(crate) fn by_descriptor(number: i32, alignment: usize) -> Result<(Self, Description), ImportError> {
         let refuse = || {
             ImportError::Refused(format!("descriptor {number} is not that of exported memory with a file of its own"))

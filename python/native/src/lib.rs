@@ -239,7 +239,7 @@ pub extern "C" fn DPCTLIPCMem_FreeHandleData(data: *mut c_char) {
         if data.is_null() {
             return Ok(());
         }
-        // SAFETY: there is one libsycl behind dpctl, and it does not change.
+        // SAFETY: dpctl uses one libsycl, and it does not change.
         unsafe { handles::put(sycl()?, data.cast()) }
     });
 }

@@ -35,7 +35,7 @@ pub(super) enum Change {
     ContextReleased(Box<Freed>),
     /// The object that the call was to end is still alive.
     EndRefused(Handle),
-    /// A device has said whether it can share something.
+    /// A device has reported whether it can share something.
     Support(Support),
 }
 

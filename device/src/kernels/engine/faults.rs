@@ -59,7 +59,7 @@ pub(super) fn is_running() -> bool {
     COUNT.load(Ordering::Acquire) > 0
 }
 
-/// Sets what is called once the devices of this process are lost.
+/// Sets the function that is called once the devices of this process are lost.
 pub(crate) fn when_lost(call: fn()) {
     // The second caller sets the same.
     let _ = WHEN_LOST.set(call);
