@@ -9,7 +9,6 @@ pub mod behind;
 pub mod caller;
 pub mod chunks;
 pub mod clock;
-pub mod code_address;
 pub mod errno;
 pub mod fork;
 pub mod fork_mark;
