@@ -36,7 +36,9 @@ use crate::{
         interruptions,
         lock::{Held, Lock},
         parked::Parked,
-        process, reserve, stderr, thread,
+        process, reserve, stderr,
+        symbols::modules,
+        thread,
     },
 };
 
@@ -173,7 +175,7 @@ impl State {
     #[cold]
     fn begin(&mut self) -> ProcessId {
         let _held_off = interruptions::hold_off();
-        let header = process::describe("", false, knobs::rank());
+        let header = process::describe("", false, knobs::rank(), modules::came_late());
         let who = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,
