@@ -14,6 +14,7 @@ pub mod explain;
 pub mod files;
 pub mod follow;
 pub mod lifetimes;
+mod nearest;
 pub mod plain;
 pub mod questions;
 pub mod report;

@@ -1,7 +1,5 @@
 //! Sets the soname by which the adapters and libumf load the Level Zero loader, and makes the list of functions that
 //! register callbacks: one for each function of the API, whose name follows from that of the function.
-//!
-//! What runs in a process without kernels lies together, as `order.ld` says; it adds to the linker's own script.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,8 +13,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libze_loader.so.1");
     // A stream's thread may still run when an adapter unloads the library, so its code must stay mapped.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{}/order.ld", env::var("CARGO_MANIFEST_DIR")?);
-    println!("cargo::rerun-if-changed=order.ld");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={TABLE}");
     let mut tracers = String::new();

@@ -9,8 +9,8 @@
 //!
 //! # Layers
 //!
-//! A module uses the modules of its own layer and of those above it in this list, never one below. The test `arrows`
-//! reads the list and compares.
+//! A module uses the modules of its own layer and of those above it in this list, never one below. The test
+//! `tests/tests/end_to_end/module_dependencies.rs` reads the list and compares.
 //!
 //! 1. `platform`: the host system: clock, processes, descriptors, memory budgets, environment variables, stderr.
 //! 2. `ffi`: the C boundary: arguments, handles, result codes, and the structures of ze_api.h.

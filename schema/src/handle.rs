@@ -3,8 +3,6 @@
 //! An object is never a bare integer here: the same address can be USM, a mapping and handle data within one second, so a
 //! [`Handle`] always carries its [`Kind`].
 
-use crate::api::constants;
-
 /// The type of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -91,17 +89,6 @@ impl Kind {
             Self::EventPoolHandle => "event-pool-handle",
             Self::Queue => "queue",
         }
-    }
-
-    /// The `ur_device_info_t` that asks whether objects of this kind can be shared; `None` if there is none.
-    pub const fn support(self) -> Option<u64> {
-        let property = match self {
-            Self::Usm => constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
-            Self::PhysicalMem => constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
-            Self::Event => constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
-            _ => return None,
-        };
-        Some(property as u64)
     }
 
     /// The noun for it in a sentence.

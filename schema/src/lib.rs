@@ -13,12 +13,13 @@ pub mod call;
 mod counted;
 pub mod handle;
 pub mod owners;
-pub mod packed;
 pub mod placeholders;
 pub mod proc_stat;
 pub mod ranks;
 mod size;
 pub mod trace;
+mod values;
 
 pub use counted::counted;
 pub use size::{duration, short_size, size};
+pub use trace::packed;

@@ -1,12 +1,9 @@
 //! Says how the library is linked.
 //!
 //! It stays where it is once it is loaded: XPTI closes its subscribers, and functions of adapters, threads and `atexit` lead here until the
-//! process ends. What runs at the start of a process lies together, as `order.ld` says; it adds to the linker's own script.
+//! process ends.
 
 fn main() {
-    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into());
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{folder}/order.ld");
-    println!("cargo::rerun-if-changed=order.ld");
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -72,6 +72,7 @@ pub fn start() {
     });
     #[cfg(feature = "frida-gum")]
     if knobs::read().entry == knobs::Entry::Auto {
+        entry::dlsym::replace_where_late();
         entry::inline::start();
     }
 }

@@ -17,7 +17,7 @@ use crate::{
         mutex::Mutex,
         python, reserve,
         stack::{self, Registered},
-        symbols::{modules, unwind_tables},
+        symbols::modules,
         unwound_callers,
     },
 };
@@ -82,10 +82,8 @@ pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
     // One more than is kept, so that a longer way is known as one.
     let mut way = [(0, 0); unwound_callers::LONGEST + 2];
     let found = stack::first_caller(&own(), &wanted, from, &mut way);
-    if let Some(found) = found
-        && unwound_callers::keep(from, &way)
-    {
-        unwind_tables::give_back(&[found]);
+    if found.is_some() {
+        unwound_callers::keep(from, &way);
     }
     found
 }
@@ -110,18 +108,12 @@ fn register(addresses: &[usize]) -> Registered {
     }
     let _held_off = interruptions::hold_off();
     let mut known = KNOWN.get().lock();
-    let before = known.numbers.len();
-    if before < LIMIT {
+    if known.numbers.len() < LIMIT {
         known.add_modules(addresses);
     }
     let place = python::here(addresses);
     let python = place.as_ref().map_or_else(Vec::new, |place| python::frames(place, addresses));
     let number = known.number(Frames { addresses: addresses.into(), python });
-    // After each of the first ones, which most processes have before they share anything, and then ever more rarely. Not after the very first
-    // one, that of a context, behind which comes that of what can be shared.
-    if known.numbers.len() > before && number > 1 && (number < 4 || number.is_power_of_two()) {
-        unwind_tables::give_back(addresses);
-    }
     Registered { number, python: place }
 }
 

@@ -15,6 +15,7 @@ mod input;
 mod output;
 mod parts;
 mod profile;
+mod program;
 mod run;
 mod shell;
 mod top;

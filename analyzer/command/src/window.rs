@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     arguments::WindowArguments,
-    run::Program,
+    program::Program,
     view::{
         Settings, Subject, View, ViewError,
         perfetto::{self, Copy, NoCopy},

@@ -5,6 +5,7 @@
 //! the frames of call stacks. An [`Observer`] receives the same events as the rules. `following` analyzes a growing run. The analysis
 //! must keep only what lives in the traced processes: its memory must not grow with the size of the traces.
 
+mod clock;
 mod door;
 mod error;
 mod findings;
@@ -14,6 +15,7 @@ mod merging;
 mod node_report;
 mod observer;
 mod once;
+mod pattern;
 mod progress;
 mod reading;
 mod symbols;

@@ -14,8 +14,9 @@ use urscope_schema::{
 
 use super::{
     Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary,
+    clock::ClockAlignment,
     findings::{Key, Node, Occurred, Repeated, Report},
-    merging::{ClockAlignment, Merger, TracedProcess},
+    merging::{Merger, TracedProcess},
     reading::{Common, TraceHeader},
     symbols::Symbolizer,
 };

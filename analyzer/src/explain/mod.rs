@@ -11,7 +11,10 @@ use std::fmt::Write as _;
 use urscope_rule_pages::Page;
 use urscope_rules::{Rule, catalog::RULES};
 
-use crate::report::{Paint, wrapped};
+use crate::{
+    nearest::nearest,
+    report::{Paint, wrapped},
+};
 
 /// The error for a name that no rule has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,22 +68,6 @@ fn with_given(rule: &Rule) -> String {
     }
 }
 
-/// The rule names that are most similar to `name`, the best first: at least one and at most three.
-pub fn nearest(name: &str) -> Vec<&'static str> {
-    let name: String = name.chars().take(LONGEST).collect::<String>().to_lowercase();
-    let mut ranked: Vec<(f64, &str)> =
-        RULES.iter().map(|rule| (strsim::jaro_winkler(&name, rule.code), rule.code)).collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near = ranked.iter().filter(|(likeness, _)| *likeness > NEAR).count().clamp(1, 3);
-    ranked.into_iter().take(near).map(|(_, code)| code).collect()
-}
-
-/// The Jaro-Winkler similarity above which a name is suggested.
-const NEAR: f64 = 0.8;
-
-/// The number of characters of a name that are compared.
-const LONGEST: usize = 100;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,10 +88,6 @@ mod tests {
 
     #[test]
     fn a_misspelled_name_gets_a_suggestion() {
-        assert_eq!(nearest("doubleput").first(), Some(&"double-put"));
-        assert_eq!(nearest("leaked-handles").first(), Some(&"leaked-handle"));
-        assert_eq!(nearest("FREED-WHILE-OPEN").first(), Some(&"freed-while-open"));
-        assert_eq!(nearest("").len(), 1);
         let message = page("dubble-close\x1b[2J").unwrap_err().to_string();
         assert!(message.contains("double-close") && !message.contains('\x1b'), "{message}");
     }

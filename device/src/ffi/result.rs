@@ -103,8 +103,6 @@ impl ZeResult {
 /// Runs the body of an entry point. A forked child of a process that used the device gets `UNINITIALIZED`: the worker
 /// threads do not exist there, and another thread may have held a lock at the fork. `DEVICE_LOST` if a kernel has
 /// faulted, also while the body ran.
-#[expect(clippy::inline_always, reason = "`order.ld` tells the code of entry points apart by their names")]
-#[inline(always)]
 pub(crate) fn call(body: impl FnOnce() -> Outcome) -> ZeResult {
     if process::is_forked_child() {
         return ZeResult::UNINITIALIZED;
@@ -119,15 +117,11 @@ pub(crate) fn call(body: impl FnOnce() -> Outcome) -> ZeResult {
 /// Like [`call`], for functions that destroy, free, put or close. A forked child gets `SUCCESS` and
 /// nothing happens, so that the teardown at its exit succeeds; so does a process in which a kernel has
 /// faulted, because the threads that ran it never end.
-#[expect(clippy::inline_always, reason = "`order.ld` tells the code of entry points apart by their names")]
-#[inline(always)]
 pub(crate) fn call_teardown(body: impl FnOnce() -> Outcome) -> ZeResult {
     let nothing = process::is_forked_child() || process::devices_are_lost();
     if nothing { ZeResult::SUCCESS } else { guarded(body) }
 }
 
-#[expect(clippy::inline_always, reason = "`order.ld` tells the code of entry points apart by their names")]
-#[inline(always)]
 fn guarded(body: impl FnOnce() -> Outcome) -> ZeResult {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => ZeResult::SUCCESS,

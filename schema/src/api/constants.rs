@@ -4,6 +4,8 @@
 //! [`ze`] has those of Level Zero. This is the only table of its kind; `schema/tests/schema/header.rs` compares every row with the header. Nothing else in the tree may
 //! repeat one of these numbers.
 
+use crate::handle::Kind;
+
 macro_rules! constants {
     ($($(#[doc = $doc:literal])+ $name:ident = $value:expr;)*) => {
         $($(#[doc = $doc])+ pub const $name: u32 = $value;)*
@@ -82,6 +84,19 @@ constants! {
     UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP = 0x2025;
     /// `ur_device_info_t`: whether events can be shared, as a `ur_bool_t`.
     UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP = 0x2026;
+}
+
+impl Kind {
+    /// The `ur_device_info_t` that asks whether objects of this kind can be shared; `None` if there is none.
+    pub const fn support(self) -> Option<u64> {
+        let property = match self {
+            Self::Usm => UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
+            Self::PhysicalMem => UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
+            Self::Event => UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
+            _ => return None,
+        };
+        Some(property as u64)
+    }
 }
 
 /// The numbers of `ze_api.h` (1.17) that urscope uses, under the names they have there without `ZE_`.

@@ -12,7 +12,7 @@ use super::{
         UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK,
     },
 };
-use crate::{call::Values, handle::Kind};
+use crate::{handle::Kind, values::Values};
 
 /// What is missing where an argument is null or zero, by role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The role of a question to a device.
 
 use super::{constants, role::Role};
-use crate::call::Values;
+use crate::values::Values;
 
 /// A `ur_device_info_t`, recorded only when it asks for IPC support.
 #[repr(transparent)]

@@ -1,8 +1,8 @@
 //! The roles of handles that C passes by value, and of descriptors.
 
 use super::role::Role;
-use crate::call::Values;
 use crate::handle::{descriptor_data, fingerprint};
+use crate::values::Values;
 
 /// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a descriptor.
 #[repr(C)]

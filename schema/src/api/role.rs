@@ -9,7 +9,7 @@ pub use super::{
     ipc_property::IpcProperty,
     passed_handles::{Descriptor, EventHandle, IpcHandle},
 };
-use crate::call::Values;
+use crate::values::Values;
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {

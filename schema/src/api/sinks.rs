@@ -5,7 +5,7 @@ use super::{
     demand::{IPC, Nulls},
     role::{self, Role},
 };
-use crate::{call::Values, handle::Kind};
+use crate::{handle::Kind, values::Values};
 
 /// What a successful call does to the lifetime of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,6 +5,7 @@
 //! format, with its history. Nothing here opens a file.
 
 pub mod fxt;
+pub mod packed;
 pub mod process_times;
 pub mod read;
 pub mod records;

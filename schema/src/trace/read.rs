@@ -9,7 +9,7 @@ use std::{
 };
 
 use memchr::memchr;
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -142,7 +142,7 @@ impl<R: BufRead> Reader<R> {
     /// Adds the next record to `words`, if it is that of a call and is complete in the input's buffer; [`PackedCall`] reads it there.
     /// `None` says nothing about what follows: this is the fast path in front of the iterator.
     ///
-    /// [`PackedCall`]: crate::packed::PackedCall
+    /// [`PackedCall`]: crate::trace::packed::PackedCall
     #[inline]
     pub fn next_call(&mut self, words: &mut Vec<u64>) -> Option<()> {
         let ahead = self.input.fill_buf().ok()?;
@@ -371,23 +371,4 @@ fn nanos(micros: &str) -> Option<u64> {
         .take(3)
         .try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0')))?;
     whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(nanos)
-}
-
-/// Deserializes a 64-bit number that was written as a number or as `"0x…"`.
-pub(crate) fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either<'a> {
-        Number(u64),
-        #[serde(borrow)]
-        Text(Cow<'a, str>),
-    }
-    match Either::deserialize(from)? {
-        Either::Number(number) => Ok(Some(number)),
-        Either::Text(text) => text
-            .strip_prefix("0x")
-            .and_then(|hex| u64::from_str_radix(hex, 16).ok())
-            .map(Some)
-            .ok_or_else(|| D::Error::custom(format!("expected a number or \"0x…\", found {text:?}"))),
-    }
 }

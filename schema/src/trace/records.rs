@@ -225,7 +225,7 @@ impl Serialize for Hex {
 
 impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        super::read::word(from).map(|word| Self(word.unwrap_or_default()))
+        crate::values::word(from).map(|word| Self(word.unwrap_or_default()))
     }
 }
 

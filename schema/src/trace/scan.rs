@@ -8,7 +8,7 @@ use memchr::memchr;
 use crate::{
     api::{Function, UrResult},
     call::{Nanos, Values},
-    packed::{PackedCall, Packing},
+    trace::packed::{PackedCall, Packing},
 };
 
 use super::read::Record;

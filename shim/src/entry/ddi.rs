@@ -37,7 +37,6 @@ use crate::{
     layer::trace,
     raw::{
         args::AdapterHandle,
-        code_address::code_address,
         late_functions,
         mutex::Mutex,
         symbols::modules::{self, Module},
@@ -181,14 +180,14 @@ fn our_getter(table: Table, via: usize) -> Option<*mut c_void> {
         ($($t:literal)*) => {
             match (table as usize, via) {
                 $(
-                    ($t, 0) => Some(code_address!(get_table::<$t, 0>)),
-                    ($t, 1) => Some(code_address!(get_table::<$t, 1>)),
-                    ($t, 2) => Some(code_address!(get_table::<$t, 2>)),
-                    ($t, 3) => Some(code_address!(get_table::<$t, 3>)),
-                    ($t, 4) => Some(code_address!(get_table::<$t, 4>)),
-                    ($t, 5) => Some(code_address!(get_table::<$t, 5>)),
-                    ($t, 6) => Some(code_address!(get_table::<$t, 6>)),
-                    ($t, 7) => Some(code_address!(get_table::<$t, 7>)),
+                    ($t, 0) => Some(get_table::<$t, 0> as *mut c_void),
+                    ($t, 1) => Some(get_table::<$t, 1> as *mut c_void),
+                    ($t, 2) => Some(get_table::<$t, 2> as *mut c_void),
+                    ($t, 3) => Some(get_table::<$t, 3> as *mut c_void),
+                    ($t, 4) => Some(get_table::<$t, 4> as *mut c_void),
+                    ($t, 5) => Some(get_table::<$t, 5> as *mut c_void),
+                    ($t, 6) => Some(get_table::<$t, 6> as *mut c_void),
+                    ($t, 7) => Some(get_table::<$t, 7> as *mut c_void),
                 )*
                 _ => None,
             }

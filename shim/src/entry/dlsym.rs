@@ -62,11 +62,30 @@ pub fn resolve() -> *mut c_void {
     real
 }
 
-/// The C library's `dlsym` calls ours from now on, and this does what it did before.
+/// In a process that ran before this library came, has `dlsym` of the C library call ours, so that loaders that are opened from now on are
+/// noticed.
 #[cfg(feature = "frida-gum")]
-pub(super) fn is_behind(of_c: *mut c_void) {
-    REAL.store(of_c, Ordering::Release);
-    OF_C.store(of_c, Ordering::Release);
+pub fn replace_where_late() {
+    use frida_gum::{Gum, NativePointer, interceptor::Interceptor};
+
+    use crate::raw::symbols::modules;
+
+    if !modules::came_late() {
+        return;
+    }
+    let of_c = resolve();
+    let ours = Module::of(intercept as *const () as usize).and_then(|ours| ours.address_of(c"dlsym"));
+    let Some(ours) = ours else { return };
+    let gum = Gum::obtain();
+    let mut interceptor = Interceptor::obtain(&gum);
+    let ours = NativePointer(std::ptr::with_exposed_provenance_mut::<c_void>(ours));
+    interceptor.begin_transaction();
+    if let Ok(NativePointer(behind)) = interceptor.replace_fast(NativePointer(of_c), ours) {
+        REAL.store(behind, Ordering::Release);
+        OF_C.store(behind, Ordering::Release);
+    }
+    interceptor.end_transaction();
+    std::mem::forget(interceptor);
 }
 
 /// Asks the `dlsym` behind ours. With `RTLD_NEXT` it is the C library's, which searches the libraries behind ours: another wrapper

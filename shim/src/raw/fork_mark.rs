@@ -31,11 +31,6 @@ pub fn install() {
     note();
 }
 
-/// Whether the kernel has such pages.
-pub fn is_of_kernel() -> bool {
-    !std::ptr::eq(MARK.load(Ordering::Relaxed), &raw const UNWIPED)
-}
-
 /// Whether this is a child of a fork that [`note`] has not been called for.
 #[inline]
 pub fn is_unnoticed() -> bool {

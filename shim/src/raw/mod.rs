@@ -7,7 +7,6 @@ pub mod args;
 pub mod caller;
 pub mod chunks;
 pub mod clock;
-pub mod code_address;
 pub mod errno;
 pub mod fork;
 pub mod fork_lock;

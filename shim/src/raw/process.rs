@@ -19,7 +19,7 @@ use urscope_schema::{
     },
 };
 
-use super::{clock, fork, plain_file, symbols::modules};
+use super::{clock, fork, plain_file};
 
 /// The process id; the kernel is asked each time.
 pub fn id() -> u32 {
@@ -47,8 +47,9 @@ pub fn forget_id() {
 /// 0 where it is not known.
 static ID: AtomicU32 = AtomicU32::new(0);
 
-/// The header of this process, with the clocks as they are now. `rank` is its rank in an MPI job.
-pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
+/// The header of this process, with the clocks as they are now. `rank` is its rank in an MPI job, and `late`
+/// whether this library was loaded into a process that ran.
+pub fn describe(run: &str, forked: bool, rank: Option<u32>, late: bool) -> Header {
     let executable = fs::read_link("/proc/self/exe").unwrap_or_default();
     let fork = fork::own().filter(|_| forked);
     Header {
@@ -70,7 +71,7 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         rank,
-        late: modules::came_late(),
+        late,
         ranks: String::new(),
         clock: clock::snapshot(),
     }
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_process_knows_itself() {
-        let header = describe("run", false, Some(3));
+        let header = describe("run", false, Some(3), false);
         assert_eq!(header.pid, std::process::id());
         assert!(header.start > 0 && header.time_namespace > 0 && !header.boot_id.is_empty());
         assert!(header.executable.contains(name(&header)));

@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering, compiler_fence},
 };
 
-use super::{interruptions, python, thread, unwound_callers::Frame, variables};
+use super::{interruptions, process, python, thread, unwound_callers::Frame, variables};
 
 /// The most frames that are kept, innermost first.
 pub const DEPTH: usize = 24;
@@ -217,7 +217,8 @@ pub fn forget() {
 
 impl Kept {
     fn is_current(&self) -> bool {
-        self.are_addresses_there() && self.python.as_deref().is_none_or(python::Place::is_current)
+        self.are_addresses_there()
+            && self.python.as_deref().is_none_or(|place| place.is_current(|| thread::id() == process::known_id()))
     }
 
     #[expect(

@@ -1,10 +1,10 @@
-//! The arrows inside the crates: which modules a folder must not mention. The arrows between crates are in
-//! `crate_dependencies`.
+//! The arrows inside the crates: which modules a folder must not mention, and that no circle leads through a folder. The arrows between
+//! crates are in `crate_dependencies`.
 //!
 //! The sources are read as text, so that uses inside of macros and paths inside of expressions count too.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -32,13 +32,17 @@ const ROWS: &[Row] = &[
     row("analyzer/src", "lifetimes", &["questions", "report"]),
     row("analyzer/src", "files", &["analysis", "explain", "follow", "lifetimes", "questions", "report"]),
     // Nothing of the command knows how it is called.
-    row("analyzer/command/src", "arguments", &["commands"]),
-    row("analyzer/command/src", "output", &["commands"]),
+    row("analyzer/command/src", "arguments", &["commands", "doctor", "export", "run", "top", "view", "window"]),
+    row("analyzer/command/src", "output", &["commands", "doctor", "export", "run", "top", "view", "window"]),
     row("analyzer/command/src", "doctor", &["commands"]),
-    row("analyzer/command/src", "export", &["commands"]),
+    row(
+        "analyzer/command/src",
+        "export",
+        &["arguments", "commands", "doctor", "output", "run", "top", "view", "window"],
+    ),
     row("analyzer/command/src", "run", &["commands"]),
     row("analyzer/command/src", "top", &["commands"]),
-    row("analyzer/command/src", "view", &["commands"]),
+    row("analyzer/command/src", "view", &["arguments", "commands", "doctor", "output", "run", "top", "window"]),
     // A backend knows no entry point, and nothing of what stands in front of it.
     row("shim/src", "backend", &["entry", "call", "chain", "layer", "stacks", "event_filter", "devices"]),
     row("shim/src", "backend/adapter", &["backend::level_zero", "knobs"]),
@@ -259,6 +263,130 @@ fn no_folder_mentions_a_module_that_it_must_not_know() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The sources of the crates in which no circle leads through a folder.
+const CRATES: [&str; 9] = [
+    "analyzer/command/src",
+    "analyzer/src",
+    "device/loader/src",
+    "device/src",
+    "python/native/src",
+    "rules/pages/src",
+    "schema/src",
+    "shim/src",
+    "tests/src",
+];
+
+/// The source of a module without the tests in it.
+fn without_tests(file: &Path) -> String {
+    let text = fs::read_to_string(file).expect("a source");
+    text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned()
+}
+
+/// What the face of a folder hands on: the path of a name in it, and where that leads.
+fn handed_on(module: &[String], source: &str) -> BTreeMap<Vec<String>, Vec<String>> {
+    let tokens = tokens(source);
+    let mut found = BTreeSet::new();
+    for (at, _) in tokens.iter().enumerate().filter(|(_, token)| *token == "use") {
+        if !matches!(tokens.get(at + 1).map(String::as_str), Some("crate" | "self" | "super" | "std") | None) {
+            follow(&tokens, at + 1, module.to_vec(), &mut found);
+        }
+    }
+    let name = |path: &Vec<String>| [module, path.last().map_or(&[][..], std::slice::from_ref)].concat();
+    found.into_iter().map(|path| (name(&path), path)).filter(|(name, path)| name != path).collect()
+}
+
+/// What the files and folders of a folder mention of each other, and what says so.
+type Arrows = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The arrows in each folder of a crate.
+fn arrows(root: &Path) -> BTreeMap<PathBuf, Arrows> {
+    let mut files = sources(root);
+    files.retain(|file| {
+        !file.strip_prefix(root).expect("below the root").iter().any(|part| part == "tests" || part == "tests.rs")
+    });
+    let module_of = |file: &Path| module(file.strip_prefix(root).expect("below the root"));
+    let mut handed = BTreeMap::new();
+    for file in files.iter().filter(|file| file.ends_with("mod.rs") || file.ends_with("lib.rs")) {
+        handed.extend(handed_on(&module_of(file), &without_tests(file)));
+    }
+    let mut arrows = BTreeMap::<PathBuf, Arrows>::new();
+    for file in &files {
+        let own = module_of(file);
+        for mut mention in mentions(&own, &without_tests(file)) {
+            for _ in 0..4 {
+                let Some((known, to)) = (1..=mention.len()).find_map(|end| handed.get_key_value(&mention[..end]))
+                else {
+                    break;
+                };
+                mention.splice(..known.len(), to.iter().cloned());
+            }
+            let shared = own.iter().zip(&mention).take_while(|(one, other)| one == other).count();
+            let (Some(from), Some(to)) = (own.get(shared), mention.get(shared)) else { continue };
+            let folder = root.join(own[..shared].join("/"));
+            if folder.join(to).is_dir() || folder.join(to).with_extension("rs").is_file() {
+                let says = format!("{} mentions {}", file.display(), mention.join("::"));
+                arrows.entry(folder).or_default().entry(from.clone()).or_default().insert(to.clone(), says);
+            }
+        }
+    }
+    arrows
+}
+
+/// What one of them leads to, also over others.
+fn reached<'a>(arrows: &'a Arrows, from: &'a str) -> BTreeSet<&'a str> {
+    let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(from) = next.pop() {
+        let to = arrows.get(from).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
+        next.extend(to.filter(|to| reached.insert(*to)));
+    }
+    reached
+}
+
+#[test]
+fn no_circle_leads_through_a_folder() {
+    let mut circles = Vec::new();
+    for root in CRATES {
+        for (folder, arrows) in arrows(&urscope_tests::repository().join(root)) {
+            for (from, to, says) in
+                arrows.iter().flat_map(|(from, to)| to.iter().map(move |(to, says)| (from, to, says)))
+            {
+                if [from, to].iter().any(|name| folder.join(name).join("mod.rs").is_file())
+                    && reached(&arrows, to).contains(from.as_str())
+                {
+                    circles.push(format!("{says}, and {to} leads back to {from}"));
+                }
+            }
+        }
+    }
+    assert!(circles.is_empty(), "{}", circles.join("\n"));
+}
+
+/// The layers of the device, lowest first, as `device/src/lib.rs` lists them.
+fn layers_of_the_device() -> Vec<String> {
+    let text = fs::read_to_string(urscope_tests::repository().join("device/src/lib.rs")).expect("a source");
+    let items = text.lines().filter_map(|line| line.strip_prefix("//! ")?.split_once(". `"));
+    let numbered = items.filter(|(number, _)| number.parse::<usize>().is_ok());
+    numbered.filter_map(|(_, rest)| Some(rest.split_once('`')?.0.to_owned())).collect()
+}
+
+#[test]
+fn no_layer_of_the_device_mentions_a_later_one() {
+    let root = urscope_tests::repository().join("device/src");
+    let layers = layers_of_the_device();
+    assert!(layers.len() > 5, "{layers:?}");
+    for file in sources(&root) {
+        let own = module(file.strip_prefix(&root).expect("below the root"));
+        let rank = |module: &[String]| module.first().and_then(|first| layers.iter().position(|layer| layer == first));
+        // The table of functions and the root are in no layer.
+        let Some(first) = own.first().filter(|first| *first != "table") else { continue };
+        let rank_of_own = rank(&own).unwrap_or_else(|| panic!("device/src/lib.rs does not list {first}"));
+        for mention in mentions(&own, &fs::read_to_string(&file).expect("a source")) {
+            let is_later = rank(&mention).is_some_and(|rank| rank > rank_of_own);
+            assert!(!is_later, "{} mentions {}, in a later layer", file.display(), mention.join("::"));
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! They only hold data, so every module of the command may depend on them.
 
 mod choices;
+mod output;
 
 use std::path::PathBuf;
 
@@ -13,8 +14,7 @@ use urscope_analyzer::{
 };
 
 pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PageFormat, PlainFormat};
-
-use crate::output::Output;
+pub(crate) use output::Output;
 
 /// How a verdict is made and shown.
 #[derive(Clone, Debug, Args)]

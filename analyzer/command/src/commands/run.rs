@@ -8,7 +8,7 @@ use urscope_schema::ranks::Ranks;
 
 use crate::{
     arguments::{Device, VerdictArguments, WindowArguments},
-    config,
+    config, doctor,
     output::complain,
     run::{self, Request, RunError},
 };
@@ -115,6 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         inner_calls: arguments.inner_calls,
         traced: !arguments.no_shim,
         judged: !arguments.no_shim && !arguments.no_check,
+        dispatcher: doctor::dispatcher_of,
         verbose: verdict.verbose,
         report: arguments.report.as_deref(),
         verdict: &verdict,

@@ -19,14 +19,13 @@ mod system;
 use std::{
     ffi::OsStr,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde::Serialize;
 
-use crate::{arguments::Device, run::Program};
+use crate::{arguments::Device, program::Program};
 use line::{Line, State};
-pub(crate) use runtime::Runtime;
 
 /// The report of the doctor.
 #[derive(Debug, Serialize)]
@@ -60,13 +59,15 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
     Ok(Checkup { version: 1, able, lines })
 }
 
-/// The SYCL runtime that a program would find, as far as that can be known before it runs.
-pub(crate) fn runtime_of(program: &Program) -> Option<Runtime> {
+/// The dispatcher of XPTI in the SYCL runtime that a program would find, as far as that can be known before it runs: where it is wanted, or
+/// where the runtime hides its adapters.
+pub(crate) fn dispatcher_of(program: &Program, is_wanted: bool) -> Option<PathBuf> {
     let places = match program::linked_runtime(program) {
         Some(folder) => search::places(Some(("the program", &folder))),
         None => search::of_environment(&program.interpreter().unwrap_or_else(|| program.path().to_owned())),
     };
-    runtime::find(&places)
+    let runtime = runtime::find(&places)?;
+    runtime.dispatcher.clone().filter(|_| is_wanted || runtime.hides_adapters())
 }
 
 impl Checkup {

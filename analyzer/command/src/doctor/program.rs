@@ -11,7 +11,7 @@ use std::{
 use super::line::Line;
 use crate::{
     elf::{self, Names},
-    run::Program,
+    program::Program,
 };
 
 const CHECK: &str = "program";

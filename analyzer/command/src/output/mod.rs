@@ -26,7 +26,7 @@ use urscope_analyzer::{
 };
 
 pub(crate) use answer::answer;
-pub(crate) use files::{Output, OutputFile, Outputs, Unwritable, exemptions, named_here, opened};
+pub(crate) use files::{OutputFile, Outputs, Unwritable, exemptions, named_here, opened};
 pub(crate) use judgement::{judgement, write_report};
 pub(crate) use progress::analyze_watched;
 

@@ -9,7 +9,7 @@ use std::{
 use urscope_schema::{placeholders, ranks::Ranks};
 
 use super::xpti;
-use crate::output::QUIET;
+use crate::{output::QUIET, program::is_sanitizer};
 
 /// The variable that chooses the form of the traces.
 const FORMAT: &str = "URSCOPE_FORMAT";
@@ -112,12 +112,6 @@ impl Surroundings {
         let others = others.into_iter().filter(|other| *other != library);
         joined(own.into_iter().chain(first).chain([library]).chain(others))
     }
-}
-
-/// Whether a library, by its path or name, is that of AddressSanitizer, of GCC or Clang.
-pub(crate) fn is_sanitizer(library: &str) -> bool {
-    let name = library.rsplit('/').next().unwrap_or_default();
-    name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan")
 }
 
 /// Moves or adds an entry to the front of a list. Removes empty entries, which mean the current directory.

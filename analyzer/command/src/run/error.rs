@@ -4,7 +4,7 @@ use std::{ffi::OsStr, io, path::PathBuf};
 
 use urscope_analyzer::ExemptionError;
 
-use crate::{output::Unwritable, parts::Missing, window::NoWindow};
+use crate::{output::Unwritable, parts::Missing, program::NoProgram, window::NoWindow};
 
 /// Why a program was not run. Each message states what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -12,22 +12,9 @@ pub(crate) enum RunError {
     /// No program follows the options.
     #[error("no program is given; expected urscope run [OPTIONS] -- PROGRAM [ARGUMENTS]")]
     NoProgram,
-    /// There is no such program. The exit code is 127, as in a shell.
-    #[error("{program}: there is no such program {place}; give its path, or a name that is found in PATH")]
-    NotFound {
-        /// The program as it was given.
-        program: String,
-        /// The searched place, as part of the message.
-        place: &'static str,
-    },
-    /// The program cannot be executed. The exit code is 126, as in a shell.
-    #[error("{program} cannot be executed: {why}")]
-    NotExecutable {
-        /// The program as it was given.
-        program: String,
-        /// The reason.
-        why: String,
-    },
+    /// There is no such program, or it cannot be executed.
+    #[error(transparent)]
+    Program(#[from] NoProgram),
     /// The preloaded library or the software device is missing.
     #[error(transparent)]
     Part(#[from] Missing),
@@ -90,8 +77,8 @@ impl RunError {
     /// The exit code: that of a shell for an error of the program, 2 for an error of urscope.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::NotFound { .. } => 127,
-            Self::NotExecutable { .. } | Self::Start(_) => 126,
+            Self::Program(error) => error.exit_code(),
+            Self::Start(_) => 126,
             _ => 2,
         }
     }
@@ -104,6 +91,6 @@ impl RunError {
             io::ErrorKind::NotFound => "it exists, but its interpreter or dynamic loader does not".to_owned(),
             _ => source.to_string(),
         };
-        Self::NotExecutable { program, why }
+        NoProgram::NotExecutable { program, why }.into()
     }
 }

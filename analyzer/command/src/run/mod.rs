@@ -10,17 +10,22 @@ mod job;
 mod merged;
 mod process_times;
 mod process_tree;
-mod program;
 mod signals;
 mod temporary_install;
 mod traces;
 mod verdict;
 mod xpti;
 
-use std::{env, ffi::OsString, io, path::Path, process, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    process,
+    process::ExitCode,
+};
 
 pub(crate) use error::RunError;
-pub(crate) use program::Program;
 pub(crate) use signals::until_interrupted;
 pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::writable;
@@ -32,6 +37,7 @@ use crate::{
     arguments::{Device, Format, VerdictArguments, WindowArguments},
     output::{complain, is_quiet, named_here},
     parts,
+    program::Program,
     shell::quoted,
     view::Subject,
     window::Window,
@@ -61,6 +67,8 @@ pub(crate) struct Request<'a> {
     pub(crate) traced: bool,
     /// Whether the traces are analyzed at the end.
     pub(crate) judged: bool,
+    /// Finds the dispatcher of XPTI for a program: where it is wanted, or else where the calls are observed by nothing else.
+    pub(crate) dispatcher: fn(&Program, bool) -> Option<PathBuf>,
     /// Whether findings are reported while the program runs, too.
     pub(crate) verbose: bool,
     /// The file that the report is written to instead of standard error.
@@ -101,7 +109,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         if is_chosen {
             surroundings.library = Some(install.library(&parts::library()?)?);
             surroundings.sanitizer = program.sanitizer();
-            surroundings.dispatcher = xpti::dispatcher(&program)?;
+            surroundings.dispatcher = xpti::dispatcher(|is_wanted| (request.dispatcher)(&program, is_wanted))?;
         }
         surroundings.ranks = request.ranks.clone();
         surroundings.inner_calls = request.inner_calls;

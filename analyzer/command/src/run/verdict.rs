@@ -15,12 +15,12 @@ use super::{
     merged::{self, Merged, analyze_and_merge},
     process_times::Seen,
     process_tree::{End, Status, named},
-    program::Program,
     traces::Traces,
 };
 use crate::{
     arguments::{Format, VerdictArguments},
     output::{Outputs, complain, detailed, exemptions, is_quiet, look, show},
+    program::Program,
 };
 
 /// The inputs and outputs of a verdict, opened before the program starts.

@@ -14,7 +14,6 @@ mod command;
 #[path = "../generator/mod.rs"]
 mod generator;
 mod merging;
-mod module_dependencies;
 mod profile;
 mod scale;
 mod tables;

@@ -10,7 +10,7 @@ use urscope_rules::Severity;
 use urscope_schema::counted;
 
 use super::{Node, Report};
-use crate::analysis::{FoundFinding, Judgement, Location, Options, ProcessSummary, VERSION, Verdict, merging, reading};
+use crate::analysis::{FoundFinding, Judgement, Location, Options, ProcessSummary, VERSION, Verdict, clock, reading};
 
 /// Computes the verdict over all nodes of a report.
 pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -> Judgement {
@@ -118,7 +118,7 @@ const UNTRACED_PEER: &str = "untraced-peer";
 
 /// When the first process of the run began, in nanoseconds of `CLOCK_REALTIME`.
 fn first(nodes: &[Node]) -> u64 {
-    merging::first(nodes.iter().map(|node| node.realtime_ns))
+    clock::first(nodes.iter().map(|node| node.realtime_ns))
 }
 
 /// All findings. Those of several processes at one call site become one, which shows the first occurrence, and the count on each host if

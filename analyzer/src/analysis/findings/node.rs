@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::aggregate;
 use crate::{
-    analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, merging},
+    analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock},
     files,
     plain::plain,
 };
@@ -260,7 +260,7 @@ impl Node {
 
     /// How much later than the first node this one began, in nanoseconds. `first` is in nanoseconds of `CLOCK_REALTIME`.
     pub(crate) fn shift(&self, first: u64) -> u64 {
-        merging::shift(self.realtime_ns, first)
+        clock::shift(self.realtime_ns, first)
     }
 }
 

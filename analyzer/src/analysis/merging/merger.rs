@@ -14,12 +14,12 @@ use urscope_schema::call::{Enter, Exit, Nanos};
 
 use super::{
     TracedProcess,
-    clock::{self, ClockAlignment},
     spans::MergeSpans,
     traced_process::{clock_of, rights},
 };
 use crate::analysis::{
     AnalysisError, Ended, Observer, Progress, Stacks,
+    clock::{self, ClockAlignment},
     findings::Deduplicator,
     reading::{
         Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, TraceHeader, Waiting,

@@ -1,10 +1,8 @@
 //! Merging: combines the traces of all processes into one sequence of events by time, for the rules and the observers.
 
-mod clock;
 mod merger;
 mod spans;
 mod traced_process;
 
-pub(crate) use clock::{ClockAlignment, first, shift};
 pub(crate) use merger::Merger;
 pub(crate) use traced_process::TracedProcess;

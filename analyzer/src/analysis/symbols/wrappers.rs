@@ -1,7 +1,7 @@
 //! Wrappers: functions of the program through which many calls go, such as its own allocator. They are no call sites.
 
 use super::frames::bare;
-use crate::analysis::{FoundFinding, Frame, exemptions::Pattern};
+use crate::analysis::{FoundFinding, Frame, pattern::Pattern};
 
 /// Patterns of functions that are wrappers. `*` matches any text; a pattern without parameters matches every overload.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use super::{Before, INLINE, MAGIC, Name, kind, write::length};
 use crate::{
     api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Values},
-    packed::Packing,
+    trace::packed::Packing,
     trace::{
         read::{Record, Why},
         records::Found,
@@ -150,7 +150,7 @@ pub fn next(words: &[u64], tid: u32, strings: &mut Strings, before: &mut Before)
 /// its words, and takes `before`, as [`next`] does. `None`, without an effect, says nothing about what follows: this is the fast path in
 /// front of [`next`].
 ///
-/// [`PackedCall`]: crate::packed::PackedCall
+/// [`PackedCall`]: crate::trace::packed::PackedCall
 #[inline]
 pub fn next_call(words: &[u64], tid: u32, strings: &Strings, before: &mut Before, to: &mut Vec<u64>) -> Option<usize> {
     let first = *words.first().filter(|first| **first & 0xf == kind::EVENT)?;

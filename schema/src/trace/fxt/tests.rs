@@ -8,7 +8,7 @@ use super::{
 use crate::{
     api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Values},
-    packed::PackedCall,
+    trace::packed::PackedCall,
     trace::{
         read::Record,
         records::{Found, Hex, PythonFrame},

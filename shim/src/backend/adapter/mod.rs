@@ -30,14 +30,14 @@ pub(crate) static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
 macro_rules! for_adapter {
     ($module:ident::$function:ident, $via:expr) => {
         match $via {
-            0 => Some($crate::raw::code_address::code_address!($module::$function::<0>)),
-            1 => Some($crate::raw::code_address::code_address!($module::$function::<1>)),
-            2 => Some($crate::raw::code_address::code_address!($module::$function::<2>)),
-            3 => Some($crate::raw::code_address::code_address!($module::$function::<3>)),
-            4 => Some($crate::raw::code_address::code_address!($module::$function::<4>)),
-            5 => Some($crate::raw::code_address::code_address!($module::$function::<5>)),
-            6 => Some($crate::raw::code_address::code_address!($module::$function::<6>)),
-            7 => Some($crate::raw::code_address::code_address!($module::$function::<7>)),
+            0 => Some($module::$function::<0> as *mut std::ffi::c_void),
+            1 => Some($module::$function::<1> as *mut std::ffi::c_void),
+            2 => Some($module::$function::<2> as *mut std::ffi::c_void),
+            3 => Some($module::$function::<3> as *mut std::ffi::c_void),
+            4 => Some($module::$function::<4> as *mut std::ffi::c_void),
+            5 => Some($module::$function::<5> as *mut std::ffi::c_void),
+            6 => Some($module::$function::<6> as *mut std::ffi::c_void),
+            7 => Some($module::$function::<7> as *mut std::ffi::c_void),
             _ => None,
         }
     };

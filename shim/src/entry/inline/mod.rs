@@ -26,7 +26,7 @@ use urscope_schema::{
     trace::records::{self, EntryPoint, INLINE},
 };
 
-use super::{ddi, dlsym};
+use super::ddi;
 use crate::{
     backend::adapter::{self, ADAPTERS, registry},
     raw::{
@@ -65,11 +65,7 @@ static SEARCHER: AtomicU32 = AtomicU32::new(0);
 /// Watches what is in the process. Called once, when the library is loaded.
 pub fn start() {
     IS_ON.store(true, Ordering::Release);
-    let late = modules::came_late();
-    if late {
-        take_dlsym();
-    }
-    search(late);
+    search(modules::came_late());
 }
 
 /// Watches what has been loaded since the last time. Called for every name that is looked up; false where urscope itself does so.
@@ -241,22 +237,6 @@ fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, i
         functions: taken,
         problem: problem.join("; "),
     });
-}
-
-/// Has `dlsym` of the C library call ours, so that loaders that are opened from now on are noticed.
-fn take_dlsym() {
-    let of_c = dlsym::resolve();
-    let ours = Module::of(start as *const () as usize).and_then(|ours| ours.address_of(c"dlsym"));
-    let Some(ours) = ours else { return };
-    let gum = Gum::obtain();
-    let mut interceptor = Interceptor::obtain(&gum);
-    let ours = NativePointer(std::ptr::with_exposed_provenance_mut::<c_void>(ours));
-    interceptor.begin_transaction();
-    if let Ok(NativePointer(behind)) = interceptor.replace_fast(NativePointer(of_c), ours) {
-        dlsym::is_behind(behind);
-    }
-    interceptor.end_transaction();
-    std::mem::forget(interceptor);
 }
 
 #[cfg(test)]

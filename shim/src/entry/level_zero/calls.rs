@@ -34,9 +34,7 @@ use crate::{
             out_params::{self, Opened, RedirectedOutParams},
         },
         caller::{self, Owner},
-        clock,
-        code_address::code_address,
-        fork, thread,
+        clock, fork, thread,
     },
     stacks,
 };
@@ -221,10 +219,10 @@ macro_rules! stand_ins {
         pub(super) fn stand_in<const VIA: usize>(function: Function) -> Option<*mut c_void> {
             match function {
                 $(Function::$name => Some(match Way::of(Function::$name) {
-                    Way::Noted => code_address!(entry::$name::<VIA>),
-                    Way::Command => code_address!(command::$name::<VIA>),
-                    Way::Property => code_address!(property::$name::<VIA>),
-                    Way::Wait => code_address!(passed::$name::<VIA>),
+                    Way::Noted => entry::$name::<VIA> as *mut c_void,
+                    Way::Command => command::$name::<VIA> as *mut c_void,
+                    Way::Property => property::$name::<VIA> as *mut c_void,
+                    Way::Wait => passed::$name::<VIA> as *mut c_void,
                 }),)*
                 _ => None,
             }

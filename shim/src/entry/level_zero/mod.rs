@@ -24,10 +24,7 @@ use urscope_schema::{
 
 use crate::{
     layer::trace,
-    raw::{
-        args::extensions, code_address::code_address, late_functions, mutex::Mutex, software_device,
-        symbols::modules::Module, unwinder,
-    },
+    raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module, unwinder},
 };
 
 /// How many drivers one process can have under trace: one for each kind of device.
@@ -142,10 +139,10 @@ fn number(getter: *mut c_void) -> Option<usize> {
 macro_rules! for_driver {
     ($via:expr, $function:ident $(, $table:literal)?) => {
         match $via {
-            0 => code_address!($function::<0 $(, $table)?>),
-            1 => code_address!($function::<1 $(, $table)?>),
-            2 => code_address!($function::<2 $(, $table)?>),
-            _ => code_address!($function::<3 $(, $table)?>),
+            0 => $function::<0 $(, $table)?> as *mut c_void,
+            1 => $function::<1 $(, $table)?> as *mut c_void,
+            2 => $function::<2 $(, $table)?> as *mut c_void,
+            _ => $function::<3 $(, $table)?> as *mut c_void,
         }
     };
 }
@@ -208,7 +205,7 @@ unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut 
 
 /// Our function of that place in [`DRIVER_FUNCTIONS`].
 fn of_driver<const VIA: usize>(which: usize) -> *mut c_void {
-    if which == PROPERTIES { code_address!(properties::<VIA>) } else { code_address!(extension_address::<VIA>) }
+    if which == PROPERTIES { properties::<VIA> as *mut c_void } else { extension_address::<VIA> as *mut c_void }
 }
 
 /// Puts a function into a slot that other threads may call through: a pointer is stored whole.

@@ -9,7 +9,7 @@ use urscope_schema::{
 
 use crate::{
     command_line, knobs,
-    raw::{clock, plain_file, process, stderr},
+    raw::{clock, plain_file, process, stderr, symbols::modules},
 };
 
 /// The pause after the first attempt to grow that failed, and the longest one, in nanoseconds. Each failure doubles it.
@@ -26,7 +26,7 @@ pub(super) fn header(forked: bool) -> Header {
     }
     // From now on, the end of this process is that of its trace.
     super::pid();
-    let mut header = process::describe(&knobs.run, forked, knobs::rank());
+    let mut header = process::describe(&knobs.run, forked, knobs::rank(), modules::came_late());
     header.ranks = knobs.ranks.to_string();
     header.command = command_line::shown(header.command, knobs.command_line);
     header

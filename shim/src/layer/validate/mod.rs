@@ -22,6 +22,7 @@ use crate::{
     knobs::{self, Hot},
     raw::{
         clock, fork, fork_lock::ForkLock, fork_reset::ForkReset, interruptions, lock::Lock, process, reserve, stderr,
+        symbols::modules,
     },
 };
 
@@ -79,7 +80,7 @@ impl State {
     #[cold]
     fn begin(&mut self) -> ProcessId {
         let _held_off = interruptions::hold_off();
-        let header = process::describe("", false, knobs::rank());
+        let header = process::describe("", false, knobs::rank(), modules::came_late());
         let who = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,

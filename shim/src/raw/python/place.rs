@@ -9,7 +9,6 @@ use super::{
     layout::{Entries, Innermost},
     lines, memory, text,
 };
-use crate::raw::{process, thread};
 
 /// The most frames that are kept, innermost first.
 const DEPTH: usize = 24;
@@ -207,15 +206,15 @@ impl Place {
         Some(previous)
     }
 
-    /// Whether the thread that the place was found in is there again.
+    /// Whether the thread that the place was found in is there again. `is_main` says whether it is the main thread.
     ///
     /// The main thread reads it without the kernel: its state lives as long as its frames, because it is the one that finalizes the
     /// interpreter. The states of other threads are freed under them at that time, which no check can exclude.
-    pub fn is_current(&self) -> bool {
+    pub fn is_current(&self, is_main: impl Fn() -> bool) -> bool {
         if own_state() != Some(self.state) {
             return false;
         }
-        let is_main = thread::id() == process::known_id();
+        let is_main = is_main();
         let are_there = self.words.iter().filter(|word| is_main || word.holder == Holder::Stack).all(|word| {
             // SAFETY: in the main thread, the first word is in the thread's state, which is alive; every other address was read from words
             // before it, which have the same values now, so it is that of an object that the thread's frames hold. On the stack, the place is

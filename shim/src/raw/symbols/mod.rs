@@ -6,4 +6,3 @@ pub mod elf;
 mod find_object;
 pub mod modules;
 pub mod namespaces;
-pub mod unwind_tables;

@@ -312,7 +312,7 @@ impl Loaded<'_> {
 }
 
 /// The size of a page, on which libraries begin.
-pub(super) const PAGE: usize = 4096;
+const PAGE: usize = 4096;
 
 /// Asks the library or the program that `address` lies in, which must not be unloaded meanwhile.
 pub(super) fn around<T>(address: usize, mut ask: impl FnMut(&Loaded<'_>) -> Option<T>) -> Option<T> {

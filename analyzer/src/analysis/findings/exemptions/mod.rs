@@ -3,13 +3,11 @@
 //! They stay in the judgement, with the reason. Only the verdict ignores them.
 
 mod baseline;
-mod pattern;
 mod suppressions;
 
 use std::{io, path::PathBuf};
 
 pub use baseline::Baseline;
-pub(crate) use pattern::Pattern;
 pub use suppressions::{LARGEST_SUPPRESSIONS, Suppressions, suppressing};
 
 use crate::analysis::{Compared, Excuse, FoundFinding, SuppressionUse};

@@ -17,11 +17,11 @@ use std::{
 use urscope_rules::catalog::RULES;
 use urscope_schema::handle::Kind;
 
-use super::{ExemptionError, pattern::Pattern};
+use super::ExemptionError;
 use crate::{
-    analysis::{Excuse, FoundFinding, Judgement, Location, SuppressionUse, file_name},
-    explain::nearest,
+    analysis::{Excuse, FoundFinding, Judgement, Location, SuppressionUse, file_name, pattern::Pattern},
     files,
+    nearest::nearest,
     plain::plain,
 };
 

@@ -18,11 +18,41 @@ use rustix::{
     process,
 };
 
-use super::{environment::is_sanitizer, error::RunError};
 use crate::elf::{self, Linkage};
 
 /// The search path if PATH is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// Why there is no program to run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoProgram {
+    /// There is no such program. The exit code is 127, as in a shell.
+    #[error("{program}: there is no such program {place}; give its path, or a name that is found in PATH")]
+    NotFound {
+        /// The program as it was given.
+        program: String,
+        /// The searched place, as part of the message.
+        place: &'static str,
+    },
+    /// The program cannot be executed. The exit code is 126, as in a shell.
+    #[error("{program} cannot be executed: {why}")]
+    NotExecutable {
+        /// The program as it was given.
+        program: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl NoProgram {
+    /// The exit code, as in a shell.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound { .. } => 127,
+            Self::NotExecutable { .. } => 126,
+        }
+    }
+}
 
 /// A program that passed all checks for being executable.
 #[derive(Debug)]
@@ -32,7 +62,7 @@ pub(crate) struct Program {
 
 impl Program {
     /// Finds a program as a shell does: by its path if its name contains a slash, else in PATH.
-    pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, RunError> {
+    pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, NoProgram> {
         let program = name.to_string_lossy().into_owned();
         let (candidates, place): (Vec<PathBuf>, _) = if name.as_bytes().contains(&b'/') {
             (vec![name.into()], "at this path")
@@ -49,8 +79,8 @@ impl Program {
             }
         }
         Err(match why {
-            Some(why) => RunError::NotExecutable { program, why },
-            None => RunError::NotFound { program, place },
+            Some(why) => NoProgram::NotExecutable { program, why },
+            None => NoProgram::NotFound { program, place },
         })
     }
 
@@ -121,6 +151,12 @@ fn interpreter(path: &Path) -> Option<PathBuf> {
     let rest = line.strip_prefix(b"#!")?.trim_ascii();
     let word = rest.split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty())?;
     Some(OsString::from_vec(word.to_vec()).into())
+}
+
+/// Whether a library, by its path or name, is that of AddressSanitizer, of GCC or Clang.
+pub(crate) fn is_sanitizer(library: &str) -> bool {
+    let name = library.rsplit('/').next().unwrap_or_default();
+    name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan")
 }
 
 /// What gives a program more rights than its caller has, as part of a message.

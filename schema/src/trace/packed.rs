@@ -3,10 +3,10 @@
 //! Most values of a call are absent, and [`Values`] has room for all. An analysis keeps the records between reading and use in this
 //! form. A record is four words and its values, in the order of [`Values::FIELDS`].
 
+use super::read::Record;
 use crate::{
     api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Values},
-    trace::read::Record,
 };
 
 /// What the first byte of a record says: the call begins, or it returns.
