@@ -1,6 +1,6 @@
 //! A generator of programs that share between processes: correct ones, and the same with one mistake.
 //!
-//! A program is a script for `tests/apps/hunt.cpp`. What a seed yields never depends on the machine. The generator states what
+//! A program is a script for `tests/apps/scenario.cpp`. What a seed yields never depends on the machine. The generator states what
 //! must be found by the texts of SYCL and Unified Runtime; it must never be adjusted to what urscope finds.
 
 mod draft;

@@ -47,7 +47,7 @@ impl Stage {
             Self::V1 | Self::OursOnV1 => Adapter::V1,
             Self::V2 | Self::OursOnV2 => Adapter::V2,
         };
-        let run = TestRun::of("hunt", Release::R2026_2, adapter);
+        let run = TestRun::of("scenario", Release::R2026_2, adapter);
         if self.is_ours() { run.env("URSCOPE_BACKEND", "level_zero") } else { run }
     }
 }

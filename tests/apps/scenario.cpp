@@ -7,7 +7,7 @@
 #include "async_app.hpp"
 #include "event_app.hpp"
 #include "hunt_sites.hpp"
-#include "hunt_turns.hpp"
+#include "scenario_steps.hpp"
 #include "physical_app.hpp"
 
 #include <map>
