@@ -1,86 +1,319 @@
-// Runs a script of steps of several processes, as `tests/src/hunt` generates them: hunt SCRIPT.
+// Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
 //
-// The main process is process 0. It starts the others as the script says: by fork and exec, or by fork alone. The script fixes
-// the order of all steps. Nothing is destroyed unless a step says so, so that what a script leaves open stays open.
+// Exits with 4 if there are steps that a program in SYCL does not have, and with 3 if a step does not happen as it is written.
+//
+// The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
+// destroyed unless a step says so, so that what a script leaves open stays open.
 #include "ipc_app.hpp"
 
 #include "async_app.hpp"
 #include "event_app.hpp"
-#include "hunt_sites.hpp"
-#include "scenario_steps.hpp"
 #include "physical_app.hpp"
+#include "scenario_steps.hpp"
 
-#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 
+#include <poll.h>
+
 using namespace app;
 
-// What a process has, by the numbers in the script. A forked child has a copy.
-struct Registers {
-  static constexpr unsigned count = 256;
-  std::unique_ptr<Gpu> contexts[count];
-  std::byte *memory[count] = {};
-  std::optional<Handle> handles[count];
-  Bytes bytes[count];
-  std::unique_ptr<async::memory_pool> pools[count];
-  std::unique_ptr<physical_mem> physical[count];
-  std::unique_ptr<Addresses> mapped[count];
-  std::unique_ptr<sycl::event> events[count];
-  pid_t children[count] = {};
+// What a process has, by name. A forked child has a copy.
+struct Objects {
+  std::map<std::string, std::unique_ptr<Gpu>> contexts;
+  std::map<std::string, std::byte *> memory;
+  std::map<std::string, std::optional<Handle>> handles;
+  std::map<std::string, std::unique_ptr<async::memory_pool>> pools;
+  std::map<std::string, std::unique_ptr<physical_mem>> physical;
+  std::map<std::string, std::unique_ptr<Addresses>> mapped;
+  std::map<std::string, std::unique_ptr<sycl::event>> events;
 };
 
-static Registers &registers = *new Registers;
+static Objects &objects = *new Objects;
 static const char *script_file;
 static const Script *script;
 static Turns *turns;
+static bool is_forked = false;
+// A copy of the last handle data, with the word in front of them, which the adapters trust.
+alignas(64) static std::byte copied[4096];
 
 static void run_process(unsigned process);
 
-// One call into the runtime, from the line of the step's site.
-static void call(const Step &step, const std::function<void()> &call) {
-  try {
-    at(step.site, call);
-  } catch (const sycl::exception &) {
-    if (!step.may_be_refused) throw;
-  }
+template <typename T> static T &named(std::map<std::string, T> &all, const std::string &name) {
+  static std::mutex lock;
+  const std::lock_guard held(lock);
+  return all[name];
 }
-
-static Gpu &gpu(unsigned number) {
-  auto &context = registers.contexts[number];
-  require(context != nullptr, "no context " + std::to_string(number));
-  return *context;
-}
-template <typename T> static T &present(T &value, const char *what) {
-  require(static_cast<bool>(value), std::string("there is no such ") + what);
+template <typename T> static T &present(std::map<std::string, T> &all, const std::string &name) {
+  T &value = named(all, name);
+  require(static_cast<bool>(value), "there is no " + name);
   return value;
 }
 
+// The context of a step. One that no step makes is made when it is first used.
+static Gpu &gpu(const std::string &context) {
+  auto &gpu = named(objects.contexts, context);
+  if (gpu == nullptr) gpu = std::make_unique<Gpu>();
+  return *gpu;
+}
+static Gpu &gpu(const Step &step) { return gpu(step.word("in")); }
+
+// One call into the runtime, with a result or none.
+static void make(const Step &step, bool expected, const std::function<bool()> &call) {
+  bool has_result = false;
+  try {
+    at.at(step.line)([&] { has_result = call(); });
+  } catch (const sycl::exception &) {
+    if (step.may_be_refused()) return;
+    throw;
+  }
+  require(!step.has("fails") || !has_result, "the runtime accepts the call");
+  require(step.may_be_refused() || has_result == expected, expected ? "there is no result" : "there is a result");
+}
+static void call(const Step &step, const std::function<void()> &call) {
+  make(step, true, [&] { return call(), true; });
+}
+
+// A name that is named again as a result has the same address again.
+static bool keep(const std::string &name, void *address) {
+  std::byte *&memory = named(objects.memory, name);
+  require(memory == nullptr || address == nullptr || memory == address, name + " has another address than before");
+  if (address != nullptr) memory = static_cast<std::byte *>(address);
+  return address != nullptr;
+}
+static std::byte *address(const Step &step) { return named(objects.memory, step.object) + step.number("+"); }
+
 constexpr size_t probe = 64; // Bytes that are written and compared.
 
-static void write(const Step &step, std::byte *to, unsigned context, unsigned seed) {
-  call(step, [&] { gpu(context).write(to, pattern(probe, seed)); });
-}
-static void compare(const Step &step, const std::byte *from, unsigned context, unsigned seed) {
-  Bytes found;
-  call(step, [&] { found = gpu(context).read(from, probe); });
-  require(found == pattern(probe, seed), "read other bytes than were written");
+static std::byte *data_of(const Handle &handle) {
+  std::byte *data;
+  std::memcpy(&data, &handle, sizeof data); // The pointer is its first member.
+  return data;
 }
 
-static void keep_memory(unsigned number, void *memory) {
-  require(memory != nullptr, "no memory");
-  registers.memory[number] = static_cast<std::byte *>(memory);
+static bool keep(const Step &step, const Handle &handle) {
+  const Bytes data = handle.data();
+  if (data.empty()) return false;
+  named(objects.handles, step.word("->")) = handle;
+  std::memcpy(copied + 64 - sizeof(size_t), data_of(handle) - sizeof(size_t), sizeof(size_t) + data.size());
+  Turns::Slot &slot = *turns->slot(step.word("->"));
+  require(data.size() <= sizeof slot.data, "the handle data are too long");
+  std::memcpy(slot.data, data.data(), slot.size = data.size());
+  return true;
 }
 
-static void keep_handle(const Step &step, Handle handle) {
-  const bool empty = handle.data().empty();
-  require(step.may_be_refused || !empty, "get returned an empty handle");
-  if (!empty) registers.handles[step[0]] = handle;
+// The handle to put. One that this process did not get is a copy at another address.
+static Handle handle(const Step &step) {
+  if (const auto &own = named(objects.handles, step.object)) return *own;
+  for (auto &[name, any] : objects.handles)
+    if (any) return with_data_at(*any, step.object == "null" ? nullptr : copied + 64);
+  throw std::runtime_error("this process has no handle");
 }
 
-// A process ends without any cleaning up of the runtime, as a forked child must.
-[[noreturn]] static void end_at_once(int code) { _exit(code); }
+// The bytes to open. Those of a name that nobody got are as many as those of the first one, but wrong.
+static Bytes received(const Step &step) {
+  const Turns::Slot *slot = turns->slot(step.object);
+  const bool is_known = slot != nullptr;
+  for (const Step &get : script->steps)
+    if (slot == nullptr && get.verb == "get" + step.verb.substr(4)) slot = turns->slot(get.word("->"));
+  require(slot != nullptr, "no bytes are known");
+  Bytes bytes = is_known ? Bytes(slot->data, slot->data + slot->size) : pattern(slot->size, 1);
+  if (step.has("sized")) bytes.resize(step.number("sized"));
+  return bytes;
+}
+
+static void *allocate(const Step &step) {
+  Gpu &where = gpu(step);
+  const size_t size = step.number("sized");
+  if (step.word("as") == "host") return sycl::malloc_host(size, where.context);
+  if (step.word("as") == "shared") return sycl::malloc_shared(size, where.device, where.context);
+  if (!step.has("queued")) return where.allocate(size);
+  void *memory = step.has("from")
+                     ? async::async_malloc_from_pool(where.queue, size, *present(objects.pools, step.word("from")))
+                     : async::async_malloc(where.queue, sycl::usm::alloc::device, size);
+  where.queue.wait();
+  return memory;
+}
+
+using Operation = std::function<void(const Step &)>;
+
+static const std::map<std::string, Operation> memory_operations = {
+    {"context", [](auto &step) { gpu(step.object); }},
+    {"release", [](auto &step) { call(step, [&] { present(objects.contexts, step.object).reset(); }); }},
+    {"pool",
+     [](auto &step) {
+       auto &pool = named(objects.pools, step.object);
+       call(step, [&] { pool.reset(new async::memory_pool(gpu(step).queue, sycl::usm::alloc::device)); });
+     }},
+    {"release-pool", [](auto &step) { call(step, [&] { present(objects.pools, step.object).reset(); }); }},
+    {"alloc", [](auto &step) { make(step, true, [&] { return keep(step.object, allocate(step)); }); }},
+    {"free",
+     [](auto &step) {
+       call(step, [&] { step.has("queued") ? async_release(gpu(step), address(step)) : gpu(step).free(address(step)); });
+     }},
+    {"write", [](auto &step) { call(step, [&] { gpu(step).write(address(step), pattern(probe, step.number("seed"))); }); }},
+    {"compare",
+     [](auto &step) {
+       Bytes found;
+       call(step, [&] { found = gpu(step).read(address(step), probe); });
+       require(found == pattern(probe, step.number("seed")), "read other bytes than were written");
+     }},
+    {"copy",
+     [](auto &step) {
+       static const Bytes &source = *new Bytes(1 << 20);
+       call(step, [&] { gpu(step).queue.memcpy(address(step), source.data(), step.number("sized")); });
+     }},
+    {"host-waits", [](auto &) { for (auto &[name, gpu] : objects.contexts) gpu->queue.wait(); }},
+    {"get",
+     [](auto &step) {
+       make(step, step.has("->"), [&] { return keep(step, ipc::get(address(step), gpu(step).context)); });
+     }},
+    {"put", [](auto &step) { call(step, [&] { put(handle(step), gpu(step)); }); }},
+    {"open",
+     [](auto &step) {
+       const Bytes bytes = received(step);
+       make(step, step.has("->"), [&] {
+         return keep(step.word("->"), ipc::open(bytes, gpu(step).context, gpu(step).device));
+       });
+     }},
+    {"close", [](auto &step) { call(step, [&] { close(address(step), gpu(step)); }); }},
+};
+
+static const std::map<std::string, Operation> other_operations = {
+    {"physical",
+     [](auto &step) {
+       Gpu &where = gpu(step);
+       const size_t granule = granularity(where), size = std::max<size_t>(step.number("sized"), 1);
+       auto &memory = named(objects.physical, step.object);
+       call(step, [&] {
+         memory.reset(new physical_mem(make_shared_memory(where, (size + granule - 1) / granule * granule)));
+       });
+     }},
+    {"open-physical",
+     [](auto &step) {
+       const Bytes bytes = received(step);
+       auto &memory = named(objects.physical, step.word("->"));
+       call(step, [&] {
+         memory.reset(new physical_mem(ipc_physical::open(bytes, gpu(step).context, gpu(step).device)));
+       });
+     }},
+    {"release-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
+    {"close-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
+    {"get-physical",
+     [](auto &step) {
+       auto &memory = *present(objects.physical, step.object);
+       make(step, step.has("->"), [&] { return keep(step, ipc_physical::get(memory)); });
+     }},
+    {"put-physical",
+     [](auto &step) {
+       Handle got = handle(step);
+       call(step, [&] { ipc_physical::put(got, gpu(step).context); });
+     }},
+    {"map",
+     [](auto &step) {
+       physical_mem &memory = *present(objects.physical, step.object);
+       auto &mapped = named(objects.mapped, step.word("->"));
+       mapped = std::make_unique<Addresses>(gpu(step), memory.size());
+       call(step, [&] { mapped->map(memory, 0, memory.size()); });
+       named(objects.memory, step.word("->")) = mapped->pointer();
+     }},
+    {"unmap",
+     [](auto &step) {
+       auto &mapped = present(objects.mapped, step.object);
+       call(step, [&] { mapped->unmap(0, mapped->length()); });
+       mapped.reset();
+     }},
+    {"event",
+     [](auto &step) {
+       auto &event = named(objects.events, step.object);
+       call(step, [&] { event.reset(new sycl::event(make_shared_event(gpu(step)))); });
+     }},
+    {"open-event",
+     [](auto &step) {
+       const Bytes bytes = received(step);
+       auto &event = named(objects.events, step.word("->"));
+       call(step, [&] { event.reset(new sycl::event(ipc_event::open(bytes, gpu(step).context))); });
+     }},
+    {"release-event", [](auto &step) { call(step, [&] { present(objects.events, step.object).reset(); }); }},
+    {"get-event",
+     [](auto &step) {
+       auto &event = *present(objects.events, step.object);
+       make(step, step.has("->"), [&] { return keep(step, ipc_event::get(event)); });
+     }},
+    {"put-event",
+     [](auto &step) {
+       Handle got = handle(step);
+       call(step, [&] { ipc_event::put(got, gpu(step).context); });
+     }},
+    {"signal",
+     [](auto &step) {
+       sycl::queue &queue = gpu(step).queue;
+       call(step, [&] { experimental::enqueue_signal_event(queue, *present(objects.events, step.object)); });
+       queue.wait();
+     }},
+    {"wait", [](auto &step) { call(step, [&] { present(objects.events, step.object)->wait(); }); }},
+    {"fork",
+     [](auto &step) {
+       signal(SIGCHLD, SIG_IGN); // Nobody waits for the child.
+       const pid_t pid = fork();
+       require(pid >= 0, "cannot fork");
+       is_forked = is_forked || pid == 0;
+       if (pid == 0) run_process(step.other);
+       turns->pid(step.other) = pid;
+     }},
+};
+
+// Null for the ends of processes.
+static const Operation *operation(const Step &step) {
+  for (auto *operations : {&memory_operations, &other_operations})
+    if (const auto found = operations->find(step.verb); found != operations->end()) return &found->second;
+  const bool is_end = step.verb == "exit" || step.verb == "exec" || step.verb == "killed";
+  if (!is_end || (step.verb == "exec" && step.object.empty())) throw NoStep(step.verb);
+  return nullptr;
+}
+
+// Ends the process if the step says so.
+static bool ends(const Step &step) {
+  if (step.verb == "exec") {
+    turns->pid(step.other) = getpid();
+    turns->done(step);
+    const std::string number = std::to_string(step.other), descriptor = turns->descriptor();
+    execl("/proc/self/exe", "scenario", script_file, number.c_str(), descriptor.c_str(), nullptr);
+    require(false, "cannot exec");
+  }
+  if (step.verb == "killed") raise(SIGKILL);
+  // A forked child must not clean up the runtime.
+  if (step.verb == "exit" && is_forked) _exit(0);
+  return step.verb == "exit";
+}
+
+static void run_thread(unsigned process, unsigned thread) {
+  for (const Step &step : script->steps) {
+    if (step.process != process || step.thread != thread) continue;
+    try {
+      turns->await(step);
+      if (ends(step)) return;
+      (*operation(step))(step);
+      turns->done(step);
+    } catch (const std::exception &error) {
+      turns->fail();
+      fprintf(stderr, "scenario: line %u, %s: %s\n", step.line, step.verb.c_str(), error.what());
+      _exit(3);
+    }
+  }
+}
+
+static void run_process(unsigned process) {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  std::map<unsigned, std::thread> others;
+  for (const Step &step : script->steps)
+    if (step.process == process && step.thread != 1 && others.count(step.thread) == 0)
+      others.emplace(step.thread, std::thread(run_thread, process, step.thread));
+  run_thread(process, 1);
+  for (auto &other : others) other.second.join();
+}
 
 static pid_t start(unsigned process) {
   char self[4096] = {};
@@ -93,275 +326,52 @@ static pid_t start(unsigned process) {
   return pid;
 }
 
-using Operation = std::function<void(const Step &)>;
-
-static const std::map<std::string, Operation> memory_operations = {
-    {"context", [](auto &step) { registers.contexts[step[0]] = std::make_unique<Gpu>(); }},
-    {"drop-context", [](auto &step) { call(step, [&] { registers.contexts[step[0]].reset(); }); }},
-    {"alloc", [](auto &step) { call(step, [&] { registers.memory[step[0]] = gpu(step[1]).allocate(step[2]); }); }},
-    // The memory must take the address of memory that was just freed.
-    {"alloc-at",
-     [](auto &step) {
-       call(step, [&] { registers.memory[step[0]] = gpu(step[1]).allocate(step[2]); });
-       require(registers.memory[step[0]] == registers.memory[step[3]], "the pool hands out another address");
-     }},
-    {"free", [](auto &step) { call(step, [&] { gpu(step[1]).free(registers.memory[step[0]]); }); }},
-    {"write", [](auto &step) { write(step, registers.memory[step[0]] + step[3], step[1], step[2]); }},
-    {"compare", [](auto &step) { compare(step, registers.memory[step[0]] + step[3], step[1], step[2]); }},
-    {"get",
-     [](auto &step) {
-       call(step, [&] { keep_handle(step, ipc::get(registers.memory[step[1]] + step[3], gpu(step[2]).context)); });
-     }},
-    {"put", [](auto &step) { call(step, [&] { put(*present(registers.handles[step[0]], "handle"), gpu(step[1])); }); }},
-    {"put-null",
-     [](auto &step) {
-       call(step, [&] { put(with_data_at(*present(registers.handles[step[0]], "handle"), nullptr), gpu(step[1])); });
-     }},
-    // A copy at another address. The adapters trust the word in front of it, so the copy includes that.
-    {"put-copy",
-     [](auto &step) {
-       alignas(64) static std::byte foreign[4096];
-       const Handle handle = *present(registers.handles[step[0]], "handle");
-       std::byte *data;
-       std::memcpy(&data, &handle, sizeof data); // The pointer is its first member.
-       std::memcpy(foreign + 64 - sizeof(size_t), data - sizeof(size_t), sizeof(size_t) + handle.data().size());
-       call(step, [&] { put(with_data_at(handle, foreign + 64), gpu(step[1])); });
-     }},
-    {"open",
-     [](auto &step) {
-       std::byte *&opened = registers.memory[step[0]];
-       opened = nullptr;
-       call(step, [&] {
-         Gpu &where = gpu(step[2]);
-         opened = static_cast<std::byte *>(ipc::open(registers.bytes[step[1]], where.context, where.device));
-       });
-       require(opened != nullptr || step.may_be_refused, "open returned no pointer");
-     }},
-    {"close", [](auto &step) { call(step, [&] { close(registers.memory[step[0]] + step[2], gpu(step[1])); }); }},
-    {"churn",
-     [](auto &step) {
-       Gpu &where = gpu(step[1]);
-       for (unsigned i = 0; i < step[2]; ++i) call(step, [&] { put(get(registers.memory[step[0]], where), where); });
-     }},
-};
-
-// Memory that a command of a queue allocates and frees, memory of a pool, and memory that cannot be shared.
-static const std::map<std::string, Operation> other_memory_operations = {
-    {"alloc-queued",
-     [](auto &step) {
-       call(step, [&] {
-         Gpu &where = gpu(step[1]);
-         keep_memory(step[0], async::async_malloc(where.queue, sycl::usm::alloc::device, step[2]));
-         where.queue.wait();
-       });
-     }},
-    {"make-pool",
-     [](auto &step) {
-       call(step, [&] {
-         registers.pools[step[0]] = std::make_unique<async::memory_pool>(gpu(step[1]).queue, sycl::usm::alloc::device);
-       });
-     }},
-    {"drop-pool", [](auto &step) { call(step, [&] { registers.pools[step[0]].reset(); }); }},
-    {"alloc-from",
-     [](auto &step) {
-       call(step, [&] {
-         Gpu &where = gpu(step[1]);
-         auto &pool = *present(registers.pools[step[3]], "pool");
-         keep_memory(step[0], async::async_malloc_from_pool(where.queue, step[2], pool));
-         where.queue.wait();
-       });
-     }},
-    {"free-queued",
-     [](auto &step) {
-       call(step, [&] {
-         async::async_free(gpu(step[1]).queue, registers.memory[step[0]]);
-         gpu(step[1]).queue.wait();
-       });
-     }},
-    {"alloc-host",
-     [](auto &step) {
-       call(step, [&] { keep_memory(step[0], sycl::malloc_host(step[2], gpu(step[1]).context)); });
-     }},
-    {"alloc-shared",
-     [](auto &step) {
-       call(step, [&] {
-         keep_memory(step[0], sycl::malloc_shared(step[2], gpu(step[1]).device, gpu(step[1]).context));
-       });
-     }},
-    {"get-put", [](auto &step) { call(step, [&] { put(get(registers.memory[step[0]], gpu(step[1])), gpu(step[1])); }); }},
-};
-
-static const std::map<std::string, Operation> physical_operations = {
-    {"make-physical",
-     [](auto &step) {
-       call(step, [&] {
-         Gpu &where = gpu(step[1]);
-         registers.physical[step[0]].reset(new physical_mem(make_shared_memory(where, granularity(where) * step[2])));
-       });
-     }},
-    {"open-physical",
-     [](auto &step) {
-       call(step, [&] {
-         Gpu &where = gpu(step[2]);
-         registers.physical[step[0]].reset(
-             new physical_mem(ipc_physical::open(registers.bytes[step[1]], where.context, where.device)));
-       });
-     }},
-    {"drop-physical", [](auto &step) { call(step, [&] { registers.physical[step[0]].reset(); }); }},
-    {"get-physical",
-     [](auto &step) {
-       call(step, [&] { keep_handle(step, ipc_physical::get(*present(registers.physical[step[1]], "memory"))); });
-     }},
-    {"put-physical",
-     [](auto &step) {
-       call(step, [&] { ipc_physical::put(*present(registers.handles[step[0]], "handle"), gpu(step[1]).context); });
-     }},
-    {"map",
-     [](auto &step) {
-       physical_mem &memory = *present(registers.physical[step[0]], "memory");
-       registers.mapped[step[0]] = std::make_unique<Addresses>(gpu(step[1]), memory.size());
-       registers.mapped[step[0]]->map(memory, 0, memory.size());
-     }},
-    {"unmap",
-     [](auto &step) {
-       registers.mapped[step[0]]->unmap(0, registers.physical[step[0]]->size());
-       registers.mapped[step[0]].reset();
-     }},
-    {"write-physical", [](auto &step) { write(step, registers.mapped[step[0]]->pointer(), step[1], step[2]); }},
-    {"compare-physical", [](auto &step) { compare(step, registers.mapped[step[0]]->pointer(), step[1], step[2]); }},
-};
-
-static const std::map<std::string, Operation> event_operations = {
-    {"make-event",
-     [](auto &step) {
-       call(step, [&] { registers.events[step[0]].reset(new sycl::event(make_shared_event(gpu(step[1])))); });
-     }},
-    {"open-event",
-     [](auto &step) {
-       call(step, [&] {
-         registers.events[step[0]].reset(
-             new sycl::event(ipc_event::open(registers.bytes[step[1]], gpu(step[2]).context)));
-       });
-     }},
-    {"drop-event", [](auto &step) { call(step, [&] { registers.events[step[0]].reset(); }); }},
-    {"get-event",
-     [](auto &step) {
-       call(step, [&] { keep_handle(step, ipc_event::get(*present(registers.events[step[1]], "event"))); });
-     }},
-    {"put-event",
-     [](auto &step) {
-       call(step, [&] { ipc_event::put(*present(registers.handles[step[0]], "handle"), gpu(step[1]).context); });
-     }},
-    {"signal",
-     [](auto &step) {
-       sycl::queue &queue = gpu(step[1]).queue;
-       call(step, [&] { experimental::enqueue_signal_event(queue, *registers.events[step[0]]); });
-       queue.wait();
-     }},
-    {"wait", [](auto &step) { call(step, [&] { present(registers.events[step[0]], "event")->wait(); }); }},
-};
-
-static const std::map<std::string, Operation> process_operations = {
-    {"send",
-     [](auto &step) {
-       const Bytes data = present(registers.handles[step[0]], "handle")->data();
-       auto &slot = turns->slot(step[1]);
-       require(data.size() <= sizeof slot.data, "the handle data are too long");
-       std::memcpy(slot.data, data.data(), slot.size = data.size());
-     }},
-    {"receive",
-     [](auto &step) {
-       const auto &slot = turns->slot(step[1]);
-       registers.bytes[step[0]].assign(slot.data, slot.data + slot.size);
-     }},
-    {"forward",
-     [](auto &step) {
-       auto &slot = turns->slot(step[1]);
-       const Bytes &data = registers.bytes[step[0]];
-       std::memcpy(slot.data, data.data(), slot.size = data.size());
-     }},
-    {"cut", [](auto &step) { registers.bytes[step[0]].resize(step[1]); }},
-    {"overwrite", [](auto &step) { registers.bytes[step[0]] = pattern(registers.bytes[step[0]].size(), step[1]); }},
-    {"spawn", [](auto &step) { registers.children[step[0]] = start(step[0]); }},
-    {"fork",
-     [](auto &step) {
-       const pid_t pid = fork();
-       require(pid >= 0, "cannot fork");
-       if (pid == 0) run_process(step[0]);
-       registers.children[step[0]] = pid;
-     }},
-    {"join",
-     [](auto &step) {
-       int status = 0;
-       require(waitpid(registers.children[step[0]], &status, 0) == registers.children[step[0]], "cannot wait");
-       registers.children[step[0]] = 0;
-     }},
-};
-
-// A child that failed takes its turns with it: then the script has failed.
+// A process that failed takes its turns with it: then the scenario has failed.
 static void look_after_children() {
-  for (pid_t child : registers.children) {
-    siginfo_t ended = {};
-    if (child == 0 || waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) continue;
-    const bool killed_itself = ended.si_code == CLD_KILLED && ended.si_status == SIGKILL;
-    require(ended.si_pid == 0 || killed_itself || (ended.si_code == CLD_EXITED && ended.si_status == 0),
-            "a child ended with " + std::to_string(ended.si_status));
-  }
+  siginfo_t ended = {};
+  if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+  const bool killed_itself = ended.si_code == CLD_KILLED && ended.si_status == SIGKILL;
+  require(killed_itself || (ended.si_code == CLD_EXITED && ended.si_status == 0),
+          "a process ended with " + std::to_string(ended.si_status));
 }
 
-static void execute(const Step &step) {
-  for (auto *operations : {&memory_operations, &other_memory_operations, &physical_operations, &event_operations,
-                           &process_operations})
-    if (const auto found = operations->find(step.operation); found != operations->end()) return found->second(step);
-  require(false, "no operation '" + step.operation + "'");
+static void await_end(pid_t pid) {
+  // A forked child is not ours. Its parent does not wait for it, so it is gone at once.
+  pollfd process = {static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0};
+  require(process.fd < 0 || poll(&process, 1, 60'000) == 1, "a process does not end");
+  close(process.fd);
+  look_after_children();
+  waitpid(pid, nullptr, 0);
 }
 
-// The ends of a process take their turn first: what follows must not wait for a process that is gone.
-static bool ends(const Step &step) {
-  if (step.operation == "exec") {
-    turns->done(step);
-    const std::string number = std::to_string(step[0]), descriptor = turns->descriptor();
-    execl("/proc/self/exe", "hunt", script_file, number.c_str(), descriptor.c_str(), nullptr);
-    require(false, "cannot exec");
-  }
-  if (step.operation == "exit" || step.operation == "kill" || step.operation == "end") turns->done(step);
-  if (step.operation == "kill") raise(SIGKILL);
-  if (step.operation == "end") end_at_once(0);
-  return step.operation == "exit";
-}
-
-static void run_thread(unsigned process, unsigned thread) {
+static void supervise() {
   for (const Step &step : script->steps) {
-    if (step.process != process || step.thread != thread) continue;
-    try {
-      turns->await(step, thread == 0 ? look_after_children : [] {});
-      if (ends(step)) return;
-      execute(step);
-      turns->done(step);
-    } catch (const std::exception &error) {
-      turns->fail();
-      fprintf(stderr, "hunt: line %u, %s: %s\n", step.line, step.operation.c_str(), error.what());
-      end_at_once(3);
-    }
+    const bool is_end = step.verb == "exit" || step.verb == "killed";
+    if (step.begins_process || is_end) turns->await(step, look_after_children);
+    if (step.begins_process) turns->pid(step.process) = start(step.process);
+    if (is_end) await_end(turns->pid(step.process));
+    if (is_end) turns->done(step);
   }
-}
-
-static void run_process(unsigned process) {
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  std::map<unsigned, std::thread> others;
-  for (const Step &step : script->steps)
-    if (step.process == process && step.thread != 0 && others.count(step.thread) == 0)
-      others.emplace(step.thread, std::thread(run_thread, process, step.thread));
-  run_thread(process, 0);
-  for (auto &other : others) other.second.join();
 }
 
 int main(int argc, char **argv) {
   return guarded([&] {
-    require(argc == 2 || argc == 4, "usage: hunt SCRIPT");
+    require(argc == 2 || argc == 4, "usage: scenario FILE");
     script_file = argv[1];
-    script = new Script(script_file);
+    try {
+      script = new Script(script_file);
+      for (const Step &step : script->steps) operation(step);
+    } catch (const NoStep &word) {
+      fprintf(stderr, "scenario: a program in SYCL has no '%s'\n", word.what());
+      _exit(4);
+    }
     turns = new Turns(*script, argc == 4 ? std::atoi(argv[3]) : -1);
-    run_process(argc == 4 ? static_cast<unsigned>(std::atoi(argv[2])) : 0);
+    if (argc == 4) return run_process(static_cast<unsigned>(std::atoi(argv[2])));
+    try {
+      supervise();
+    } catch (...) {
+      turns->fail();
+      throw;
+    }
   });
 }

@@ -5,7 +5,7 @@ use super::sharing::Kind;
 
 /// A mistake, named after the rule that finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table of names describes each")]
+#[allow(missing_docs, reason = "the table of names describes each")]
 pub enum Mistake {
     LeakedHandle,
     LeakedMapping,

@@ -160,7 +160,7 @@ const LEFT_OUT: [(&str, &str); 22] = [
     ("no_ipc", "it is a script that makes no IPC call"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
-    ("scenario", "it runs generated scripts"),
+    ("scenario", "it plays generated scenarios"),
     ("stepped_calls", "the tests of interrupted calls run it"),
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
