@@ -132,7 +132,7 @@ pub enum Right {
 }
 
 /// A call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// Which function.
     pub verb: Verb,
@@ -177,8 +177,9 @@ pub struct Call {
 }
 
 /// The functions of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Verb {
+    #[default]
     /// `urContextCreate`
     Context,
     /// `urContextRetain`
@@ -251,8 +252,9 @@ pub enum Verb {
 const REFUSED: u32 = 45;
 
 /// How a call goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fate {
+    #[default]
     /// It returns at once, well.
     Returns,
     /// It returns at once, with this `ur_result_t`.

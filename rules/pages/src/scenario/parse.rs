@@ -122,29 +122,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
     } else if let Some((_, end)) = ENDS.iter().find(|(word, _)| *word == first) {
         Step::Ends(*end)
     } else if let Some((_, verb)) = VERBS.iter().find(|(word, _)| *word == first) {
-        let object = Some(name("a name")?);
-        let mut call = Call {
-            verb: *verb,
-            object,
-            offset: 0,
-            result: None,
-            like: None,
-            context: None,
-            device: None,
-            shared: false,
-            profiled: false,
-            size: None,
-            seed: None,
-            exposes: None,
-            usm: None,
-            pool: None,
-            queued: false,
-            waits: false,
-            level_zero: false,
-            unfinished: false,
-            takes: None,
-            fate: Fate::Returns,
-        };
+        let mut call = Call { verb: *verb, object: Some(name("a name")?), ..Call::default() };
         if *verb == Verb::Alloc {
             call.size = Some(number(&name("a size")?)?);
         }
@@ -274,47 +252,30 @@ impl fmt::Display for Call {
         if self.offset != 0 {
             write!(f, " + {}", self.offset)?;
         }
-        if let Some(result) = &self.result {
-            write!(f, " -> {result}")?;
+        for (word, name) in [
+            ("->", &self.result),
+            ("like", &self.like),
+            ("in", &self.context),
+            ("on", &self.device),
+            ("as", &self.usm),
+            ("from", &self.pool),
+        ] {
+            name.iter().try_for_each(|name| write!(f, " {word} {name}"))?;
         }
-        if let Some(like) = &self.like {
-            write!(f, " like {like}")?;
+        for (word, number) in [("seed", self.seed), ("exposes", self.exposes)] {
+            number.iter().try_for_each(|number| write!(f, " {word} {number}"))?;
         }
-        if let Some(context) = &self.context {
-            write!(f, " in {context}")?;
-        }
-        if let Some(device) = &self.device {
-            write!(f, " on {device}")?;
-        }
-        if self.shared {
-            f.write_str(" ipc")?;
-        }
-        if self.profiled {
-            f.write_str(" profiled")?;
-        }
-        if let Some(seed) = self.seed {
-            write!(f, " seed {seed}")?;
-        }
-        if let Some(exposes) = self.exposes {
-            write!(f, " exposes {exposes}")?;
-        }
-        if let Some(usm) = &self.usm {
-            write!(f, " as {usm}")?;
-        }
-        if let Some(pool) = &self.pool {
-            write!(f, " from {pool}")?;
-        }
-        if self.queued {
-            f.write_str(" queued")?;
-        }
-        if self.waits {
-            f.write_str(" waits")?;
-        }
-        if self.unfinished {
-            f.write_str(" unfinished")?;
-        }
-        if self.level_zero {
-            f.write_str(" ze")?;
+        for (word, holds) in [
+            ("ipc", self.shared),
+            ("profiled", self.profiled),
+            ("queued", self.queued),
+            ("waits", self.waits),
+            ("unfinished", self.unfinished),
+            ("ze", self.level_zero),
+        ] {
+            if holds {
+                write!(f, " {word}")?;
+            }
         }
         if let Some(takes) = self.takes {
             write!(f, " takes {takes}")?;
