@@ -99,9 +99,8 @@ fn a_launch_waits_for_events_and_signals_one() {
     let setup = setup();
     let (kernel, memory) = numbering(setup);
     let (list, [gate, done]) = (setup.immediate_list(0), setup.events());
-    let groups = Extent { x: 2, y: 1, z: 1 };
     ok(zeKernelSetGroupSize(kernel, 8, 1, 1));
-    ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, done, 1, &raw const gate));
+    ok(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: 2, y: 1, z: 1 }, done, 1, &raw const gate));
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
     assert_eq!(at(memory, 16)[15], 0);
     // Other tests of this process have memory of their own behind this one.
@@ -159,10 +158,8 @@ fn a_cooperative_launch_has_one_group() {
     let (list, mut most) = (setup.immediate_list(1), 0);
     ok(zeKernelSuggestMaxCooperativeGroupCount(kernel, &raw mut most));
     ok(zeKernelSetGroupSize(kernel, 32, 1, 1));
-    let launch = |x| {
-        let groups = Extent { x, y: 1, z: 1 };
-        zeCommandListAppendLaunchCooperativeKernel(list, kernel, &raw const groups, null_mut(), 0, null())
-    };
+    let launch =
+        |x| zeCommandListAppendLaunchCooperativeKernel(list, kernel, &Extent { x, y: 1, z: 1 }, null_mut(), 0, null());
     ok(launch(most));
     assert!(is_numbered(memory, 32));
     assert_eq!(launch(most + 1), INVALID_ARGUMENT);
@@ -269,8 +266,7 @@ fn offsets_and_three_dimensions_count() {
     assert_eq!(at(memory, 111)[99..], [0, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 0]);
     ok(zeKernelSetGlobalOffsetExp(kernel, 0, 0, 0));
     ok(zeKernelSetGroupSize(kernel, 4, 4, 2));
-    let groups = Extent { x: 3, y: 2, z: 2 };
-    ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, null_mut(), 0, null()));
+    ok(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: 3, y: 2, z: 2 }, null_mut(), 0, null()));
     assert!(is_numbered(memory, 12));
     let mut group = [0; 3];
     let [x, y, z] = &mut group;
@@ -281,12 +277,8 @@ fn offsets_and_three_dimensions_count() {
 /// Work and memory of a stream stay behind nowhere, and all streams may launch the same kernel.
 #[test]
 fn many_launches_from_many_threads_leave_nothing_behind() {
-    const NAME: &str = "launches::many_launches_from_many_threads_leave_nothing_behind";
     let setup = setup();
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let kernel = kernel(module(setup, empty), "empty") as usize;
     let round = || {
         std::thread::scope(|scope| {

@@ -84,11 +84,7 @@ fn a_list_that_waits_holds_up_no_other_one() {
 /// the wait. What only orders is not slowed.
 #[test]
 fn what_was_not_waited_for_is_unfinished_with_a_delay() {
-    const NAME: &str = "engines::what_was_not_waited_for_is_unfinished_with_a_delay";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_DELAY", "2s")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_DELAY", "2s")]);
     let setup = Setup::new();
     let list = setup.immediate_list(2);
     let (to, from) = (setup.device_memory(64), setup.device_memory(64));
@@ -111,14 +107,10 @@ fn what_was_not_waited_for_is_unfinished_with_a_delay() {
 /// All are submitted while the first one has the engine, which has the highest priority itself.
 #[test]
 fn what_has_a_higher_priority_goes_first() {
-    const NAME: &str = "engines::what_has_a_higher_priority_goes_first";
     const NORMAL: u32 = 0;
     const LOW: u32 = 1;
     const HIGH: u32 = 2;
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_DELAY", "2s")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_DELAY", "2s")]);
     let setup = Setup::new();
     let memory = setup.device_memory(64);
     let events: [_; 4] = setup.events();

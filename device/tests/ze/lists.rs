@@ -7,7 +7,7 @@
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-use crate::api::layout::command::{CopyRegion, FenceDesc};
+use crate::api::layout::command::CopyRegion;
 use crate::api::layout::event::*;
 use crate::api::layout::stype;
 use crate::api::*;
@@ -201,8 +201,7 @@ fn a_regular_list_runs_each_time_a_queue_executes_it() {
     let setup = Setup::new();
     let (queue, list) = (setup.queue(2), setup.regular_list());
     let [done] = setup.events();
-    let desc: FenceDesc = zeroed();
-    let fence = make(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    let fence = make(|fence| zeFenceCreate(queue, &zeroed(), fence));
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
     assert_eq!(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence), INVALID_ARGUMENT);
@@ -236,8 +235,7 @@ fn a_wait_for_a_blocked_queue_times_out() {
     let (queue, list) = (setup.queue(0), setup.regular_list());
     let gate = gated(setup, list);
     ok(zeCommandListClose(list));
-    let desc: FenceDesc = zeroed();
-    let fence = make(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    let fence = make(|fence| zeFenceCreate(queue, &zeroed(), fence));
     ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence));
     assert_eq!(zeCommandQueueSynchronize(queue, nanoseconds(Duration::from_millis(5))), NOT_READY);
     assert_eq!(zeFenceHostSynchronize(fence, 0), NOT_READY);
@@ -331,8 +329,7 @@ fn events_of_a_counter_based_pool_count() {
     let extension: [u64; 3] = [u64::from(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC), 0, 3];
     let desc = EventPoolDesc { p_next: extension.as_ptr().cast_mut().cast(), flags: 1, count: 1, ..zeroed() };
     let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, null(), pool));
-    let desc: EventDesc = zeroed();
-    let event = make(|event| zeEventCreate(pool, &raw const desc, event));
+    let event = make(|event| zeEventCreate(pool, &zeroed(), event));
     assert_eq!(zeEventHostReset(event), INVALID_ARGUMENT);
 }
 
@@ -419,11 +416,7 @@ fn work_goes_on_when_the_event_it_waits_for_is_destroyed() {
 
 #[test]
 fn a_device_is_synchronised_with_all_its_lists() {
-    const NAME: &str = "lists::a_device_is_synchronised_with_all_its_lists";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     let events: [_; 4] = setup.events();
@@ -441,11 +434,7 @@ fn a_device_is_synchronised_with_all_its_lists() {
 
 #[test]
 fn the_threads_of_lists_end_with_them() {
-    const NAME: &str = "lists::the_threads_of_lists_end_with_them";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let setup = Setup::new();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));

@@ -245,13 +245,12 @@ fn work_in_flight_keeps_memory_that_is_unmapped_too_early() {
 fn a_command_has_no_more_access_than_the_host() {
     use std::os::unix::process::ExitStatusExt;
 
-    const NAME: &str = "virtual_memory::a_command_has_no_more_access_than_the_host";
     let Some(access) = role() else {
         for access in [NONE, READ_ONLY] {
-            let output = child(NAME, &access.to_string(), &[]).output().unwrap();
+            let output = child(this_test!(), &access.to_string(), &[]).output().unwrap();
             assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{access}");
         }
-        run_child(child(NAME, &READ_WRITE.to_string(), &[]));
+        run_child(child(this_test!(), &READ_WRITE.to_string(), &[]));
         return;
     };
     // The fault is expected, and must leave no core file.
