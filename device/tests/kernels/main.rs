@@ -102,7 +102,7 @@ fn set<T>(kernel: Handle, index: u32, value: &T) {
 /// Launches `groups` groups of `size` work items in a row.
 fn launch(list: Handle, kernel: Handle, groups: u32, size: u32) {
     ok(zeKernelSetGroupSize(kernel, size, 1, 1));
-    ok(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: groups, y: 1, z: 1 }, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: groups, y: 1, z: 1 })));
 }
 
 /// What a kernel, whose only argument is a pointer, stores in `out` with `count` work items.

@@ -23,8 +23,7 @@ fn a_module_names_its_kernels() {
     let properties: ModuleProperties = value(|out| zeModuleGetProperties(module, out));
     assert_eq!(properties.flags, 0);
     let desc = KernelDesc { name: c"none".as_ptr(), ..zeroed() };
-    let mut kernel = null_mut();
-    assert_eq!(zeKernelCreate(module, &raw const desc, &raw mut kernel), INVALID_KERNEL_NAME);
+    assert_eq!(zeKernelCreate(module, &raw const desc, &mut null_mut()), INVALID_KERNEL_NAME);
     ok(zeModuleDestroy(module));
     assert_eq!(zeModuleDestroy(module), INVALID_ARGUMENT);
 }
@@ -274,8 +273,7 @@ fn a_variable_has_an_address_and_belongs_to_one_module() {
     assert_eq!([run(first), run(second)], [41, 2]);
     let none = zeModuleGetGlobalPointer(first, c"none".as_ptr(), &raw mut size, &raw mut pointer);
     assert_eq!(none, INVALID_GLOBAL_NAME);
-    let mut function = null_mut();
-    assert_eq!(zeModuleGetFunctionPointer(first, c"none".as_ptr(), &raw mut function), INVALID_FUNCTION_NAME);
+    assert_eq!(zeModuleGetFunctionPointer(first, c"none".as_ptr(), &mut null_mut()), INVALID_FUNCTION_NAME);
 }
 
 /// `found(out)`: stores the address of `twice`, its low half first. `through(out, address)`: `out[i]` is what the function there makes of `i`.

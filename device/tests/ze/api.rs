@@ -427,12 +427,27 @@ pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
 
 /// Appends a copy without events.
 pub(crate) fn copy(list: Handle, to: *mut c_void, from: *const c_void, size: usize) {
-    ok(zeCommandListAppendMemoryCopy(list, to, from, size, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryCopy(list, to, from, size)));
 }
 
 /// The role of this process. `None` in the test itself.
 pub(crate) fn role() -> Option<String> {
     std::env::var("DEVICE_TEST_ROLE").ok()
+}
+
+/// A structure with what a call writes into it. Requires success.
+#[track_caller]
+pub(crate) fn filled<T>(mut with: T, call: impl FnOnce(*mut T) -> u32) -> T {
+    ok(call(&raw mut with));
+    with
+}
+
+/// The beginning and the size of the memory around an address.
+#[track_caller]
+pub(crate) fn range(setup: Setup, inside: *const c_void) -> (*mut c_void, usize) {
+    let (mut base, mut size) = (null_mut(), 0);
+    ok(zeMemGetAddressRange(setup.context, inside, &raw mut base, &raw mut size));
+    (base, size)
 }
 
 /// The name of the test that this stands in.
@@ -441,6 +456,22 @@ macro_rules! this_test {
         fn here() {}
         let place = std::any::type_name_of_val(&here).trim_end_matches("::here");
         place.split_once("::").map(|(_, test)| test.split("::{{closure}}").next().unwrap_or_default()).unwrap()
+    }};
+}
+
+/// Appends a command without events.
+macro_rules! append {
+    ($function:ident($($argument:expr),*)) => { $function($($argument,)* null_mut(), 0, null()) };
+}
+
+/// The other process of a test, which does this there.
+#[allow(unused_macros, reason = "the tests of kernels have none")]
+macro_rules! peer {
+    ($there:expr) => {{
+        if role().is_some() {
+            return $there;
+        }
+        Peer::start(this_test!(), "producer")
     }};
 }
 
@@ -457,7 +488,7 @@ macro_rules! alone {
     };
 }
 #[allow(unused_imports, reason = "not every program uses both")]
-pub(crate) use {alone, this_test};
+pub(crate) use {alone, append, peer, this_test};
 
 /// The value that a call returns through its last argument. Requires success.
 #[track_caller]

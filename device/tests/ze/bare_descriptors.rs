@@ -125,9 +125,7 @@ fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
         ok(zeMemGetAllocProperties(setup.context, opened[0], &raw mut properties, null_mut()));
         let expected = if index == count { 2 } else { [2, 1, 3][(usize::from(index) - 1) % 3] };
         assert_eq!(properties.kind, expected);
-        let (mut base, mut length) = (null_mut(), 0);
-        ok(zeMemGetAddressRange(setup.context, opened[0], &raw mut base, &raw mut length));
-        assert_eq!((base, length), (opened[0], size));
+        assert_eq!(range(setup, opened[0]), (opened[0], size));
         // The opened memory does not need the descriptors.
         drop((sent, fetched));
         assert!(bytes(opened[0], size).iter().all(|byte| *byte == index), "memory {index}");
@@ -302,9 +300,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
         drop(file);
         assert!(index % 2 == 1 || (memory as usize).is_multiple_of(1 << 21));
         assert!(bytes(memory, size).iter().all(|byte| usize::from(*byte) == index), "memory {index}");
-        let (mut base, mut length) = (null_mut(), 0);
-        ok(zeMemGetAddressRange(setup.context, memory, &raw mut base, &raw mut length));
-        assert_eq!((base, length), (memory, size));
+        assert_eq!(range(setup, memory), (memory, size));
         // It is not exported once more.
         assert_eq!(exported(setup, memory), (UNSUPPORTED_FEATURE, kind, -1));
         let mut handle: IpcMemHandle = zeroed();

@@ -113,8 +113,7 @@ fn invalid_handles_and_descriptors_are_refused() {
     for number in [0, u64::MAX, 1 << 32 | number as u64, 1_000_000] {
         assert_eq!(handle_of(setup, number).0, OUT_OF_HOST_MEMORY);
     }
-    let mut out = 0;
-    assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(null_mut(), handle, &raw mut out), INVALID_NULL_HANDLE);
+    assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(null_mut(), handle, &mut 0), INVALID_NULL_HANDLE);
     assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(setup.context, handle, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, null_mut()), INVALID_NULL_POINTER);
     setup.free(memory);

@@ -54,31 +54,30 @@ fn null_pointers_are_refused() {
         zeMemOpenIpcHandle(setup.context, setup.device, zeroed(), 0, null_mut()),
         zeMemCloseIpcHandle(setup.context, null()),
         zeCommandListCreateImmediate(setup.context, setup.device, null(), null_mut()),
-        zeCommandListAppendMemoryCopy(list, null_mut(), place, 1, null_mut(), 0, null()),
-        zeCommandListAppendMemoryCopy(list, place, null(), 1, null_mut(), 0, null()),
-        zeCommandListAppendMemoryFill(list, place, null(), 1, 1, null_mut(), 0, null()),
+        append!(zeCommandListAppendMemoryCopy(list, null_mut(), place, 1)),
+        append!(zeCommandListAppendMemoryCopy(list, place, null(), 1)),
+        append!(zeCommandListAppendMemoryFill(list, place, null(), 1, 1)),
         zeCommandListAppendWaitOnEvents(list, 1, null()),
         zeEventPoolCreate(setup.context, null(), 0, null(), null_mut()),
     ] {
         assert_eq!(result, INVALID_NULL_POINTER);
     }
     assert_eq!(zeCommandListAppendBarrier(list, null_mut(), 1, null()), INVALID_SIZE);
-    assert_eq!(zeCommandListAppendMemoryFill(list, place, place, 0, 1, null_mut(), 0, null()), INVALID_SIZE);
+    assert_eq!(append!(zeCommandListAppendMemoryFill(list, place, place, 0, 1)), INVALID_SIZE);
 }
 
 #[test]
 fn invalid_handles_are_refused_in_every_argument() {
     let setup = Setup::new();
     let list = setup.immediate_list(0);
-    let mut out = null_mut();
     let invalid = foreign();
     let array = [invalid];
     for result in [
         zeDriverGetProperties(invalid, null_mut()),
         zeDeviceGetProperties(invalid, null_mut()),
         zeContextDestroy(invalid),
-        zeMemAllocDevice(invalid, null(), 1, 0, setup.device, &raw mut out),
-        zeCommandListAppendBarrier(invalid, null_mut(), 0, null()),
+        zeMemAllocDevice(invalid, null(), 1, 0, setup.device, &mut null_mut()),
+        append!(zeCommandListAppendBarrier(invalid)),
         zeCommandListAppendBarrier(list, invalid, 0, null()),
         zeCommandListAppendBarrier(list, null_mut(), 1, array.as_ptr()),
         zeCommandListDestroy(invalid),

@@ -53,11 +53,8 @@ fn produce() {
 
 #[test]
 fn two_processes_see_the_same_memory() {
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(this_test!(), "producer");
     let handle = IpcMemHandle { data: peer.receive() };
     let memory = open(setup, handle);
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
@@ -67,9 +64,7 @@ fn two_processes_see_the_same_memory() {
     let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
     ok(zeMemGetAllocProperties(setup.context, memory, &raw mut properties, &raw mut device));
     assert_eq!((properties.kind, device), (2, setup.device));
-    let (mut base, mut size) = (null_mut(), 0);
-    ok(zeMemGetAddressRange(setup.context, (memory as usize + 9) as *const c_void, &raw mut base, &raw mut size));
-    assert_eq!((base, size), (memory, SIZE));
+    assert_eq!(range(setup, (memory as usize + 9) as *const c_void), (memory, SIZE));
     let list = setup.immediate_list(1);
     let own = setup.device_memory(SIZE);
     copy(list, own, memory, SIZE);
@@ -80,11 +75,8 @@ fn two_processes_see_the_same_memory() {
 
 #[test]
 fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(this_test!(), "producer");
     let mut handle = IpcMemHandle { data: peer.receive() };
     let exported = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     // libumf does this before it opens.
@@ -105,11 +97,8 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
 
 #[test]
 fn memory_that_its_producer_frees_stays_valid_where_it_is_open() {
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(this_test!(), "producer");
     let handle = IpcMemHandle { data: peer.receive() };
     let memory = open(setup, handle);
     peer.send(b"f");
@@ -229,18 +218,14 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
         assert_eq!(refused(setup, IpcMemHandle { data: [fill; 64] }), INVALID_ARGUMENT);
     }
     assert_eq!((open_descriptors(), mappings()), before);
-    let mut out = null_mut();
-    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 4, &raw mut out);
+    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 4, &mut null_mut());
     assert_eq!(result, INVALID_ENUMERATION);
 }
 
 #[test]
 fn the_handle_of_a_dead_producer_is_refused() {
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(this_test!(), "producer");
     let handle = IpcMemHandle { data: peer.receive() };
     peer.process.kill().unwrap();
     peer.process.wait().unwrap();

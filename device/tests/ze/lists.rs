@@ -71,16 +71,7 @@ fn fills_repeat_a_pattern_of_any_size() {
         let pattern: Vec<u8> = (0..pattern_size).map(|index| (index + 1) as u8).collect();
         bytes(to, SIZE).fill(0);
         let length = SIZE - 5;
-        ok(zeCommandListAppendMemoryFill(
-            list,
-            to,
-            pattern.as_ptr().cast(),
-            pattern_size,
-            length,
-            null_mut(),
-            0,
-            null(),
-        ));
+        ok(append!(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), pattern_size, length)));
         let memory = bytes(to, SIZE);
         assert!(memory[..length].iter().enumerate().all(|(at, byte)| *byte == pattern[at % pattern_size]));
         assert!(memory[length..].iter().all(|byte| *byte == 0));
@@ -101,10 +92,10 @@ fn a_fill_pattern_may_be_longer_than_the_memory() {
     for pattern_size in [101, 1 << 16, 1 << 40, usize::MAX] {
         bytes(to, SIZE).fill(0xaa);
         let place = pattern.as_ptr().cast();
-        ok(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 100, null_mut(), 0, null()));
+        ok(append!(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 100)));
         assert_eq!(bytes(to, 100), pattern);
         assert!(bytes(to, SIZE)[100..].iter().all(|byte| *byte == 0xaa));
-        ok(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 0, null_mut(), 0, null()));
+        ok(append!(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 0)));
         assert_eq!(bytes(to, 100), pattern);
     }
 }
@@ -116,7 +107,7 @@ fn a_fill_pattern_may_change_once_the_append_has_returned() {
     let to = setup.device_memory(64);
     let gate = gated(setup, list);
     let mut pattern = [1_u8, 2];
-    ok(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), 2, 64, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), 2, 64)));
     pattern.fill(9);
     ok(zeEventHostSignal(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
@@ -131,7 +122,7 @@ fn a_region_is_copied_row_by_row() {
     numbered(bytes(from, 4096));
     let from_region = CopyRegion { origin_x: 3, origin_y: 2, origin_z: 1, width: 5, height: 4, depth: 2 };
     let to_region = CopyRegion { origin_x: 1, origin_y: 0, origin_z: 0, width: 5, height: 4, depth: 2 };
-    ok(zeCommandListAppendMemoryCopyRegion(
+    ok(append!(zeCommandListAppendMemoryCopyRegion(
         list,
         to,
         &raw const to_region,
@@ -140,11 +131,8 @@ fn a_region_is_copied_row_by_row() {
         from,
         &raw const from_region,
         32,
-        512,
-        null_mut(),
-        0,
-        null(),
-    ));
+        512
+    )));
     let mut expected = vec![0; 4096];
     for z in 0..2 {
         for y in 0..4 {
@@ -206,7 +194,7 @@ fn a_regular_list_runs_each_time_a_queue_executes_it() {
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
     assert_eq!(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence), INVALID_ARGUMENT);
     ok(zeCommandListClose(list));
-    let refused = zeCommandListAppendBarrier(list, null_mut(), 0, null());
+    let refused = append!(zeCommandListAppendBarrier(list));
     assert_eq!(refused, INVALID_ARGUMENT);
     assert_eq!((zeEventQueryStatus(done), zeFenceQueryStatus(fence)), (NOT_READY, NOT_READY));
     for round in 1..=3 {
@@ -348,7 +336,7 @@ fn timestamps_surround_the_work() {
     assert_eq!(early, NOT_READY);
     let written = setup.device_memory(4096);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, first, 0, null()));
-    ok(zeCommandListAppendWriteGlobalTimestamp(list, written.cast(), null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendWriteGlobalTimestamp(list, written.cast())));
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, second, 0, null()));
     let both = [first, second];
     let results = bytes(written, 4096)[8..].as_mut_ptr().cast();

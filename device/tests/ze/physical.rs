@@ -140,8 +140,7 @@ fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
     for (flags, expected) in [(4, UNSUPPORTED_ENUMERATION), (1 << 9, INVALID_ENUMERATION)] {
         let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags, ..zeroed() };
         let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size: SIZE, ..zeroed() };
-        let mut out = null_mut();
-        assert_eq!(zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &raw mut out), expected);
+        assert_eq!(zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &mut null_mut()), expected);
     }
     ok(zePhysicalMemDestroy(setup.context, plain));
     ok(zePhysicalMemDestroy(setup.context, memory));
@@ -284,8 +283,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
         // Once it is destroyed no process can open it, although it is still mapped here.
         ok(zePhysicalMemDestroy(setup.context, memory));
-        let mut out = null_mut();
-        assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out), INVALID_ARGUMENT);
+        assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &mut null_mut()), INVALID_ARGUMENT);
         assert_eq!(bytes(base, 1)[0], 7);
         ok(zeVirtualMemFree(setup.context, base, SIZE));
     }

@@ -211,7 +211,7 @@ fn combined_sub_devices_know_their_device() {
     assert_eq!(properties(roots[1]).max_mem_alloc_size, 64 << 20);
     let list = on(roots[1]).immediate_list(1);
     let memory = on(listed[0]).device_memory(SHARE);
-    ok(zeCommandListAppendMemoryFill(list, memory, [7_u8].as_ptr().cast(), 1, SHARE, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryFill(list, memory, [7_u8].as_ptr().cast(), 1, SHARE)));
     assert_eq!(bytes(memory, SHARE)[SHARE - 1], 7);
 }
 

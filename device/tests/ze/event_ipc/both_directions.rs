@@ -3,13 +3,21 @@
 
 use super::*;
 
+/// This process with a new event. The other process opens it and serves.
+macro_rules! shared {
+    () => {{
+        if role().is_some() {
+            return serve();
+        }
+        let mut endpoint = Endpoint::new();
+        endpoint.event = endpoint.setup.shared_event();
+        endpoint
+    }};
+}
+
 #[test]
 fn an_event_is_signalled_and_waited_for_on_either_side() {
-    if role().is_some() {
-        return serve();
-    }
-    let mut endpoint = Endpoint::new();
-    endpoint.event = endpoint.setup.shared_event();
+    let endpoint = shared!();
     // Signalled before it is shared: signalled in the other process too.
     ok(endpoint.execute(b's'));
     ok(endpoint.execute(b'w'));
@@ -42,11 +50,7 @@ fn an_event_is_signalled_and_waited_for_on_either_side() {
 
 #[test]
 fn a_waiter_asleep_in_one_process_is_woken_by_the_other() {
-    if role().is_some() {
-        return serve();
-    }
-    let mut endpoint = Endpoint::new();
-    endpoint.event = endpoint.setup.shared_event();
+    let endpoint = shared!();
     let mut peer = Peer::serve(this_test!(), b'e', &get(endpoint.event).data);
     for _ in 0..100 {
         peer.execute_all("g");
@@ -67,11 +71,7 @@ fn a_waiter_asleep_in_one_process_is_woken_by_the_other() {
 
 #[test]
 fn a_wait_is_for_the_last_signal_before_it_began() {
-    if role().is_some() {
-        return serve();
-    }
-    let mut endpoint = Endpoint::new();
-    endpoint.event = endpoint.setup.shared_event();
+    let endpoint = shared!();
     let mut peer = Peer::serve(this_test!(), b'e', &get(endpoint.event).data);
     // The first signal has completed, and the other process appends a second one: a wait here is for the second.
     ok(endpoint.execute(b's'));

@@ -41,8 +41,7 @@ fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
     assert_eq!(zeEventQueryStatus(other), NOT_READY);
     // After the last put no process can open it; what is open stays open.
     ok(zeEventPoolPutIpcHandle(endpoint.setup.context, handle));
-    let mut out = null_mut();
-    let late = zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, &raw mut out);
+    let late = zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, &mut null_mut());
     assert_eq!(late, OUT_OF_DEVICE_MEMORY);
     ok(zeEventPoolDestroy(pool));
     peer.execute_all("hX");
