@@ -35,6 +35,7 @@ public:
   void unmap(size_t at, size_t length) { experimental::unmap(pointer() + at, length, gpu.context); }
 
   std::byte *pointer() const { return reinterpret_cast<std::byte *>(start); }
+  size_t length() const { return size; }
 
 private:
   const Gpu &gpu;

@@ -16,6 +16,7 @@
 pub mod apps;
 pub mod artefacts;
 pub mod clients;
+pub mod discovery;
 pub mod hunt;
 pub mod instructions;
 pub mod perfetto;

@@ -68,7 +68,7 @@ fn what_is_no_argument_of_the_kernel_is_refused() {
     let setup = setup();
     let (kernel, list) = (kernel(module(setup, scale), "scale"), setup.immediate_list(1));
     let groups = Extent { x: 1, y: 1, z: 1 };
-    let append = || zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, null_mut(), 0, null());
+    let append = || append!(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups));
     assert_eq!(append(), INVALID_ARGUMENT, "no argument is set");
     let value = 0_u64;
     let value = (&raw const value).cast();
@@ -110,17 +110,7 @@ fn local_memory_is_that_of_the_group() {
     // With the other call, a pointer to the size.
     let (size, groups, group) = (64_usize, Extent { x: 20, y: 1, z: 1 }, Extent { x: 16, y: 1, z: 1 });
     let arguments: [*const c_void; 2] = [(&raw const memory).cast(), (&raw const size).cast()];
-    ok(zeCommandListAppendLaunchKernelWithArguments(
-        list,
-        kernel,
-        groups,
-        group,
-        arguments.as_ptr(),
-        null(),
-        null_mut(),
-        0,
-        null(),
-    ));
+    ok(append!(zeCommandListAppendLaunchKernelWithArguments(list, kernel, groups, group, arguments.as_ptr(), null())));
     assert!(at(memory, 320).iter().enumerate().all(|(index, value)| *value == index as u32));
 }
 

@@ -29,9 +29,8 @@ fn fault(groups: u32) {
     let waiting = never as usize;
     let waiter = std::thread::spawn(move || zeEventHostSynchronize(waiting as Handle, FOREVER));
     ok(zeCommandListAppendWaitOnEvents(other, 1, &raw const never));
-    let groups = Extent { x: groups, y: 1, z: 1 };
     ok(zeKernelSetGroupSize(kernel, 64, 1, 1));
-    ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, done, 0, null()));
+    ok(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: groups, y: 1, z: 1 }, done, 0, null()));
     assert_eq!(zeEventHostSynchronize(done, FOREVER), DEVICE_LOST);
     assert_eq!(waiter.join().unwrap(), DEVICE_LOST);
     assert_eq!(zeCommandListHostSynchronize(list, FOREVER), DEVICE_LOST);
@@ -69,7 +68,6 @@ extern "C" fn leave(_signal: i32) {
 /// The application's own fault, with a handler of its own that was there before the engine, and without one.
 #[test]
 fn a_fault_of_the_application_is_its_own() {
-    const NAME: &str = "faults::a_fault_of_the_application_is_its_own";
     setup();
     if let Some(role) = role() {
         if role == "handler" {
@@ -85,7 +83,7 @@ fn a_fault_of_the_application_is_its_own() {
         unsafe { (WILD as *mut u8).write_volatile(1) };
         return;
     }
-    let ends = ["handler", "none"].map(|role| child(NAME, role, &[]).output().unwrap().status);
+    let ends = ["handler", "none"].map(|role| child(this_test!(), role, &[]).output().unwrap().status);
     assert_eq!(ends[0].code(), Some(42));
     assert_eq!(ends[1].signal(), Some(libc::SIGSEGV));
 }

@@ -29,7 +29,7 @@ fn a_kernel_runs_between_copies_and_fills() {
         at(back, COUNT).fill(0);
         let seven = 7_u32;
         let pattern = (&raw const seven).cast();
-        ok(zeCommandListAppendMemoryFill(list, address(from), pattern, 4, COUNT * 4, null_mut(), 0, null()));
+        ok(append!(zeCommandListAppendMemoryFill(list, address(from), pattern, 4, COUNT * 4)));
         set(kernel, 0, &to);
         set(kernel, 1, &from);
         set(kernel, 2, &3_u32);
@@ -89,7 +89,7 @@ fn a_closed_list_launches_each_time_it_is_executed() {
     }
     at(memory, COUNT).fill(0);
     let immediate = setup.immediate_list(0);
-    ok(zeCommandListImmediateAppendCommandListsExp(immediate, 1, &raw const list, null_mut(), 0, null()));
+    ok(append!(zeCommandListImmediateAppendCommandListsExp(immediate, 1, &raw const list)));
     ok(zeCommandListHostSynchronize(immediate, FOREVER));
     assert!(is_numbered(memory, 160));
 }
@@ -99,9 +99,8 @@ fn a_launch_waits_for_events_and_signals_one() {
     let setup = setup();
     let (kernel, memory) = numbering(setup);
     let (list, [gate, done]) = (setup.immediate_list(0), setup.events());
-    let groups = Extent { x: 2, y: 1, z: 1 };
     ok(zeKernelSetGroupSize(kernel, 8, 1, 1));
-    ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, done, 1, &raw const gate));
+    ok(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: 2, y: 1, z: 1 }, done, 1, &raw const gate));
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
     assert_eq!(at(memory, 16)[15], 0);
     // Other tests of this process have memory of their own behind this one.
@@ -125,23 +124,13 @@ fn a_launch_with_arguments_brings_all_that_it_needs() {
     let arguments: [*const c_void; 3] = [(&raw const to).cast(), (&raw const from).cast(), (&raw const factor).cast()];
     let (groups, group) = (Extent { x: 4, y: 1, z: 1 }, Extent { x: 16, y: 1, z: 1 });
     let append = |groups, group, next| {
-        zeCommandListAppendLaunchKernelWithArguments(
-            list,
-            kernel,
-            groups,
-            group,
-            arguments.as_ptr(),
-            next,
-            null_mut(),
-            0,
-            null(),
-        )
+        append!(zeCommandListAppendLaunchKernelWithArguments(list, kernel, groups, group, arguments.as_ptr(), next))
     };
     ok(append(groups, group, null()));
     assert_eq!(at(to, 64), [11; 64]);
     // They stay set, as the specification says.
     at(to, 64).fill(0);
-    ok(zeCommandListAppendLaunchKernelWithParameters(list, kernel, &raw const groups, null(), null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendLaunchKernelWithParameters(list, kernel, &raw const groups, null())));
     assert_eq!(at(to, 64), [11; 64]);
     assert_eq!(append(groups, Extent { x: 0, y: 1, z: 1 }, null()), INVALID_GROUP_SIZE_DIMENSION);
     assert_eq!(append(groups, Extent { x: 1025, y: 1, z: 1 }, null()), INVALID_GROUP_SIZE_DIMENSION);
@@ -159,10 +148,7 @@ fn a_cooperative_launch_has_one_group() {
     let (list, mut most) = (setup.immediate_list(1), 0);
     ok(zeKernelSuggestMaxCooperativeGroupCount(kernel, &raw mut most));
     ok(zeKernelSetGroupSize(kernel, 32, 1, 1));
-    let launch = |x| {
-        let groups = Extent { x, y: 1, z: 1 };
-        zeCommandListAppendLaunchCooperativeKernel(list, kernel, &raw const groups, null_mut(), 0, null())
-    };
+    let launch = |x| append!(zeCommandListAppendLaunchCooperativeKernel(list, kernel, &Extent { x, y: 1, z: 1 }));
     ok(launch(most));
     assert!(is_numbered(memory, 32));
     assert_eq!(launch(most + 1), INVALID_ARGUMENT);
@@ -189,16 +175,7 @@ fn indirect_launches_read_their_numbers_when_they_run() {
     // SAFETY: the allocation has 16 numbers.
     let extents = unsafe { groups.add(1) };
     let kernels = [kernel; 3];
-    ok(zeCommandListAppendLaunchMultipleKernelsIndirect(
-        list,
-        3,
-        kernels.as_ptr(),
-        count,
-        extents.cast(),
-        null_mut(),
-        0,
-        null(),
-    ));
+    ok(append!(zeCommandListAppendLaunchMultipleKernelsIndirect(list, 3, kernels.as_ptr(), count, extents.cast())));
     ok(zeCommandListHostSynchronize(list, FOREVER));
     assert!(is_numbered(memory, 70));
     assert_eq!(at(memory, 71)[70], 0);
@@ -269,8 +246,7 @@ fn offsets_and_three_dimensions_count() {
     assert_eq!(at(memory, 111)[99..], [0, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 0]);
     ok(zeKernelSetGlobalOffsetExp(kernel, 0, 0, 0));
     ok(zeKernelSetGroupSize(kernel, 4, 4, 2));
-    let groups = Extent { x: 3, y: 2, z: 2 };
-    ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: 3, y: 2, z: 2 })));
     assert!(is_numbered(memory, 12));
     let mut group = [0; 3];
     let [x, y, z] = &mut group;
@@ -281,12 +257,8 @@ fn offsets_and_three_dimensions_count() {
 /// Work and memory of a stream stay behind nowhere, and all streams may launch the same kernel.
 #[test]
 fn many_launches_from_many_threads_leave_nothing_behind() {
-    const NAME: &str = "launches::many_launches_from_many_threads_leave_nothing_behind";
     let setup = setup();
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let kernel = kernel(module(setup, empty), "empty") as usize;
     let round = || {
         std::thread::scope(|scope| {

@@ -90,8 +90,7 @@ fn text_of(log: Handle) -> String {
 /// A kernel of a module.
 fn kernel(module: Handle, name: &str) -> Handle {
     let name = CString::new(name).unwrap();
-    let desc = KernelDesc { name: name.as_ptr(), ..zeroed() };
-    make(|kernel| zeKernelCreate(module, &raw const desc, kernel))
+    make(|kernel| zeKernelCreate(module, &KernelDesc { name: name.as_ptr(), ..zeroed() }, kernel))
 }
 
 /// Sets an argument.
@@ -103,8 +102,7 @@ fn set<T>(kernel: Handle, index: u32, value: &T) {
 /// Launches `groups` groups of `size` work items in a row.
 fn launch(list: Handle, kernel: Handle, groups: u32, size: u32) {
     ok(zeKernelSetGroupSize(kernel, size, 1, 1));
-    let groups = Extent { x: groups, y: 1, z: 1 };
-    ok(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: groups, y: 1, z: 1 })));
 }
 
 /// What a kernel, whose only argument is a pointer, stores in `out` with `count` work items.

@@ -20,12 +20,10 @@ fn a_module_names_its_kernels() {
     // SAFETY: the names are C strings that live as long as the module.
     let names: Vec<_> = names.iter().map(|name| unsafe { CStr::from_ptr(*name) }).collect();
     assert_eq!(names, [c"scale", c"number"]);
-    let mut properties: ModuleProperties = zeroed();
-    ok(zeModuleGetProperties(module, &raw mut properties));
+    let properties: ModuleProperties = value(|out| zeModuleGetProperties(module, out));
     assert_eq!(properties.flags, 0);
     let desc = KernelDesc { name: c"none".as_ptr(), ..zeroed() };
-    let mut kernel = null_mut();
-    assert_eq!(zeKernelCreate(module, &raw const desc, &raw mut kernel), INVALID_KERNEL_NAME);
+    assert_eq!(zeKernelCreate(module, &raw const desc, &mut null_mut()), INVALID_KERNEL_NAME);
     ok(zeModuleDestroy(module));
     assert_eq!(zeModuleDestroy(module), INVALID_ARGUMENT);
 }
@@ -81,8 +79,7 @@ fn a_kernel_tells_its_properties() {
 fn the_engine_keeps_what_the_device_promises() {
     let setup = setup();
     let kernel = kernel(module(setup, empty), "empty");
-    let mut compute: DeviceComputeProperties = zeroed();
-    ok(zeDeviceGetComputeProperties(setup.device, &raw mut compute));
+    let compute: DeviceComputeProperties = value(|out| zeDeviceGetComputeProperties(setup.device, out));
     let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
     let mut properties = KernelProperties { p_next: (&raw mut largest).cast(), ..zeroed() };
     ok(zeKernelGetProperties(kernel, &raw mut properties));
@@ -95,12 +92,10 @@ fn the_engine_keeps_what_the_device_promises() {
             asm.mode(id, &[35, *size]);
         });
         let kernel = crate::kernel(module, "sized");
-        let mut properties: KernelProperties = zeroed();
-        ok(zeKernelGetProperties(kernel, &raw mut properties));
+        let properties: KernelProperties = value(|out| zeKernelGetProperties(kernel, out));
         assert_eq!((properties.required_subgroup_size, properties.max_subgroup_size), (*size, *size));
     }
-    let mut module: DeviceModuleProperties = zeroed();
-    ok(zeDeviceGetModuleProperties(setup.device, &raw mut module));
+    let module: DeviceModuleProperties = value(|out| zeDeviceGetModuleProperties(setup.device, out));
     assert_eq!(module.spirv_version_supported, 0x1_0004);
 }
 
@@ -226,8 +221,7 @@ fn modules_are_linked_at_creation_and_later() {
         assert_eq!(stored(list, kernel(module, "called"), out, 8), [0, 2, 4, 6, 8, 10, 12, 14]);
     };
     let (first, second) = (module(setup, importing), module(setup, |asm| _ = exporting(asm)));
-    let mut properties: ModuleProperties = zeroed();
-    ok(zeModuleGetProperties(first, &raw mut properties));
+    let properties: ModuleProperties = value(|out| zeModuleGetProperties(first, out));
     assert_eq!(properties.flags, 1);
     let (desc, mut kernel) = (KernelDesc { name: c"called".as_ptr(), ..zeroed() }, null_mut());
     assert_eq!(zeKernelCreate(first, &raw const desc, &raw mut kernel), INVALID_MODULE_UNLINKED);
@@ -279,8 +273,7 @@ fn a_variable_has_an_address_and_belongs_to_one_module() {
     assert_eq!([run(first), run(second)], [41, 2]);
     let none = zeModuleGetGlobalPointer(first, c"none".as_ptr(), &raw mut size, &raw mut pointer);
     assert_eq!(none, INVALID_GLOBAL_NAME);
-    let mut function = null_mut();
-    assert_eq!(zeModuleGetFunctionPointer(first, c"none".as_ptr(), &raw mut function), INVALID_FUNCTION_NAME);
+    assert_eq!(zeModuleGetFunctionPointer(first, c"none".as_ptr(), &mut null_mut()), INVALID_FUNCTION_NAME);
 }
 
 /// `found(out)`: stores the address of `twice`, its low half first. `through(out, address)`: `out[i]` is what the function there makes of `i`.

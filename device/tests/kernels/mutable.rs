@@ -104,7 +104,7 @@ fn a_launch_takes_what_it_was_changed_to() {
     ok(update(list, &changes[0]));
     // It must be closed again, and takes no other commands.
     assert_eq!(execute(queue, list), INVALID_ARGUMENT);
-    assert_eq!(zeCommandListAppendBarrier(list, null_mut(), 0, null()), INVALID_ARGUMENT);
+    assert_eq!(append!(zeCommandListAppendBarrier(list)), INVALID_ARGUMENT);
     ok(zeCommandListClose(list));
     at(third, COUNT).fill(0);
     ok(execute(queue, list));
@@ -195,7 +195,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     assert_eq!(identify(list, 0x80), (UNSUPPORTED_ENUMERATION, 0));
     let (result, barrier) = identify(list, 0);
     ok(result);
-    ok(zeCommandListAppendBarrier(list, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendBarrier(list)));
     let (result, id) = identify(list, KERNEL_ARGUMENTS);
     ok(result);
     set(numbering, 0, &memory);

@@ -17,18 +17,13 @@ fn engine() -> (bool, usize) {
 
 #[test]
 fn a_process_without_modules_has_no_engine() {
-    const NAME: &str = "processes::a_process_without_modules_has_no_engine";
     let setup = setup();
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let (from, to) = (setup.device_memory(4096), setup.device_memory(4096));
     let list = setup.immediate_list(0);
     copy(list, to, from, 4096);
     ok(zeCommandListHostSynchronize(list, FOREVER));
-    let mut properties: layout::device::DeviceModuleProperties = zeroed();
-    ok(zeDeviceGetModuleProperties(setup.device, &raw mut properties));
+    let _: layout::device::DeviceModuleProperties = value(|out| zeDeviceGetModuleProperties(setup.device, out));
     // The main thread, that of this test and that of the list.
     assert_eq!(engine(), (false, 3));
     module(setup, empty);
@@ -39,12 +34,8 @@ fn a_process_without_modules_has_no_engine() {
 /// The child runs the exit handlers, those of the engine among them.
 #[test]
 fn a_forked_child_of_a_process_with_kernels_exits() {
-    const NAME: &str = "processes::a_forked_child_of_a_process_with_kernels_exits";
     let setup = setup();
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let kernel = kernel(module(setup, number), "number");
     let memory = numbers(setup, 1 << 20);
     set(kernel, 0, &memory);
@@ -68,7 +59,6 @@ fn a_forked_child_of_a_process_with_kernels_exits() {
 
 #[test]
 fn a_signal_ends_a_process_whose_kernels_run() {
-    const NAME: &str = "processes::a_signal_ends_a_process_whose_kernels_run";
     if role().is_some() {
         // A shell without job control starts its background processes with SIGINT ignored, and theirs inherit it.
         for signal in [libc::SIGTERM, libc::SIGINT] {
@@ -89,7 +79,7 @@ fn a_signal_ends_a_process_whose_kernels_run() {
         }
     }
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGKILL] {
-        let mut process = child(NAME, "device", &[]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = child(this_test!(), "device", &[]).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         assert!(lines.map_while(Result::ok).any(|line| line == "running kernels"));
         // SAFETY: the process is a child that was not waited for.
@@ -140,12 +130,8 @@ fn programs() -> i32 {
 
 #[test]
 fn the_same_module_is_compiled_once() {
-    const NAME: &str = "processes::the_same_module_is_compiled_once";
     let setup = setup();
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_ENGINE", counter().to_str().unwrap())]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_ENGINE", counter().to_str().unwrap())]);
     let (code, other) = (assembled(number), assembled(increment));
     let (list, out) = (setup.immediate_list(1), numbers(setup, 8));
     let runs = |module| {

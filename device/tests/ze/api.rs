@@ -329,18 +329,15 @@ unsafe impl Sync for Setup {}
 impl Setup {
     pub(crate) fn new() -> Self {
         let driver = driver();
-        let desc: ContextDesc = zeroed();
-        Self { context: make(|context| zeContextCreate(driver, &raw const desc, context)), device: devices()[0] }
+        Self { context: make(|context| zeContextCreate(driver, &zeroed(), context)), device: devices()[0] }
     }
 
     pub(crate) fn device_memory(self, size: usize) -> *mut c_void {
-        let desc: DeviceMemAllocDesc = zeroed();
-        make(|out| zeMemAllocDevice(self.context, &raw const desc, size, 0, self.device, out))
+        make(|out| zeMemAllocDevice(self.context, &zeroed(), size, 0, self.device, out))
     }
 
     pub(crate) fn physical(self, size: usize) -> Handle {
-        let desc = PhysicalMemDesc { size, ..zeroed() };
-        make(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
+        make(|out| zePhysicalMemCreate(self.context, self.device, &PhysicalMemDesc { size, ..zeroed() }, out))
     }
 
     pub(crate) fn exportable(self, size: usize) -> Handle {
@@ -389,8 +386,7 @@ impl Setup {
     pub(crate) fn events<const N: usize>(self) -> [Handle; N] {
         let pool = self.event_pool(N as u32);
         std::array::from_fn(|index| {
-            let desc = EventDesc { index: index as u32, ..zeroed() };
-            make(|event| zeEventCreate(pool, &raw const desc, event))
+            make(|event| zeEventCreate(pool, &EventDesc { index: index as u32, ..zeroed() }, event))
         })
     }
 
@@ -431,12 +427,75 @@ pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
 
 /// Appends a copy without events.
 pub(crate) fn copy(list: Handle, to: *mut c_void, from: *const c_void, size: usize) {
-    ok(zeCommandListAppendMemoryCopy(list, to, from, size, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryCopy(list, to, from, size)));
 }
 
 /// The role of this process. `None` in the test itself.
 pub(crate) fn role() -> Option<String> {
     std::env::var("DEVICE_TEST_ROLE").ok()
+}
+
+/// A structure with what a call writes into it. Requires success.
+#[track_caller]
+pub(crate) fn filled<T>(mut with: T, call: impl FnOnce(*mut T) -> u32) -> T {
+    ok(call(&raw mut with));
+    with
+}
+
+/// The beginning and the size of the memory around an address.
+#[track_caller]
+pub(crate) fn range(setup: Setup, inside: *const c_void) -> (*mut c_void, usize) {
+    let (mut base, mut size) = (null_mut(), 0);
+    ok(zeMemGetAddressRange(setup.context, inside, &raw mut base, &raw mut size));
+    (base, size)
+}
+
+/// The name of the test that this stands in.
+macro_rules! this_test {
+    () => {{
+        fn here() {}
+        let place = std::any::type_name_of_val(&here).trim_end_matches("::here");
+        place.split_once("::").map(|(_, test)| test.split("::{{closure}}").next().unwrap_or_default()).unwrap()
+    }};
+}
+
+/// Appends a command without events.
+macro_rules! append {
+    ($function:ident($($argument:expr),*)) => { $function($($argument,)* null_mut(), 0, null()) };
+}
+
+/// The other process of a test, which does this there.
+#[allow(unused_macros, reason = "the tests of kernels have none")]
+macro_rules! peer {
+    ($there:expr) => {{
+        if role().is_some() {
+            return $there;
+        }
+        Peer::start(this_test!(), "producer")
+    }};
+}
+
+/// The rest of the test happens in a process of its own, with these environment variables.
+macro_rules! alone {
+    () => {
+        alone!(&[])
+    };
+    ($variables:expr) => {
+        if role().is_none() {
+            run_child(child(this_test!(), "device", $variables));
+            return;
+        }
+    };
+}
+#[allow(unused_imports, reason = "not every program uses both")]
+pub(crate) use {alone, append, peer, this_test};
+
+/// The value that a call returns through its last argument. Requires success.
+#[track_caller]
+pub(crate) fn value<T>(call: impl FnOnce(*mut T) -> u32) -> T {
+    let mut value = zeroed();
+    ok(call(&raw mut value));
+    value
 }
 
 /// A command that runs the test `name` of this binary in another process, with a role and environment variables.

@@ -61,7 +61,6 @@ fn with_mapped_file(file: &OwnedFd, size: usize, look: impl FnOnce(&mut [u8])) {
 
 #[test]
 fn the_descriptor_in_every_handle_begins_at_the_memory() {
-    const NAME: &str = "bare_descriptors::the_descriptor_in_every_handle_begins_at_the_memory";
     let setup = Setup::new();
     if role().is_some() {
         let pipe = Pipe::open();
@@ -75,7 +74,7 @@ fn the_descriptor_in_every_handle_begins_at_the_memory() {
         }
         return pipe.send(&0_i32.to_ne_bytes());
     }
-    let mut peer = Peer::start(NAME, "producer");
+    let mut peer = Peer::start(this_test!(), "producer");
     let mut count = 0_u8;
     loop {
         let number = i32::from_ne_bytes(peer.receive());
@@ -96,7 +95,6 @@ fn the_descriptor_in_every_handle_begins_at_the_memory() {
 
 #[test]
 fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
-    const NAME: &str = "bare_descriptors::a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came";
     let setup = Setup::new();
     if role().is_some() {
         let pipe = Pipe::open();
@@ -114,7 +112,7 @@ fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
         return;
     }
     let listener = passing::listen();
-    let mut peer = Peer::start(NAME, "producer");
+    let mut peer = Peer::start(this_test!(), "producer");
     peer.send(&std::process::id().to_ne_bytes());
     let (socket, _) = listener.accept().unwrap();
     let [count] = peer.receive();
@@ -127,9 +125,7 @@ fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
         ok(zeMemGetAllocProperties(setup.context, opened[0], &raw mut properties, null_mut()));
         let expected = if index == count { 2 } else { [2, 1, 3][(usize::from(index) - 1) % 3] };
         assert_eq!(properties.kind, expected);
-        let (mut base, mut length) = (null_mut(), 0);
-        ok(zeMemGetAddressRange(setup.context, opened[0], &raw mut base, &raw mut length));
-        assert_eq!((base, length), (opened[0], size));
+        assert_eq!(range(setup, opened[0]), (opened[0], size));
         // The opened memory does not need the descriptors.
         drop((sent, fetched));
         assert!(bytes(opened[0], size).iter().all(|byte| *byte == index), "memory {index}");
@@ -176,11 +172,7 @@ fn forged(size: usize, description: &[u64]) -> File {
 
 #[test]
 fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
-    const NAME: &str = "bare_descriptors::a_file_is_believed_only_as_far_as_it_bears_out_what_it_says";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let magic = u64::from_le_bytes(*b"zsrange2");
     let page = PAGE as u64;
@@ -282,7 +274,6 @@ fn exported(setup: Setup, memory: *const c_void) -> (u32, u32, i32) {
 
 #[test]
 fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
-    const NAME: &str = "bare_descriptors::ordinary_memory_is_exported_and_imported_as_a_dma_buf";
     let setup = Setup::new();
     if role().is_some() {
         let pipe = Pipe::open();
@@ -298,7 +289,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
         }
         return;
     }
-    let mut peer = Peer::start(NAME, "producer");
+    let mut peer = Peer::start(this_test!(), "producer");
     let list = setup.immediate_list(1);
     for index in 1..=3 * SIZES.len() {
         let file = passing::fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
@@ -309,9 +300,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
         drop(file);
         assert!(index % 2 == 1 || (memory as usize).is_multiple_of(1 << 21));
         assert!(bytes(memory, size).iter().all(|byte| usize::from(*byte) == index), "memory {index}");
-        let (mut base, mut length) = (null_mut(), 0);
-        ok(zeMemGetAddressRange(setup.context, memory, &raw mut base, &raw mut length));
-        assert_eq!((base, length), (memory, size));
+        assert_eq!(range(setup, memory), (memory, size));
         // It is not exported once more.
         assert_eq!(exported(setup, memory), (UNSUPPORTED_FEATURE, kind, -1));
         let mut handle: IpcMemHandle = zeroed();
@@ -332,11 +321,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
 
 #[test]
 fn only_exported_memory_is_imported() {
-    const NAME: &str = "bare_descriptors::only_exported_memory_is_imported";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let (memory, ordinary) = (setup.device_memory(5000), File::open("/proc/self/exe").unwrap());
     let number = exported(setup, memory).2;
@@ -412,11 +397,7 @@ fn the_handles_of_all_tiles_are_one() {
 
 #[test]
 fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
-    const NAME: &str = "bare_descriptors::memory_has_files_of_its_own_until_half_of_the_descriptors_are_used";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     limit_descriptors(100);
     let setup = Setup::new();
     let held: Vec<_> = (0..200).map(|_| setup.device_memory(5000)).collect();
@@ -466,11 +447,7 @@ fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
 
 #[test]
 fn low_numbers_stay_for_the_application() {
-    const NAME: &str = "bare_descriptors::low_numbers_stay_for_the_application";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     limit_descriptors(2048);
     let memory = setup.device_memory(5000);

@@ -26,8 +26,7 @@ fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
 }
 
 fn get(setup: Setup, memory: *const c_void) -> IpcMemHandle {
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
+    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
     handle
 }
 
@@ -43,7 +42,6 @@ fn handle_of(setup: Setup, number: u64) -> (u32, IpcMemHandle) {
 
 #[test]
 fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens() {
-    const NAME: &str = "descriptors::the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens";
     let setup = Setup::new();
     let open = |handle| make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
     if role().is_some() {
@@ -66,7 +64,7 @@ fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens(
     ok(result);
     assert_eq!(descriptor_of(setup, handle), (SUCCESS, number as u64));
     assert_eq!(get(setup, memory).data, handle.data);
-    let mut peer = Peer::start(NAME, "consumer");
+    let mut peer = Peer::start(this_test!(), "consumer");
     peer.send(&handle.data);
     peer.receive::<1>();
     peer.end();
@@ -115,8 +113,7 @@ fn invalid_handles_and_descriptors_are_refused() {
     for number in [0, u64::MAX, 1 << 32 | number as u64, 1_000_000] {
         assert_eq!(handle_of(setup, number).0, OUT_OF_HOST_MEMORY);
     }
-    let mut out = 0;
-    assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(null_mut(), handle, &raw mut out), INVALID_NULL_HANDLE);
+    assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(null_mut(), handle, &mut 0), INVALID_NULL_HANDLE);
     assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(setup.context, handle, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, null_mut()), INVALID_NULL_POINTER);
     setup.free(memory);
@@ -124,11 +121,7 @@ fn invalid_handles_and_descriptors_are_refused() {
 
 #[test]
 fn freed_exportable_memory_closes_its_descriptor() {
-    const NAME: &str = "descriptors::freed_exportable_memory_closes_its_descriptor";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let cycle = |_| {
         let memory = exportable(setup);

@@ -9,15 +9,6 @@ use crate::api::layout::memory::*;
 use crate::api::layout::stype;
 use crate::api::*;
 
-/// Runs `test` in a process of its own with these variables; true in that process.
-fn with(name: &str, variables: &[(&str, &str)]) -> bool {
-    if role().is_some() {
-        return true;
-    }
-    run_child(child(name, "device", variables));
-    false
-}
-
 fn properties(device: Handle) -> DeviceProperties {
     let mut properties = DeviceProperties { s_type: stype::DEVICE_PROPERTIES, ..zeroed() };
     ok(zeDeviceGetProperties(device, &raw mut properties));
@@ -36,22 +27,17 @@ fn both_ways_to_initialise_return_the_same_driver() {
     let mut found = null_mut();
     ok(zeInitDrivers(&raw mut count, &raw mut found, &raw const desc));
     assert_eq!(found, driver());
-    let npu = InitDriverTypeDesc { flags: 2, ..desc };
-    ok(zeInitDrivers(&raw mut count, null_mut(), &raw const npu));
+    ok(zeInitDrivers(&raw mut count, null_mut(), &InitDriverTypeDesc { flags: 2, ..desc }));
     assert_eq!(count, 0);
 }
 
 #[test]
 fn the_driver_reports_what_the_adapters_require() {
     let driver = driver();
-    let mut version = 0;
-    ok(zeDriverGetApiVersion(driver, &raw mut version));
-    assert_eq!(version, 1 << 16 | 0x11);
-    let mut properties: DriverProperties = zeroed();
-    ok(zeDriverGetProperties(driver, &raw mut properties));
+    assert_eq!(value(|out| zeDriverGetApiVersion(driver, out)), 1 << 16 | 0x11);
+    let properties: DriverProperties = value(|out| zeDriverGetProperties(driver, out));
     assert!(properties.driver_version & 0xffff >= 38646);
-    let mut ipc: DriverIpcProperties = zeroed();
-    ok(zeDriverGetIpcProperties(driver, &raw mut ipc));
+    let ipc: DriverIpcProperties = value(|out| zeDriverGetIpcProperties(driver, out));
     assert_eq!(ipc.flags, 0b11);
     let mut count = 7;
     ok(zeDriverGetExtensionProperties(driver, &raw mut count, null_mut()));
@@ -119,18 +105,13 @@ fn one_queue_group_does_compute_and_copy_and_one_copies_only() {
 #[test]
 fn the_other_queries_succeed() {
     let device = devices()[0];
-    let mut compute: DeviceComputeProperties = zeroed();
-    ok(zeDeviceGetComputeProperties(device, &raw mut compute));
+    let compute: DeviceComputeProperties = value(|out| zeDeviceGetComputeProperties(device, out));
     assert!(compute.max_total_group_size > 0 && compute.num_sub_group_sizes > 0);
-    let mut module: DeviceModuleProperties = zeroed();
-    ok(zeDeviceGetModuleProperties(device, &raw mut module));
-    let mut access: DeviceMemoryAccessProperties = zeroed();
-    ok(zeDeviceGetMemoryAccessProperties(device, &raw mut access));
+    let _: DeviceModuleProperties = value(|out| zeDeviceGetModuleProperties(device, out));
+    let access: DeviceMemoryAccessProperties = value(|out| zeDeviceGetMemoryAccessProperties(device, out));
     assert!(access.device_alloc_capabilities & access.host_alloc_capabilities & 1 == 1);
-    let mut image: DeviceImageProperties = zeroed();
-    ok(zeDeviceGetImageProperties(device, &raw mut image));
-    let mut external: DeviceExternalMemoryProperties = zeroed();
-    ok(zeDeviceGetExternalMemoryProperties(device, &raw mut external));
+    let _: DeviceImageProperties = value(|out| zeDeviceGetImageProperties(device, out));
+    let external: DeviceExternalMemoryProperties = value(|out| zeDeviceGetExternalMemoryProperties(device, out));
     assert_eq!((external.memory_allocation_import_types, external.memory_allocation_export_types), (0b11, 0b11));
     let (mut count, mut cache, mut memory): (u32, DeviceCacheProperties, DeviceMemoryProperties) =
         (1, zeroed(), zeroed());
@@ -147,15 +128,13 @@ fn the_other_queries_succeed() {
 
 #[test]
 fn memory_of_the_system_is_offered_on_demand() {
-    const NAME: &str = "discovery::memory_of_the_system_is_offered_on_demand";
     let capabilities = || {
-        let mut access: DeviceMemoryAccessProperties = zeroed();
-        ok(zeDeviceGetMemoryAccessProperties(devices()[0], &raw mut access));
+        let access: DeviceMemoryAccessProperties = value(|out| zeDeviceGetMemoryAccessProperties(devices()[0], out));
         (access.shared_system_alloc_capabilities, access.device_alloc_capabilities)
     };
     if role().is_none() {
         assert_eq!(capabilities(), (0, 0b1111));
-        run_child(child(NAME, "device", &[("ZE_SOFT_SYSTEM_USM", "on")]));
+        run_child(child(this_test!(), "device", &[("ZE_SOFT_SYSTEM_USM", "on")]));
         return;
     }
     assert_eq!(capabilities(), (0b1111, 0b1111));
@@ -177,17 +156,13 @@ fn host_and_device_share_a_clock() {
 
 #[test]
 fn several_devices_differ_and_access_each_other() {
-    if !with("discovery::several_devices_differ_and_access_each_other", &[("ZE_SOFT_DEVICES", "3")]) {
-        return;
-    }
+    alone!(&[("ZE_SOFT_DEVICES", "3")]);
     let devices = devices();
     assert_eq!(devices.len(), 3);
     let uuids: Vec<_> = devices.iter().map(|device| properties(*device).uuid).collect();
     assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2] && uuids[0] != uuids[2]);
-    let mut reach = 0;
-    ok(zeDeviceCanAccessPeer(devices[0], devices[2], &raw mut reach));
-    let mut peer: DeviceP2pProperties = zeroed();
-    ok(zeDeviceGetP2PProperties(devices[1], devices[2], &raw mut peer));
+    let reach = value(|out| zeDeviceCanAccessPeer(devices[0], devices[2], out));
+    let peer: DeviceP2pProperties = value(|out| zeDeviceGetP2PProperties(devices[1], devices[2], out));
     assert_eq!((reach, peer.flags & 1), (1, 1));
     for (index, device) in devices.iter().enumerate() {
         assert_eq!(zerTranslateDeviceHandleToIdentifier(*device), index as u32);
@@ -198,10 +173,7 @@ fn several_devices_differ_and_access_each_other() {
 
 #[test]
 fn devices_that_are_no_peers_open_only_their_own_memory() {
-    let variables = [("ZE_SOFT_DEVICES", "2"), ("ZE_SOFT_PEERS", "off")];
-    if !with("discovery::devices_that_are_no_peers_open_only_their_own_memory", &variables) {
-        return;
-    }
+    alone!(&[("ZE_SOFT_DEVICES", "2"), ("ZE_SOFT_PEERS", "off")]);
     let setup = Setup::new();
     let devices = devices();
     let reach = |peer| {
@@ -213,8 +185,7 @@ fn devices_that_are_no_peers_open_only_their_own_memory() {
     assert_eq!((reach(devices[0]), reach(devices[1])), ((1, 0b11), (0, 0)));
 
     let memory = setup.device_memory(4096);
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
+    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
     let mut bare: IpcMemHandle = zeroed();
     bare.data[..4].copy_from_slice(&handle.data[..4]);
     for handle in [handle, bare] {
@@ -229,10 +200,7 @@ fn devices_that_are_no_peers_open_only_their_own_memory() {
 
 #[test]
 fn memory_and_ip_version_are_those_of_the_variables() {
-    let variables = [("ZE_SOFT_MEMORY", "64M"), ("ZE_SOFT_IP_VERSION", "12.60.7")];
-    if !with("discovery::memory_and_ip_version_are_those_of_the_variables", &variables) {
-        return;
-    }
+    alone!(&[("ZE_SOFT_MEMORY", "64M"), ("ZE_SOFT_IP_VERSION", "12.60.7")]);
     let mut ip = DeviceIpVersionExt { s_type: stype::DEVICE_IP_VERSION_EXT, ..zeroed() };
     let mut properties = DeviceProperties { p_next: (&raw mut ip).cast(), ..zeroed() };
     ok(zeDeviceGetProperties(devices()[0], &raw mut properties));
@@ -242,12 +210,11 @@ fn memory_and_ip_version_are_those_of_the_variables() {
 
 #[test]
 fn an_invalid_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
-    const NAME: &str = "discovery::an_invalid_variable_is_one_line_on_stderr_and_nothing_on_stdout";
     if role().is_some() {
         assert_eq!(devices().len(), 1);
         return;
     }
-    let output = run_child(child(NAME, "device", &[("ZE_SOFT_DEVICES", "many")]));
+    let output = run_child(child(this_test!(), "device", &[("ZE_SOFT_DEVICES", "many")]));
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text.lines().filter(|line| line.starts_with("ze_soft: ZE_SOFT_DEVICES=")).count(), 1, "{text}");
     assert!(!String::from_utf8(output.stdout).unwrap().contains("ze_soft"));
@@ -255,7 +222,6 @@ fn an_invalid_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
 
 #[test]
 fn a_missing_function_is_logged_once() {
-    const NAME: &str = "discovery::a_missing_function_is_logged_once";
     if role().is_some() {
         for _ in 0..3 {
             // SAFETY: an entry point that is not implemented reads no argument.
@@ -266,7 +232,7 @@ fn a_missing_function_is_logged_once() {
         return;
     }
     let reported = |log: &str| {
-        let output = run_child(child(NAME, "device", &[("ZE_SOFT_LOG", log)]));
+        let output = run_child(child(this_test!(), "device", &[("ZE_SOFT_LOG", log)]));
         let text = String::from_utf8(output.stderr).unwrap();
         text.matches("zeSamplerCreate").count()
     };
@@ -275,7 +241,6 @@ fn a_missing_function_is_logged_once() {
 
 #[test]
 fn without_an_engine_a_module_is_refused_and_one_line_says_what_to_install() {
-    const NAME: &str = "discovery::without_an_engine_a_module_is_refused_and_one_line_says_what_to_install";
     if role().is_some() {
         let setup = Setup::new();
         for _ in 0..3 {
@@ -286,7 +251,7 @@ fn without_an_engine_a_module_is_refused_and_one_line_says_what_to_install() {
         return;
     }
     for (engine, why) in [("off", "ZE_SOFT_ENGINE is off"), ("/nowhere/engine.so", "/nowhere/engine.so")] {
-        let output = run_child(child(NAME, "device", &[("ZE_SOFT_ENGINE", engine)]));
+        let output = run_child(child(this_test!(), "device", &[("ZE_SOFT_ENGINE", engine)]));
         let text = String::from_utf8(output.stderr).unwrap();
         let lines: Vec<_> = text.lines().filter(|line| line.starts_with("ze_soft:")).collect();
         assert_eq!(lines.len(), 1, "{text}");
@@ -305,11 +270,7 @@ fn the_default_context_is_a_context() {
 
 #[test]
 fn each_device_is_a_fabric_vertex_without_edges() {
-    const NAME: &str = "discovery::each_device_is_a_fabric_vertex_without_edges";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_DEVICES", "2")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_DEVICES", "2")]);
     let (driver, devices) = (driver(), devices());
     let mut count = 0;
     ok(zeFabricVertexGetExp(driver, &raw mut count, null_mut()));

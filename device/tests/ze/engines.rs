@@ -48,7 +48,7 @@ fn an_event_is_reset_signalled_and_waited_for_in_the_order_of_submission() {
     let (queue, resetting) = (setup.queue(2), setup.regular_list());
     let size = 1 << 20;
     let (source, target, seen) = (setup.device_memory(size), setup.device_memory(size), setup.device_memory(size));
-    ok(zeCommandListAppendMemoryFill(resetting, seen, [0_u8].as_ptr().cast(), 1, size, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryFill(resetting, seen, [0_u8].as_ptr().cast(), 1, size)));
     ok(zeCommandListAppendEventReset(resetting, event));
     ok(zeCommandListClose(resetting));
     let (signalling, waiting) = (setup.immediate_list(2), setup.immediate_list(2));
@@ -84,11 +84,7 @@ fn a_list_that_waits_holds_up_no_other_one() {
 /// the wait. What only orders is not slowed.
 #[test]
 fn what_was_not_waited_for_is_unfinished_with_a_delay() {
-    const NAME: &str = "engines::what_was_not_waited_for_is_unfinished_with_a_delay";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_DELAY", "2s")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_DELAY", "2s")]);
     let setup = Setup::new();
     let list = setup.immediate_list(2);
     let (to, from) = (setup.device_memory(64), setup.device_memory(64));
@@ -98,7 +94,7 @@ fn what_was_not_waited_for_is_unfinished_with_a_delay() {
     for _ in 0..100 {
         ok(zeCommandListAppendSignalEvent(list, other));
         ok(zeCommandListAppendEventReset(list, other));
-        ok(zeCommandListAppendBarrier(list, null_mut(), 0, null()));
+        ok(append!(zeCommandListAppendBarrier(list)));
     }
     append_copy(list, to, from, 64, event);
     assert_eq!((bytes(to, 64)[0], zeEventQueryStatus(event)), (0, NOT_READY));
@@ -111,14 +107,10 @@ fn what_was_not_waited_for_is_unfinished_with_a_delay() {
 /// All are submitted while the first one has the engine, which has the highest priority itself.
 #[test]
 fn what_has_a_higher_priority_goes_first() {
-    const NAME: &str = "engines::what_has_a_higher_priority_goes_first";
     const NORMAL: u32 = 0;
     const LOW: u32 = 1;
     const HIGH: u32 = 2;
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_DELAY", "2s")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_DELAY", "2s")]);
     let setup = Setup::new();
     let memory = setup.device_memory(64);
     let events: [_; 4] = setup.events();
@@ -214,9 +206,8 @@ fn a_group_for_copies_takes_no_large_patterns_and_no_lists_of_the_other_group() 
     let other = setup.regular_list();
     ok(zeCommandListClose(other));
     let execute = |queue, list: Handle| zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, null_mut());
-    let insert = |immediate, list: Handle| {
-        zeCommandListImmediateAppendCommandListsExp(immediate, 1, &raw const list, null_mut(), 0, null())
-    };
+    let insert =
+        |immediate, list: Handle| append!(zeCommandListImmediateAppendCommandListsExp(immediate, 1, &raw const list));
     assert_eq!(execute(queue, other), INVALID_COMMAND_LIST_TYPE);
     assert_eq!(execute(setup.queue(2), regular), INVALID_COMMAND_LIST_TYPE);
     assert_eq!(insert(immediate, other), INVALID_COMMAND_LIST_TYPE);

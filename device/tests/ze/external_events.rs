@@ -78,16 +78,7 @@ fn the_application_completes_an_event_by_a_value_in_its_memory() {
     // A command of another list writes the value, as a kernel or another process could.
     let other = setup.immediate_list(2);
     let five = 5_u64;
-    ok(zeCommandListAppendMemoryFill(
-        other,
-        address(device).cast(),
-        (&raw const five).cast(),
-        8,
-        8,
-        null_mut(),
-        0,
-        null(),
-    ));
+    ok(append!(zeCommandListAppendMemoryFill(other, address(device).cast(), (&raw const five).cast(), 8, 8)));
     ok(zeEventHostSynchronize(done, FOREVER));
     ok(zeEventDestroy(event));
 }

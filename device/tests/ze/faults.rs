@@ -8,23 +8,12 @@ use crate::api::*;
 
 const CODE: u32 = 0x7001_0000;
 
-/// Runs the test `name` in a process with these faults. True in that process.
-fn with(name: &str, faults: &str) -> bool {
-    if role().is_none() {
-        run_child(child(name, "device", &[("ZE_SOFT_FAIL", faults)]));
-    }
-    role().is_some()
-}
-
 #[test]
 fn a_function_returns_its_code_and_does_nothing() {
-    if !with("faults::a_function_returns_its_code_and_does_nothing", "zeMemOpenIpcHandle:0x70010000") {
-        return;
-    }
+    alone!(&[("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x70010000")]);
     let setup = Setup::new();
     let memory = setup.device_memory(4096);
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
+    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
     let mut out = null_mut();
     assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out), CODE);
     assert!(out.is_null());
@@ -34,9 +23,7 @@ fn a_function_returns_its_code_and_does_nothing() {
 /// Seven arguments, the last of them on the stack, arrive unchanged while other functions fail.
 #[test]
 fn other_functions_work_as_before() {
-    if !with("faults::other_functions_work_as_before", "zeMemFree:0x70010000,zeMemCloseIpcHandle:0x78000004") {
-        return;
-    }
+    alone!(&[("ZE_SOFT_FAIL", "zeMemFree:0x70010000,zeMemCloseIpcHandle:0x78000004")]);
     let setup = Setup::new();
     let [from, to] = [setup.device_memory(4096), setup.device_memory(4096)];
     bytes(from, 4096).fill(3);
@@ -51,12 +38,7 @@ fn other_functions_work_as_before() {
 /// Extension functions have no symbol, and a loader finds functions in the DDI tables.
 #[test]
 fn a_function_fails_however_it_is_found() {
-    if !with(
-        "faults::a_function_fails_however_it_is_found",
-        "zexCounterBasedEventCreate2:0x70010000,zeFenceReset:0x70010000",
-    ) {
-        return;
-    }
+    alone!(&[("ZE_SOFT_FAIL", "zexCounterBasedEventCreate2:0x70010000,zeFenceReset:0x70010000")]);
     let mut address = null::<c_void>();
     ok(zeDriverGetExtensionFunctionAddress(driver(), c"zexCounterBasedEventCreate2".as_ptr(), &raw mut address));
     // SAFETY: it has the arguments of zeEventCounterBasedCreate.

@@ -57,8 +57,7 @@ fn produce(setup: Setup) -> [Bytes; 4] {
     ok(zeEventCounterBasedGetIpcHandle(setup.shared_event(), &raw mut of_event));
     ok(zeEventPoolGetIpcHandle(pool, &raw mut of_pool));
     let [small, large] = [5000, 1 << 27].map(|size| {
-        let mut handle: IpcMemHandle = zeroed();
-        ok(zeMemGetIpcHandle(setup.context, setup.device_memory(size), &raw mut handle));
+        let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, setup.device_memory(size), out));
         handle.data
     });
     [small, large, of_event.data, of_pool.data]
@@ -86,7 +85,6 @@ fn try_all(setup: Setup, data: Bytes) -> usize {
 
 #[test]
 fn forged_handles_affect_neither_process() {
-    const NAME: &str = "forged_handles::forged_handles_affect_neither_process";
     match role().as_deref() {
         Some("producer") => {
             let (setup, pipe) = (Setup::new(), Pipe::open());
@@ -100,7 +98,7 @@ fn forged_handles_affect_neither_process() {
         }
         Some(_) => {
             let setup = Setup::new();
-            let mut producer = Peer::start(NAME, "producer");
+            let mut producer = Peer::start(this_test!(), "producer");
             share_files(setup);
             let theirs: [Bytes; 4] = std::array::from_fn(|_| producer.receive());
             let handles = [theirs, produce(setup)].concat();
@@ -124,6 +122,6 @@ fn forged_handles_affect_neither_process() {
             assert_eq!(producer.receive(), [4]);
             producer.end();
         }
-        None => drop(run_child(child(NAME, "consumer", &[]))),
+        None => drop(run_child(child(this_test!(), "consumer", &[]))),
     }
 }

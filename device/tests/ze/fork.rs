@@ -23,11 +23,7 @@ fn forked(child: impl FnOnce() -> i32) -> i32 {
 
 #[test]
 fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
-    const NAME: &str = "fork::a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let list = setup.immediate_list(2);
     let [gate] = setup.events();
@@ -59,11 +55,7 @@ fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
 
 #[test]
 fn a_child_of_a_process_that_did_not_use_the_device_can_use_it() {
-    const NAME: &str = "fork::a_child_of_a_process_that_did_not_use_the_device_can_use_it";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let code = forked(|| {
         let setup = Setup::new();
         let list = setup.immediate_list(2);

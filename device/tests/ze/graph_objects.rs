@@ -69,8 +69,7 @@ fn callbacks_are_called_once_when_a_graph_is_destroyed() {
         ok(zeGraphSetDestructionCallbackExt(end(list), Some(count), data, null()));
         assert_eq!(zeGraphSetDestructionCallbackExt(graph, None, data, null()), INVALID_ARGUMENT);
         let executable = instantiate(graph);
-        let mut number = 0;
-        ok(zeGraphGetIdExt(graph, &raw mut number));
+        let number = value(|out| zeGraphGetIdExt(graph, out));
         numbers.push(number);
         assert_eq!(counter.load(Ordering::Relaxed), 2 * made);
         ok(zeGraphDestroyExt(graph));

@@ -27,7 +27,7 @@ pub(super) fn instantiate(graph: Handle) -> Handle {
 
 /// Executes a graph, and waits for the list.
 pub(super) fn execute(list: Handle, executable: Handle) {
-    ok(zeCommandListAppendGraphExt(list, executable, null(), null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendGraphExt(list, executable, null())));
     ok(zeCommandListHostSynchronize(list, FOREVER));
 }
 
@@ -140,8 +140,7 @@ fn every_fork_must_be_joined_by_its_parent_after_its_last_work() {
         for list in lists {
             assert_eq!(zeCommandListIsGraphCaptureEnabledExt(list), QUERY_FALSE);
         }
-        let mut executable = null_mut();
-        let instantiated = zeGraphInstantiateExt(graph, null(), &raw mut executable);
+        let instantiated = zeGraphInstantiateExt(graph, null(), &mut null_mut());
         assert_eq!(instantiated, if result == SUCCESS { SUCCESS } else { INVALID_GRAPH });
         assert_eq!(zeGraphIsEmptyExt(graph), if result == SUCCESS { QUERY_FALSE } else { INVALID_GRAPH });
         ok(zeGraphDestroyExt(graph));
@@ -284,13 +283,13 @@ fn captures_and_graphs_are_refused_at_the_wrong_time() {
     let executable = instantiate(graph);
     let copies = setup.immediate_list_of(CommandQueueDesc { ordinal: 1, mode: 2, ..zeroed() });
     for wrong in [synchronous, regular, copies] {
-        let appended = zeCommandListAppendGraphExt(wrong, executable, null(), null_mut(), 0, null());
+        let appended = append!(zeCommandListAppendGraphExt(wrong, executable, null()));
         assert_eq!(appended, INVALID_COMMAND_LIST_TYPE);
     }
     assert_eq!(zeCommandListAppendGraphExt(list, executable, null(), null_mut(), 1, null()), INVALID_SIZE);
     let extension = [0_u64; 2];
     let extension = (&raw const extension).cast();
-    assert_eq!(zeCommandListAppendGraphExt(list, executable, extension, null_mut(), 0, null()), UNSUPPORTED_FEATURE);
+    assert_eq!(append!(zeCommandListAppendGraphExt(list, executable, extension)), UNSUPPORTED_FEATURE);
     assert_eq!(zeGraphInstantiateExt(graph, extension, &raw mut out), UNSUPPORTED_FEATURE);
     ok(zeGraphDestroyExt(graph));
     assert_eq!(zeExecutableGraphGetSourceGraphExt(executable, &raw mut out), INVALID_ARGUMENT);
@@ -366,7 +365,7 @@ fn an_external_counter_is_seen_outside() {
         for value in 1..4 {
             let gate = gated(setup, outside);
             ok(fill(outside, from, value, before, &[]));
-            ok(zeCommandListAppendGraphExt(list, executable, null(), null_mut(), 0, null()));
+            ok(append!(zeCommandListAppendGraphExt(list, executable, null())));
             assert_eq!(zeEventQueryStatus(after), NOT_READY);
             ok(zeEventHostSignal(gate));
             ok(zeEventHostSynchronize(after, FOREVER));

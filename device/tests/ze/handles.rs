@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-use crate::api::layout::driver::*;
 use crate::api::*;
 
 /// A pointer to memory that is not an object of the device.
@@ -55,31 +54,30 @@ fn null_pointers_are_refused() {
         zeMemOpenIpcHandle(setup.context, setup.device, zeroed(), 0, null_mut()),
         zeMemCloseIpcHandle(setup.context, null()),
         zeCommandListCreateImmediate(setup.context, setup.device, null(), null_mut()),
-        zeCommandListAppendMemoryCopy(list, null_mut(), place, 1, null_mut(), 0, null()),
-        zeCommandListAppendMemoryCopy(list, place, null(), 1, null_mut(), 0, null()),
-        zeCommandListAppendMemoryFill(list, place, null(), 1, 1, null_mut(), 0, null()),
+        append!(zeCommandListAppendMemoryCopy(list, null_mut(), place, 1)),
+        append!(zeCommandListAppendMemoryCopy(list, place, null(), 1)),
+        append!(zeCommandListAppendMemoryFill(list, place, null(), 1, 1)),
         zeCommandListAppendWaitOnEvents(list, 1, null()),
         zeEventPoolCreate(setup.context, null(), 0, null(), null_mut()),
     ] {
         assert_eq!(result, INVALID_NULL_POINTER);
     }
     assert_eq!(zeCommandListAppendBarrier(list, null_mut(), 1, null()), INVALID_SIZE);
-    assert_eq!(zeCommandListAppendMemoryFill(list, place, place, 0, 1, null_mut(), 0, null()), INVALID_SIZE);
+    assert_eq!(append!(zeCommandListAppendMemoryFill(list, place, place, 0, 1)), INVALID_SIZE);
 }
 
 #[test]
 fn invalid_handles_are_refused_in_every_argument() {
     let setup = Setup::new();
     let list = setup.immediate_list(0);
-    let mut out = null_mut();
     let invalid = foreign();
     let array = [invalid];
     for result in [
         zeDriverGetProperties(invalid, null_mut()),
         zeDeviceGetProperties(invalid, null_mut()),
         zeContextDestroy(invalid),
-        zeMemAllocDevice(invalid, null(), 1, 0, setup.device, &raw mut out),
-        zeCommandListAppendBarrier(invalid, null_mut(), 0, null()),
+        zeMemAllocDevice(invalid, null(), 1, 0, setup.device, &mut null_mut()),
+        append!(zeCommandListAppendBarrier(invalid)),
         zeCommandListAppendBarrier(list, invalid, 0, null()),
         zeCommandListAppendBarrier(list, null_mut(), 1, array.as_ptr()),
         zeCommandListDestroy(invalid),
@@ -106,8 +104,7 @@ fn destroyed_handles_are_refused() {
     ok(zeCommandListDestroy(list));
     assert_eq!(zeCommandListHostSynchronize(list, 0), INVALID_ARGUMENT);
     assert_eq!(zeCommandListDestroy(list), INVALID_ARGUMENT);
-    let desc: ContextDesc = zeroed();
-    let context = make(|out| zeContextCreate(driver(), &raw const desc, out));
+    let context = make(|out| zeContextCreate(driver(), &zeroed(), out));
     ok(zeContextDestroy(context));
     assert_eq!(zeContextDestroy(context), INVALID_ARGUMENT);
 }
@@ -118,10 +115,7 @@ fn a_slot_of_an_event_pool_holds_one_event_at_a_time() {
 
     let setup = Setup::new();
     let pool = setup.event_pool(2);
-    let create = |index, out| {
-        let desc = EventDesc { index, ..zeroed() };
-        zeEventCreate(pool, &raw const desc, out)
-    };
+    let create = |index, out| zeEventCreate(pool, &EventDesc { index, ..zeroed() }, out);
     let first = make(|out| create(1, out));
     let mut out = null_mut();
     assert_eq!(create(1, &raw mut out), INVALID_ARGUMENT);

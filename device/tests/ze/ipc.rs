@@ -15,8 +15,7 @@ use crate::peer::{Peer, Pipe};
 const SIZE: usize = 70_001;
 
 pub(crate) fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle));
+    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, pointer, out));
     handle
 }
 
@@ -54,12 +53,8 @@ fn produce() {
 
 #[test]
 fn two_processes_see_the_same_memory() {
-    const NAME: &str = "ipc::two_processes_see_the_same_memory";
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(NAME, "producer");
     let handle = IpcMemHandle { data: peer.receive() };
     let memory = open(setup, handle);
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
@@ -69,9 +64,7 @@ fn two_processes_see_the_same_memory() {
     let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
     ok(zeMemGetAllocProperties(setup.context, memory, &raw mut properties, &raw mut device));
     assert_eq!((properties.kind, device), (2, setup.device));
-    let (mut base, mut size) = (null_mut(), 0);
-    ok(zeMemGetAddressRange(setup.context, (memory as usize + 9) as *const c_void, &raw mut base, &raw mut size));
-    assert_eq!((base, size), (memory, SIZE));
+    assert_eq!(range(setup, (memory as usize + 9) as *const c_void), (memory, SIZE));
     let list = setup.immediate_list(1);
     let own = setup.device_memory(SIZE);
     copy(list, own, memory, SIZE);
@@ -82,12 +75,8 @@ fn two_processes_see_the_same_memory() {
 
 #[test]
 fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
-    const NAME: &str = "ipc::a_descriptor_that_was_fetched_already_is_used_and_left_open";
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(NAME, "producer");
     let mut handle = IpcMemHandle { data: peer.receive() };
     let exported = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     // libumf does this before it opens.
@@ -108,12 +97,8 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
 
 #[test]
 fn memory_that_its_producer_frees_stays_valid_where_it_is_open() {
-    const NAME: &str = "ipc::memory_that_its_producer_frees_stays_valid_where_it_is_open";
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(NAME, "producer");
     let handle = IpcMemHandle { data: peer.receive() };
     let memory = open(setup, handle);
     peer.send(b"f");
@@ -127,11 +112,7 @@ fn memory_that_its_producer_frees_stays_valid_where_it_is_open() {
 
 #[test]
 fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
-    const NAME: &str = "ipc::a_freed_range_is_not_reused_while_another_process_has_it_open";
-    if role().is_none() {
-        run_child(child(NAME, "producer", &[]));
-        return;
-    }
+    alone!();
     if role().as_deref() == Some("consumer") {
         let (setup, pipe) = (Setup::new(), Pipe::open());
         let handle = IpcMemHandle { data: pipe.receive() };
@@ -146,7 +127,7 @@ fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
     }
     // Memory with a file of its own is not reused anyway.
     let setup = Setup::new();
-    let mut peer = Peer::start(NAME, "consumer");
+    let mut peer = Peer::start(this_test!(), "consumer");
     share_files(setup);
     let memory = setup.device_memory(SIZE);
     bytes(memory, SIZE).fill(1);
@@ -221,11 +202,7 @@ fn only_what_was_opened_can_be_closed_and_it_cannot_be_freed() {
 
 #[test]
 fn damaged_and_foreign_handles_are_refused_without_leaks() {
-    const NAME: &str = "ipc::damaged_and_foreign_handles_are_refused_without_leaks";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let memory = setup.device_memory(SIZE);
     let handle = get(setup, memory);
@@ -241,19 +218,14 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
         assert_eq!(refused(setup, IpcMemHandle { data: [fill; 64] }), INVALID_ARGUMENT);
     }
     assert_eq!((open_descriptors(), mappings()), before);
-    let mut out = null_mut();
-    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 4, &raw mut out);
+    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 4, &mut null_mut());
     assert_eq!(result, INVALID_ENUMERATION);
 }
 
 #[test]
 fn the_handle_of_a_dead_producer_is_refused() {
-    const NAME: &str = "ipc::the_handle_of_a_dead_producer_is_refused";
-    if role().is_some() {
-        return produce();
-    }
+    let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut peer = Peer::start(NAME, "producer");
     let handle = IpcMemHandle { data: peer.receive() };
     peer.process.kill().unwrap();
     peer.process.wait().unwrap();
@@ -262,7 +234,6 @@ fn the_handle_of_a_dead_producer_is_refused() {
 
 #[test]
 fn a_producer_that_must_not_be_traced_is_an_error() {
-    const NAME: &str = "ipc::a_producer_that_must_not_be_traced_is_an_error";
     match role().as_deref() {
         Some("producer") => {
             // SAFETY: plain numbers. Only root may trace a process that is not dumpable.
@@ -278,8 +249,8 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
             pipe.send(&refused(setup, handle).to_ne_bytes());
         }
         None => {
-            let mut producer = Peer::start(NAME, "producer");
-            let mut consumer = Peer::start(NAME, "consumer");
+            let mut producer = Peer::start(this_test!(), "producer");
+            let mut consumer = Peer::start(this_test!(), "consumer");
             let handle: [u8; 64] = producer.receive();
             consumer.send(&handle);
             assert_eq!(u32::from_ne_bytes(consumer.receive()), INVALID_ARGUMENT);
@@ -291,11 +262,7 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
 
 #[test]
 fn a_consumer_that_dies_does_no_harm() {
-    const NAME: &str = "ipc::a_consumer_that_dies_does_no_harm";
-    if role().is_none() {
-        run_child(child(NAME, "producer", &[]));
-        return;
-    }
+    alone!();
     if role().as_deref() == Some("consumer") {
         let (setup, pipe) = (Setup::new(), Pipe::open());
         open(setup, IpcMemHandle { data: pipe.receive() });
@@ -304,7 +271,7 @@ fn a_consumer_that_dies_does_no_harm() {
         return;
     }
     let setup = Setup::new();
-    let mut peer = Peer::start(NAME, "consumer");
+    let mut peer = Peer::start(this_test!(), "consumer");
     share_files(setup);
     let memory = setup.device_memory(SIZE);
     peer.send(&get(setup, memory).data);
@@ -319,11 +286,7 @@ fn a_consumer_that_dies_does_no_harm() {
 
 #[test]
 fn many_cycles_leak_no_descriptor_and_no_mapping() {
-    const NAME: &str = "ipc::many_cycles_leak_no_descriptor_and_no_mapping";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_MEMORY", "64M")]);
     let setup = Setup::new();
     share_files(setup);
     let list = setup.immediate_list(2);

@@ -7,7 +7,7 @@
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-use crate::api::layout::command::{CopyRegion, FenceDesc};
+use crate::api::layout::command::CopyRegion;
 use crate::api::layout::event::*;
 use crate::api::layout::stype;
 use crate::api::*;
@@ -71,16 +71,7 @@ fn fills_repeat_a_pattern_of_any_size() {
         let pattern: Vec<u8> = (0..pattern_size).map(|index| (index + 1) as u8).collect();
         bytes(to, SIZE).fill(0);
         let length = SIZE - 5;
-        ok(zeCommandListAppendMemoryFill(
-            list,
-            to,
-            pattern.as_ptr().cast(),
-            pattern_size,
-            length,
-            null_mut(),
-            0,
-            null(),
-        ));
+        ok(append!(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), pattern_size, length)));
         let memory = bytes(to, SIZE);
         assert!(memory[..length].iter().enumerate().all(|(at, byte)| *byte == pattern[at % pattern_size]));
         assert!(memory[length..].iter().all(|byte| *byte == 0));
@@ -101,10 +92,10 @@ fn a_fill_pattern_may_be_longer_than_the_memory() {
     for pattern_size in [101, 1 << 16, 1 << 40, usize::MAX] {
         bytes(to, SIZE).fill(0xaa);
         let place = pattern.as_ptr().cast();
-        ok(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 100, null_mut(), 0, null()));
+        ok(append!(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 100)));
         assert_eq!(bytes(to, 100), pattern);
         assert!(bytes(to, SIZE)[100..].iter().all(|byte| *byte == 0xaa));
-        ok(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 0, null_mut(), 0, null()));
+        ok(append!(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 0)));
         assert_eq!(bytes(to, 100), pattern);
     }
 }
@@ -116,7 +107,7 @@ fn a_fill_pattern_may_change_once_the_append_has_returned() {
     let to = setup.device_memory(64);
     let gate = gated(setup, list);
     let mut pattern = [1_u8, 2];
-    ok(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), 2, 64, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), 2, 64)));
     pattern.fill(9);
     ok(zeEventHostSignal(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
@@ -131,7 +122,7 @@ fn a_region_is_copied_row_by_row() {
     numbered(bytes(from, 4096));
     let from_region = CopyRegion { origin_x: 3, origin_y: 2, origin_z: 1, width: 5, height: 4, depth: 2 };
     let to_region = CopyRegion { origin_x: 1, origin_y: 0, origin_z: 0, width: 5, height: 4, depth: 2 };
-    ok(zeCommandListAppendMemoryCopyRegion(
+    ok(append!(zeCommandListAppendMemoryCopyRegion(
         list,
         to,
         &raw const to_region,
@@ -140,11 +131,8 @@ fn a_region_is_copied_row_by_row() {
         from,
         &raw const from_region,
         32,
-        512,
-        null_mut(),
-        0,
-        null(),
-    ));
+        512
+    )));
     let mut expected = vec![0; 4096];
     for z in 0..2 {
         for y in 0..4 {
@@ -201,13 +189,12 @@ fn a_regular_list_runs_each_time_a_queue_executes_it() {
     let setup = Setup::new();
     let (queue, list) = (setup.queue(2), setup.regular_list());
     let [done] = setup.events();
-    let desc: FenceDesc = zeroed();
-    let fence = make(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    let fence = make(|fence| zeFenceCreate(queue, &zeroed(), fence));
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
     assert_eq!(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence), INVALID_ARGUMENT);
     ok(zeCommandListClose(list));
-    let refused = zeCommandListAppendBarrier(list, null_mut(), 0, null());
+    let refused = append!(zeCommandListAppendBarrier(list));
     assert_eq!(refused, INVALID_ARGUMENT);
     assert_eq!((zeEventQueryStatus(done), zeFenceQueryStatus(fence)), (NOT_READY, NOT_READY));
     for round in 1..=3 {
@@ -236,8 +223,7 @@ fn a_wait_for_a_blocked_queue_times_out() {
     let (queue, list) = (setup.queue(0), setup.regular_list());
     let gate = gated(setup, list);
     ok(zeCommandListClose(list));
-    let desc: FenceDesc = zeroed();
-    let fence = make(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    let fence = make(|fence| zeFenceCreate(queue, &zeroed(), fence));
     ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence));
     assert_eq!(zeCommandQueueSynchronize(queue, nanoseconds(Duration::from_millis(5))), NOT_READY);
     assert_eq!(zeFenceHostSynchronize(fence, 0), NOT_READY);
@@ -331,8 +317,7 @@ fn events_of_a_counter_based_pool_count() {
     let extension: [u64; 3] = [u64::from(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC), 0, 3];
     let desc = EventPoolDesc { p_next: extension.as_ptr().cast_mut().cast(), flags: 1, count: 1, ..zeroed() };
     let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, null(), pool));
-    let desc: EventDesc = zeroed();
-    let event = make(|event| zeEventCreate(pool, &raw const desc, event));
+    let event = make(|event| zeEventCreate(pool, &zeroed(), event));
     assert_eq!(zeEventHostReset(event), INVALID_ARGUMENT);
 }
 
@@ -351,7 +336,7 @@ fn timestamps_surround_the_work() {
     assert_eq!(early, NOT_READY);
     let written = setup.device_memory(4096);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, first, 0, null()));
-    ok(zeCommandListAppendWriteGlobalTimestamp(list, written.cast(), null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendWriteGlobalTimestamp(list, written.cast())));
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, second, 0, null()));
     let both = [first, second];
     let results = bytes(written, 4096)[8..].as_mut_ptr().cast();
@@ -419,11 +404,7 @@ fn work_goes_on_when_the_event_it_waits_for_is_destroyed() {
 
 #[test]
 fn a_device_is_synchronised_with_all_its_lists() {
-    const NAME: &str = "lists::a_device_is_synchronised_with_all_its_lists";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     let events: [_; 4] = setup.events();
@@ -441,11 +422,7 @@ fn a_device_is_synchronised_with_all_its_lists() {
 
 #[test]
 fn the_threads_of_lists_end_with_them() {
-    const NAME: &str = "lists::the_threads_of_lists_end_with_them";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let setup = Setup::new();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));

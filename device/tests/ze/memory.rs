@@ -44,10 +44,8 @@ fn memory_of_any_size_and_alignment_is_zeroed_writable_and_described() {
                 assert_eq!(device, if kind == 1 { null_mut() } else { setup.device });
                 assert!(first.page_size > 0);
                 ids.push(first.id);
-                let (mut base, mut length) = (null_mut(), 0);
                 let inside = (pointer as usize + size / 2) as *const c_void;
-                ok(zeMemGetAddressRange(setup.context, inside, &raw mut base, &raw mut length));
-                assert_eq!((base, length), (pointer, size));
+                assert_eq!(range(setup, inside), (pointer, size));
                 setup.free(pointer);
             }
         }
@@ -109,8 +107,7 @@ fn only_the_base_of_a_live_allocation_can_be_freed() {
     let setup = Setup::new();
     let pointer = setup.device_memory(10_000);
     assert_eq!(zeMemFree(setup.context, (pointer as usize + 1) as *mut c_void), INVALID_ARGUMENT);
-    let desc: MemoryFreeExtDesc = zeroed();
-    ok(zeMemFreeExt(setup.context, &raw const desc, pointer));
+    ok(zeMemFreeExt(setup.context, &zeroed(), pointer));
     assert_eq!(zeMemFree(setup.context, pointer), INVALID_ARGUMENT);
     assert_eq!(describe(setup, pointer).0.kind, 0);
     assert_eq!(zeMemFreeExt(setup.context, null(), pointer), INVALID_NULL_POINTER);
@@ -144,11 +141,7 @@ fn unknown_structures_in_the_chain_are_ignored() {
 
 #[test]
 fn a_device_allocates_up_to_its_size_and_frees() {
-    const NAME: &str = "memory::a_device_allocates_up_to_its_size_and_frees";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "16M")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_MEMORY", "16M")]);
     let setup = Setup::new();
     for _ in 0..3 {
         let held: Vec<_> = (0..16).map(|_| setup.device_memory(1 << 20)).collect();
@@ -166,11 +159,7 @@ fn a_device_allocates_up_to_its_size_and_frees() {
 
 #[test]
 fn thousands_of_allocations_need_few_descriptors() {
-    const NAME: &str = "memory::thousands_of_allocations_need_few_descriptors";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     limit_descriptors(64);
     let setup = Setup::new();
     let sizes = [1, 4096, 5000, 64 << 10, 200_000];
@@ -217,11 +206,10 @@ fn attributes_of_atomic_access_are_kept_for_shared_memory() {
 
 #[test]
 fn attributes_of_atomic_access_are_kept_for_memory_of_the_system_that_kernels_may_use() {
-    const NAME: &str = "memory::attributes_of_atomic_access_are_kept_for_memory_of_the_system_that_kernels_may_use";
     let setup = Setup::new();
     let Some(role) = role() else {
         for usm in ["on", "off"] {
-            run_child(child(NAME, usm, &[("ZE_SOFT_SYSTEM_USM", usm)]));
+            run_child(child(this_test!(), usm, &[("ZE_SOFT_SYSTEM_USM", usm)]));
         }
         return;
     };

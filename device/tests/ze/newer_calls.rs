@@ -24,7 +24,7 @@ fn a_host_function_runs_in_its_place_in_every_kind_of_list() {
     let append = |list: Handle, signal: Handle, waits: &[Handle]| {
         for word in [3_u64, 4] {
             let pattern = (&raw const word).cast();
-            ok(zeCommandListAppendMemoryFill(list, memory, pattern, 8, 8, null_mut(), 0, null()));
+            ok(append!(zeCommandListAppendMemoryFill(list, memory, pattern, 8, 8)));
             let waits = (waits.len() as u32, waits.as_ptr());
             ok(zeCommandListAppendHostFunction(list, Some(add), memory, null(), signal, waits.0, waits.1));
         }
@@ -45,7 +45,7 @@ fn a_host_function_runs_in_its_place_in_every_kind_of_list() {
     copy(immediate, (&raw mut words).cast(), memory, 16);
     ok(zeCommandListHostSynchronize(immediate, FOREVER));
     assert_eq!(words, [4, 21]);
-    let refused = zeCommandListAppendHostFunction(immediate, None, memory, null(), null_mut(), 0, null());
+    let refused = append!(zeCommandListAppendHostFunction(immediate, None, memory, null()));
     assert_eq!(refused, INVALID_ARGUMENT);
     setup.free(memory);
 }

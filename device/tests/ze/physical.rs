@@ -16,8 +16,7 @@ const SIZE: usize = 5 * PAGE;
 const READ_WRITE: u32 = 1;
 
 fn properties(setup: Setup, memory: Handle) -> PhysicalMemProperties {
-    let mut properties: PhysicalMemProperties = zeroed();
-    ok(zePhysicalMemGetProperties(setup.context, memory, &raw mut properties));
+    let properties: PhysicalMemProperties = value(|out| zePhysicalMemGetProperties(setup.context, memory, out));
     properties
 }
 
@@ -58,11 +57,7 @@ fn mapped(setup: Setup, memory: Handle, size: usize) -> *mut c_void {
 
 #[test]
 fn memory_says_what_it_is_and_is_counted() {
-    const NAME: &str = "physical::memory_says_what_it_is_and_is_counted";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_MEMORY", "64M")]);
     let setup = Setup::new();
     let (one, two) = (setup.physical(SIZE), setup.exportable(SIZE));
     let (first, second) = (properties(setup, one), properties(setup, two));
@@ -145,8 +140,7 @@ fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
     for (flags, expected) in [(4, UNSUPPORTED_ENUMERATION), (1 << 9, INVALID_ENUMERATION)] {
         let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags, ..zeroed() };
         let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size: SIZE, ..zeroed() };
-        let mut out = null_mut();
-        assert_eq!(zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &raw mut out), expected);
+        assert_eq!(zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &mut null_mut()), expected);
     }
     ok(zePhysicalMemDestroy(setup.context, plain));
     ok(zePhysicalMemDestroy(setup.context, memory));
@@ -158,8 +152,7 @@ fn an_allocation_is_imported_as_physical_memory() {
     let setup = Setup::new();
     let allocation = setup.device_memory(SIZE);
     bytes(allocation, SIZE).fill(7);
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, allocation, &raw mut handle));
+    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, allocation, out));
     let number = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     assert_eq!(try_import(setup, number, SIZE + PAGE, 1), (UNSUPPORTED_SIZE, null_mut()));
     let (result, imported) = try_import(setup, number, SIZE, 1);
@@ -177,11 +170,7 @@ fn an_allocation_is_imported_as_physical_memory() {
 
 #[test]
 fn a_foreign_descriptor_is_refused_and_left_alone() {
-    const NAME: &str = "physical::a_foreign_descriptor_is_refused_and_left_alone";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let ordinary = File::open(std::env::current_exe().unwrap()).unwrap();
     // SAFETY: plain calls that make descriptors, which the files own.
@@ -211,7 +200,6 @@ fn a_foreign_descriptor_is_refused_and_left_alone() {
 
 #[test]
 fn two_processes_map_the_same_memories_side_by_side() {
-    const NAME: &str = "physical::two_processes_map_the_same_memories_side_by_side";
     const COUNT: usize = 3;
     let setup = Setup::new();
     let map = |memories: [Handle; COUNT]| {
@@ -240,7 +228,7 @@ fn two_processes_map_the_same_memories_side_by_side() {
         assert!(bytes(base, COUNT * SIZE).iter().enumerate().all(|(index, byte)| *byte == (index % 241) as u8));
         return;
     }
-    let mut peer = Peer::start(NAME, "producer");
+    let mut peer = Peer::start(this_test!(), "producer");
     let memories = [(); COUNT].map(|()| {
         let descriptor = fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
         import(setup, &descriptor)
@@ -264,7 +252,6 @@ fn two_processes_map_the_same_memories_side_by_side() {
 
 #[test]
 fn physical_memory_has_ipc_handles_like_other_memory() {
-    const NAME: &str = "physical::physical_memory_has_ipc_handles_like_other_memory";
     let setup = Setup::new();
     let open = |handle| make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
     if role().is_some() {
@@ -278,7 +265,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         }
         return;
     }
-    let mut peer = Peer::start(NAME, "consumer");
+    let mut peer = Peer::start(this_test!(), "consumer");
     let mut handle: IpcMemHandle = zeroed();
     for memory in [setup.physical(SIZE), setup.exportable(SIZE)] {
         let base = mapped(setup, memory, SIZE);
@@ -296,8 +283,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
         // Once it is destroyed no process can open it, although it is still mapped here.
         ok(zePhysicalMemDestroy(setup.context, memory));
-        let mut out = null_mut();
-        assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out), INVALID_ARGUMENT);
+        assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &mut null_mut()), INVALID_ARGUMENT);
         assert_eq!(bytes(base, 1)[0], 7);
         ok(zeVirtualMemFree(setup.context, base, SIZE));
     }
@@ -334,8 +320,8 @@ fn mapped_memory_has_a_descriptor_by_its_address() {
         ok(result);
         assert_eq!(by_address(base), (SUCCESS, number));
         assert_eq!(by_address(at(2 * PAGE)).0, UNSUPPORTED_FEATURE);
-        let mut handle: IpcMemHandle = zeroed();
-        ok(zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, &raw mut handle));
+        let mut handle: IpcMemHandle =
+            value(|out| zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, out));
         let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
         assert_eq!(bytes(opened, SIZE)[3 * PAGE], 42);
         ok(zeMemCloseIpcHandle(setup.context, opened));
@@ -357,11 +343,7 @@ fn mapped_memory_has_a_descriptor_by_its_address() {
 
 #[test]
 fn one_descriptor_for_all_queries_if_it_is_wished_for() {
-    const NAME: &str = "physical::one_descriptor_for_all_queries_if_it_is_wished_for";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_EXPORT_FD", "one")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_EXPORT_FD", "one")]);
     let setup = Setup::new();
     let memory = setup.exportable(SIZE);
     let (_, number) = try_export(setup, memory, 1);
@@ -381,11 +363,7 @@ fn one_descriptor_for_all_queries_if_it_is_wished_for() {
 
 #[test]
 fn an_imported_number_is_closed_with_the_memory_if_it_is_wished_for() {
-    const NAME: &str = "physical::an_imported_number_is_closed_with_the_memory_if_it_is_wished_for";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_IMPORT_FD", "keep")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_IMPORT_FD", "keep")]);
     let setup = Setup::new();
     let memory = setup.exportable(SIZE);
     let (_, number) = try_export(setup, memory, 1);
@@ -402,11 +380,7 @@ fn an_imported_number_is_closed_with_the_memory_if_it_is_wished_for() {
 
 #[test]
 fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
-    const NAME: &str = "physical::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
-        return;
-    }
+    alone!(&[("ZE_SOFT_MEMORY", "64M")]);
     let setup = Setup::new();
     let memory = setup.exportable(SIZE);
     let base = setup.reserve(SIZE);

@@ -22,17 +22,16 @@ fn threads_do_not_disturb_each_other() {
                 for round in 0..ROUNDS {
                     let size = 1 + number * 777 + round * 97;
                     let (to, from) = (setup.device_memory(size), setup.device_memory(size));
-                    let value = (number * 31 + round) as u8;
-                    bytes(from, size).fill(value);
+                    let filled = (number * 31 + round) as u8;
+                    bytes(from, size).fill(filled);
                     ok(zeCommandListAppendMemoryCopy(list, to, from, size, counter, 0, null()));
                     ok(zeCommandListAppendBarrier(list, event, 1, &raw const counter));
                     ok(zeEventHostSynchronize(event, FOREVER));
                     ok(zeEventHostReset(event));
-                    assert!(bytes(to, size).iter().all(|byte| *byte == value));
-                    let mut handle: IpcMemHandle = zeroed();
-                    ok(zeMemGetIpcHandle(setup.context, to, &raw mut handle));
+                    assert!(bytes(to, size).iter().all(|byte| *byte == filled));
+                    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, to, out));
                     let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
-                    assert!(bytes(opened, size).iter().all(|byte| *byte == value));
+                    assert!(bytes(opened, size).iter().all(|byte| *byte == filled));
                     ok(zeMemCloseIpcHandle(setup.context, opened));
                     ok(zeMemPutIpcHandle(setup.context, handle));
                     setup.free(to);
@@ -69,8 +68,7 @@ fn threads_share_a_reservation_and_an_event() {
     let setup = Setup::new();
     let base = setup.reserve(THREADS * PAGE) as usize;
     let shared = setup.shared_event();
-    let mut handle: IpcEventCounterBasedHandle = zeroed();
-    ok(zeEventCounterBasedGetIpcHandle(shared, &raw mut handle));
+    let handle: IpcEventCounterBasedHandle = value(|out| zeEventCounterBasedGetIpcHandle(shared, out));
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
@@ -80,12 +78,12 @@ fn threads_share_a_reservation_and_an_event() {
                 for round in 0..ROUNDS {
                     let memory = setup.physical(PAGE);
                     ok(zeVirtualMemMap(setup.context, own, PAGE, memory, 0, 1));
-                    let value = (number * 31 + round) as u8;
-                    bytes(source, PAGE).fill(value);
+                    let filled = (number * 31 + round) as u8;
+                    bytes(source, PAGE).fill(filled);
                     ok(zeCommandListAppendMemoryCopy(list, own, source, PAGE, event, 0, null()));
                     ok(zeCommandListHostSynchronize(list, FOREVER));
                     ok(zeEventHostSynchronize(event, FOREVER));
-                    assert!(bytes(own, PAGE).iter().all(|byte| *byte == value));
+                    assert!(bytes(own, PAGE).iter().all(|byte| *byte == filled));
                     ok(zeVirtualMemUnmap(setup.context, own, PAGE));
                     ok(zePhysicalMemDestroy(setup.context, memory));
                 }

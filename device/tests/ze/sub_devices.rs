@@ -29,8 +29,7 @@ fn parts(device: Handle) -> Vec<Handle> {
 }
 
 fn properties(device: Handle) -> DeviceProperties {
-    let mut properties: DeviceProperties = zeroed();
-    ok(zeDeviceGetProperties(device, &raw mut properties));
+    let properties: DeviceProperties = value(|out| zeDeviceGetProperties(device, out));
     properties
 }
 
@@ -64,8 +63,7 @@ fn a_sub_device_knows_its_device_and_is_told_apart() {
             assert_eq!(zerTranslateIdentifierToDeviceHandle(identifier), *part);
             let vertex = make(|out| zeDeviceGetFabricVertexExp(*part, out));
             assert_eq!(make(|out| zeFabricVertexGetDeviceExp(vertex, out)), *part);
-            let mut described: FabricVertexProperties = zeroed();
-            ok(zeFabricVertexGetPropertiesExp(vertex, &raw mut described));
+            let described: FabricVertexProperties = value(|out| zeFabricVertexGetPropertiesExp(vertex, out));
             assert_eq!((described.kind, described.uuid), (2, found.uuid));
             let mut vertices = [null_mut(); 2];
             count = 2;
@@ -131,8 +129,7 @@ fn sub_devices_use_each_others_memory_and_have_queues_of_their_own() {
     // The whole device waits for its parts.
     ok(zeDeviceSynchronize(devices[0]));
     assert_eq!(bytes(to, 64), [7; 64]);
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(first.context, from, &raw mut handle));
+    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(first.context, from, out));
     for device in [first.device, second.device, devices[0]] {
         let opened = make(|out| zeMemOpenIpcHandle(first.context, device, handle, 0, out));
         assert_eq!(bytes(opened, 1)[0], 7);
@@ -159,8 +156,7 @@ fn a_part_does_not_wait_for_the_other_one() {
     }
     ok(zeDeviceSynchronize(devices()[0]));
     let [first, second] = events.map(|event| {
-        let mut result: layout::event::KernelTimestampResult = zeroed();
-        ok(zeEventQueryKernelTimestamp(event, &raw mut result));
+        let result: layout::event::KernelTimestampResult = value(|out| zeEventQueryKernelTimestamp(event, out));
         result.global
     });
     // Each has waited 3 s before it began, and both did so at the same time.
@@ -191,8 +187,7 @@ fn flat_sub_devices_are_devices() {
         assert!(root.is_null());
         assert_eq!(zerTranslateDeviceHandleToIdentifier(device) as usize, number);
         let vertex = make(|out| zeDeviceGetFabricVertexExp(device, out));
-        let mut described: FabricVertexProperties = zeroed();
-        ok(zeFabricVertexGetPropertiesExp(vertex, &raw mut described));
+        let described: FabricVertexProperties = value(|out| zeFabricVertexGetPropertiesExp(vertex, out));
         assert_eq!(described.kind, 1);
         on(device).free(on(device).device_memory(SHARE));
     }
@@ -216,7 +211,7 @@ fn combined_sub_devices_know_their_device() {
     assert_eq!(properties(roots[1]).max_mem_alloc_size, 64 << 20);
     let list = on(roots[1]).immediate_list(1);
     let memory = on(listed[0]).device_memory(SHARE);
-    ok(zeCommandListAppendMemoryFill(list, memory, [7_u8].as_ptr().cast(), 1, SHARE, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryFill(list, memory, [7_u8].as_ptr().cast(), 1, SHARE)));
     assert_eq!(bytes(memory, SHARE)[SHARE - 1], 7);
 }
 
@@ -244,8 +239,7 @@ fn a_mask_for_nothing_leaves_no_device() {
         return;
     }
     assert_eq!(zeInit(0), UNINITIALIZED);
-    let desc = InitDriverTypeDesc { flags: 1, ..zeroed() };
     let mut count = 7;
-    ok(zeInitDrivers(&raw mut count, null_mut(), &raw const desc));
+    ok(zeInitDrivers(&raw mut count, null_mut(), &InitDriverTypeDesc { flags: 1, ..zeroed() }));
     assert_eq!(count, 0);
 }

@@ -18,8 +18,7 @@ use crate::api::*;
 static SEEN: Mutex<Vec<(&str, u64, Vec<u64>)>> = Mutex::new(Vec::new());
 
 fn tracer(data: usize) -> Handle {
-    let desc = TracerDesc { s_type: 1, p_next: null(), user_data: data };
-    make(|out| zelTracerCreate(&raw const desc, out))
+    make(|out| zelTracerCreate(&TracerDesc { s_type: 1, p_next: null(), user_data: data }, out))
 }
 
 fn register(name: &str, tracer: Handle, kind: u32, callback: Option<TracerCallback>) -> u32 {
@@ -117,9 +116,7 @@ fn a_callback_may_change_arguments() {
         ok(register("zeMemAllocDevice", tracer, 0, Some(doubled)));
         ok(zelTracerSetEnabled(tracer, 1));
         let memory = setup.device_memory(5000);
-        let mut size = 0;
-        ok(zeMemGetAddressRange(setup.context, memory, null_mut(), &raw mut size));
-        assert_eq!(size, 10_000);
+        assert_eq!(value(|out| zeMemGetAddressRange(setup.context, memory, null_mut(), out)), 10_000);
         ok(zelTracerDestroy(tracer));
     });
 }
@@ -153,8 +150,7 @@ unsafe extern "C" fn launched(arguments: *const *mut u64, _: u64, _: usize, _: *
 fn arguments_on_the_stack_and_structures_are_found() {
     alone("tracing::arguments_on_the_stack_and_structures_are_found", |setup| {
         let memory = setup.device_memory(5000);
-        let mut handle: IpcMemHandle = zeroed();
-        ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
+        let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
         let tracer = tracer(1);
         ok(register("zeMemOpenIpcHandle", tracer, 0, Some(opened)));
         ok(register("zeCommandListAppendLaunchKernelWithArguments", tracer, 0, Some(launched)));
@@ -238,11 +234,7 @@ fn tracers_come_and_go_while_others_call() {
 
 #[test]
 fn there_is_no_tracer_without_the_layer() {
-    const NAME: &str = "tracing::there_is_no_tracer_without_the_layer";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[("ZE_ENABLE_TRACING_LAYER", "0")]));
-        return;
-    }
+    alone!(&[("ZE_ENABLE_TRACING_LAYER", "0")]);
     let (desc, mut out) = (TracerDesc { s_type: 1, p_next: null(), user_data: 1 }, null_mut());
     let mut enabled = true;
     ok(zelGetTracingLayerState(&raw mut enabled));

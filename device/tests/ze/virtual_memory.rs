@@ -55,15 +55,13 @@ fn several_memories_lie_side_by_side_in_one_reservation() {
     assert!(bytes(base, 9 * PAGE) == bytes(source, 9 * PAGE));
     let pattern = [1_u8, 2, 3];
     let fill = (base as usize + PAGE) as *mut c_void;
-    ok(zeCommandListAppendMemoryFill(list, fill, pattern.as_ptr().cast(), 3, 6000, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryFill(list, fill, pattern.as_ptr().cast(), 3, 6000)));
     assert!(bytes(fill, 6000).iter().enumerate().all(|(index, byte)| usize::from(*byte) == index % 3 + 1));
     for (page, base_page, count) in [(0, 0, 3), (2, 0, 3), (3, 3, 1), (4, 4, 5), (8, 4, 5)] {
         let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
         ok(zeMemGetAllocProperties(setup.context, at(base, page), &raw mut properties, &raw mut device));
         assert_eq!((properties.kind, properties.page_size, device), (2, PAGE as u64, setup.device));
-        let (mut start, mut size) = (null_mut(), 0);
-        ok(zeMemGetAddressRange(setup.context, at(base, page), &raw mut start, &raw mut size));
-        assert_eq!((start, size), (at(base, base_page), count * PAGE));
+        assert_eq!(range(setup, at(base, page)), (at(base, base_page), count * PAGE));
     }
     // Freeing the reservation unmaps; the memory lives on and can be mapped elsewhere.
     ok(zeVirtualMemFree(setup.context, base, 9 * PAGE));
@@ -110,16 +108,13 @@ fn access_is_enforced_and_reported() {
     ok(zeVirtualMemSetAccessAttribute(setup.context, at(base, 3), PAGE, NONE));
     assert_eq!((access(setup, at(base, 3), 1), touch(at(base, 3))), ((NONE, 1), (false, false)));
     // It is still one mapping, whatever the access to its pages.
-    let (mut start, mut size) = (null_mut(), 0);
-    ok(zeMemGetAddressRange(setup.context, at(base, 3), &raw mut start, &raw mut size));
-    assert_eq!((start, size), (at(base, 1), 4 * PAGE));
+    assert_eq!(range(setup, at(base, 3)), (at(base, 1), 4 * PAGE));
     ok(zeVirtualMemSetAccessAttribute(setup.context, at(base, 1), 4 * PAGE, READ_WRITE));
     assert_eq!((access(setup, at(base, 1), 4), touch(at(base, 3))), ((READ_WRITE, 4), (true, true)));
     ok(zeVirtualMemUnmap(setup.context, at(base, 2), PAGE));
     assert_eq!((access(setup, at(base, 2), 4), touch(at(base, 2))), ((NONE, 1), (false, false)));
     assert_eq!((touch(at(base, 1)), touch(at(base, 3))), ((true, true), (true, true)));
-    ok(zeMemGetAddressRange(setup.context, at(base, 3), &raw mut start, &raw mut size));
-    assert_eq!((start, size), (at(base, 3), 2 * PAGE));
+    assert_eq!(range(setup, at(base, 3)), (at(base, 3), 2 * PAGE));
     let mut properties: MemoryAllocationProperties = zeroed();
     ok(zeMemGetAllocProperties(setup.context, at(base, 2), &raw mut properties, null_mut()));
     assert_eq!(properties.kind, 0);
@@ -219,7 +214,7 @@ fn work_in_flight_keeps_memory_that_is_unmapped_too_early() {
     ok(zeVirtualMemMap(setup.context, at(base, 1), PAGE, two, 0, READ_WRITE));
     bytes(base, PAGE).fill(5);
     ok(zeCommandListAppendMemoryCopy(list, result, base, PAGE, null_mut(), 1, &raw const gate));
-    ok(zeCommandListAppendMemoryFill(list, at(base, 1), base, 1, PAGE, null_mut(), 0, null()));
+    ok(append!(zeCommandListAppendMemoryFill(list, at(base, 1), base, 1, PAGE)));
     ok(zeVirtualMemUnmap(setup.context, base, 2 * PAGE));
     ok(zePhysicalMemDestroy(setup.context, one));
     assert_eq!(access(setup, base, 2), (NONE, 2));
@@ -245,13 +240,12 @@ fn work_in_flight_keeps_memory_that_is_unmapped_too_early() {
 fn a_command_has_no_more_access_than_the_host() {
     use std::os::unix::process::ExitStatusExt;
 
-    const NAME: &str = "virtual_memory::a_command_has_no_more_access_than_the_host";
     let Some(access) = role() else {
         for access in [NONE, READ_ONLY] {
-            let output = child(NAME, &access.to_string(), &[]).output().unwrap();
+            let output = child(this_test!(), &access.to_string(), &[]).output().unwrap();
             assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{access}");
         }
-        run_child(child(NAME, &READ_WRITE.to_string(), &[]));
+        run_child(child(this_test!(), &READ_WRITE.to_string(), &[]));
         return;
     };
     // The fault is expected, and must leave no core file.

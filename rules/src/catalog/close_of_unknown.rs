@@ -39,7 +39,7 @@
 //! ```text
 //! producer: alloc p 4096
 //! producer: get p -> h
-//! producer: close p
+//! producer: close p fails
 //! producer: put h
 //! ```
 //!

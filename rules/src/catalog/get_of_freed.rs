@@ -37,7 +37,7 @@
 //! # Bad trace
 //!
 //! ```text
-//! producer: alloc p 4096
+//! producer: alloc p 16777216
 //! producer: free p
 //! producer: get p -> h fails
 //! ```

@@ -32,7 +32,7 @@
 //! # Bad trace
 //!
 //! ```text
-//! consumer: close null
+//! consumer: close null fails
 //! ```
 //!
 //! # Good trace

@@ -36,7 +36,7 @@
 //! # Bad trace
 //!
 //! ```text
-//! producer: alloc p 4096
+//! producer: alloc p 16777216
 //! producer: get p -> h
 //! producer: put h
 //! producer: free p

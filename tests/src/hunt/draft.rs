@@ -9,10 +9,6 @@ use super::random::Random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id(pub(super) usize);
 
-/// A call site of the interpreter. It is in a line of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Site(pub(super) usize);
-
 /// A process of the program, by its number in the script.
 pub(super) type Process = usize;
 
@@ -25,16 +21,18 @@ pub(super) struct Place {
     pub(super) ready: Id,
 }
 
+/// What a step does.
+pub(super) fn first_word(step: &str) -> &str {
+    step.split(' ').next().unwrap_or_default()
+}
+
 /// One step and its place in the order.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) process: Process,
     pub(super) thread: usize,
-    pub(super) operation: &'static str,
-    pub(super) arguments: String,
-    pub(super) site: Option<Site>,
-    /// The runtime may refuse the call.
-    pub(super) refusable: bool,
+    /// As in a scenario.
+    pub(super) step: String,
     pub(super) after: Vec<Id>,
     /// Nothing else happens at the same time.
     pub(super) alone: bool,
@@ -51,14 +49,13 @@ pub(super) struct Draft {
     pub(super) random: Random,
     pub(super) stage: Stage,
     pub(super) nodes: Vec<Node>,
-    pub(super) expected: Vec<Expectation>,
+    pub(super) expected: Vec<Expectation<Id>>,
     /// One in this many steps has others beside it.
     pub(super) concurrency: usize,
     pub(super) lives: Vec<Life>,
     /// No process shares events: a command of a queue might wait for one of another process.
     pub(super) without_events: bool,
     registers: usize,
-    sites: usize,
     /// Steps that wait for the end of a process.
     pub(super) ends: Vec<(Id, Process)>,
 }
@@ -76,8 +73,6 @@ impl Draft {
             lives: Vec::new(),
             without_events: false,
             registers: 0,
-            // Site 0 is that of calls that no finding is about.
-            sites: 1,
             ends: Vec::new(),
         };
         draft.concurrency = draft.random.choose(&[1, 4, 4, 1000]);
@@ -95,42 +90,15 @@ impl Draft {
     }
 
     /// Adds a step.
-    pub(super) fn add(&mut self, process: Process, operation: &'static str, arguments: String, after: &[Id]) -> Id {
-        let alone = matches!(operation, "context" | "spawn" | "fork" | "exec" | "join" | "exit" | "end" | "kill");
-        let uncalled = ["send", "receive", "forward", "cut", "overwrite", "map", "unmap"];
-        let unjudged = ["write", "compare", "write-physical", "compare-physical", "signal"];
-        let site = if alone || uncalled.contains(&operation) {
-            None
-        } else if unjudged.contains(&operation) {
-            Some(Site(0))
-        } else {
-            self.sites += 1;
-            Some(Site(self.sites - 1))
-        };
+    pub(super) fn add(&mut self, process: Process, step: String, after: &[Id]) -> Id {
+        let alone = matches!(first_word(&step), "context" | "fork" | "exec" | "exit" | "killed");
         let thread = match self.lives.get(process) {
             Some(life) if !alone => self.random.below(life.threads),
             _ => 0,
         };
         let after = after.iter().copied().chain(self.lives.get(process).and_then(|life| life.start)).collect();
-        self.nodes.push(Node {
-            process,
-            thread,
-            operation,
-            arguments,
-            site,
-            refusable: false,
-            after,
-            alone,
-            glued: None,
-            last: false,
-            removed: false,
-        });
+        self.nodes.push(Node { process, thread, step, after, alone, glued: None, last: false, removed: false });
         Id(self.nodes.len() - 1)
-    }
-
-    /// The call site of a step.
-    pub(super) fn site(&self, step: Id) -> Option<Site> {
-        self.nodes[step.0].site
     }
 
     /// The program must yield a finding, written as "severity rule".
@@ -140,8 +108,7 @@ impl Draft {
         here: impl IntoIterator<Item = Id>,
         there: impl IntoIterator<Item = Id>,
     ) {
-        let here = here.into_iter().filter_map(|step| self.site(step)).collect();
-        let there: Vec<Site> = there.into_iter().filter_map(|step| self.site(step)).collect();
+        let (here, there): (Vec<Id>, Vec<Id>) = (here.into_iter().collect(), there.into_iter().collect());
         let there = if there.is_empty() { There::Nowhere } else { There::OneOf(there) };
         self.expected.push(Expectation { finding: finding.to_owned(), here, there, optional: false });
     }
@@ -173,7 +140,15 @@ impl Draft {
 
     /// Lets the runtime refuse a call.
     pub(super) fn refusable(&mut self, step: Id) {
-        self.nodes[step.0].refusable = true;
+        self.nodes[step.0].step += " may-fail";
+    }
+
+    /// The runtime returns success from an open, and no result.
+    pub(super) fn without_result(&mut self, open: Id) {
+        let step = &mut self.nodes[open.0].step;
+        let (open, rest) = step.split_once(" -> ").expect("an open has a result");
+        let (_, context) = rest.split_once(' ').expect("an open is in a context");
+        *step = format!("{open} {}", context.trim_end_matches(" may-fail"));
     }
 
     /// Puts a step behind all others of its process.

@@ -2,37 +2,49 @@
 
 use std::fmt;
 
-use super::draft::Site;
-
 /// What a line of a script with an expectation begins with.
 pub(super) const EXPECTED: &str = "# expected: ";
 
-/// A finding that the program must yield, with the call sites of its two locations.
+/// A finding that the program must yield, with the steps of its two locations, or their lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Expectation {
+pub(super) struct Expectation<Step = usize> {
     /// As "severity rule".
     pub(super) finding: String,
     /// One of these; empty if the finding is at no call.
-    pub(super) here: Vec<Site>,
-    pub(super) there: There,
+    pub(super) here: Vec<Step>,
+    pub(super) there: There<Step>,
     /// It may be missing: it is true, but depends on more than the script shows.
     pub(super) optional: bool,
 }
 
 /// The other location of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum There {
+pub(super) enum There<Step = usize> {
     /// It has none.
     Nowhere,
     /// One of these, because it is about bytes that equal gets returned.
-    OneOf(Vec<Site>),
+    OneOf(Vec<Step>),
     /// Any: it is an example.
     Anywhere,
 }
 
 const NOWHERE: &str = "no line";
+const LINE: &str = "line ";
 const ANYWHERE: &str = "any";
 const OPTIONAL: &str = " (may be missing)";
+
+impl<Step: Copy> Expectation<Step> {
+    /// The same with the lines of the steps.
+    pub(super) fn at_lines(&self, line: impl Fn(Step) -> Option<usize>) -> Expectation {
+        let lines = |steps: &[Step]| steps.iter().filter_map(|step| line(*step)).collect();
+        let there = match &self.there {
+            There::Nowhere => There::Nowhere,
+            There::OneOf(steps) => There::OneOf(lines(steps)),
+            There::Anywhere => There::Anywhere,
+        };
+        Expectation { finding: self.finding.clone(), here: lines(&self.here), there, optional: self.optional }
+    }
+}
 
 impl Expectation {
     /// The expectation in a line of a script, if there is one.
@@ -42,13 +54,12 @@ impl Expectation {
         let (finding, places) = text.split_once(" at ").unwrap_or_else(|| panic!("no location in {line:?}"));
         let (here, there) =
             places.split_once(", other location ").unwrap_or_else(|| panic!("one location in {line:?}"));
-        let site =
-            |text: &str| Site(text.trim_start_matches('@').parse().unwrap_or_else(|_| panic!("no site in {line:?}")));
-        let list = |text: &str| -> Vec<Site> { text.split(" or ").map(site).collect() };
+        let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("no line in {line:?}"));
+        let list = |text: &str| -> Vec<usize> { text.trim_start_matches(LINE).split(" or ").map(number).collect() };
         let there = match there {
             NOWHERE => There::Nowhere,
             ANYWHERE => There::Anywhere,
-            sites => There::OneOf(list(sites)),
+            lines => There::OneOf(list(lines)),
         };
         let here = if here == NOWHERE { Vec::new() } else { list(here) };
         Some(Self { finding: finding.to_owned(), here, there, optional })
@@ -57,11 +68,12 @@ impl Expectation {
 
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |sites: &[Site]| sites.iter().map(|site| format!("@{}", site.0)).collect::<Vec<_>>().join(" or ");
+        let list =
+            |lines: &[usize]| format!("{LINE}{}", lines.iter().map(usize::to_string).collect::<Vec<_>>().join(" or "));
         let here = if self.here.is_empty() { NOWHERE.to_owned() } else { list(&self.here) };
         let there = match &self.there {
             There::Nowhere => NOWHERE.to_owned(),
-            There::OneOf(sites) => list(sites),
+            There::OneOf(lines) => list(lines),
             There::Anywhere => ANYWHERE.to_owned(),
         };
         let optional = if self.optional { OPTIONAL } else { "" };

@@ -5,10 +5,9 @@
 //! as a script, because a seed yields another program when the generator changes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Program, Stage};
-use crate::apps;
 
 /// One script.
 #[derive(Clone, Debug)]
@@ -21,9 +20,9 @@ pub struct Found {
 }
 
 impl Found {
-    /// All of them, by name.
-    pub fn all() -> Vec<Self> {
-        let files = fs::read_dir(apps::source("found")).expect("a folder of the programs can be listed");
+    /// All of them, by name. The folder is `tests/apps/found`.
+    pub fn all(folder: &Path) -> Vec<Self> {
+        let files = fs::read_dir(folder).expect("a folder of the programs can be listed");
         let mut files: Vec<PathBuf> = files.map(|file| file.expect("a folder can be listed").path()).collect();
         files.sort();
         files.into_iter().map(Self::read).collect()

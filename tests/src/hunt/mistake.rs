@@ -3,114 +3,71 @@
 use super::Stage;
 use super::sharing::Kind;
 
-/// A mistake, named after the rule that finds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the table of names describes each")]
-pub enum Mistake {
-    LeakedHandle,
-    LeakedMapping,
-    LeakedByExec,
-    KilledHolder,
-    DoublePut,
-    DoublePutInChild,
-    DoubleClose,
-    ClosedOnceOfTwo,
-    ClosedThriceOfTwo,
-    FreedWhileOpen,
-    QueuedFreeWhileOpen,
-    PoolDroppedWhileOpen,
-    GetOfHost,
-    PutBeforeFork,
-    FreedBeforePut,
-    NeverPut,
-    UseAfterPut,
-    UseAfterFree,
-    StaleHandle,
-    GetOfFreed,
-    CloseOfOwn,
-    PutOfCopy,
-    PutOfNull,
-    CloseInOtherContext,
-    CloseInside,
-    FreeOfMapping,
-    UseAfterClose,
-    ExportOfImport,
-    OpenAtHome,
-    NeverOpened,
-    GarbageBytes,
-    CutBytes,
-    OtherKind,
-    OwnerEnds,
-    Churn,
-    LeakedPhysicalHandle,
-    LeakedPhysicalMemory,
-    PhysicalDoublePut,
-    PhysicalUseAfterPut,
-    PhysicalFreedBeforePut,
-    LeakedEvent,
-    LeakedEventHandle,
-}
-
-use Mistake::{
-    Churn, CloseInOtherContext, CloseInside, CloseOfOwn, ClosedOnceOfTwo, ClosedThriceOfTwo, CutBytes, DoubleClose,
-    DoublePut, DoublePutInChild, ExportOfImport, FreeOfMapping, FreedBeforePut, FreedWhileOpen, GarbageBytes,
-    GetOfFreed, GetOfHost, KilledHolder, LeakedByExec, LeakedEvent, LeakedEventHandle, LeakedHandle, LeakedMapping,
-    LeakedPhysicalHandle, LeakedPhysicalMemory, NeverOpened, NeverPut, OpenAtHome, OtherKind, OwnerEnds,
-    PhysicalDoublePut, PhysicalFreedBeforePut, PhysicalUseAfterPut, PoolDroppedWhileOpen, PutBeforeFork, PutOfCopy,
-    PutOfNull, QueuedFreeWhileOpen, StaleHandle, UseAfterClose, UseAfterFree, UseAfterPut,
-};
-
-const MEMORY: &[Kind] = &[Kind::Pooled, Kind::Unpooled];
+const POOLED: &[Kind] = &[Kind::Pooled];
 const UNPOOLED: &[Kind] = &[Kind::Unpooled];
+const MEMORY: &[Kind] = &[Kind::Pooled, Kind::Unpooled];
+const FROM_POOL: &[Kind] = &[Kind::FromPool];
+const QUEUED: &[Kind] = &[Kind::Queued, Kind::FromPool];
 const PHYSICAL: &[Kind] = &[Kind::Physical];
 const EVENT: &[Kind] = &[Kind::Event];
 const ALL: &[Kind] = &[Kind::Pooled, Kind::Unpooled, Kind::Physical, Kind::Event];
 
 /// Every mistake, its name, and the kinds of objects that it is made with.
-const TABLE: [(Mistake, &str, &[Kind]); 42] = [
-    (LeakedHandle, "leaked-handle", MEMORY),
-    (LeakedMapping, "leaked-mapping", MEMORY),
-    (LeakedByExec, "leaked-by-exec", MEMORY),
-    (KilledHolder, "killed-holder", ALL),
-    (DoublePut, "double-put", MEMORY),
-    (DoublePutInChild, "double-put-in-child", MEMORY),
-    (DoubleClose, "double-close", UNPOOLED),
-    (ClosedOnceOfTwo, "closed-once-of-two", MEMORY),
-    (ClosedThriceOfTwo, "closed-thrice-of-two", UNPOOLED),
-    (FreedWhileOpen, "freed-while-open", MEMORY),
-    (QueuedFreeWhileOpen, "queued-free-while-open", &[Kind::Queued, Kind::FromPool]),
-    (PoolDroppedWhileOpen, "pool-dropped-while-open", &[Kind::FromPool]),
-    (GetOfHost, "get-of-host", MEMORY),
-    (PutBeforeFork, "put-before-fork", MEMORY),
-    (FreedBeforePut, "freed-before-put", MEMORY),
-    (NeverPut, "never-put", MEMORY),
-    (UseAfterPut, "use-after-put", MEMORY),
-    (UseAfterFree, "use-after-free", MEMORY),
-    (StaleHandle, "stale-handle", &[Kind::Pooled]),
-    (GetOfFreed, "get-of-freed", MEMORY),
-    (CloseOfOwn, "close-of-own", MEMORY),
-    (PutOfCopy, "put-of-copy", MEMORY),
-    (PutOfNull, "put-of-null", MEMORY),
-    (CloseInOtherContext, "close-in-other-context", MEMORY),
-    (CloseInside, "close-inside", UNPOOLED),
-    (FreeOfMapping, "free-of-mapping", MEMORY),
-    (UseAfterClose, "use-after-close", UNPOOLED),
-    (ExportOfImport, "export-of-import", MEMORY),
-    (OpenAtHome, "open-at-home", MEMORY),
-    (NeverOpened, "never-opened", ALL),
-    (GarbageBytes, "garbage-bytes", ALL),
-    (CutBytes, "cut-bytes", ALL),
-    (OtherKind, "other-kind", MEMORY),
-    (OwnerEnds, "owner-ends", MEMORY),
-    (Churn, "churn", MEMORY),
-    (LeakedPhysicalHandle, "leaked-physical-handle", PHYSICAL),
-    (LeakedPhysicalMemory, "leaked-physical-memory", PHYSICAL),
-    (PhysicalDoublePut, "physical-double-put", PHYSICAL),
-    (PhysicalUseAfterPut, "physical-use-after-put", PHYSICAL),
-    (PhysicalFreedBeforePut, "physical-freed-before-put", PHYSICAL),
-    (LeakedEvent, "leaked-event", EVENT),
-    (LeakedEventHandle, "leaked-event-handle", EVENT),
-];
+macro_rules! mistakes {
+    ($($mistake:ident, $name:literal, $kinds:ident;)*) => {
+        /// A mistake, named after the rule that finds it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the names describe them")]
+        pub enum Mistake { $($mistake,)* }
+
+        const TABLE: &[(Mistake, &str, &[Kind])] = &[$((Mistake::$mistake, $name, $kinds),)*];
+    };
+}
+
+mistakes! {
+    LeakedHandle, "leaked-handle", MEMORY;
+    LeakedMapping, "leaked-mapping", MEMORY;
+    LeakedByExec, "leaked-by-exec", MEMORY;
+    KilledHolder, "killed-holder", ALL;
+    DoublePut, "double-put", MEMORY;
+    DoublePutInChild, "double-put-in-child", MEMORY;
+    DoubleClose, "double-close", UNPOOLED;
+    ClosedOnceOfTwo, "closed-once-of-two", MEMORY;
+    ClosedThriceOfTwo, "closed-thrice-of-two", UNPOOLED;
+    FreedWhileOpen, "freed-while-open", MEMORY;
+    QueuedFreeWhileOpen, "queued-free-while-open", QUEUED;
+    PoolDroppedWhileOpen, "pool-dropped-while-open", FROM_POOL;
+    GetOfHost, "get-of-host", MEMORY;
+    PutBeforeFork, "put-before-fork", MEMORY;
+    FreedBeforePut, "freed-before-put", MEMORY;
+    NeverPut, "never-put", MEMORY;
+    UseAfterPut, "use-after-put", MEMORY;
+    UseAfterFree, "use-after-free", MEMORY;
+    StaleHandle, "stale-handle", POOLED;
+    GetOfFreed, "get-of-freed", MEMORY;
+    CloseOfOwn, "close-of-own", MEMORY;
+    PutOfCopy, "put-of-copy", MEMORY;
+    PutOfNull, "put-of-null", MEMORY;
+    CloseInOtherContext, "close-in-other-context", MEMORY;
+    CloseInside, "close-inside", UNPOOLED;
+    FreeOfMapping, "free-of-mapping", MEMORY;
+    UseAfterClose, "use-after-close", UNPOOLED;
+    ExportOfImport, "export-of-import", MEMORY;
+    OpenAtHome, "open-at-home", MEMORY;
+    NeverOpened, "never-opened", ALL;
+    GarbageBytes, "garbage-bytes", ALL;
+    CutBytes, "cut-bytes", ALL;
+    OtherKind, "other-kind", MEMORY;
+    OwnerEnds, "owner-ends", MEMORY;
+    Churn, "churn", MEMORY;
+    LeakedPhysicalHandle, "leaked-physical-handle", PHYSICAL;
+    LeakedPhysicalMemory, "leaked-physical-memory", PHYSICAL;
+    PhysicalDoublePut, "physical-double-put", PHYSICAL;
+    PhysicalUseAfterPut, "physical-use-after-put", PHYSICAL;
+    PhysicalFreedBeforePut, "physical-freed-before-put", PHYSICAL;
+    LeakedEvent, "leaked-event", EVENT;
+    LeakedEventHandle, "leaked-event-handle", EVENT;
+}
 
 impl Mistake {
     /// The mistakes that can be planted on a stage.
@@ -131,7 +88,7 @@ impl Mistake {
 
     /// Whether it is about a command of a queue, which may wait for an event of another process.
     pub(super) fn is_of_a_queue(self) -> bool {
-        self == QueuedFreeWhileOpen
+        self == Self::QueuedFreeWhileOpen
     }
 
     /// The kinds of objects that it can be made with on a stage.
@@ -146,8 +103,8 @@ impl Mistake {
     fn can_be_on(self, stage: Stage) -> bool {
         let is_harmless = match self {
             // The adapters would close a descriptor of something else.
-            PhysicalDoublePut => stage.is_ours(),
-            OtherKind => Kind::Physical.is_on(stage),
+            Self::PhysicalDoublePut => stage.is_ours(),
+            Self::OtherKind => Kind::Physical.is_on(stage),
             _ => true,
         };
         is_harmless && !self.kinds(stage).is_empty()

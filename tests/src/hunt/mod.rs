@@ -1,24 +1,25 @@
 //! A generator of programs that share between processes: correct ones, and the same with one mistake.
 //!
-//! A program is a script for `tests/apps/hunt.cpp`. What a seed yields never depends on the machine. The generator states what
-//! must be found by the texts of SYCL and Unified Runtime; it must never be adjusted to what urscope finds.
+//! A program is a scenario, in the language of `rules/pages/src/scenario`. `tests/apps/scenario.cpp` plays it on the real runtime, and
+//! `rules/pages/tests` includes this module and plays it to the tracker alone. What a seed yields never depends on the machine.
+//! The generator states what must be found by the texts of SYCL and Unified Runtime; it must never be adjusted to what
+//! urscope finds.
 
 mod draft;
 mod expectation;
 mod found;
+mod judgement;
 mod mistake;
 mod plant;
-mod play;
 mod processes;
 mod program;
 mod random;
 mod schedule;
 mod sharing;
-mod sites;
 mod stage;
 
 pub use found::Found;
+pub use judgement::Finding;
 pub use mistake::Mistake;
-pub use play::Discovery;
 pub use program::Program;
 pub use stage::Stage;

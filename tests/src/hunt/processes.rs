@@ -1,6 +1,6 @@
 //! The processes of a draft: how they start and end, and their contexts.
 
-use super::draft::{Draft, Id, Node, Place, Process};
+use super::draft::{Draft, Id, Node, Place, Process, first_word};
 
 /// A process and how it comes and goes.
 #[derive(Clone, Debug)]
@@ -10,17 +10,18 @@ pub(super) struct Life {
     pub(super) threads: usize,
     pub(super) contexts: Vec<Option<Id>>,
     pub(super) end: &'static str,
+    /// A copy of its parent. It cannot use the device.
+    pub(super) is_fork: bool,
     /// The process that it becomes by exec, and the step.
     pub(super) becomes: Option<(Process, Id)>,
-    /// The step at which its end is known to its parent.
-    pub(super) join: Option<Id>,
+    /// Its last step, or that of the process that it becomes.
+    pub(super) ended: Option<Id>,
 }
 
 impl Draft {
     /// A new process, which process 0 starts.
     pub(super) fn spawn(&mut self) -> Process {
-        let start = self.add(0, "spawn", format!("p{}", self.lives.len()), &[]);
-        self.enter(Some(0), Some(start))
+        self.enter(Some(0), None)
     }
 
     /// Whether one of two processes becomes the other.
@@ -33,7 +34,16 @@ impl Draft {
     pub(super) fn enter(&mut self, parent: Option<Process>, start: Option<Id>) -> Process {
         let threads = self.random.choose(&[1, 1, 2, 3]);
         let contexts = vec![None; self.random.choose(&[1, 1, 2])];
-        self.lives.push(Life { parent, start, threads, contexts, end: "exit", becomes: None, join: None });
+        self.lives.push(Life {
+            parent,
+            start,
+            threads,
+            contexts,
+            end: "exit",
+            is_fork: false,
+            becomes: None,
+            ended: None,
+        });
         self.lives.len() - 1
     }
 
@@ -45,17 +55,17 @@ impl Draft {
     /// A new process that is a copy of another, and the fork.
     pub(super) fn fork(&mut self, of: &Place, after: &[Id]) -> Place {
         let child = self.lives.len();
-        let start = self.add(of.process, "fork", format!("p{child}"), after);
+        let start = self.add(of.process, format!("fork p{child}"), after);
         let child = self.enter(Some(of.process), Some(start));
         self.lives[child].threads = 1;
-        self.lives[child].end = "end";
+        self.lives[child].is_fork = true;
         Place { process: child, ready: start, ..*of }
     }
 
     /// Lets a process become a new one at its end.
     pub(super) fn exec(&mut self, process: Process) -> Process {
         let next = self.lives.len();
-        let step = self.add(process, "exec", format!("p{next}"), &[]);
+        let step = self.add(process, format!("exec p{next}"), &[]);
         let next = self.enter(self.lives[process].parent, Some(step));
         self.lives[process].becomes = Some((next, step));
         next
@@ -64,7 +74,11 @@ impl Draft {
     /// Whether a process can end early and be waited for: it was started by another, and stays what it is.
     pub(super) fn is_plain_child(&self, process: Process) -> bool {
         let life = &self.lives[process];
-        life.parent == Some(0) && life.becomes.is_none() && life.end == "exit" && !self.is_next(process)
+        life.parent == Some(0)
+            && life.becomes.is_none()
+            && life.end == "exit"
+            && !life.is_fork
+            && !self.is_next(process)
     }
 
     /// Whether a process came about by exec.
@@ -74,12 +88,12 @@ impl Draft {
 
     /// The processes that can use the device: a forked child cannot.
     pub(super) fn able(&self) -> Vec<Process> {
-        (0..self.lives.len()).filter(|process| self.lives[*process].end != "end").collect()
+        (0..self.lives.len()).filter(|process| !self.lives[*process].is_fork).collect()
     }
 
     /// The process is killed at its end.
     pub(super) fn kill(&mut self, process: Process) {
-        self.lives[process].end = "kill";
+        self.lives[process].end = "killed";
     }
 
     /// One of the contexts of a process.
@@ -100,7 +114,7 @@ impl Draft {
     /// A context that nothing else uses.
     pub(super) fn fresh_place(&mut self, process: Process) -> Place {
         let context = 100 + self.register();
-        let ready = self.add(process, "context", format!("c{context}"), &[]);
+        let ready = self.add(process, format!("context c{context}"), &[]);
         Place { process, context, ready }
     }
 
@@ -108,12 +122,12 @@ impl Draft {
     pub(super) fn drop_place(&mut self, place: &Place, since: Id) {
         let steps = self.nodes.iter().enumerate().skip(since.0).filter(|(_, node)| node.process == place.process);
         let steps: Vec<Id> = steps.map(|(index, _)| Id(index)).collect();
-        self.add(place.process, "drop-context", format!("c{}", place.context), &steps);
+        self.add(place.process, format!("release c{}", place.context), &steps);
     }
 
     fn place_in(&mut self, process: Process, context: usize) -> Place {
         let ready = self.lives[process].contexts[context].unwrap_or_else(|| {
-            let made = self.add(process, "context", format!("c{context}"), &[]);
+            let made = self.add(process, format!("context c{context}"), &[]);
             self.lives[process].contexts[context] = Some(made);
             made
         });
@@ -136,17 +150,18 @@ impl Draft {
             self.end(process);
         }
         for (step, process) in std::mem::take(&mut self.ends) {
-            let join = self.lives[process].join.expect("only process 0 has no parent");
-            self.order(join, step);
+            let ended = self.lives[process].ended.expect("every process has an end");
+            self.order(ended, step);
         }
     }
 
     fn end(&mut self, process: Process) {
         let of_process = |draft: &Self, last: bool| -> Vec<Id> {
             let nodes = draft.nodes.iter().enumerate();
-            let own =
-                nodes.filter(|(_, node)| node.process == process && node.operation != "exec" && node.last <= last);
-            own.map(|(index, _)| Id(index)).collect()
+            let own = nodes
+                .filter(|(_, node)| node.process == process && first_word(&node.step) != "exec" && node.last <= last);
+            let children = draft.lives.iter().filter(|life| life.parent == Some(process)).filter_map(|life| life.ended);
+            own.map(|(index, _)| Id(index)).chain(children).collect()
         };
         let lasting = of_process(self, false);
         for node in &mut self.nodes {
@@ -156,10 +171,10 @@ impl Draft {
         }
         let before_contexts = of_process(self, true);
         let life = self.lives[process].clone();
-        if life.end == "exit" {
+        if life.end == "exit" && !life.is_fork {
             for (context, made) in life.contexts.iter().enumerate() {
                 if made.is_some() && self.random.one_in(2) {
-                    self.add(process, "drop-context", format!("c{context}"), &before_contexts);
+                    self.add(process, format!("release c{context}"), &before_contexts);
                 }
             }
         }
@@ -168,14 +183,11 @@ impl Draft {
             Some((next, step)) => {
                 self.nodes[step.0].after.extend(&all);
                 // The process that it has become ended before, because its number is higher.
-                let of_next = |node: &Node| node.process == next && matches!(node.operation, "exit" | "exec");
+                let of_next = |node: &Node| node.process == next && matches!(first_word(&node.step), "exit" | "exec");
                 Id(self.nodes.iter().rposition(of_next).expect("every process has an end"))
             }
-            None => self.add(process, life.end, String::new(), &all),
+            None => self.add(process, life.end.to_owned(), &all),
         };
-        if let (Some(parent), false) = (life.parent, self.is_next(process)) {
-            let join = self.add(parent, "join", format!("p{process}"), &[ended]);
-            self.lives[process].join = Some(join);
-        }
+        self.lives[process].ended = Some(ended);
     }
 }

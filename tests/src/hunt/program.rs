@@ -52,14 +52,20 @@ impl Program {
             faulty_sharing(&mut draft, mistake);
         }
         draft.close();
-        let script = schedule::script(&mut draft);
+        let (script, lines) = schedule::script(&mut draft);
         let again = format!("1 {seed} {stage} {}", mistake.map_or("correct", Mistake::name));
-        Self { again, stage, script, expected: draft.expected }
+        let expected = draft.expected.iter().map(|expected| expected.at_lines(|step| lines.get(&step).copied()));
+        Self { again, stage, script, expected: expected.collect() }
     }
 
     /// The arguments of `scripts/hunt` that run it again.
     pub fn again(&self) -> &str {
         &self.again
+    }
+
+    /// The stage that it is for.
+    pub fn stage(&self) -> Stage {
+        self.stage
     }
 
     /// A script from a file, with the lines that `Program::text` begins with.
@@ -98,7 +104,7 @@ fn correct_sharing(draft: &mut Draft) {
         match kind {
             kind if kind.is_memory() && draft.random.one_in(2) => sharing.share_part(draft, to),
             Kind::Physical if draft.random.one_in(2) => sharing.share_on(draft, to),
-            _ => sharing.forward(draft, to),
+            _ => sharing.open(draft, to, &[], 0),
         }
     }
     if draft.random.one_in(5) {
@@ -106,7 +112,8 @@ fn correct_sharing(draft: &mut Draft) {
     }
     if kind.is_memory() && kind != Kind::FromPool && draft.random.one_in(3) {
         let again = Sharing::new(draft, kind, owner, &openers, &[sharing.end]);
-        draft.nodes[again.make.0].arguments = format!("m{} c{} {}", again.object, owner.context, sharing.size);
+        let step = &mut draft.nodes[again.make.0].step;
+        *step = step.replace(&format!(" {} ", again.size), &format!(" {} ", sharing.size));
     }
     for (place, is_fresh) in openers.iter().zip(fresh).chain([(&owner, owner_is_fresh)]) {
         if is_fresh {
@@ -121,12 +128,12 @@ fn unshared_memory(draft: &mut Draft) {
     let process = draft.random.choose(&processes);
     let place = draft.place(process);
     let (memory, context) = (draft.register(), place.context);
-    let (make, size) = (draft.random.choose(&["alloc-host", "alloc-shared"]), draft.random.choose(&[4096, 5 << 20]));
+    let (usm, size) = (draft.random.choose(&["host", "shared"]), draft.random.choose(&[4096, 5 << 20]));
     let seed = draft.random.below(1000);
-    let make = draft.add(process, make, format!("m{memory} c{context} {size}"), &[place.ready]);
-    let write = draft.add(process, "write", format!("m{memory} c{context} seed{seed} +0"), &[make]);
-    let compare = draft.add(process, "compare", format!("m{memory} c{context} seed{seed} +0"), &[write]);
-    draft.add(process, "free", format!("m{memory} c{context}"), &[compare]);
+    let make = draft.add(process, format!("alloc m{memory} {size} as {usm} in c{context}"), &[place.ready]);
+    let write = draft.add(process, format!("write m{memory} seed {seed} in c{context}"), &[make]);
+    let compare = draft.add(process, format!("compare m{memory} seed {seed} in c{context}"), &[write]);
+    draft.add(process, format!("free m{memory} in c{context}"), &[compare]);
 }
 
 /// A context of the process, and whether it is one that only this exchange uses, and that is dropped behind it.
@@ -143,7 +150,7 @@ fn child_puts(draft: &mut Draft, sharing: &Sharing) {
     let got = sharing.last_got();
     let child = draft.fork(&sharing.owner, &[got.get]);
     draft.order(child.ready, got.put);
-    draft.add(child.process, sharing.kind.operation("put"), format!("h{} c{}", got.handle, child.context), &[]);
+    draft.add(child.process, sharing.kind.put(got.handle, child.context), &[]);
 }
 
 fn faulty_sharing(draft: &mut Draft, mistake: Mistake) {

@@ -1,14 +1,14 @@
 //! Gives the steps of a draft an order, at random among those that are allowed, and writes the script.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::draft::{Draft, Id, Node};
 
-/// The script of a draft.
-pub(super) fn script(draft: &mut Draft) -> String {
+/// The script of a draft, and the lines of its steps.
+pub(super) fn script(draft: &mut Draft) -> (String, BTreeMap<Id, usize>) {
     pass_on_what_was_removed(draft);
-    let mut text = String::new();
+    let (mut text, mut lines) = (String::new(), BTreeMap::new());
     let mut done = vec![false; draft.nodes.len()];
     let mut next = None;
     loop {
@@ -25,13 +25,13 @@ pub(super) fn script(draft: &mut Draft) -> String {
         next = draft.nodes[first.0].glued;
         for (index, id) in together(draft, first, &ready).into_iter().enumerate() {
             done[id.0] = true;
-            line(&mut text, &draft.nodes[id.0], index > 0);
+            lines.insert(id, line(&mut text, &draft.nodes[id.0], index > 0));
         }
     }
     let left: Vec<&Node> =
         draft.nodes.iter().zip(&done).filter(|(node, done)| !*done && !node.removed).map(|it| it.0).collect();
     assert!(left.is_empty(), "these steps wait for each other, behind {text}{left:#?}");
-    text
+    (text, lines)
 }
 
 /// Steps that run at the same time: of different threads, and ready before any of them is done, so independent.
@@ -53,17 +53,18 @@ fn together(draft: &mut Draft, first: Id, ready: &[Id]) -> Vec<Id> {
     group
 }
 
-fn line(text: &mut String, node: &Node, joins: bool) {
-    let joins = if joins { "& " } else { "" };
-    let refusable = if node.refusable { "?" } else { "" };
-    write!(text, "{joins}{}.{} {}{refusable}", node.process, node.thread, node.operation).expect("a string takes all");
-    if let Some(site) = node.site {
-        write!(text, " @{}", site.0).expect("a string takes all");
+/// Writes a step, and returns its line. A step of several lines happens again and again.
+fn line(text: &mut String, node: &Node, joins: bool) -> usize {
+    let thread = if node.thread == 0 { String::new() } else { format!("/{}", node.thread + 1) };
+    let who = format!("{}p{}{thread}: ", if joins { "& " } else { "" }, node.process);
+    let first = text.lines().count() + 1;
+    if let Some((times, steps)) = node.step.split_once(" times\n") {
+        let steps: Vec<String> = steps.lines().map(|step| format!("{who}{step}\n")).collect();
+        write!(text, "{times} times\n{}end\n", steps.concat()).expect("a string takes all");
+        return first + 1;
     }
-    if !node.arguments.is_empty() {
-        write!(text, " {}", node.arguments).expect("a string takes all");
-    }
-    text.push('\n');
+    writeln!(text, "{who}{}", node.step).expect("a string takes all");
+    first
 }
 
 fn pass_on_what_was_removed(draft: &mut Draft) {

@@ -37,28 +37,32 @@ impl Kind {
         }
     }
 
-    /// The operation of the interpreter for this kind, of "get", "put", "open" or "drop".
-    pub(super) fn operation(self, verb: &str) -> &'static str {
-        match (self, verb) {
-            (Self::Physical, "get") => "get-physical",
-            (Self::Physical, "put") => "put-physical",
-            (Self::Physical, "open") => "open-physical",
-            (Self::Physical, _) => "drop-physical",
-            (Self::Event, "get") => "get-event",
-            (Self::Event, "put") => "put-event",
-            (Self::Event, "open") => "open-event",
-            (Self::Event, _) => "drop-event",
-            (Self::Queued | Self::FromPool, "drop") => "free-queued",
-            (_, "get") => "get",
-            (_, "put") => "put",
-            (_, "open") => "open",
-            (_, _) => "free",
+    /// What the verbs for this kind end with.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Physical => "-physical",
+            Self::Event => "-event",
+            _ => "",
+        }
+    }
+
+    /// The step that puts handle data.
+    pub(super) fn put(self, handle: usize, context: usize) -> String {
+        format!("put{} h{handle} in c{context}", self.suffix())
+    }
+
+    /// The step that ends an object in the process that made it.
+    fn end(self, object: usize, context: usize) -> String {
+        match self {
+            Self::Physical | Self::Event => format!("release{} m{object}", self.suffix()),
+            Self::Queued | Self::FromPool => format!("free m{object} in c{context} queued"),
+            Self::Pooled | Self::Unpooled => format!("free m{object} in c{context}"),
         }
     }
 }
 
 /// Handle data that was got: its number, its get, and its put.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Got {
     pub(super) handle: usize,
     pub(super) get: Id,
@@ -69,8 +73,6 @@ pub(super) struct Got {
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
     pub(super) place: Place,
-    pub(super) receive: Id,
-    pub(super) bytes: usize,
     pub(super) object: usize,
     pub(super) open: Id,
     pub(super) uses: Vec<Id>,
@@ -83,14 +85,14 @@ pub(super) struct Sharing {
     pub(super) kind: Kind,
     pub(super) owner: Place,
     pub(super) object: usize,
-    /// In bytes; of physical memory in granules.
+    /// In bytes.
     pub(super) size: usize,
     /// Of what is shared, from the start of the memory.
     pub(super) offset: usize,
     pub(super) make: Id,
     pub(super) got: Vec<Got>,
-    pub(super) slot: usize,
-    pub(super) send: Id,
+    /// That of `got` which the others open.
+    pub(super) sent: Got,
     pub(super) openings: Vec<Opening>,
     /// The free or release of the object.
     pub(super) end: Id,
@@ -98,24 +100,13 @@ pub(super) struct Sharing {
     pub(super) pool_end: Option<Id>,
 }
 
-/// The arguments of a make, a use, and an end of an object.
-struct Arguments {
-    kind: Kind,
-    object: usize,
-    context: usize,
+/// How a step says that it is about an address inside.
+pub(super) fn inside(offset: usize) -> String {
+    if offset == 0 { String::new() } else { format!(" + {offset}") }
 }
 
-impl Arguments {
-    fn make(&self, size: usize) -> String {
-        match self.kind {
-            Kind::Event => format!("e{} c{}", self.object, self.context),
-            _ => format!("m{} c{} {size}", self.object, self.context),
-        }
-    }
-
-    fn end(&self) -> String {
-        if self.kind.is_memory() { format!("m{} c{}", self.object, self.context) } else { format!("m{}", self.object) }
-    }
+fn map_and_unmap(object: usize, context: usize) -> [String; 2] {
+    [format!("map m{object} -> v{object} in c{context}"), format!("unmap v{object}")]
 }
 
 impl Sharing {
@@ -125,34 +116,30 @@ impl Sharing {
         let size = match kind {
             Kind::Pooled => draft.random.choose(&[4096, 8192, 65536, 300_000, 1 << 19]),
             Kind::Unpooled | Kind::Queued | Kind::FromPool => draft.random.choose(&[5 << 20, 8 << 20, 16 << 20]),
-            Kind::Physical | Kind::Event => 1 + draft.random.below(2),
+            Kind::Physical | Kind::Event => (1 + draft.random.below(2)) * (2 << 20),
         };
-        let arguments = Arguments { kind, object, context: owner.context };
-        let make = match kind {
-            Kind::Pooled | Kind::Unpooled => "alloc",
-            Kind::Queued => "alloc-queued",
-            Kind::FromPool => "alloc-from",
-            Kind::Physical => "make-physical",
-            Kind::Event => "make-event",
-        };
+        let context = owner.context;
         let mut before: Vec<Id> = after.iter().copied().chain([owner.ready]).collect();
         let pool = (kind == Kind::FromPool).then(|| draft.register());
-        before.extend(
-            pool.map(|pool| draft.add(owner.process, "make-pool", format!("q{pool} c{}", owner.context), &before)),
-        );
-        let from = pool.map_or_else(String::new, |pool| format!(" q{pool}"));
-        let make = draft.add(owner.process, make, arguments.make(size) + &from, &before);
-        let end = draft.add(owner.process, kind.operation("drop"), arguments.end(), &[make]);
-        let pool_end = pool.map(|pool| draft.add(owner.process, "drop-pool", format!("q{pool}"), &[end]));
+        before.extend(pool.map(|pool| draft.add(owner.process, format!("pool q{pool} in c{context}"), &before)));
+        let make = match kind {
+            Kind::Pooled | Kind::Unpooled => format!("alloc m{object} {size} in c{context}"),
+            Kind::Queued => format!("alloc m{object} {size} in c{context} queued"),
+            Kind::FromPool => {
+                format!("alloc m{object} {size} in c{context} from q{} queued", pool.unwrap_or_default())
+            }
+            Kind::Physical => format!("physical m{object} ipc sized {size} in c{context}"),
+            Kind::Event => format!("event m{object} ipc in c{context}"),
+        };
+        let make = draft.add(owner.process, make, &before);
+        let end = draft.add(owner.process, kind.end(object, context), &[make]);
+        let pool_end = pool.map(|pool| draft.add(owner.process, format!("release-pool q{pool}"), &[end]));
         let offset = if kind.is_memory() { draft.random.choose(&[0, 0, 0, 256, 2048]) } else { 0 };
         let seed = draft.random.below(1000);
         let written = Self::write(draft, kind, &owner, object, make, seed, offset, end);
         let got = Self::get(draft, kind, &owner, object, offset, make, end);
-        let slot = draft.register();
-        let send = draft.add(owner.process, "send", format!("h{} s{slot}", got.handle), &[got.get]);
-        draft.order(send, got.put);
-        let (got, openings) = (vec![got], Vec::new());
-        let mut sharing = Self { kind, owner, object, size, offset, make, got, slot, send, openings, end, pool_end };
+        let (sent, got, openings) = (got, vec![got], Vec::new());
+        let mut sharing = Self { kind, owner, object, size, offset, make, got, sent, openings, end, pool_end };
         if kind.is_memory() && draft.random.one_in(4) {
             sharing.get_again(draft, offset);
         }
@@ -164,12 +151,9 @@ impl Sharing {
 
     fn get(draft: &mut Draft, kind: Kind, owner: &Place, object: usize, offset: usize, make: Id, end: Id) -> Got {
         let handle = draft.register();
-        let arguments = match kind {
-            Kind::Physical | Kind::Event => format!("h{handle} m{object}"),
-            _ => format!("h{handle} m{object} c{} +{offset}", owner.context),
-        };
-        let get = draft.add(owner.process, kind.operation("get"), arguments, &[make]);
-        let put = draft.add(owner.process, kind.operation("put"), format!("h{handle} c{}", owner.context), &[get]);
+        let step = format!("get{} m{object}{} -> h{handle} in c{}", kind.suffix(), inside(offset), owner.context);
+        let get = draft.add(owner.process, step, &[make]);
+        let put = draft.add(owner.process, kind.put(handle, owner.context), &[get]);
         draft.order(put, end);
         Got { handle, get, put }
     }
@@ -196,15 +180,18 @@ impl Sharing {
         let context = owner.context;
         let write = match kind {
             Kind::Physical => {
-                let map = draft.add(owner.process, "map", format!("m{object} c{context}"), &[make]);
-                let write =
-                    draft.add(owner.process, "write-physical", format!("m{object} c{context} seed{seed}"), &[map]);
-                let unmap = draft.add(owner.process, "unmap", format!("m{object}"), &[write]);
+                let [map, unmap] = map_and_unmap(object, context);
+                let map = draft.add(owner.process, map, &[make]);
+                let write = draft.add(owner.process, format!("write v{object} seed {seed} in c{context}"), &[map]);
+                let unmap = draft.add(owner.process, unmap, &[write]);
                 draft.order(unmap, end);
                 write
             }
-            Kind::Event => draft.add(owner.process, "signal", format!("e{object} c{context}"), &[make]),
-            _ => draft.add(owner.process, "write", format!("m{object} c{context} seed{seed} +{offset}"), &[make]),
+            Kind::Event => draft.add(owner.process, format!("signal m{object} in c{context}"), &[make]),
+            _ => {
+                let step = format!("write m{object}{} seed {seed} in c{context}", inside(offset));
+                draft.add(owner.process, step, &[make])
+            }
         };
         draft.order(write, end);
         vec![write]
@@ -213,15 +200,16 @@ impl Sharing {
     /// One more opening.
     pub(super) fn open(&mut self, draft: &mut Draft, place: Place, written: &[Id], seed: usize) {
         let (kind, context, process) = (self.kind, place.context, place.process);
-        let (bytes, object) = (draft.register(), draft.register());
-        let receive = draft.add(process, "receive", format!("b{bytes} s{}", self.slot), &[self.send]);
-        let opens = kind.operation("open");
-        let open = draft.add(process, opens, format!("m{object} b{bytes} c{context}"), &[receive, place.ready]);
+        let (object, sent) = (draft.register(), self.sent);
+        let step = format!("open{} h{} -> m{object} in c{context}", kind.suffix(), sent.handle);
+        let open = draft.add(process, step, &[sent.get, place.ready]);
         let mut uses = Vec::new();
         let close = match kind {
-            Kind::Physical | Kind::Event => draft.add(process, kind.operation("drop"), format!("m{object}"), &[open]),
-            _ => draft.add(process, "close", format!("m{object} c{context} +0"), &[open]),
+            Kind::Physical => format!("close-physical m{object}"),
+            Kind::Event => format!("release-event m{object}"),
+            _ => format!("close m{object} in c{context}"),
         };
+        let close = draft.add(process, close, &[open]);
         if !written.is_empty() && draft.random.one_in(2) {
             uses = Self::read(draft, kind, &place, object, seed);
             draft.order(open, uses[0]);
@@ -238,20 +226,20 @@ impl Sharing {
         if kind.is_memory() {
             draft.order(close, self.end);
         }
-        self.openings.push(Opening { place, receive, bytes, object, open, uses, close });
+        self.openings.push(Opening { place, object, open, uses, close });
     }
 
     fn read(draft: &mut Draft, kind: Kind, place: &Place, object: usize, seed: usize) -> Vec<Id> {
         let Place { process, context, .. } = *place;
         match kind {
             Kind::Physical => {
-                let map = draft.add(process, "map", format!("m{object} c{context}"), &[]);
-                let compares = format!("m{object} c{context} seed{seed}");
-                let compare = draft.add(process, "compare-physical", compares, &[map]);
-                vec![map, compare, draft.add(process, "unmap", format!("m{object}"), &[compare])]
+                let [map, unmap] = map_and_unmap(object, context);
+                let map = draft.add(process, map, &[]);
+                let compare = draft.add(process, format!("compare v{object} seed {seed} in c{context}"), &[map]);
+                vec![map, compare, draft.add(process, unmap, &[compare])]
             }
-            Kind::Event => vec![draft.add(process, "wait", format!("e{object}"), &[])],
-            _ => vec![draft.add(process, "compare", format!("m{object} c{context} seed{seed} +0"), &[])],
+            Kind::Event => vec![draft.add(process, format!("wait m{object}"), &[])],
+            _ => vec![draft.add(process, format!("compare m{object} seed {seed} in c{context}"), &[])],
         }
     }
 
@@ -260,34 +248,22 @@ impl Sharing {
         self.got.last().expect("something was got")
     }
 
-    /// The first opener sends the bytes on to another process.
-    pub(super) fn forward(&mut self, draft: &mut Draft, to: Place) {
-        let first = self.openings[0].clone();
-        let slot = draft.register();
-        let send = draft.add(first.place.process, "forward", format!("b{} s{slot}", first.bytes), &[first.receive]);
-        let mut forwarded = Self { slot, send, ..self.clone() };
-        forwarded.open(draft, to, &[], 0);
-        self.openings = forwarded.openings;
-    }
-
     /// Another part of the memory is shared, too.
     pub(super) fn share_part(&mut self, draft: &mut Draft, with: Place) {
         let offset = self.offset + 512;
         let got = Self::get(draft, self.kind, &self.owner, self.object, offset, self.make, self.end);
-        self.share_handle(draft, self.owner, got, with);
+        self.share_handle(draft, got, with);
     }
 
     /// The first opener shares opened physical memory with a third process, which is allowed for this kind.
     pub(super) fn share_on(&mut self, draft: &mut Draft, with: Place) {
         let Opening { place, object, open, close, .. } = self.openings[0].clone();
         let got = Self::get(draft, self.kind, &place, object, 0, open, close);
-        self.share_handle(draft, place, got, with);
+        self.share_handle(draft, got, with);
     }
 
-    fn share_handle(&mut self, draft: &mut Draft, owner: Place, got: Got, with: Place) {
-        let slot = draft.register();
-        let send = draft.add(owner.process, "send", format!("h{} s{slot}", got.handle), &[got.get]);
-        let mut other = Self { slot, send, got: vec![got], ..self.clone() };
+    fn share_handle(&mut self, draft: &mut Draft, got: Got, with: Place) {
+        let mut other = Self { sent: got, got: vec![got], ..self.clone() };
         other.open(draft, with, &[], 0);
         self.openings = other.openings;
     }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::{Adapter, Release, TestRun};
-
 /// One implementation of the entry points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -37,18 +35,8 @@ impl Stage {
     }
 
     /// Whether our backend serves the calls.
-    pub(super) fn is_ours(self) -> bool {
+    pub fn is_ours(self) -> bool {
         matches!(self, Self::OursOnV1 | Self::OursOnV2)
-    }
-
-    /// A run of the interpreter.
-    pub(super) fn test_run(self) -> TestRun {
-        let adapter = match self {
-            Self::V1 | Self::OursOnV1 => Adapter::V1,
-            Self::V2 | Self::OursOnV2 => Adapter::V2,
-        };
-        let run = TestRun::of("hunt", Release::R2026_2, adapter);
-        if self.is_ours() { run.env("URSCOPE_BACKEND", "level_zero") } else { run }
     }
 }
 

@@ -14,7 +14,7 @@ fn explained(arguments: &[&str]) -> String {
 }
 
 /// The names of all rules.
-fn rules() -> Vec<String> {
+pub(crate) fn rules() -> Vec<String> {
     let list = explained(&[]);
     let rules: Vec<_> = list.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
     assert!(rules.len() > 40, "{rules:?}");

@@ -1,6 +1,10 @@
-//! Generated programs, with one mistake or none, are judged as the specifications say. `scripts/hunt` runs any number of them.
+//! Scenarios on the real runtime: generated programs, with one mistake or none, which `scripts/hunt` runs any number of, and the traces on
+//! the pages of the rules. Both are judged as the specifications say.
 
 use urscope_tests::hunt::{Found, Mistake, Program, Stage};
+use urscope_tests::{apps, discovery, run};
+
+use crate::examples::rules;
 
 /// The number of correct programs of each test. Of each mistake there is one program.
 const CORRECT: u64 = 20;
@@ -57,7 +61,7 @@ fn a_seed_determines_its_program() {
 /// Scripts on which urscope was wrong once. Where it still is, this test tells when it no longer is.
 #[test]
 fn what_was_found_once_is_judged_right() {
-    for found in Found::all() {
+    for found in Found::all(&apps::source("found")) {
         for stage in &found.stages {
             let discovery = found.program(*stage).play();
             match (discovery, found.not_yet.contains(stage)) {
@@ -70,4 +74,74 @@ fn what_was_found_once_is_judged_right() {
             }
         }
     }
+}
+
+/// Traces on the pages of rules that do not happen as they are written, and why.
+const OTHERWISE: [(&str, &str, &str); 17] = [
+    ("double-release", "Bad", "an object of SYCL releases its memory once"),
+    ("export-of-import", "Bad", "libsycl refuses to get handle data of an opened event, without a call"),
+    ("leaked-handle", "Good", "the second get succeeds"),
+    ("no-calls-seen", "Bad", "this is the verdict on the run, and no finding"),
+    ("open-in-producer", "Good", "a forked child cannot use the device"),
+    ("put-of-unknown", "Bad", "a process without handle data has none to copy"),
+    ("refused-open", "Bad", "the open succeeds"),
+    ("success-without-result", "Bad", "the get has a result"),
+    ("success-without-result", "Good", "the second get succeeds"),
+    ("untraced-peer", "Bad", "nobody got the bytes"),
+    ("use-after-close", "Good", "an allocation does not get the address of a mapping"),
+    ("use-after-free", "Good", "the first free succeeds"),
+    ("wrong-context", "Good", "two contexts do not map memory at one address"),
+    ("wrong-kind", "Bad", "libsycl puts handle data of an event when that ends"),
+    ("wrong-kind", "Good", "libsycl puts handle data of an event when that ends"),
+    // On v1 only.
+    ("garbage-handle", "Bad", "v1 returns success for what the driver refuses"),
+    ("use-after-free", "Bad", "v1 returns success for what the driver refuses"),
+];
+
+/// The traces on the pages of the rules. Those of a thing that no program in SYCL does are left out.
+fn traces_of_rules_happen(stage: Stage, at_least: usize) {
+    let happens = |rule: &str, trace: &str, scenario: &str| {
+        let on_v1 = |why: &str| why.starts_with("v1");
+        let otherwise =
+            OTHERWISE.iter().any(|it| (it.0, it.1) == (rule, trace) && (stage == Stage::V1 || !on_v1(it.2)));
+        !otherwise && (stage == Stage::V2 || !["physical", "event"].iter().any(|kind| scenario.contains(kind)))
+    };
+    let mut played = 0;
+    for rule in rules() {
+        let page = run::urscope(&["explain", &rule]).stdout;
+        for (trace, expected) in [("Bad", vec![rule.as_str()]), ("Good", vec![])] {
+            let (_, scenario) = page.split_once(&format!("# {trace} trace\n")).expect("every page has two traces");
+            let scenario =
+                scenario.split("```").nth(1).and_then(|block| block.strip_prefix("text\n")).expect("a trace");
+            if !happens(&rule, trace, scenario) {
+                continue;
+            }
+            let outcome = discovery::play(scenario, stage);
+            if outcome.code == 4 {
+                continue;
+            }
+            played += 1;
+            assert!(outcome.code < 2, "{trace} trace of {rule}: {}\n{scenario}", outcome.stderr);
+            let report = outcome.report();
+            let found = report.violations().into_iter().filter_map(|it| it.split_once(' ').map(|it| it.1.to_owned()));
+            // A process of lost handles frees their memory, and what lies beside memory in a pool is the adapter's choice.
+            let beside = |it: &String| it == "slab-exposed" || rule == "lost-handles" && it == "freed-while-exported";
+            assert_eq!(
+                found.filter(|it| !beside(it)).collect::<Vec<_>>(),
+                expected,
+                "{trace} trace of {rule} on {stage}"
+            );
+        }
+    }
+    assert!(played >= at_least, "{played}");
+}
+
+#[test]
+fn traces_of_rules_happen_on_v1() {
+    traces_of_rules_happen(Stage::V1, 38);
+}
+
+#[test]
+fn traces_of_rules_happen_on_v2() {
+    traces_of_rules_happen(Stage::V2, 50);
 }

@@ -3,18 +3,25 @@
 
 use super::*;
 
+/// This process with a new event. The other process opens it and serves.
+macro_rules! shared {
+    () => {{
+        if role().is_some() {
+            return serve();
+        }
+        let mut endpoint = Endpoint::new();
+        endpoint.event = endpoint.setup.shared_event();
+        endpoint
+    }};
+}
+
 #[test]
 fn an_event_is_signalled_and_waited_for_on_either_side() {
-    const NAME: &str = "event_ipc::both_directions::an_event_is_signalled_and_waited_for_on_either_side";
-    if role().is_some() {
-        return serve();
-    }
-    let mut endpoint = Endpoint::new();
-    endpoint.event = endpoint.setup.shared_event();
+    let endpoint = shared!();
     // Signalled before it is shared: signalled in the other process too.
     ok(endpoint.execute(b's'));
     ok(endpoint.execute(b'w'));
-    let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
+    let mut peer = Peer::serve(this_test!(), b'e', &get(endpoint.event).data);
     peer.execute_all("qw");
     for _ in 0..3 {
         // This process signals, the other waits: on the host and in a list.
@@ -43,13 +50,8 @@ fn an_event_is_signalled_and_waited_for_on_either_side() {
 
 #[test]
 fn a_waiter_asleep_in_one_process_is_woken_by_the_other() {
-    const NAME: &str = "event_ipc::both_directions::a_waiter_asleep_in_one_process_is_woken_by_the_other";
-    if role().is_some() {
-        return serve();
-    }
-    let mut endpoint = Endpoint::new();
-    endpoint.event = endpoint.setup.shared_event();
-    let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
+    let endpoint = shared!();
+    let mut peer = Peer::serve(this_test!(), b'e', &get(endpoint.event).data);
     for _ in 0..100 {
         peer.execute_all("g");
         let event = endpoint.event as usize;
@@ -69,13 +71,8 @@ fn a_waiter_asleep_in_one_process_is_woken_by_the_other() {
 
 #[test]
 fn a_wait_is_for_the_last_signal_before_it_began() {
-    const NAME: &str = "event_ipc::both_directions::a_wait_is_for_the_last_signal_before_it_began";
-    if role().is_some() {
-        return serve();
-    }
-    let mut endpoint = Endpoint::new();
-    endpoint.event = endpoint.setup.shared_event();
-    let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
+    let endpoint = shared!();
+    let mut peer = Peer::serve(this_test!(), b'e', &get(endpoint.event).data);
     // The first signal has completed, and the other process appends a second one: a wait here is for the second.
     ok(endpoint.execute(b's'));
     ok(endpoint.execute(b'w'));
@@ -101,13 +98,12 @@ fn a_wait_is_for_the_last_signal_before_it_began() {
 
 #[test]
 fn an_opened_event_does_not_need_its_creator() {
-    const NAME: &str = "event_ipc::both_directions::an_opened_event_does_not_need_its_creator";
     if role().is_some() {
         return serve();
     }
     let mut endpoint = Endpoint::new();
     // The other process destroys the event while it is open here.
-    let mut peer = Peer::serve(NAME, b'm', &[]);
+    let mut peer = Peer::serve(this_test!(), b'm', &[]);
     let data = peer.receive();
     endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
     peer.execute_all("x");
@@ -118,7 +114,7 @@ fn an_opened_event_does_not_need_its_creator() {
     );
     peer.end();
     // The other process is killed with a signal in flight, which never arrives: waits time out, and nothing hangs.
-    let mut peer = Peer::serve(NAME, b'm', &[]);
+    let mut peer = Peer::serve(this_test!(), b'm', &[]);
     let data = peer.receive();
     endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
     peer.execute_all("g");
@@ -135,12 +131,11 @@ fn an_opened_event_does_not_need_its_creator() {
 
 #[test]
 fn a_process_exits_while_a_list_waits_for_a_signal_that_never_arrives() {
-    const NAME: &str = "event_ipc::both_directions::a_process_exits_while_a_list_waits_for_a_signal_that_never_arrives";
     match role().as_deref() {
         Some("other") => serve(),
         Some(_) => {
             let setup = Setup::new();
-            let mut peer = Peer::serve(NAME, b'm', &[]);
+            let mut peer = Peer::serve(this_test!(), b'm', &[]);
             let event = open(setup, IpcEventCounterBasedHandle { data: peer.receive() });
             peer.execute_all("g");
             peer.process.kill().unwrap();
@@ -151,6 +146,6 @@ fn a_process_exits_while_a_list_waits_for_a_signal_that_never_arrives() {
             ok(zeCommandListDestroy(list));
             ok(zeContextDestroy(setup.context));
         }
-        None => drop(run_child(child(NAME, "waiter", &[]))),
+        None => drop(run_child(child(this_test!(), "waiter", &[]))),
     }
 }

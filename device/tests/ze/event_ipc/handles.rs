@@ -72,7 +72,6 @@ fn only_events_created_for_sharing_are_shared_and_closed() {
 
 #[test]
 fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
-    const NAME: &str = "event_ipc::handles::a_handle_may_have_the_descriptor_that_its_receiver_was_sent";
     let setup = Setup::new();
     let number_in = |data: [u8; 64]| i32::from_ne_bytes(data[..4].try_into().unwrap());
     if role().is_some() {
@@ -96,7 +95,7 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
         return;
     }
     let listener = passing::listen();
-    let mut peer = Peer::start(NAME, "producer");
+    let mut peer = Peer::start(this_test!(), "producer");
     peer.send(&std::process::id().to_ne_bytes());
     let (socket, _) = listener.accept().unwrap();
     let [(of_event, first), (of_pool, second)] = [(); 2].map(|()| {
@@ -127,17 +126,12 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
 
 #[test]
 fn damaged_and_foreign_handles_are_refused_without_leaks() {
-    const NAME: &str = "event_ipc::handles::damaged_and_foreign_handles_are_refused_without_leaks";
-    if role().is_none() {
-        run_child(child(NAME, "device", &[]));
-        return;
-    }
+    alone!();
     let setup = Setup::new();
     let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
     let (handle, pool_handle) = (get(event), get_pool(pool));
     let memory = setup.device_memory(4096);
-    let mut memory_handle: layout::memory::IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut memory_handle));
+    let memory_handle: layout::memory::IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
     let refused_pool = |data| {
         let mut out = null_mut();
         let result = zeEventPoolOpenIpcHandle(setup.context, IpcEventPoolHandle { data }, &raw mut out);
@@ -175,7 +169,6 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
 
 #[test]
 fn a_producer_that_must_not_be_traced_is_an_error() {
-    const NAME: &str = "event_ipc::handles::a_producer_that_must_not_be_traced_is_an_error";
     match role().as_deref() {
         Some("other") => {
             // SAFETY: plain numbers. Only root may trace a process that is not dumpable.
@@ -189,8 +182,8 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
             pipe.send(&refused(setup, pipe.receive()).to_ne_bytes());
         }
         None => {
-            let mut maker = Peer::serve(NAME, b'm', &[]);
-            let mut opener = Peer::start(NAME, "opener");
+            let mut maker = Peer::serve(this_test!(), b'm', &[]);
+            let mut opener = Peer::start(this_test!(), "opener");
             opener.send(&maker.receive::<64>());
             assert_eq!(u32::from_ne_bytes(opener.receive()), OUT_OF_DEVICE_MEMORY);
             opener.end();
@@ -233,11 +226,10 @@ fn the_function_names_of_intels_driver_work_too() {
 
 #[test]
 fn many_cycles_leak_no_descriptor_and_no_mapping() {
-    const NAME: &str = "event_ipc::handles::many_cycles_leak_no_descriptor_and_no_mapping";
     match role().as_deref() {
         Some("other") => serve(),
         Some(_) => {
-            let mut maker = Peer::serve(NAME, b'm', &[]);
+            let mut maker = Peer::serve(this_test!(), b'm', &[]);
             let remote = IpcEventCounterBasedHandle { data: maker.receive() };
             let setup = Setup::new();
             let list = setup.immediate_list(2);
@@ -273,6 +265,6 @@ fn many_cycles_leak_no_descriptor_and_no_mapping() {
             assert_eq!(counts(), before);
             maker.end();
         }
-        None => drop(run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]))),
+        None => drop(run_child(child(this_test!(), "device", &[("ZE_SOFT_MEMORY", "64M")]))),
     }
 }

@@ -15,8 +15,7 @@ mod handles;
 mod pools;
 
 fn get(event: Handle) -> IpcEventCounterBasedHandle {
-    let mut handle: IpcEventCounterBasedHandle = zeroed();
-    ok(zeEventCounterBasedGetIpcHandle(event, &raw mut handle));
+    let handle: IpcEventCounterBasedHandle = value(|out| zeEventCounterBasedGetIpcHandle(event, out));
     handle
 }
 
@@ -33,18 +32,15 @@ fn refused(setup: Setup, data: [u8; 64]) -> u32 {
 }
 
 fn pool(setup: Setup, flags: u32, count: u32) -> Handle {
-    let desc = EventPoolDesc { flags, count, ..zeroed() };
-    make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, null(), pool))
+    make(|pool| zeEventPoolCreate(setup.context, &EventPoolDesc { flags, count, ..zeroed() }, 0, null(), pool))
 }
 
 fn event_of(pool: Handle, index: u32) -> Handle {
-    let desc = EventDesc { index, ..zeroed() };
-    make(|event| zeEventCreate(pool, &raw const desc, event))
+    make(|event| zeEventCreate(pool, &EventDesc { index, ..zeroed() }, event))
 }
 
 fn get_pool(pool: Handle) -> IpcEventPoolHandle {
-    let mut handle: IpcEventPoolHandle = zeroed();
-    ok(zeEventPoolGetIpcHandle(pool, &raw mut handle));
+    let handle: IpcEventPoolHandle = value(|out| zeEventPoolGetIpcHandle(pool, out));
     handle
 }
 

@@ -4,7 +4,6 @@ use super::*;
 
 #[test]
 fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
-    const NAME: &str = "event_ipc::pools::the_events_of_a_shared_pool_are_the_same_in_both_processes";
     if role().is_some() {
         return serve();
     }
@@ -14,7 +13,7 @@ fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
     let other = event_of(pool, 199);
     ok(endpoint.execute(b'h'));
     let handle = get_pool(pool);
-    let mut peer = Peer::serve(NAME, b'p', &handle.data);
+    let mut peer = Peer::serve(this_test!(), b'p', &handle.data);
     // Opening resets nothing; the reset of the other process does.
     peer.execute_all("qr");
     assert_eq!([endpoint.execute(b'q'), peer.request(b't')], [NOT_READY; 2]);
@@ -42,8 +41,7 @@ fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
     assert_eq!(zeEventQueryStatus(other), NOT_READY);
     // After the last put no process can open it; what is open stays open.
     ok(zeEventPoolPutIpcHandle(endpoint.setup.context, handle));
-    let mut out = null_mut();
-    let late = zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, &raw mut out);
+    let late = zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, &mut null_mut());
     assert_eq!(late, OUT_OF_DEVICE_MEMORY);
     ok(zeEventPoolDestroy(pool));
     peer.execute_all("hX");
@@ -62,8 +60,7 @@ fn the_opener_closes_a_pool_and_the_creator_destroys_it() {
     assert_eq!(zeEventPoolGetIpcHandle(shared, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeEventPoolGetIpcHandle(null_mut(), &raw mut handle), INVALID_NULL_HANDLE);
     let opened = make(|out| zeEventPoolOpenIpcHandle(setup.context, get_pool(shared), out));
-    let mut flags = 0;
-    ok(zeEventPoolGetFlags(opened, &raw mut flags));
+    let flags = value(|out| zeEventPoolGetFlags(opened, out));
     assert_eq!(flags, 0b111);
     assert_eq!(zeEventPoolGetIpcHandle(opened, &raw mut handle), INVALID_ARGUMENT);
     assert_eq!(zeEventPoolDestroy(opened), INVALID_ARGUMENT);

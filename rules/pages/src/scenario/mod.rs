@@ -24,6 +24,7 @@
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `wait e` | a wait on the host for an event |
 //! | `copy m sized 64` | a queue copies to that memory |
+//! | `write m seed 7`, `compare m seed 7`, `signal e` | bytes are written, and the same are found; an event is signalled. The host waits, and there is no record |
 //! | `host-waits` | the host waits for all commands of the process, which leaves no record |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
@@ -31,16 +32,28 @@
 //! | `device d 0 Name_of_it` | the device has that index, or none with `-`, and that name, in which `_` stands for a space |
 //! | `descriptors 20` | so many descriptors are open |
 //! | `exit`, `exec`, `killed`, `running`, `incomplete` | the process ends, with `exec` as another program; where it is incomplete, one record is lost. It is killed some time after its last call |
+//! | `exec next` | the same, and the other program is a process of its own name |
 //! | `seen`, `gone` | somebody sees from outside that the process runs, or that it is not there any more |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
-//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
-//! data of an open, or of what is mapped), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a close or a free: the device says that a command accesses the memory from there on), `ze` (by the function of Level Zero, of USM and its handle data), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
-//! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
-//! those of physical memory also on the name of the handle data, unless it is `like` another.
-//! What stands between a line `NUMBER times` and a line `end` happens so often; `$` in it is the number of the repetition.
+//! `null` is the name of no object. A name is an address: named again as a result, the same address comes again. Handle
+//! data that nobody got are a copy of others where they are put, and wrong bytes where they are opened. The bytes of handle
+//! data depend on the exported address alone; those of physical memory also on the name of the handle data, unless it is
+//! `like` another.
+//!
+//! Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on DEVICE`
+//! (of a context: its only one), `sized NUMBER` (of the handle data of an open, or of what is mapped), `exposes NUMBER` (of
+//! a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a
+//! close or a free: the device says that a command accesses the memory from there on), `ze` (by the function of Level Zero,
+//! of USM and its handle data), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the
+//! runtime likes; without a runtime it fails) and `begins`.
+//!
+//! `&` in front of a line: the step happens at the same time as the one before it. What stands between a line `NUMBER
+//! times` and a line `end` happens so often; `$` in it is the number of the repetition.
 //!
 //! A scenario becomes records, numbered and timed, that a tracker plays and that a trace can be written from.
+//! `tests/apps/scenario.cpp` plays one with real processes on the real runtime, as far as a program in SYCL can make its
+//! steps happen.
 
 mod parse;
 mod play;
@@ -68,6 +81,10 @@ pub struct Line {
     pub thread: u32,
     /// What it does.
     pub step: Step,
+    /// At the same time as the step before.
+    pub joins: bool,
+    /// The number of its line in the text, from 1 on.
+    pub number: usize,
 }
 
 /// What a thread does.
@@ -81,6 +98,8 @@ pub enum Step {
     Fork(String),
     /// The process ends.
     Ends(End),
+    /// It becomes another program, as a process of this name.
+    Becomes(String),
     /// What the kernel lets the process do.
     May(Right, u64),
     /// A device has an index, perhaps, and a name.
@@ -113,7 +132,7 @@ pub enum Right {
 }
 
 /// A call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// Which function.
     pub verb: Verb,
@@ -135,6 +154,8 @@ pub struct Call {
     pub profiled: bool,
     /// The size that is asked for, of what is mapped where that is not all, or of handle data that is not what its get gave.
     pub size: Option<u64>,
+    /// Of what is written or compared.
+    pub seed: Option<u64>,
     /// Of a get: how many bytes the driver exports, from the address without its offset on.
     pub exposes: Option<u64>,
     /// The type of USM, `host` or `shared`, where it is not of the device.
@@ -156,8 +177,9 @@ pub struct Call {
 }
 
 /// The functions of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Verb {
+    #[default]
     /// `urContextCreate`
     Context,
     /// `urContextRetain`
@@ -218,18 +240,27 @@ pub enum Verb {
     Support,
     /// `urEnqueueUSMMemcpy`
     Copy,
+    /// Bytes are written, which leaves no record.
+    Write,
+    /// The same bytes are found.
+    Compare,
+    /// An event is signalled, which leaves no record.
+    Signal,
 }
 
 /// The error that failing calls of a scenario return by default.
 const REFUSED: u32 = 45;
 
 /// How a call goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fate {
+    #[default]
     /// It returns at once, well.
     Returns,
     /// It returns at once, with this `ur_result_t`.
     Fails(u32),
+    /// It returns at once. The runtime may refuse it, with this `ur_result_t`.
+    MayFail(u32),
     /// It does not return yet.
     Begins,
 }

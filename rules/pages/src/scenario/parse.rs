@@ -22,7 +22,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-const VERBS: [(&str, Verb); 30] = [
+const VERBS: [(&str, Verb); 33] = [
     ("context", Verb::Context),
     ("retain", Verb::Retain),
     ("release", Verb::Release),
@@ -53,6 +53,9 @@ const VERBS: [(&str, Verb); 30] = [
     ("wait", Verb::Wait),
     ("support", Verb::Support),
     ("copy", Verb::Copy),
+    ("write", Verb::Write),
+    ("compare", Verb::Compare),
+    ("signal", Verb::Signal),
 ];
 
 const RIGHTS: [(&str, Right); 7] = [
@@ -91,52 +94,35 @@ impl FromStr for Scenario {
                 for time in 0..times {
                     for (index, line) in &again {
                         let wrong = |why| ScenarioError { line: index + 1, why };
-                        lines.push(parse(&line.replace('$', &time.to_string())).map_err(wrong)?);
+                        lines.push(parse(&line.replace('$', &time.to_string()), index + 1).map_err(wrong)?);
                     }
                 }
             } else if let (Some((again, _)), false) = (&mut block, line.is_empty()) {
                 again.push((index, line));
             } else if !line.is_empty() {
-                lines.push(parse(line).map_err(wrong)?);
+                lines.push(parse(line, index + 1).map_err(wrong)?);
             }
         }
         Ok(Self { lines })
     }
 }
 
-fn parse(line: &str) -> Result<Line, String> {
+fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
+    let (joins, line) = line.strip_prefix("& ").map_or((false, line), |line| (true, line));
     let (who, what) = line.split_once(':').ok_or_else(|| format!("expected PROCESS: STEP, found {line:?}"))?;
     let (who, thread) = numbered(who.trim(), '/')?;
     let (process, host) = numbered(who, '@')?;
     let mut words = what.split_whitespace().peekable();
     let first = words.next().ok_or("expected a step behind the colon")?;
+    let becomes = if first == "exec" { words.next() } else { None };
     let mut name =
         |what: &str| words.next().map(str::to_owned).ok_or_else(|| format!("expected {what} behind {first}"));
-    let step = if let Some((_, end)) = ENDS.iter().find(|(word, _)| *word == first) {
+    let step = if let Some(next) = becomes {
+        Step::Becomes(next.to_owned())
+    } else if let Some((_, end)) = ENDS.iter().find(|(word, _)| *word == first) {
         Step::Ends(*end)
     } else if let Some((_, verb)) = VERBS.iter().find(|(word, _)| *word == first) {
-        let object = Some(name("a name")?);
-        let mut call = Call {
-            verb: *verb,
-            object,
-            offset: 0,
-            result: None,
-            like: None,
-            context: None,
-            device: None,
-            shared: false,
-            profiled: false,
-            size: None,
-            exposes: None,
-            usm: None,
-            pool: None,
-            queued: false,
-            waits: false,
-            level_zero: false,
-            unfinished: false,
-            takes: None,
-            fate: Fate::Returns,
-        };
+        let mut call = Call { verb: *verb, object: Some(name("a name")?), ..Call::default() };
         if *verb == Verb::Alloc {
             call.size = Some(number(&name("a size")?)?);
         }
@@ -151,6 +137,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "ipc" => call.shared = true,
                 "profiled" => call.profiled = true,
                 "sized" => call.size = Some(number(value()?)?),
+                "seed" => call.seed = Some(number(value()?)?),
                 "exposes" => call.exposes = Some(number(value()?)?),
                 "as" => call.usm = Some(value()?.to_owned()),
                 "from" => call.pool = Some(value()?.to_owned()),
@@ -159,14 +146,15 @@ fn parse(line: &str) -> Result<Line, String> {
                 "unfinished" => call.unfinished = true,
                 "ze" => call.level_zero = true,
                 "takes" => call.takes = Some(number(value()?)?),
-                "fails" => {
+                "fails" | "may-fail" => {
                     let answer = words.next_if(|next| next.parse::<u32>().is_ok()).and_then(|next| next.parse().ok());
-                    call.fate = Fate::Fails(answer.unwrap_or(REFUSED));
+                    let fate = if word == "fails" { Fate::Fails } else { Fate::MayFail };
+                    call.fate = fate(answer.unwrap_or(REFUSED));
                 }
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, as, from, queued, waits, unfinished, ze, takes, fails or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, seed, exposes, as, from, queued, waits, unfinished, ze, takes, fails, may-fail or begins, found {word:?}"
                     ));
                 }
             }
@@ -193,7 +181,7 @@ fn parse(line: &str) -> Result<Line, String> {
     };
     match words.next() {
         Some(more) => Err(format!("expected nothing more, found {more:?}")),
-        None => Ok(Line { process: process.to_owned(), host, thread, step }),
+        None => Ok(Line { process: process.to_owned(), host, thread, step, joins, number: number_of_line }),
     }
 }
 
@@ -219,6 +207,7 @@ impl fmt::Display for Scenario {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.joins { "& " } else { "" })?;
         f.write_str(&self.process)?;
         if self.host != 1 {
             write!(f, "@{}", self.host)?;
@@ -231,6 +220,7 @@ impl fmt::Display for Line {
             Step::Returns(true) => f.write_str(": returns"),
             Step::Returns(false) => f.write_str(": fails"),
             Step::Fork(child) => write!(f, ": fork {child}"),
+            Step::Becomes(next) => write!(f, ": exec {next}"),
             Step::May(right, value) => {
                 let word = RIGHTS.iter().find(|(_, known)| known == right).map_or("", |(word, _)| word);
                 write!(f, ": {word} {value}")
@@ -262,44 +252,30 @@ impl fmt::Display for Call {
         if self.offset != 0 {
             write!(f, " + {}", self.offset)?;
         }
-        if let Some(result) = &self.result {
-            write!(f, " -> {result}")?;
+        for (word, name) in [
+            ("->", &self.result),
+            ("like", &self.like),
+            ("in", &self.context),
+            ("on", &self.device),
+            ("as", &self.usm),
+            ("from", &self.pool),
+        ] {
+            name.iter().try_for_each(|name| write!(f, " {word} {name}"))?;
         }
-        if let Some(like) = &self.like {
-            write!(f, " like {like}")?;
+        for (word, number) in [("seed", self.seed), ("exposes", self.exposes)] {
+            number.iter().try_for_each(|number| write!(f, " {word} {number}"))?;
         }
-        if let Some(context) = &self.context {
-            write!(f, " in {context}")?;
-        }
-        if let Some(device) = &self.device {
-            write!(f, " on {device}")?;
-        }
-        if self.shared {
-            f.write_str(" ipc")?;
-        }
-        if self.profiled {
-            f.write_str(" profiled")?;
-        }
-        if let Some(exposes) = self.exposes {
-            write!(f, " exposes {exposes}")?;
-        }
-        if let Some(usm) = &self.usm {
-            write!(f, " as {usm}")?;
-        }
-        if let Some(pool) = &self.pool {
-            write!(f, " from {pool}")?;
-        }
-        if self.queued {
-            f.write_str(" queued")?;
-        }
-        if self.waits {
-            f.write_str(" waits")?;
-        }
-        if self.unfinished {
-            f.write_str(" unfinished")?;
-        }
-        if self.level_zero {
-            f.write_str(" ze")?;
+        for (word, holds) in [
+            ("ipc", self.shared),
+            ("profiled", self.profiled),
+            ("queued", self.queued),
+            ("waits", self.waits),
+            ("unfinished", self.unfinished),
+            ("ze", self.level_zero),
+        ] {
+            if holds {
+                write!(f, " {word}")?;
+            }
         }
         if let Some(takes) = self.takes {
             write!(f, " takes {takes}")?;
@@ -308,6 +284,8 @@ impl fmt::Display for Call {
             Fate::Returns => Ok(()),
             Fate::Fails(REFUSED) => f.write_str(" fails"),
             Fate::Fails(answer) => write!(f, " fails {answer}"),
+            Fate::MayFail(REFUSED) => f.write_str(" may-fail"),
+            Fate::MayFail(answer) => write!(f, " may-fail {answer}"),
             Fate::Begins => f.write_str(" begins"),
         }
     }
@@ -324,7 +302,8 @@ mod tests {
                     child: device d 0 Half_a_GPU\nchild: device e - GPU\n\
                     child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: get q -> h exposes 9\nchild: event e ipc profiled\n\
                     child: copy m sized 9\nchild: host-waits\nchild: close m unfinished\n\
-                    child: map m sized 4096 + 8 -> v in c\nchild: unmap v sized 4096 + 8\nchild: killed\n";
+                    child: map m sized 4096 + 8 -> v in c\nchild: unmap v sized 4096 + 8\n\
+                    & child/2: compare m + 8 in c seed 7\nchild: put h may-fail\nchild: put h may-fail 4\nchild: exec next\nnext: exec\n";
         let scenario: Scenario = text.parse().unwrap();
         assert_eq!(scenario.to_string(), text);
     }

@@ -76,6 +76,15 @@ impl Scenario {
 
     /// Its records.
     pub fn events(&self) -> Result<Vec<Event>, ScenarioError> {
+        Ok(self.player()?.events)
+    }
+
+    /// The numbers of the lines of each process's calls, in the order of both.
+    pub fn lines_of_calls(&self) -> Result<Vec<Vec<usize>>, ScenarioError> {
+        Ok(self.player()?.actors.into_iter().map(|actor| actor.calls).collect())
+    }
+
+    fn player(&self) -> Result<Player, ScenarioError> {
         let mut player = Player::default();
         for (index, line) in self.lines.iter().enumerate() {
             let played = player.play(line);
@@ -84,7 +93,7 @@ impl Scenario {
         for actor in 0..player.actors.len() {
             player.end(actor, End::Exited);
         }
-        Ok(player.events)
+        Ok(player)
     }
 }
 
@@ -101,7 +110,8 @@ struct Player {
 
 struct Actor {
     host: u32,
-    calls: u64,
+    /// The numbers of the lines of its calls.
+    calls: Vec<usize>,
     over: bool,
     /// The first command since the host last waited.
     unwaited: Option<u64>,
@@ -115,7 +125,7 @@ impl Player {
         }
         let index = self.actors.len();
         self.names.insert(name.to_owned(), index);
-        self.actors.push(Actor { host, calls: 0, over: false, unwaited: None, open: HashMap::new() });
+        self.actors.push(Actor { host, calls: Vec::new(), over: false, unwaited: None, open: HashMap::new() });
         let process = Process {
             pid: 100 * (index as u32 + 1),
             start: index as u64 + 1,
@@ -163,6 +173,10 @@ impl Player {
                 self.actor(child, host, Some(actor));
             }
             Step::Ends(how) => self.end(actor, *how),
+            Step::Becomes(next) => {
+                self.end(actor, End::Exec);
+                self.actor(next, line.host, None);
+            }
             Step::Seen(_) => {}
             Step::HostWaits => {
                 if let Some(waiting) = self.actors.get_mut(actor) {
@@ -180,6 +194,7 @@ impl Player {
                 let (enter, answer) = open.ok_or("this thread is not inside a call")?;
                 self.exit(pid, &enter, if *success { Ok(answer) } else { Err(REFUSED) });
             }
+            Step::Call(call) if matches!(call.verb, Verb::Write | Verb::Compare | Verb::Signal) => {}
             Step::Call(call) => {
                 let of_runtime = self.values(actor, call);
                 let (function, values, answer) = if call.level_zero { by_level_zero(of_runtime) } else { of_runtime };
@@ -189,15 +204,16 @@ impl Player {
                 if caller.open.contains_key(&line.thread) {
                     return Err("this thread is still inside a call".into());
                 }
-                caller.calls += 1;
+                caller.calls.push(line.number);
+                let number = caller.calls.len() as u64;
                 if call.verb == Verb::Copy {
-                    caller.unwaited.get_or_insert(caller.calls);
+                    caller.unwaited.get_or_insert(number);
                 } else if matches!(call.verb, Verb::Close | Verb::Free) && !call.queued {
                     values.value = caller.unwaited;
                     values.offset = call.unfinished.then_some(0);
                 }
                 let tid = 100 * (actor as u32 + 1) + line.thread - 1;
-                let enter = Enter { function, call: caller.calls, tid, time, values };
+                let enter = Enter { function, call: number, tid, time, values };
                 if call.fate == Fate::Begins {
                     caller.open.insert(line.thread, (enter, answer));
                 }
@@ -206,7 +222,7 @@ impl Player {
                 match call.fate {
                     Fate::Begins => {}
                     Fate::Returns => self.exit(pid, &enter, Ok(answer)),
-                    Fate::Fails(why) => self.exit(pid, &enter, Err(why)),
+                    Fate::Fails(why) | Fate::MayFail(why) => self.exit(pid, &enter, Err(why)),
                 }
             }
         }

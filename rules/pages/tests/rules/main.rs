@@ -6,8 +6,12 @@ mod catalog;
 mod circumstances;
 mod devices;
 mod forks;
+mod generated;
 mod growth;
 mod histories;
+#[path = "../../../../tests/src/hunt/mod.rs"]
+#[expect(dead_code, unreachable_pub, reason = "the end-to-end tests use the rest")]
+mod hunt;
 mod in_use;
 mod kinds;
 mod lifecycles;

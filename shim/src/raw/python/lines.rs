@@ -97,15 +97,15 @@ mod tests {
 
     mod recorded;
 
-    fn lines(table: Table, bytes: &[u8], first: u32, length: i64) -> Vec<(i64, Option<u32>)> {
-        let mut found: Vec<(i64, Option<u32>)> = Vec::new();
+    fn lines(table: Table, bytes: &[u8], first: u32, length: i64) -> String {
+        let (mut found, mut last) = (Vec::new(), None);
         for at in (0..length).step_by(2) {
             let line = line_of(table, bytes, first, at);
-            if found.last().is_none_or(|(_, last)| *last != line) {
-                found.push((at, line));
+            if last.replace(line) != Some(line) {
+                found.push(format!("{at}:{}", line.map_or("-".into(), |line| line.to_string())));
             }
         }
-        found
+        found.join(" ")
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Mistakes with physical memory and events.
 
-use crate::hunt::draft::Draft;
-use crate::hunt::mistake::Mistake;
-use crate::hunt::sharing::{Got, Sharing};
+use super::super::draft::Draft;
+use super::super::mistake::Mistake;
+use super::super::sharing::{Got, Sharing};
 
 /// Plants one of these mistakes. Returns false for another one.
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::PhysicalDoublePut => {
             let (handle, owner) = (sharing.last_got().handle, sharing.owner);
-            let again = draft.add(owner.process, "put-physical", format!("h{handle} c{}", owner.context), &[put]);
+            let again = draft.add(owner.process, sharing.kind.put(handle, owner.context), &[put]);
             draft.glue(put, again);
             draft.refusable(again);
             draft.expect("error double-put", Some(again), Some(put));

@@ -1,9 +1,9 @@
 //! Mistakes with a mapping.
 
+use super::super::draft::{Draft, Id};
+use super::super::mistake::Mistake;
+use super::super::sharing::{Kind, Opening, Sharing};
 use super::between;
-use crate::hunt::draft::Draft;
-use crate::hunt::mistake::Mistake;
-use crate::hunt::sharing::{Kind, Opening, Sharing};
 
 /// Plants one of these mistakes. Returns false for another one.
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
@@ -33,7 +33,7 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             }
         }
         Mistake::DoubleClose => {
-            let again = draft.add(process, "close", format!("m{object} c{context} +0"), &[close]);
+            let again = draft.add(process, format!("close m{object} in c{context}"), &[close]);
             // Another mapping may get the address.
             draft.glue(close, again);
             draft.refusable(again);
@@ -53,7 +53,7 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
                 draft.after_end(sharing.end, process);
                 draft.expect("warning leaked-mapping", [open, second.open], sharing.gets());
             } else {
-                let third = draft.add(process, "close", format!("m{object} c{context} +0"), &[close]);
+                let third = draft.add(process, format!("close m{object} in c{context}"), &[close]);
                 draft.order(close, second.close);
                 // Another mapping may get the address.
                 draft.glue(second.close, third);
@@ -64,42 +64,45 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::CloseInOtherContext => {
             let other = draft.other_place(&place);
-            // Our backend refuses, so the mapping still has to be closed.
-            if !draft.stage.is_ours() {
-                draft.remove(close);
-            }
-            let wrong = draft.add(process, "close", format!("m{object} c{} +0", other.context), &[open, other.ready]);
-            draft.refusable(wrong);
+            let wrong = draft.add(process, format!("close m{object} in c{}", other.context), &[open, other.ready]);
+            refuse_or_end(draft, wrong, close);
             opening.uses.iter().for_each(|step| draft.order(*step, wrong));
             draft.order(wrong, if draft.stage.is_ours() { close } else { sharing.end });
             draft.expect("error wrong-context", Some(wrong), Some(open));
         }
         Mistake::CloseInside => {
-            let wrong = between(draft, opening, "close", format!("m{object} c{context} +4096"));
+            let wrong = draft.add(process, format!("close m{object} + 4096 in c{context}"), &[open]);
+            draft.order(wrong, close);
             opening.uses.iter().for_each(|step| draft.order(*step, wrong));
-            // The adapters end the mapping. Our backend refuses.
-            if !draft.stage.is_ours() {
-                draft.remove(close);
-            }
+            refuse_or_end(draft, wrong, close);
             draft.expect("error open-close-mismatch", Some(wrong), Some(open));
         }
         Mistake::FreeOfMapping => {
-            let wrong = between(draft, opening, "free", format!("m{object} c{context}"));
+            let wrong = between(draft, opening, format!("free m{object} in c{context}"));
             draft.expect("error open-close-mismatch", Some(wrong), Some(open));
         }
         Mistake::UseAfterClose => {
             let handle = draft.register();
-            let wrong = draft.add(process, "get", format!("h{handle} m{object} c{context} +0"), &[close]);
+            let wrong = draft.add(process, format!("get m{object} -> h{handle} in c{context}"), &[close]);
             draft.glue(close, wrong);
             draft.refusable(wrong);
             draft.expect("error use-after-close", Some(wrong), Some(close));
         }
         Mistake::ExportOfImport => {
             let handle = draft.register();
-            let wrong = between(draft, opening, "get", format!("h{handle} m{object} c{context} +0"));
+            let wrong = between(draft, opening, format!("get m{object} -> h{handle} in c{context}"));
             draft.expect("note export-of-import", Some(wrong), Some(open));
         }
         _ => return false,
     }
     true
+}
+
+/// The adapters end the mapping by a wrong close. Our backend refuses, so the mapping still has to be closed.
+fn refuse_or_end(draft: &mut Draft, wrong: Id, close: Id) {
+    if draft.stage.is_ours() {
+        draft.refusable(wrong);
+    } else {
+        draft.remove(close);
+    }
 }

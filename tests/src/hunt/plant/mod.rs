@@ -30,36 +30,32 @@ fn open_after(draft: &mut Draft, sharing: &Sharing, step: Id) {
 }
 
 /// A call that may be refused, between an open and its close.
-fn between(draft: &mut Draft, opening: &Opening, operation: &'static str, arguments: String) -> Id {
-    let wrong = draft.add(opening.place.process, operation, arguments, &[opening.open]);
+fn between(draft: &mut Draft, opening: &Opening, step: String) -> Id {
+    let wrong = draft.add(opening.place.process, step, &[opening.open]);
     draft.order(wrong, opening.close);
     draft.refusable(wrong);
     wrong
 }
 
-/// An open that may be refused, of bytes that a step has prepared.
-fn refused_open(draft: &mut Draft, opening: &Opening, operation: &'static str, bytes: usize, prepared: Id) -> Id {
-    let object = draft.register();
-    let arguments = format!("m{object} b{bytes} c{}", opening.place.context);
-    let wrong = draft.add(opening.place.process, operation, arguments, &[prepared, opening.place.ready]);
+/// An open that may be refused. `what` is handle data, and the words behind it.
+fn refused_open(draft: &mut Draft, sharing: &Sharing, suffix: &str, what: &str) -> Id {
+    let (object, place) = (draft.register(), sharing.openings[0].place);
+    let step = format!("open{suffix} {what} -> m{object} in c{}", place.context);
+    let wrong = draft.add(place.process, step, &[sharing.sent.get, place.ready]);
     draft.refusable(wrong);
     wrong
 }
 
 /// Leaves out all gets but the last.
 fn forget_other_gets(draft: &mut Draft, sharing: &Sharing) {
-    let (last, others) = sharing.got.split_last().expect("something was got");
+    let (_, others) = sharing.got.split_last().expect("something was got");
     for other in others {
         draft.remove(other.get);
         draft.remove(other.put);
     }
-    // The bytes that are sent are those of the get that is left.
-    draft.nodes[sharing.send.0].arguments = format!("h{} s{}", last.handle, sharing.slot);
-    draft.order(last.get, sharing.send);
-    draft.order(sharing.send, last.put);
 }
 
 fn remove_opening(draft: &mut Draft, opening: &Opening) {
-    let steps = [opening.receive, opening.open, opening.close];
+    let steps = [opening.open, opening.close];
     steps.iter().chain(&opening.uses).for_each(|step| draft.remove(*step));
 }

@@ -1,10 +1,10 @@
 //! Right calls in the wrong order between the processes.
 
+use super::super::Stage;
+use super::super::draft::Draft;
+use super::super::mistake::Mistake;
+use super::super::sharing::{Kind, Sharing};
 use super::open_after;
-use crate::hunt::Stage;
-use crate::hunt::draft::Draft;
-use crate::hunt::mistake::Mistake;
-use crate::hunt::sharing::{Kind, Sharing};
 
 /// Plants one of these mistakes. Returns false for another one.
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
@@ -56,23 +56,21 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             draft.glue(end, opening.open);
             draft.expect("error use-after-free", Some(opening.open), Some(end));
             if sharing.kind == Kind::Unpooled && draft.stage == Stage::V1 {
+                draft.without_result(opening.open);
                 draft.expect("error success-without-result", Some(opening.open), None);
             }
         }
         Mistake::StaleHandle => {
             // No other memory has this size, so the pool has one candidate.
             let (process, context) = (sharing.owner.process, sharing.owner.context);
-            draft.nodes[sharing.make.0].arguments = format!("m{} c{context} {}", sharing.object, 1 << 20);
-            let register = draft.register();
-            let other = draft.add(
-                process,
-                "alloc-at",
-                format!("m{register} c{context} {} m{}", 1 << 20, sharing.object),
-                &[end],
-            );
+            let object = sharing.object;
+            let step = format!("alloc m{object} {} in c{context}", 1 << 20);
+            draft.nodes[sharing.make.0].step.clone_from(&step);
+            // The same name: it must have the same address.
+            let other = draft.add(process, step, &[end]);
             draft.glue(end, other);
             open_after(draft, sharing, other);
-            let release = draft.add(process, "free", format!("m{register} c{context}"), &[other, opening.open]);
+            let release = draft.add(process, format!("free m{object} in c{context}"), &[other, opening.open]);
             if draft.stage.is_ours() {
                 draft.refusable(opening.open);
                 draft.remove(opening.close);

@@ -1,9 +1,9 @@
 //! Other mistakes of the process that owns the memory.
 
+use super::super::draft::Draft;
+use super::super::mistake::Mistake;
+use super::super::sharing::{Kind, Sharing, inside};
 use super::{forget_other_gets, remove_opening};
-use crate::hunt::draft::Draft;
-use crate::hunt::mistake::Mistake;
-use crate::hunt::sharing::{Kind, Sharing};
 
 /// Plants one of these mistakes. Returns false for another one.
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
@@ -12,7 +12,7 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
     let (process, context) = (owner.process, owner.context);
     match mistake {
         Mistake::CloseOfOwn => {
-            let close = draft.add(process, "close", format!("m{object} c{context} +0"), &[sharing.make]);
+            let close = draft.add(process, format!("close m{object} in c{context}"), &[sharing.make]);
             draft.order(close, end);
             draft.refusable(close);
             draft.expect("error close-of-unknown", Some(close), Some(sharing.make));
@@ -26,11 +26,11 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::GetOfFreed => {
             let another = draft.register();
-            let late =
-                draft.add(process, "get", format!("h{another} m{object} c{context} +{}", sharing.offset), &[end]);
+            let step = format!("get m{object}{} -> h{another} in c{context}", inside(sharing.offset));
+            let late = draft.add(process, step, &[end]);
             draft.glue(end, late);
             if sharing.kind == Kind::Pooled {
-                draft.add(process, "put", format!("h{another} c{context}"), &[late]);
+                draft.add(process, sharing.kind.put(another, context), &[late]);
                 draft.expect("note get-of-freed", Some(late), Some(end));
                 draft.expect("note get-without-open", Some(late), None);
                 draft.optional();
@@ -41,13 +41,13 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::GetOfHost => {
             let memory = draft.register();
-            let make = draft.random.choose(&["alloc-host", "alloc-shared"]);
-            let make = draft.add(process, make, format!("m{memory} c{context} {}", 5 << 20), &[owner.ready]);
-            let wrong = draft.add(process, "get-put", format!("m{memory} c{context}"), &[make]);
-            draft.refusable(wrong);
-            draft.add(process, "free", format!("m{memory} c{context}"), &[wrong]);
+            let (usm, handle) = (draft.random.choose(&["host", "shared"]), draft.register());
+            let make = format!("alloc m{memory} {} as {usm} in c{context}", 5 << 20);
+            let make = draft.add(process, make, &[owner.ready]);
+            let wrong = draft.add(process, format!("get m{memory} -> h{handle} in c{context}"), &[make]);
+            let put = draft.add(process, sharing.kind.put(handle, context), &[wrong]);
+            draft.add(process, format!("free m{memory} in c{context}"), &[put]);
             draft.expect("warning wrong-usm", Some(wrong), Some(make));
-            // It may be refused.
             draft.expect("note get-without-open", Some(wrong), None);
             draft.optional();
         }

@@ -1,0 +1,377 @@
+// Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
+//
+// Exits with 4 if there are steps that a program in SYCL does not have, and with 3 if a step does not happen as it is written.
+//
+// The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
+// destroyed unless a step says so, so that what a script leaves open stays open.
+#include "ipc_app.hpp"
+
+#include "async_app.hpp"
+#include "event_app.hpp"
+#include "physical_app.hpp"
+#include "scenario_steps.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <poll.h>
+
+using namespace app;
+
+// What a process has, by name. A forked child has a copy.
+struct Objects {
+  std::map<std::string, std::unique_ptr<Gpu>> contexts;
+  std::map<std::string, std::byte *> memory;
+  std::map<std::string, std::optional<Handle>> handles;
+  std::map<std::string, std::unique_ptr<async::memory_pool>> pools;
+  std::map<std::string, std::unique_ptr<physical_mem>> physical;
+  std::map<std::string, std::unique_ptr<Addresses>> mapped;
+  std::map<std::string, std::unique_ptr<sycl::event>> events;
+};
+
+static Objects &objects = *new Objects;
+static const char *script_file;
+static const Script *script;
+static Turns *turns;
+static bool is_forked = false;
+// A copy of the last handle data, with the word in front of them, which the adapters trust.
+alignas(64) static std::byte copied[4096];
+
+static void run_process(unsigned process);
+
+template <typename T> static T &named(std::map<std::string, T> &all, const std::string &name) {
+  static std::mutex lock;
+  const std::lock_guard held(lock);
+  return all[name];
+}
+template <typename T> static T &present(std::map<std::string, T> &all, const std::string &name) {
+  T &value = named(all, name);
+  require(static_cast<bool>(value), "there is no " + name);
+  return value;
+}
+
+// The context of a step. One that no step makes is made when it is first used.
+static Gpu &gpu(const std::string &context) {
+  auto &gpu = named(objects.contexts, context);
+  if (gpu == nullptr) gpu = std::make_unique<Gpu>();
+  return *gpu;
+}
+static Gpu &gpu(const Step &step) { return gpu(step.word("in")); }
+
+// One call into the runtime, with a result or none.
+static void make(const Step &step, bool expected, const std::function<bool()> &call) {
+  bool has_result = false;
+  try {
+    at.at(step.line)([&] { has_result = call(); });
+  } catch (const sycl::exception &) {
+    if (step.may_be_refused()) return;
+    throw;
+  }
+  require(!step.has("fails") || !has_result, "the runtime accepts the call");
+  require(step.may_be_refused() || has_result == expected, expected ? "there is no result" : "there is a result");
+}
+static void call(const Step &step, const std::function<void()> &call) {
+  make(step, true, [&] { return call(), true; });
+}
+
+// A name that is named again as a result has the same address again.
+static bool keep(const std::string &name, void *address) {
+  std::byte *&memory = named(objects.memory, name);
+  require(memory == nullptr || address == nullptr || memory == address, name + " has another address than before");
+  if (address != nullptr) memory = static_cast<std::byte *>(address);
+  return address != nullptr;
+}
+static std::byte *address(const Step &step) { return named(objects.memory, step.object) + step.number("+"); }
+
+constexpr size_t probe = 64; // Bytes that are written and compared.
+
+static std::byte *data_of(const Handle &handle) {
+  std::byte *data;
+  std::memcpy(&data, &handle, sizeof data); // The pointer is its first member.
+  return data;
+}
+
+static bool keep(const Step &step, const Handle &handle) {
+  const Bytes data = handle.data();
+  if (data.empty()) return false;
+  named(objects.handles, step.word("->")) = handle;
+  std::memcpy(copied + 64 - sizeof(size_t), data_of(handle) - sizeof(size_t), sizeof(size_t) + data.size());
+  Turns::Slot &slot = *turns->slot(step.word("->"));
+  require(data.size() <= sizeof slot.data, "the handle data are too long");
+  std::memcpy(slot.data, data.data(), slot.size = data.size());
+  return true;
+}
+
+// The handle to put. One that this process did not get is a copy at another address.
+static Handle handle(const Step &step) {
+  if (const auto &own = named(objects.handles, step.object)) return *own;
+  for (auto &[name, any] : objects.handles)
+    if (any) return with_data_at(*any, step.object == "null" ? nullptr : copied + 64);
+  throw std::runtime_error("this process has no handle");
+}
+
+// The bytes to open. Those of a name that nobody got are as many as those of the first one, but wrong.
+static Bytes received(const Step &step) {
+  const Turns::Slot *slot = turns->slot(step.object);
+  const bool is_known = slot != nullptr;
+  for (const Step &get : script->steps)
+    if (slot == nullptr && get.verb == "get" + step.verb.substr(4)) slot = turns->slot(get.word("->"));
+  require(slot != nullptr, "no bytes are known");
+  Bytes bytes = is_known ? Bytes(slot->data, slot->data + slot->size) : pattern(slot->size, 1);
+  if (step.has("sized")) bytes.resize(step.number("sized"));
+  return bytes;
+}
+
+static void *allocate(const Step &step) {
+  Gpu &where = gpu(step);
+  const size_t size = step.number("sized");
+  if (step.word("as") == "host") return sycl::malloc_host(size, where.context);
+  if (step.word("as") == "shared") return sycl::malloc_shared(size, where.device, where.context);
+  if (!step.has("queued")) return where.allocate(size);
+  void *memory = step.has("from")
+                     ? async::async_malloc_from_pool(where.queue, size, *present(objects.pools, step.word("from")))
+                     : async::async_malloc(where.queue, sycl::usm::alloc::device, size);
+  where.queue.wait();
+  return memory;
+}
+
+using Operation = std::function<void(const Step &)>;
+
+static const std::map<std::string, Operation> memory_operations = {
+    {"context", [](auto &step) { gpu(step.object); }},
+    {"release", [](auto &step) { call(step, [&] { present(objects.contexts, step.object).reset(); }); }},
+    {"pool",
+     [](auto &step) {
+       auto &pool = named(objects.pools, step.object);
+       call(step, [&] { pool.reset(new async::memory_pool(gpu(step).queue, sycl::usm::alloc::device)); });
+     }},
+    {"release-pool", [](auto &step) { call(step, [&] { present(objects.pools, step.object).reset(); }); }},
+    {"alloc", [](auto &step) { make(step, true, [&] { return keep(step.object, allocate(step)); }); }},
+    {"free",
+     [](auto &step) {
+       call(step, [&] { step.has("queued") ? async_release(gpu(step), address(step)) : gpu(step).free(address(step)); });
+     }},
+    {"write", [](auto &step) { call(step, [&] { gpu(step).write(address(step), pattern(probe, step.number("seed"))); }); }},
+    {"compare",
+     [](auto &step) {
+       Bytes found;
+       call(step, [&] { found = gpu(step).read(address(step), probe); });
+       require(found == pattern(probe, step.number("seed")), "read other bytes than were written");
+     }},
+    {"copy",
+     [](auto &step) {
+       static const Bytes &source = *new Bytes(1 << 20);
+       call(step, [&] { gpu(step).queue.memcpy(address(step), source.data(), step.number("sized")); });
+     }},
+    {"host-waits", [](auto &) { for (auto &[name, gpu] : objects.contexts) gpu->queue.wait(); }},
+    {"get",
+     [](auto &step) {
+       make(step, step.has("->"), [&] { return keep(step, ipc::get(address(step), gpu(step).context)); });
+     }},
+    {"put", [](auto &step) { call(step, [&] { put(handle(step), gpu(step)); }); }},
+    {"open",
+     [](auto &step) {
+       const Bytes bytes = received(step);
+       make(step, step.has("->"), [&] {
+         return keep(step.word("->"), ipc::open(bytes, gpu(step).context, gpu(step).device));
+       });
+     }},
+    {"close", [](auto &step) { call(step, [&] { close(address(step), gpu(step)); }); }},
+};
+
+static const std::map<std::string, Operation> other_operations = {
+    {"physical",
+     [](auto &step) {
+       Gpu &where = gpu(step);
+       const size_t granule = granularity(where), size = std::max<size_t>(step.number("sized"), 1);
+       auto &memory = named(objects.physical, step.object);
+       call(step, [&] {
+         memory.reset(new physical_mem(make_shared_memory(where, (size + granule - 1) / granule * granule)));
+       });
+     }},
+    {"open-physical",
+     [](auto &step) {
+       const Bytes bytes = received(step);
+       auto &memory = named(objects.physical, step.word("->"));
+       call(step, [&] {
+         memory.reset(new physical_mem(ipc_physical::open(bytes, gpu(step).context, gpu(step).device)));
+       });
+     }},
+    {"release-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
+    {"close-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
+    {"get-physical",
+     [](auto &step) {
+       auto &memory = *present(objects.physical, step.object);
+       make(step, step.has("->"), [&] { return keep(step, ipc_physical::get(memory)); });
+     }},
+    {"put-physical",
+     [](auto &step) {
+       Handle got = handle(step);
+       call(step, [&] { ipc_physical::put(got, gpu(step).context); });
+     }},
+    {"map",
+     [](auto &step) {
+       physical_mem &memory = *present(objects.physical, step.object);
+       auto &mapped = named(objects.mapped, step.word("->"));
+       mapped = std::make_unique<Addresses>(gpu(step), memory.size());
+       call(step, [&] { mapped->map(memory, 0, memory.size()); });
+       named(objects.memory, step.word("->")) = mapped->pointer();
+     }},
+    {"unmap",
+     [](auto &step) {
+       auto &mapped = present(objects.mapped, step.object);
+       call(step, [&] { mapped->unmap(0, mapped->length()); });
+       mapped.reset();
+     }},
+    {"event",
+     [](auto &step) {
+       auto &event = named(objects.events, step.object);
+       call(step, [&] { event.reset(new sycl::event(make_shared_event(gpu(step)))); });
+     }},
+    {"open-event",
+     [](auto &step) {
+       const Bytes bytes = received(step);
+       auto &event = named(objects.events, step.word("->"));
+       call(step, [&] { event.reset(new sycl::event(ipc_event::open(bytes, gpu(step).context))); });
+     }},
+    {"release-event", [](auto &step) { call(step, [&] { present(objects.events, step.object).reset(); }); }},
+    {"get-event",
+     [](auto &step) {
+       auto &event = *present(objects.events, step.object);
+       make(step, step.has("->"), [&] { return keep(step, ipc_event::get(event)); });
+     }},
+    {"put-event",
+     [](auto &step) {
+       Handle got = handle(step);
+       call(step, [&] { ipc_event::put(got, gpu(step).context); });
+     }},
+    {"signal",
+     [](auto &step) {
+       sycl::queue &queue = gpu(step).queue;
+       call(step, [&] { experimental::enqueue_signal_event(queue, *present(objects.events, step.object)); });
+       queue.wait();
+     }},
+    {"wait", [](auto &step) { call(step, [&] { present(objects.events, step.object)->wait(); }); }},
+    {"fork",
+     [](auto &step) {
+       signal(SIGCHLD, SIG_IGN); // Nobody waits for the child.
+       const pid_t pid = fork();
+       require(pid >= 0, "cannot fork");
+       is_forked = is_forked || pid == 0;
+       if (pid == 0) run_process(step.other);
+       turns->pid(step.other) = pid;
+     }},
+};
+
+// Null for the ends of processes.
+static const Operation *operation(const Step &step) {
+  for (auto *operations : {&memory_operations, &other_operations})
+    if (const auto found = operations->find(step.verb); found != operations->end()) return &found->second;
+  const bool is_end = step.verb == "exit" || step.verb == "exec" || step.verb == "killed";
+  if (!is_end || (step.verb == "exec" && step.object.empty())) throw NoStep(step.verb);
+  return nullptr;
+}
+
+// Ends the process if the step says so.
+static bool ends(const Step &step) {
+  if (step.verb == "exec") {
+    turns->pid(step.other) = getpid();
+    turns->done(step);
+    const std::string number = std::to_string(step.other), descriptor = turns->descriptor();
+    execl("/proc/self/exe", "scenario", script_file, number.c_str(), descriptor.c_str(), nullptr);
+    require(false, "cannot exec");
+  }
+  if (step.verb == "killed") raise(SIGKILL);
+  // A forked child must not clean up the runtime.
+  if (step.verb == "exit" && is_forked) _exit(0);
+  return step.verb == "exit";
+}
+
+static void run_thread(unsigned process, unsigned thread) {
+  for (const Step &step : script->steps) {
+    if (step.process != process || step.thread != thread) continue;
+    try {
+      turns->await(step);
+      if (ends(step)) return;
+      (*operation(step))(step);
+      turns->done(step);
+    } catch (const std::exception &error) {
+      turns->fail();
+      fprintf(stderr, "scenario: line %u, %s: %s\n", step.line, step.verb.c_str(), error.what());
+      _exit(3);
+    }
+  }
+}
+
+static void run_process(unsigned process) {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  std::map<unsigned, std::thread> others;
+  for (const Step &step : script->steps)
+    if (step.process == process && step.thread != 1 && others.count(step.thread) == 0)
+      others.emplace(step.thread, std::thread(run_thread, process, step.thread));
+  run_thread(process, 1);
+  for (auto &other : others) other.second.join();
+}
+
+static pid_t start(unsigned process) {
+  char self[4096] = {};
+  require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
+  const std::string number = std::to_string(process), descriptor = turns->descriptor();
+  char *const arguments[] = {self, const_cast<char *>(script_file), const_cast<char *>(number.c_str()),
+                             const_cast<char *>(descriptor.c_str()), nullptr};
+  pid_t pid = 0;
+  require(posix_spawn(&pid, self, nullptr, nullptr, arguments, environ) == 0, "cannot start a process");
+  return pid;
+}
+
+// A process that failed takes its turns with it: then the scenario has failed.
+static void look_after_children() {
+  siginfo_t ended = {};
+  if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+  const bool killed_itself = ended.si_code == CLD_KILLED && ended.si_status == SIGKILL;
+  require(killed_itself || (ended.si_code == CLD_EXITED && ended.si_status == 0),
+          "a process ended with " + std::to_string(ended.si_status));
+}
+
+static void await_end(pid_t pid) {
+  // A forked child is not ours. Its parent does not wait for it, so it is gone at once.
+  pollfd process = {static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0};
+  require(process.fd < 0 || poll(&process, 1, 60'000) == 1, "a process does not end");
+  close(process.fd);
+  look_after_children();
+  waitpid(pid, nullptr, 0);
+}
+
+static void supervise() {
+  for (const Step &step : script->steps) {
+    const bool is_end = step.verb == "exit" || step.verb == "killed";
+    if (step.begins_process || is_end) turns->await(step, look_after_children);
+    if (step.begins_process) turns->pid(step.process) = start(step.process);
+    if (is_end) await_end(turns->pid(step.process));
+    if (is_end) turns->done(step);
+  }
+}
+
+int main(int argc, char **argv) {
+  return guarded([&] {
+    require(argc == 2 || argc == 4, "usage: scenario FILE");
+    script_file = argv[1];
+    try {
+      script = new Script(script_file);
+      for (const Step &step : script->steps) operation(step);
+    } catch (const NoStep &word) {
+      fprintf(stderr, "scenario: a program in SYCL has no '%s'\n", word.what());
+      _exit(4);
+    }
+    turns = new Turns(*script, argc == 4 ? std::atoi(argv[3]) : -1);
+    if (argc == 4) return run_process(static_cast<unsigned>(std::atoi(argv[2])));
+    try {
+      supervise();
+    } catch (...) {
+      turns->fail();
+      throw;
+    }
+  });
+}

@@ -1,0 +1,73 @@
+//! Plays scenarios on the real runtime, under urscope.
+
+use std::fmt;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::hunt::{Finding, Program, Stage};
+use crate::{Adapter, Outcome, Release, TestRun};
+
+/// A program on which urscope judged otherwise.
+#[derive(Clone, Debug)]
+pub struct Discovery {
+    program: Program,
+    differences: String,
+}
+
+/// Plays a scenario. The status is that of `urscope run`, or 3 if it cannot take place as it is written.
+pub fn play(scenario: &str, stage: Stage) -> Outcome {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let file = folder.path().join("scenario");
+    fs::write(&file, scenario).expect("no file for the scenario");
+    let adapter = match stage {
+        Stage::V1 | Stage::OursOnV1 => Adapter::V1,
+        Stage::V2 | Stage::OursOnV2 => Adapter::V2,
+    };
+    let run = TestRun::of("scenario", Release::R2026_2, adapter).arg(&file);
+    if stage.is_ours() { run.env("URSCOPE_BACKEND", "level_zero").run() } else { run.run() }
+}
+
+impl Program {
+    /// Runs it. Returns what is wrong, if something is.
+    pub fn play(self) -> Option<Discovery> {
+        let outcome = play(&self.text(), self.stage());
+        let differences = if outcome.code > 1 {
+            format!("the run ended with {}: {}", outcome.code, outcome.stderr)
+        } else {
+            let report = outcome.report();
+            let found = report.findings().iter().filter(|it| !depends_on_the_machine(it)).map(finding);
+            let messages = report.findings().iter().map(|it| format!("{}: {}\n", it["rule"], it["message"]));
+            self.differences(&found.collect::<Vec<_>>())? + &messages.collect::<String>()
+        };
+        Some(Discovery { program: self, differences })
+    }
+}
+
+/// How long calls take depends on the machine, and what lies next to memory on the adapter's pool.
+fn depends_on_the_machine(finding: &Value) -> bool {
+    finding["rule"] == "slow-call" || finding["rule"] == "slab-exposed"
+}
+
+fn finding(finding: &Value) -> Finding {
+    let text = |field: &str| finding[field].as_str().unwrap_or("?").to_owned();
+    let text = format!("{} {}", text("severity"), text("rule"));
+    Finding { text, here: line(&finding["process"]), there: line(&finding["other"]) }
+}
+
+/// The line of a location in the scenario. Each line calls from a function of its own.
+fn line(place: &Value) -> Option<usize> {
+    let frames = place["stack"].as_array()?;
+    let of_line = |frame: &Value| {
+        let (_, line) = frame["function"].as_str()?.split_once("at_line<")?;
+        line.split('>').next()?.trim_matches(|part: char| !part.is_ascii_digit()).parse().ok()
+    };
+    frames.iter().find_map(of_line)
+}
+
+impl fmt::Display for Discovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "scripts/hunt {}", self.program.again())?;
+        writeln!(f, "{}{}", self.differences, self.program.text())
+    }
+}
