@@ -163,6 +163,33 @@ fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
     }
 }
 
+/// A process of two threads that call in turns.
+#[test]
+fn a_finding_is_reported_in_the_call_that_causes_it() {
+    let pairs = "p: get a -> f\np/2: get a -> g\np: put f\np/2: put g\n";
+    let scenario = format!("p: alloc a 64\n{pairs}p/2: get a -> h\np/2: put h\np: put h\n{pairs}p: free a\n");
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), &scenario).expect("a file for the scenario");
+    let test_run = TestRun::of("scenario", Release::R2026_2, Adapter::V2).arg(file.path());
+    let outcome = test_run.env("URSCOPE_VALIDATE", "on").env("URSCOPE_FORMAT", "chrome").run();
+    assert_eq!(outcome.report().violations(), ["error double-put"], "{}", outcome.stderr);
+    let traces = outcome.traces();
+    let is_finding = |record: &Value| record["ph"] == "i" && record["name"] == "finding";
+    let mut findings = traces.iter().filter_map(|trace| {
+        let at = trace.records.iter().position(is_finding)?;
+        let (before, finding) = (trace.records.get(..at)?, trace.records.get(at)?);
+        let of_thread = |record: &&Value| record["cat"] == "ur" && record["tid"] == finding["tid"];
+        before.iter().rev().find(of_thread)
+    });
+    let call = findings.next().expect("a finding while the program ran");
+    assert_eq!(
+        (&call["ph"], &call["name"]),
+        (&"B".into(), &"urIPCPutMemHandleExp".into()),
+        "the second put is under way"
+    );
+    assert!(findings.next().is_none());
+}
+
 /// The results of a call in all traces, in order.
 fn results(outcome: &Outcome, entry_point: &str) -> Vec<u64> {
     let traces = outcome.traces();
