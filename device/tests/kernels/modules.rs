@@ -13,10 +13,7 @@ fn a_module_names_its_kernels() {
         scale(asm);
         number(asm);
     });
-    let mut count = 0;
-    ok(zeModuleGetKernelNames(module, &raw mut count, null_mut()));
-    let mut names = vec![null(); count as usize];
-    ok(zeModuleGetKernelNames(module, &raw mut count, names.as_mut_ptr()));
+    let names = all(|count, out| zeModuleGetKernelNames(module, count, out));
     // SAFETY: the names are C strings that live as long as the module.
     let names: Vec<_> = names.iter().map(|name| unsafe { CStr::from_ptr(*name) }).collect();
     assert_eq!(names, [c"scale", c"number"]);

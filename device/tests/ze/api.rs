@@ -307,11 +307,7 @@ pub(crate) fn driver() -> Handle {
 /// All devices.
 pub(crate) fn devices() -> Vec<Handle> {
     let driver = driver();
-    let mut count = 0;
-    ok(zeDeviceGet(driver, &raw mut count, null_mut()));
-    let mut devices = vec![null_mut(); count as usize];
-    ok(zeDeviceGet(driver, &raw mut count, devices.as_mut_ptr()));
-    devices
+    all(|count, out| zeDeviceGet(driver, count, out))
 }
 
 /// A context and the first device, with functions that create objects on them.
@@ -448,6 +444,16 @@ pub(crate) fn range(setup: Setup, inside: *const c_void) -> (*mut c_void, usize)
     let (mut base, mut size) = (null_mut(), 0);
     ok(zeMemGetAddressRange(setup.context, inside, &raw mut base, &raw mut size));
     (base, size)
+}
+
+/// All that a call returns, which is asked for their number first.
+#[track_caller]
+pub(crate) fn all<T>(call: impl Fn(*mut u32, *mut T) -> u32) -> Vec<T> {
+    let mut count = 0;
+    ok(call(&raw mut count, null_mut()));
+    let mut found: Vec<T> = (0..count).map(|_| zeroed()).collect();
+    ok(call(&raw mut count, found.as_mut_ptr()));
+    found
 }
 
 /// The name of the test that this stands in.

@@ -26,8 +26,7 @@ fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
 }
 
 fn get(setup: Setup, memory: *const c_void) -> IpcMemHandle {
-    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
-    handle
+    value(|out| zeMemGetIpcHandle(setup.context, memory, out))
 }
 
 fn descriptor_of(setup: Setup, handle: IpcMemHandle) -> (u32, u64) {

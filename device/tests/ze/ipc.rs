@@ -15,8 +15,7 @@ use crate::peer::{Peer, Pipe};
 const SIZE: usize = 70_001;
 
 pub(crate) fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
-    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, pointer, out));
-    handle
+    value(|out| zeMemGetIpcHandle(setup.context, pointer, out))
 }
 
 pub(crate) fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {

@@ -16,8 +16,7 @@ const SIZE: usize = 5 * PAGE;
 const READ_WRITE: u32 = 1;
 
 fn properties(setup: Setup, memory: Handle) -> PhysicalMemProperties {
-    let properties: PhysicalMemProperties = value(|out| zePhysicalMemGetProperties(setup.context, memory, out));
-    properties
+    value(|out| zePhysicalMemGetProperties(setup.context, memory, out))
 }
 
 /// Requests a descriptor of these types.

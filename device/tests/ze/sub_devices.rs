@@ -10,27 +10,20 @@ use crate::api::*;
 /// The smallest allocation that takes a 16th of the memory.
 const SHARE: usize = 4 << 20;
 
-/// Runs a test with two devices of 64 MB, each with two sub-devices, in a process of its own; true in that process.
-fn with_parts(name: &str, variables: &[(&str, &str)]) -> bool {
-    if role().is_none() {
-        let mut all = vec![("ZE_SOFT_DEVICES", "2"), ("ZE_SOFT_SUB_DEVICES", "2"), ("ZE_SOFT_MEMORY", "64M")];
-        all.extend_from_slice(variables);
-        run_child(child(name, "device", &all));
-    }
-    role().is_some()
+/// The rest of a test happens in a process of its own with two devices of 64 MB, each with two sub-devices.
+macro_rules! with_parts {
+    ($variables:expr) => {
+        let devices = [("ZE_SOFT_DEVICES", "2"), ("ZE_SOFT_SUB_DEVICES", "2"), ("ZE_SOFT_MEMORY", "64M")];
+        alone!(&[&devices[..], $variables].concat())
+    };
 }
 
 fn parts(device: Handle) -> Vec<Handle> {
-    let mut count = 0;
-    ok(zeDeviceGetSubDevices(device, &raw mut count, null_mut()));
-    let mut parts = vec![null_mut(); count as usize];
-    ok(zeDeviceGetSubDevices(device, &raw mut count, parts.as_mut_ptr()));
-    parts
+    all(|count, out| zeDeviceGetSubDevices(device, count, out))
 }
 
 fn properties(device: Handle) -> DeviceProperties {
-    let properties: DeviceProperties = value(|out| zeDeviceGetProperties(device, out));
-    properties
+    value(|out| zeDeviceGetProperties(device, out))
 }
 
 fn on(device: Handle) -> Setup {
@@ -39,9 +32,7 @@ fn on(device: Handle) -> Setup {
 
 #[test]
 fn a_sub_device_knows_its_device_and_is_told_apart() {
-    if !with_parts("sub_devices::a_sub_device_knows_its_device_and_is_told_apart", &[]) {
-        return;
-    }
+    with_parts!(&[]);
     let devices = devices();
     assert_eq!(devices.len(), 2);
     let mut uuids = Vec::new();
@@ -83,9 +74,7 @@ fn a_sub_device_knows_its_device_and_is_told_apart() {
 
 #[test]
 fn the_memory_of_sub_devices_is_that_of_their_device() {
-    if !with_parts("sub_devices::the_memory_of_sub_devices_is_that_of_their_device", &[]) {
-        return;
-    }
+    with_parts!(&[]);
     let device = devices()[0];
     let [first, second] = [0, 1].map(|number| on(parts(device)[number]));
     let whole = on(device);
@@ -110,10 +99,7 @@ fn the_memory_of_sub_devices_is_that_of_their_device() {
 
 #[test]
 fn sub_devices_use_each_others_memory_and_have_queues_of_their_own() {
-    let name = "sub_devices::sub_devices_use_each_others_memory_and_have_queues_of_their_own";
-    if !with_parts(name, &[("ZE_SOFT_PEERS", "off")]) {
-        return;
-    }
+    with_parts!(&[("ZE_SOFT_PEERS", "off")]);
     let devices = devices();
     let [first, second] = [0, 1].map(|number| on(parts(devices[0])[number]));
     let mut reach = [9; 4];
@@ -143,10 +129,7 @@ fn sub_devices_use_each_others_memory_and_have_queues_of_their_own() {
 /// With one engine for both parts, the second copy would begin after the first one.
 #[test]
 fn a_part_does_not_wait_for_the_other_one() {
-    let name = "sub_devices::a_part_does_not_wait_for_the_other_one";
-    if !with_parts(name, &[("ZE_SOFT_DELAY", "3s")]) {
-        return;
-    }
+    with_parts!(&[("ZE_SOFT_DELAY", "3s")]);
     let setups = [0, 1].map(|number| on(parts(devices()[0])[number]));
     let events: [_; 2] = setups[0].events();
     let memory = setups[0].device_memory(64);
@@ -175,9 +158,7 @@ fn seen() -> Vec<([u8; 16], bool, usize)> {
 
 #[test]
 fn flat_sub_devices_are_devices() {
-    if !with_parts("sub_devices::flat_sub_devices_are_devices", &[("ZE_FLAT_DEVICE_HIERARCHY", "FLAT")]) {
-        return;
-    }
+    with_parts!(&[("ZE_FLAT_DEVICE_HIERARCHY", "FLAT")]);
     let seen = seen();
     assert_eq!(seen.len(), 4);
     assert!(seen.iter().all(|(_, is_part, parts)| !is_part && *parts == 0));
@@ -196,10 +177,7 @@ fn flat_sub_devices_are_devices() {
 
 #[test]
 fn combined_sub_devices_know_their_device() {
-    let variables = [("ZE_FLAT_DEVICE_HIERARCHY", "COMBINED"), ("ZE_AFFINITY_MASK", "1,2,3")];
-    if !with_parts("sub_devices::combined_sub_devices_know_their_device", &variables) {
-        return;
-    }
+    with_parts!(&[("ZE_FLAT_DEVICE_HIERARCHY", "COMBINED"), ("ZE_AFFINITY_MASK", "1,2,3")]);
     assert!(seen().iter().all(|(_, is_part, parts)| *is_part && *parts == 0));
     let listed = devices();
     let roots: Vec<Handle> = listed.iter().map(|device| make(|out| zeDeviceGetRootDevice(*device, out))).collect();
@@ -217,10 +195,7 @@ fn combined_sub_devices_know_their_device() {
 
 #[test]
 fn a_mask_leaves_one_sub_device_as_a_device() {
-    let variables = [("ZE_AFFINITY_MASK", "0.1,1,7")];
-    if !with_parts("sub_devices::a_mask_leaves_one_sub_device_as_a_device", &variables) {
-        return;
-    }
+    with_parts!(&[("ZE_AFFINITY_MASK", "0.1,1,7")]);
     let seen = seen();
     assert_eq!(seen.iter().map(|(_, is_part, parts)| (*is_part, *parts)).collect::<Vec<_>>(), [(false, 0), (false, 2)]);
     // The second sub-device of the first device.

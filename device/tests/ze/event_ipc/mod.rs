@@ -15,8 +15,7 @@ mod handles;
 mod pools;
 
 fn get(event: Handle) -> IpcEventCounterBasedHandle {
-    let handle: IpcEventCounterBasedHandle = value(|out| zeEventCounterBasedGetIpcHandle(event, out));
-    handle
+    value(|out| zeEventCounterBasedGetIpcHandle(event, out))
 }
 
 fn open(setup: Setup, handle: IpcEventCounterBasedHandle) -> Handle {
@@ -40,8 +39,7 @@ fn event_of(pool: Handle, index: u32) -> Handle {
 }
 
 fn get_pool(pool: Handle) -> IpcEventPoolHandle {
-    let handle: IpcEventPoolHandle = value(|out| zeEventPoolGetIpcHandle(pool, out));
-    handle
+    value(|out| zeEventPoolGetIpcHandle(pool, out))
 }
 
 fn soon() -> u64 {
