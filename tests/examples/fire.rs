@@ -12,7 +12,6 @@ use std::env;
 use std::panic;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::thread;
 
 use urscope_tests::violence::{Batch, Crowd, Outcomes, Stage};
 
@@ -41,7 +40,7 @@ fn main() -> ExitCode {
         stage: stages[index as usize % stages.len()],
         way: way.clone(),
     });
-    run(&Mutex::new(batches))
+    run(batches)
 }
 
 /// Runs a crowd on each stage, one after the other.
@@ -59,28 +58,19 @@ fn crowds(seed: u64, stages: &[Stage]) -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
-/// Runs them, as many at a time as there are processors.
-fn run(batches: &Mutex<impl Iterator<Item = Batch> + Send>) -> ExitCode {
+/// Runs them.
+fn run(batches: impl Iterator<Item = Batch> + Send) -> ExitCode {
     let all = Mutex::new(Outcomes::default());
-    let work = || {
-        loop {
-            let next = batches.lock().expect("no thread panics while it holds this lock").next();
-            let Some(batch) = next else { break };
-            // A run that hangs panics. The others go on.
-            let outcomes = panic::catch_unwind(|| batch.run()).unwrap_or_else(|_| Outcomes {
-                failures: vec![format!("scripts/fire {} {} {}: the run failed", batch.count, batch.seed, batch.stage)],
-                ..Outcomes::default()
-            });
-            for failure in &outcomes.failures {
-                println!("{failure}");
-            }
-            all.lock().expect("no thread panics while it holds this lock").add(outcomes);
+    urscope_tests::on_all_processors(batches, |batch| {
+        // A run that hangs panics. The others go on.
+        let outcomes = panic::catch_unwind(|| batch.run()).unwrap_or_else(|_| Outcomes {
+            failures: vec![format!("scripts/fire {} {} {}: the run failed", batch.count, batch.seed, batch.stage)],
+            ..Outcomes::default()
+        });
+        for failure in &outcomes.failures {
+            println!("{failure}");
         }
-    };
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
+        all.lock().expect("no thread panics while it holds this lock").add(outcomes);
     });
     let all = all.into_inner().expect("no thread panics while it holds this lock");
     eprintln!("{} ends: {:?}", all.ends, all.ways);

@@ -14,7 +14,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use urscope_tests::hunt::{Mistake, Program, Stage};
 
@@ -24,71 +23,51 @@ fn main() -> ExitCode {
     if printed {
         arguments.remove(0);
     }
-    let mut programs = programs(&arguments);
-    if printed {
-        while let some @ [_, ..] = &programs()[..] {
-            for program in some {
-                println!("{}", program.text());
-            }
-        }
-        return ExitCode::SUCCESS;
+    let programs = programs(&arguments);
+    if !printed {
+        return run(programs);
     }
-    run(&mut programs)
+    programs.for_each(|program| println!("{}", program.text()));
+    ExitCode::SUCCESS
 }
 
-/// Makes the programs that the arguments ask for, some at a time. None are left when there are none.
-fn programs(arguments: &[String]) -> impl FnMut() -> Vec<Program> + Send {
+/// Makes the programs that the arguments ask for.
+fn programs(arguments: &[String]) -> Box<dyn Iterator<Item = Program> + Send> {
     let argument = |index: usize| arguments.get(index).map(String::as_str);
     let file = argument(0).filter(|name| Path::new(name).exists()).map(str::to_owned);
     let number = |index: usize, default: u64| match argument(index) {
         Some(text) => text.parse().unwrap_or_else(|_| panic!("{text:?} is not a number")),
         None => default,
     };
-    let (count, first) = if file.is_some() { (1, 0) } else { (number(0, 100), number(1, 1)) };
+    let (count, first) = if file.is_some() { (0, 0) } else { (number(0, 100), number(1, 1)) };
     let stage = argument(if file.is_some() { 1 } else { 2 });
     let stages = stage.map_or(Stage::ALL.to_vec(), |name| {
         vec![Stage::named(name).expect("a stage is v1, v2, ours-on-v1 or ours-on-v2")]
     });
     let mistake =
         argument(3).map(|name| (name != "correct").then(|| Mistake::named(name).expect("there is no such mistake")));
-    let mut seeds = first..first + count;
-    move || {
-        let Some(seed) = seeds.next() else { return Vec::new() };
-        if let Some(file) = &file {
-            return stages.iter().map(|stage| Program::of_file(Path::new(file), *stage)).collect();
-        }
-        let stage = stages[(seed % stages.len() as u64) as usize];
-        vec![Program::new(seed, stage, mistake.unwrap_or_else(|| Program::mistake_of(seed, stage)))]
+    if let Some(file) = file {
+        return Box::new(stages.into_iter().map(move |stage| Program::of_file(Path::new(&file), stage)));
     }
+    Box::new((first..first + count).map(move |seed| {
+        let stage = stages[(seed % stages.len() as u64) as usize];
+        Program::new(seed, stage, mistake.unwrap_or_else(|| Program::mistake_of(seed, stage)))
+    }))
 }
 
-/// Runs them, as many at a time as there are processors. Prints the commands that repeat the failures once more at the end.
-fn run(programs: &mut (impl FnMut() -> Vec<Program> + Send)) -> ExitCode {
+/// Runs them. Prints the commands that repeat the failures once more at the end.
+fn run(programs: impl Iterator<Item = Program> + Send) -> ExitCode {
     let (run, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let programs = Mutex::new(programs);
-    let hunt = || {
-        loop {
-            let some = (programs.lock().expect("no thread panics while it holds this lock"))();
-            if some.is_empty() {
-                break;
-            }
-            for program in some {
-                run.fetch_add(1, Ordering::Relaxed);
-                let again = program.again().to_owned();
-                // A program that hangs panics. The night goes on.
-                let discovery = panic::catch_unwind(|| program.play());
-                if let Ok(Some(discovery)) = &discovery {
-                    println!("{discovery}");
-                }
-                if !matches!(discovery, Ok(None)) {
-                    failed.lock().expect("no thread panics while it holds this lock").push(again);
-                }
-            }
+    urscope_tests::on_all_processors(programs, |program| {
+        run.fetch_add(1, Ordering::Relaxed);
+        let again = program.again().to_owned();
+        // A program that hangs panics. The night goes on.
+        let discovery = panic::catch_unwind(|| program.play());
+        if let Ok(Some(discovery)) = &discovery {
+            println!("{discovery}");
         }
-    };
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(hunt);
+        if !matches!(discovery, Ok(None)) {
+            failed.lock().expect("no thread panics while it holds this lock").push(again);
         }
     });
     let failed = failed.into_inner().expect("no thread panics while it holds this lock");

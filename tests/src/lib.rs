@@ -35,6 +35,19 @@ pub use runtime::{Release, launcher, level_zero_loader, python_with};
 pub use trace::Trace;
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::{iter, thread};
+
+/// Does work, as much at a time as there are processors.
+pub fn on_all_processors<T>(work: impl Iterator<Item = T> + Send, does: impl Fn(T) + Sync) {
+    let work = Mutex::new(work);
+    let next = || work.lock().expect("no thread panics while it holds this lock").next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| iter::from_fn(next).for_each(&does));
+        }
+    });
+}
 
 /// The root of the repository.
 pub fn repository() -> PathBuf {

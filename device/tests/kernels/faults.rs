@@ -14,7 +14,7 @@ fn apart(name: &str) -> Option<String> {
     if role().is_some() {
         return None;
     }
-    Some(String::from_utf8(run_child(child(&format!("faults::{name}"), "device", &[])).stderr).unwrap())
+    Some(String::from_utf8(run_child(child(name, "device", &[])).stderr).unwrap())
 }
 
 fn fault(groups: u32) {
@@ -43,7 +43,7 @@ fn fault(groups: u32) {
 
 #[test]
 fn a_wild_pointer_loses_the_device_in_the_thread_of_a_stream() {
-    match apart("a_wild_pointer_loses_the_device_in_the_thread_of_a_stream") {
+    match apart(this_test!()) {
         None => fault(1),
         Some(text) => {
             assert!(text.contains("ze_soft: kernel scale faulted at address 0x1000 "), "{text}");
@@ -54,7 +54,7 @@ fn a_wild_pointer_loses_the_device_in_the_thread_of_a_stream() {
 
 #[test]
 fn a_wild_pointer_loses_the_device_in_a_thread_of_the_engine() {
-    match apart("a_wild_pointer_loses_the_device_in_a_thread_of_the_engine") {
+    match apart(this_test!()) {
         None => fault(10_000),
         Some(text) => assert!(text.contains("ze_soft: kernel scale faulted at address 0x"), "{text}"),
     }
@@ -104,7 +104,7 @@ fn signals_stay_with_the_application() {
             }
         })
     };
-    if apart("signals_stay_with_the_application").is_some() {
+    if apart(this_test!()).is_some() {
         return;
     }
     let before: Vec<_> = handlers().filter(|(signal, _)| !FAULTS.contains(signal)).collect();

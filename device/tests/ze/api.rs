@@ -3,10 +3,13 @@
 #![allow(non_snake_case, clippy::too_many_arguments, reason = "names and arguments are those of the C API")]
 
 use std::ffi::{c_char, c_void};
-use std::process::{Command, Output};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
+#[path = "children.rs"]
+mod children;
+
+pub(crate) use children::*;
 pub(crate) use urscope_device::layout;
 use urscope_device::layout::command::*;
 use urscope_device::layout::device::*;
@@ -415,35 +418,30 @@ pub(crate) fn share_files(setup: Setup) {
     }
 }
 
-/// The bytes at a pointer.
-pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
-    // SAFETY: the tests pass live allocations of at least this size, and access them from one thread at a time.
-    unsafe { std::slice::from_raw_parts_mut(pointer.cast_mut().cast(), size) }
-}
-
-/// Appends a copy without events.
-pub(crate) fn copy(list: Handle, to: *mut c_void, from: *const c_void, size: usize) {
-    ok(append!(zeCommandListAppendMemoryCopy(list, to, from, size)));
-}
-
-/// The role of this process. `None` in the test itself.
-pub(crate) fn role() -> Option<String> {
-    std::env::var("DEVICE_TEST_ROLE").ok()
-}
-
-/// A structure with what a call writes into it. Requires success.
-#[track_caller]
-pub(crate) fn filled<T>(mut with: T, call: impl FnOnce(*mut T) -> u32) -> T {
-    ok(call(&raw mut with));
-    with
-}
-
 /// The beginning and the size of the memory around an address.
 #[track_caller]
 pub(crate) fn range(setup: Setup, inside: *const c_void) -> (*mut c_void, usize) {
     let (mut base, mut size) = (null_mut(), 0);
     ok(zeMemGetAddressRange(setup.context, inside, &raw mut base, &raw mut size));
     (base, size)
+}
+
+/// The bytes at a pointer.
+pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
+    // SAFETY: the tests pass live allocations of at least this size, and access them from one thread at a time.
+    unsafe { std::slice::from_raw_parts_mut(pointer.cast_mut().cast(), size) }
+}
+
+/// Appends a command without events.
+macro_rules! append {
+    ($function:ident($($argument:expr),*)) => { $function($($argument,)* null_mut(), 0, null()) };
+}
+#[allow(unused_imports, reason = "not every program uses it")]
+pub(crate) use append;
+
+/// Appends a copy without events.
+pub(crate) fn copy(list: Handle, to: *mut c_void, from: *const c_void, size: usize) {
+    ok(append!(zeCommandListAppendMemoryCopy(list, to, from, size)));
 }
 
 /// All that a call returns, which is asked for their number first.
@@ -456,77 +454,12 @@ pub(crate) fn all<T>(call: impl Fn(*mut u32, *mut T) -> u32) -> Vec<T> {
     found
 }
 
-/// The name of the test that this stands in.
-macro_rules! this_test {
-    () => {{
-        fn here() {}
-        let place = std::any::type_name_of_val(&here).trim_end_matches("::here");
-        place.split_once("::").map(|(_, test)| test.split("::{{closure}}").next().unwrap_or_default()).unwrap()
-    }};
-}
-
-/// Appends a command without events.
-macro_rules! append {
-    ($function:ident($($argument:expr),*)) => { $function($($argument,)* null_mut(), 0, null()) };
-}
-
-/// The other process of a test, which does this there.
-#[allow(unused_macros, reason = "the tests of kernels have none")]
-macro_rules! peer {
-    ($there:expr) => {{
-        if role().is_some() {
-            return $there;
-        }
-        Peer::start(this_test!(), "producer")
-    }};
-}
-
-/// The rest of the test happens in a process of its own, with these environment variables.
-macro_rules! alone {
-    () => {
-        alone!(&[])
-    };
-    ($variables:expr) => {
-        if role().is_none() {
-            run_child(child(this_test!(), "device", $variables));
-            return;
-        }
-    };
-}
-#[allow(unused_imports, reason = "not every program uses both")]
-pub(crate) use {alone, append, peer, this_test};
-
 /// The value that a call returns through its last argument. Requires success.
 #[track_caller]
 pub(crate) fn value<T>(call: impl FnOnce(*mut T) -> u32) -> T {
     let mut value = zeroed();
     ok(call(&raw mut value));
     value
-}
-
-/// A command that runs the test `name` of this binary in another process, with a role and environment variables.
-pub(crate) fn child(name: &str, role: &str, variables: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env("DEVICE_TEST_ROLE", role);
-    command.envs(variables.iter().copied());
-    command
-}
-
-/// Runs a child, and requires that it exits normally and has run exactly one test.
-#[track_caller]
-pub(crate) fn run_child(mut command: Command) -> Output {
-    let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stdout));
-    assert_one_passed(&output.stdout);
-    output
-}
-
-/// Requires that the output of a test harness reports one passed test. A name that matches no test passes none.
-#[track_caller]
-pub(crate) fn assert_one_passed(output: &[u8]) {
-    let text = String::from_utf8_lossy(output);
-    assert!(text.contains("test result: ok. 1 passed; 0 failed"), "{text}");
 }
 
 /// The number of open descriptors of this process.

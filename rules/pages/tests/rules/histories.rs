@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::{prelude::*, strategy::ValueTree as _};
+use proptest::prelude::*;
 
 use crate::scenarios::{
     self, choices,
@@ -107,8 +107,7 @@ impl History {
             }
             2 => {
                 let other = (line.process + 1) % PROCESSES;
-                let text = format!("p{other}/9: put {name}");
-                self.lines.insert(index, Line { process: other, text, kind: What::Other });
+                self.insert(index, other, &format!("put {name}"));
                 Some(vec!["put-of-unknown"])
             }
             3 => {
@@ -160,8 +159,7 @@ impl History {
             }
             _ => {
                 let other = (line.process + 1) % PROCESSES;
-                let text = format!("p{other}/9: close {name}");
-                self.lines.insert(index, Line { process: other, text, kind: What::Other });
+                self.insert(index, other, &format!("close {name}"));
                 Some(vec!["close-of-unknown"])
             }
         }
@@ -203,16 +201,7 @@ proptest! {
 
 #[test]
 fn histories_are_long_and_every_fault_occurs() {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut calls, mut faults) = (0, [0; FAULTS]);
-    for _ in 0..50 {
-        let choices = choices().new_tree(&mut runner).unwrap().current();
-        let history = History::of(choices.clone(), false);
-        calls += history.lines.len();
-        for (fault, count) in faults.iter_mut().enumerate() {
-            *count += usize::from(History::of(choices.clone(), false).violation(fault, 1).is_some());
-        }
-    }
-    assert!(calls > 50 * 40, "{calls} lines");
-    assert!(faults.iter().all(|count| *count > 25), "{faults:?}");
+    let of = |choices| History::of(choices, false);
+    let is_possible = |history: &mut History, fault| history.violation(fault, 1).is_some();
+    scenarios::every_fault_occurs([50, FAULTS, 25], of, |history| history.lines.len(), is_possible);
 }

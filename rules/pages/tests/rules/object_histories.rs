@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::{prelude::*, strategy::ValueTree as _};
+use proptest::prelude::*;
 
 use crate::scenarios::{self, choices, pick};
 
@@ -125,11 +125,8 @@ impl History {
         self.choices.next().unwrap_or(1) as usize % among.max(1)
     }
 
-    /// The lowest free name, so that addresses are used again as soon as possible.
     fn name(&mut self, what: &str, process: usize) -> String {
-        let name = (0..usize::MAX).map(|n| format!("{what}{process}x{n}")).find(|name| !self.names.contains(name));
-        self.names.insert(name.clone().unwrap());
-        name.unwrap()
+        scenarios::name(&mut self.names, what, process)
     }
 
     fn add_line(&mut self, process: usize, thread: usize, text: &str, kind: What) {
@@ -439,15 +436,6 @@ proptest! {
 
 #[test]
 fn histories_are_long_and_every_fault_occurs() {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut calls, mut faults) = (0, [0; FAULTS]);
-    for _ in 0..60 {
-        let choices = choices().new_tree(&mut runner).unwrap().current();
-        calls += History::of(choices.clone()).lines.len();
-        for (fault, count) in faults.iter_mut().enumerate() {
-            *count += usize::from(History::of(choices.clone()).violation(fault, 1).is_some());
-        }
-    }
-    assert!(calls > 60 * 40, "{calls} lines");
-    assert!(faults.iter().all(|count| *count > 20), "{faults:?}");
+    let is_possible = |history: &mut History, fault| history.violation(fault, 1).is_some();
+    scenarios::every_fault_occurs([60, FAULTS, 20], History::of, |history| history.lines.len(), is_possible);
 }

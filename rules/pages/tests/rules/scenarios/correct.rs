@@ -101,11 +101,8 @@ impl History {
         history
     }
 
-    /// The lowest free name, so that addresses are used again as soon as possible.
     fn name(&mut self, what: &str, process: usize) -> String {
-        let name = (0..usize::MAX).map(|n| format!("{what}{process}x{n}")).find(|name| !self.names.contains(name));
-        self.names.insert(name.clone().unwrap());
-        name.unwrap()
+        super::name(&mut self.names, what, process)
     }
 
     fn step(&mut self, what: usize, which: usize, who: usize) {

@@ -3,7 +3,9 @@
 pub(crate) mod correct;
 pub(crate) mod overlapping;
 
-use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+use proptest::{prelude::*, strategy::ValueTree as _};
 use urscope_rule_pages::scenario::Scenario;
 use urscope_rules::Finding;
 
@@ -56,4 +58,32 @@ pub(crate) fn choices() -> impl Strategy<Value = Vec<u32>> {
 pub(crate) fn pick<T>(all: &[T], which: usize, fits: impl Fn(&T) -> bool) -> Option<usize> {
     let fitting: Vec<_> = (0..all.len()).filter(|index| fits(&all[*index])).collect();
     fitting.get(which % fitting.len().max(1)).copied()
+}
+
+/// The lowest free name of a sort, so that addresses are used again as soon as possible.
+pub(crate) fn name(names: &mut BTreeSet<String>, sort: &str, process: usize) -> String {
+    let mut all = (0..usize::MAX).map(|number| format!("{sort}{process}x{number}"));
+    let name = all.find(|name| !names.contains(name)).unwrap();
+    names.insert(name.clone());
+    name
+}
+
+/// Requires of some histories that they have 40 lines on average, and that each fault is possible in more than `often` of them.
+pub(crate) fn every_fault_occurs<History>(
+    [histories, faults, often]: [usize; 3],
+    of: impl Fn(Vec<u32>) -> History,
+    lines: impl Fn(&History) -> usize,
+    is_possible: impl Fn(&mut History, usize) -> bool,
+) {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut all, mut counts) = (0, vec![0; faults]);
+    for _ in 0..histories {
+        let choices = choices().new_tree(&mut runner).unwrap().current();
+        all += lines(&of(choices.clone()));
+        for (fault, count) in counts.iter_mut().enumerate() {
+            *count += usize::from(is_possible(&mut of(choices.clone()), fault));
+        }
+    }
+    assert!(all > histories * 40, "{all} lines");
+    assert!(counts.iter().all(|count| *count > often), "{counts:?}");
 }

@@ -71,6 +71,7 @@ enum Then {
     Frees(usize),
 }
 
+#[derive(Default)]
 pub(crate) struct History {
     choices: std::vec::IntoIter<u32>,
     pub(crate) lines: Vec<Line>,
@@ -79,7 +80,7 @@ pub(crate) struct History {
     /// Opens by process and mapping: the memory and how many.
     open: BTreeMap<(usize, String), (usize, usize)>,
     under_way: BTreeMap<(usize, usize), (bool, Then)>,
-    names: BTreeMap<&'static str, BTreeSet<(usize, usize)>>,
+    names: BTreeSet<String>,
     generations: usize,
     pub(crate) freed: BTreeSet<usize>,
     /// Whether memory may be freed before its handles are put, and how often it was.
@@ -93,22 +94,7 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn of(choices: Vec<u32>, early: bool) -> Self {
-        let mut history = Self {
-            choices: choices.into_iter(),
-            lines: Vec::new(),
-            memory: Vec::new(),
-            got: Vec::new(),
-            open: BTreeMap::new(),
-            under_way: BTreeMap::new(),
-            names: BTreeMap::new(),
-            generations: 0,
-            freed: BTreeSet::new(),
-            early,
-            early_frees: 0,
-            exported: BTreeMap::new(),
-            tried: BTreeMap::new(),
-            opened_own: BTreeSet::new(),
-        };
+        let mut history = Self { choices: choices.into_iter(), early, ..Self::default() };
         while history.choices.len() > 0 {
             history.step();
         }
@@ -120,17 +106,8 @@ impl History {
         self.choices.next().unwrap_or(1) as usize % among.max(1)
     }
 
-    /// The lowest free name of a sort, so that addresses are used again as soon as possible.
-    fn name(&mut self, sort: &'static str, process: usize) -> String {
-        let taken = self.names.entry(sort).or_default();
-        let number = (0..usize::MAX).find(|number| !taken.contains(&(process, *number))).unwrap();
-        taken.insert((process, number));
-        format!("{sort}{process}{number}")
-    }
-
-    fn give_back(&mut self, sort: &'static str, process: usize, name: &str) {
-        let number = name[sort.len() + 1..].parse().unwrap();
-        self.names.entry(sort).or_default().remove(&(process, number));
+    fn name(&mut self, sort: &str, process: usize) -> String {
+        super::name(&mut self.names, sort, process)
     }
 
     fn add_line(&mut self, process: usize, thread: usize, text: &str, kind: What) {
@@ -203,13 +180,7 @@ impl History {
     }
 
     fn call(&mut self, process: usize, thread: usize, text: &str, (slow, success): (bool, bool), then: Then) {
-        let how = if slow {
-            " begins"
-        } else if success {
-            ""
-        } else {
-            " fails"
-        };
+        let how = if slow { " begins" } else { ["", " fails"][usize::from(!success)] };
         self.add_line(process, thread, &format!("{text}{how}"), What::Other);
         if slow {
             self.under_way.insert((process, thread), (success, then));
@@ -222,7 +193,7 @@ impl History {
         match then {
             Then::Nothing => {}
             Then::Born(memory) if success => self.memory.push(memory),
-            Then::Born(memory) => self.give_back("a", memory.process, &memory.name),
+            Then::Born(memory) => drop(self.names.remove(&memory.name)),
             Then::Gets(got) => {
                 let memory = self.memory.iter_mut().find(|memory| memory.generation == got.generation).unwrap();
                 memory.busy -= 1;
@@ -231,7 +202,7 @@ impl History {
                     self.exported.insert(got.generation, got.process);
                     self.got.push(got);
                 } else {
-                    self.give_back("h", got.process, &got.name);
+                    self.names.remove(&got.name);
                 }
             }
             Then::Opens { process, mapping, generation, handle } => {
@@ -269,7 +240,7 @@ impl History {
         }
         let (process, text) = (got.process, format!("put {}", got.name));
         if success {
-            self.give_back("h", process, &got.name);
+            self.names.remove(&got.name);
         }
         if success && !slow {
             let equal = |other: &HandleData| (other.generation, other.offset) == (got.generation, got.offset);
@@ -307,7 +278,7 @@ impl History {
         let (process, generation, text) = (memory.process, memory.generation, format!("free {}", memory.name));
         if success {
             let memory = self.memory.remove(index);
-            self.give_back("a", process, &memory.name);
+            self.names.remove(&memory.name);
             self.freed.insert(generation);
             self.early_frees += usize::from(memory.handles > 0);
         } else {
