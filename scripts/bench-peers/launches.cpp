@@ -1,10 +1,10 @@
 // Measures launches of an empty kernel of one work item: by the engine itself, and by the software device, which uses that engine.
 // `launches SIDE WAY ROUNDS LAUNCHES` prints the milliseconds of the first use, and then the nanoseconds of a launch in each round.
 //
-// SIDE is `engine`: the OpenCL library that ZE_SOFT_ENGINE names, with a usual queue in order; `engine-inline`: the same with a queue that runs
-// kernels in the thread that enqueues them (CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL); or `device`: Level Zero, with an immediate list. WAY is `waited`:
-// the host waits for each launch; or `queued`: after every 1,000. The first use begins before the engine is opened, for the device with
-// zeModuleCreate, and ends when the first launch has ended.
+// SIDE is `engine`: the OpenCL library that ZE_SOFT_ENGINE names, with a usual queue in order; `engine-inline`: the same with a queue that
+// runs kernels in the thread that enqueues them (CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL); or `device`: Level Zero, with an immediate list.
+// WAY is `waited`: the host waits for each launch; or `queued`: after every 1,000. The first use begins before the engine is opened, for
+// the device with zeModuleCreate, and ends when the first launch has ended.
 #include "spirv.hpp"
 #include "ze_app.hpp"
 

@@ -34,8 +34,7 @@ static Shared shared(Ur &ur, const std::string &kind, void *object) {
   auto *put = find<ur_result_t(void *, void *)>("urIPCPut" + end);
   auto *open = find<ur_result_t(void *, void *, const void *, size_t, void **)>("urIPCOpen" + end);
   auto *close = find<ur_result_t(void *, void *)>("urIPCClose" + end);
-  return {kind == "Mem" ? "memory" : "physical memory",
-          [=, &ur](void **data, size_t *size) { return get(ur.context, object, data, size); },
+  return {kind == "Mem" ? "memory" : "physical memory", [=, &ur](void **data, size_t *size) { return get(ur.context, object, data, size); },
           [=, &ur](void *data) { return put(ur.context, data); },
           [=, &ur](const void *data, size_t size, void **out) { return open(ur.context, ur.device, data, size, out); },
           [=, &ur](void *opened) { return close(ur.context, opened); }};
@@ -111,26 +110,14 @@ int main(int argc, char **argv) {
   return run_alone([=] {
     Ur ur;
     std::vector<Shared> objects;
-    void *memory = nullptr;
-    CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 1 << 20, &memory));
+    void *memory = ur.allocate(1 << 20);
     objects.push_back(shared(ur, "Mem", memory));
-
-    const ur_physical_mem_properties_t properties = {UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES, nullptr,
-                                                     UR_PHYSICAL_MEM_FLAG_ENABLE_IPC};
-    size_t size = 0;
-    CHECK(urVirtualMemGranularityGetInfo(ur.context, ur.device, 1, UR_VIRTUAL_MEM_GRANULARITY_INFO_RECOMMENDED,
-                                         sizeof size, &size, nullptr));
-    ur_physical_mem_handle_t physical = nullptr;
-    CHECK(urPhysicalMemCreate(ur.context, ur.device, size, &properties, &physical));
+    ur_physical_mem_handle_t physical = ur.make_memory();
     objects.push_back(shared(ur, "PhysMem", physical));
-
-    ur_bool_t events = false;
     ur_event_handle_t event = nullptr;
-    if (urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, sizeof events, &events, nullptr) != UR_RESULT_SUCCESS)
-      events = false;
+    const bool events = ur.supports(UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP);
     if (events) {
-      const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
-      CHECK(find<decltype(urEventCreateExp)>("urEventCreateExp")(ur.context, ur.device, &desc, &event));
+      event = ur.make_event();
       objects.push_back(shared_event(ur, event));
     }
 
@@ -140,6 +127,6 @@ int main(int argc, char **argv) {
 
     if (events) CHECK(urEventRelease(event));
     CHECK(urPhysicalMemRelease(physical));
-    CHECK(urUSMFree(ur.context, memory));
+    ur.free(memory);
   });
 }

@@ -21,9 +21,7 @@ static char *words[] = {const_cast<char *>("sh"), const_cast<char *>("-c"), cons
                         const_cast<char *>("e"),  const_cast<char *>("f"),  const_cast<char *>("g"),   nullptr};
 static char *environment[] = {const_cast<char *>("GIVEN=yes"), nullptr};
 
-static void fail() {
-  require(execl("/nowhere/sh", WORDS) == -1 && errno == ENOENT, "a program that does not exist cannot be executed");
-}
+static void fail() { require(execl("/nowhere/sh", WORDS) == -1 && errno == ENOENT, "a program that does not exist cannot be executed"); }
 
 static const struct {
   const char *name;
@@ -48,8 +46,7 @@ static const struct {
          execl(shell, WORDS);
          _exit(1);
        }
-       int status;
-       require(waitpid(child, &status, 0) == child && status == 0, "the child was to become another program");
+       require_end(child, "the child was to become another program");
        raise(SIGKILL);
      }},
 };

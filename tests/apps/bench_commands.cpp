@@ -1,11 +1,8 @@
 // Measures a copy of 64 bytes on an in-order queue. `bench_commands ROUNDS COPIES [shared|resident|launches|shared-launches]` prints the
 // nanoseconds for one copy, one line per round. The host waits after every 1,000 copies. With "shared", the process has handle data of the
-// memory. With "resident", it prints last how much memory it had resident behind its copies, where it could share something, and the most until its end, in
-// KiB. With "launches", a kernel with one item takes the place of the copy; it needs an engine.
-#include "ipc_app.hpp"
-#include "spirv.hpp"
-
-#include <sycl/kernel_bundle.hpp>
+// memory. With "resident", it prints last how much memory it had resident behind its copies, where it could share something, and the most
+// until its end, in KiB. With "launches", a kernel with one item takes the place of the copy; it needs an engine.
+#include "kernel_app.hpp"
 
 #include <chrono>
 #include <fstream>
@@ -35,11 +32,7 @@ int main(int argc, char **argv) {
     if (shared) handle = get(memory, gpu);
     Bytes data(64);
     std::optional<sycl::kernel> kernel;
-    if (launches) {
-      namespace compiler = sycl::ext::oneapi::experimental;
-      auto source = compiler::create_kernel_bundle_from_source(gpu.context, compiler::source_language::spirv, spirv::scale());
-      kernel = compiler::build(source).ext_oneapi_get_kernel("scale");
-    }
+    if (launches) kernel = scale_kernel(gpu.context);
     auto *numbers = reinterpret_cast<uint32_t *>(memory);
     const auto scale = [&](sycl::handler &handler) {
       handler.set_args(numbers, static_cast<const uint32_t *>(numbers), uint32_t{3});

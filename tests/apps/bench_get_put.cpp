@@ -1,7 +1,7 @@
 // Measures a get and a put of one allocation. `bench_get_put ROUNDS PAIRS [THREADS [TURNS]]` prints the nanoseconds for one pair, one line
-// per round. The adapter serves both calls from its cache, so no calls are cheaper. With several threads, each has an allocation
-// of its own and makes PAIRS pairs; the figure is the time of the round divided by the pairs of all threads. Behind each call comes a loop of
-// TURNS multiplications: what any work of a thread alone costs where the threads wait for each other in the runtime.
+// per round. The adapter serves both calls from its cache, so no calls are cheaper. With several threads, each has an allocation of its own
+// and makes PAIRS pairs; the figure is the time of the round divided by the pairs of all threads. Behind each call comes a loop of TURNS
+// multiplications: what any work of a thread alone costs where the threads wait for each other in the runtime.
 #include "ipc_app.hpp"
 
 #include <atomic>

@@ -4,7 +4,6 @@
 #include "ur_app.hpp"
 
 #include <atomic>
-#include <cstring>
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -46,6 +45,12 @@ struct Process {
 struct Offer {
   std::atomic<uint32_t> size;
   std::byte data[252];
+
+  void set(const Data &got) {
+    require(got.data != nullptr && got.size <= sizeof data, "no handle data");
+    std::memcpy(data, got.data, got.size);
+    size = static_cast<uint32_t>(got.size);
+  }
 };
 struct Board {
   static constexpr int most = 4;
@@ -93,11 +98,6 @@ template <typename Call> ur_result_t counted(Function function, Call call) {
   return result;
 }
 
-struct Data {
-  void *data = nullptr;
-  size_t size = 0;
-};
-
 // The calls. A call may be refused, for example where a limit is reached.
 struct Caller {
   Ur &ur;
@@ -107,17 +107,13 @@ struct Caller {
     counted(allocates, [&] { return urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, size, &memory); });
     return memory;
   }
-  void free(void *memory) const {
-    counted(frees, [&] { return urUSMFree(ur.context, memory); });
-  }
+  void free(void *memory) const { counted(frees, [&] { return urUSMFree(ur.context, memory); }); }
   Data get(void *memory) const {
     Data data;
     counted(gets, [&] { return urIPCGetMemHandleExp(ur.context, memory, &data.data, &data.size); });
     return data;
   }
-  void put(const Data &data) const {
-    counted(puts_back, [&] { return urIPCPutMemHandleExp(ur.context, data.data); });
-  }
+  void put(const Data &data) const { counted(puts_back, [&] { return urIPCPutMemHandleExp(ur.context, data.data); }); }
   void *open(const Offer &offer) const {
     std::byte data[sizeof offer.data]; // An adapter may overwrite the bytes that it opens.
     std::memcpy(data, offer.data, sizeof data);
@@ -125,9 +121,7 @@ struct Caller {
     const auto opened = [&] { return urIPCOpenMemHandleExp(ur.context, ur.device, data, offer.size, &memory); };
     return counted(opens, opened) == UR_RESULT_SUCCESS ? memory : nullptr;
   }
-  void close(void *memory) const {
-    counted(closes, [&] { return urIPCCloseMemHandleExp(ur.context, memory); });
-  }
+  void close(void *memory) const { counted(closes, [&] { return urIPCCloseMemHandleExp(ur.context, memory); }); }
 
   void get_and_put(void *memory) const {
     const Data data = get(memory);

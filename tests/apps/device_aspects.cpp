@@ -76,14 +76,11 @@ int main() {
     compare("half precision", device.has(sycl::aspect::fp16) == (engine.number<uint64_t>(half_fp_config) != 0));
     compare("double precision", device.has(sycl::aspect::fp64) == (engine.number<uint64_t>(double_fp_config) != 0));
     compare("64-bit atomics", device.has(sycl::aspect::atomic64) == atomic64);
-    compare("address bits",
-            device.get_info<sycl::info::device::address_bits>() == engine.number<uint32_t>(address_bits));
+    compare("address bits", device.get_info<sycl::info::device::address_bits>() == engine.number<uint32_t>(address_bits));
     compare("sizes of sub-groups", !sizes.empty() && std::all_of(sizes.begin(), sizes.end(), [&](size_t size) {
       return std::find(known.begin(), known.end(), size) != known.end();
     }));
-    compare("largest group", device.get_info<sycl::info::device::max_work_group_size>() <=
-                                 engine.number<size_t>(max_work_group_size));
-    compare("local memory", device.get_info<sycl::info::device::local_mem_size>() <=
-                                engine.number<uint64_t>(local_mem_size));
+    compare("largest group", device.get_info<sycl::info::device::max_work_group_size>() <= engine.number<size_t>(max_work_group_size));
+    compare("local memory", device.get_info<sycl::info::device::local_mem_size>() <= engine.number<uint64_t>(local_mem_size));
   });
 }

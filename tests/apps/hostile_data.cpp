@@ -30,10 +30,11 @@ struct Kind {
 static std::vector<Kind> kinds(Ur &ur) {
   const auto open_memory = [&ur](const Bytes &data) {
     void *memory = nullptr;
+    // A copy of no bytes would be null.
     const ur_result_t result = urIPCOpenMemHandleExp(ur.context, ur.device, const_cast<std::byte *>(data.data()), data.size(), &memory);
     if (result != UR_RESULT_SUCCESS) return result;
     std::byte first{1};
-    CHECK(urEnqueueUSMMemcpy(ur.queue, true, &first, memory, 1, 0, nullptr, nullptr));
+    ur.copy(&first, memory, 1);
     require(first == std::byte{0}, "memory of somebody else was opened");
     return urIPCCloseMemHandleExp(ur.context, memory);
   };
@@ -50,9 +51,7 @@ static std::vector<Kind> kinds(Ur &ur) {
     return urEventRelease(event);
   };
   std::vector<Kind> all = {{"memory", open_memory}, {"physical memory", open_physical}};
-  ur_bool_t events = false;
-  CHECK(urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, sizeof events, &events, nullptr));
-  if (events) all.push_back({"event", open_event});
+  if (ur.supports(UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP)) all.push_back({"event", open_event});
   return all;
 }
 
@@ -67,7 +66,8 @@ static Bytes altered(Random &random, const std::vector<Bytes> &whole, size_t kin
   Bytes data = whole[kind];
   switch (random.below(4)) {
   case 0:
-    for (size_t flips = 1 + random.below(8); flips > 0; --flips) data[random.below(data.size())] ^= static_cast<std::byte>(1 << random.below(8));
+    for (size_t flips = 1 + random.below(8); flips > 0; --flips)
+      data[random.below(data.size())] ^= static_cast<std::byte>(1 << random.below(8));
     break;
   case 1: data.resize(random.below(2 * data.size())); break;
   case 2: {
@@ -100,24 +100,12 @@ static Bytes forged(Random &random, Bytes data, pid_t peer) {
 
 static void producer(Peer &consumer) {
   Ur ur;
-  void *memory = nullptr;
-  CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, size, &memory));
-  ur_physical_mem_properties_t properties = {};
-  properties.stype = UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES;
-  properties.flags = UR_PHYSICAL_MEM_FLAG_ENABLE_IPC;
-  ur_physical_mem_handle_t physical = nullptr;
-  CHECK(urPhysicalMemCreate(ur.context, ur.device, 2 << 20, &properties, &physical));
-  std::vector<Data> all(2);
-  CHECK(urIPCGetMemHandleExp(ur.context, memory, &all[0].data, &all[0].size));
-  CHECK(urIPCGetPhysMemHandleExp(ur.context, physical, &all[1].data, &all[1].size));
+  void *memory = ur.allocate(size);
+  ur_physical_mem_handle_t physical = ur.make_memory(UR_PHYSICAL_MEM_FLAG_ENABLE_IPC, 2 << 20);
+  std::vector<Data> all{ur.get(memory), ur.get(physical)};
   const std::vector<Kind> own = kinds(ur);
   ur_event_handle_t event = nullptr;
-  if (own.size() > 2) {
-    const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
-    CHECK(urEventCreateExp(ur.context, ur.device, &desc, &event));
-    all.emplace_back();
-    CHECK(urIPCGetEventHandleExp(event, &all[2].data, &all[2].size));
-  }
+  if (own.size() > 2) all.push_back(ur.get(event = ur.make_event()));
   for (size_t i = 0; i < own.size(); ++i) CHECK(own[i].try_open(all[i].copy()));
 
   const Holdings before;
@@ -127,14 +115,14 @@ static void producer(Peer &consumer) {
   for (size_t i = 0; i < own.size(); ++i) CHECK(own[i].try_open(all[i].copy()));
   print("producer: " + Holdings().more_than(before));
 
-  CHECK(urIPCPutMemHandleExp(ur.context, all[0].data));
+  ur.put(all[0]);
   CHECK(urIPCPutPhysMemHandleExp(ur.context, all[1].data));
   if (event != nullptr) {
     CHECK(urIPCPutEventHandleExp(ur.context, all[2].data));
     CHECK(urEventRelease(event));
   }
   CHECK(urPhysicalMemRelease(physical));
-  CHECK(urUSMFree(ur.context, memory));
+  ur.free(memory);
 }
 
 static void consumer(Peer &producer) {

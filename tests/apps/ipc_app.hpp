@@ -116,45 +116,68 @@ inline Export export_pattern(Gpu &gpu, size_t size, uint32_t seed) {
   return {memory, get(memory, gpu)};
 }
 
+// What a producer shares: memory with a pattern, and handle data of it, which it ends itself.
+struct Shared {
+  Gpu gpu;
+  Export exported;
+  std::byte *const memory = exported.memory;
+  const Bytes data = exported.handle.data();
+
+  explicit Shared(size_t size = 1 << 20, uint32_t seed = 1) : exported(export_pattern(gpu, size, seed)) {}
+  void put() const { app::put(exported.handle, gpu); }
+  void free() { gpu.free(memory); }
+  void end() { put(), free(); }
+  // Sends the data, and waits until the consumer has said something.
+  void send(const Peer &consumer, const char *until) const {
+    consumer.send(data);
+    consumer.await(until);
+  }
+};
+
+// Shares it until the consumer has closed it, or has ended.
+inline void share_until_closed(Peer &consumer, size_t size = 1 << 20, uint32_t seed = 1) {
+  Shared shared(size, seed);
+  shared.send(consumer, "closed");
+  shared.end();
+}
+inline void share_until_ended(Peer &consumer) {
+  Shared shared;
+  consumer.send(shared.data);
+  consumer.wait_for_end();
+  shared.end();
+}
+
 // A command that reads shared memory, and whether it has got what was sent, once it has completed.
 struct Reading {
   sycl::event event;
   std::function<bool()> is_right;
 };
 
-// A program with a violation: the consumer closes memory that its command still reads, and tells the producer, which uses the memory for
-// something else. With the argument "mended" the consumer waits for the command first. Its device is slowed, so that the command always comes
-// late.
-inline int close_while_read(int argc, char **argv, const Bytes &sent, const Bytes &written_later,
-                            const std::function<Reading(Gpu &, const std::byte *)> &read) {
-  const std::string mode = argc > 1 ? argv[1] : "forgotten";
-  const auto producer = [&](Peer &consumer) {
-    consumer.say(mode);
-    Gpu gpu;
-    std::byte *memory = gpu.allocate(sent.size());
-    gpu.write(memory, sent);
-    const Handle handle = get(memory, gpu);
-    consumer.send(handle.data());
-    consumer.await("closed");
-    gpu.write(memory, written_later);
-    consumer.say("used again");
-    put(handle, gpu);
-    gpu.free(memory);
-  };
-  const auto consumer = [&](Peer &producer) {
-    const bool waits = producer.receive_word() == "mended";
-    setenv("ZE_SOFT_DELAY", "4s", 1);
-    Gpu gpu;
-    std::byte *memory = open(producer.receive(), gpu);
-    Reading reading = read(gpu, memory);
-    if (waits) reading.event.wait();
-    close(memory, gpu);
-    producer.say("closed");
-    producer.await("used again");
-    reading.event.wait();
-    print(reading.is_right() ? "consumer has what was sent" : "consumer has something else");
-  };
-  return run(argc, argv, producer, consumer);
+// A mistake: the consumer closes memory that its command still reads, and tells the producer, which uses the memory for something else.
+// Mended, the consumer waits for the command first. Its device is slowed, so that the command always comes late.
+inline void use_for_something_else(Peer &consumer, const Bytes &sent, const Bytes &written_later) {
+  Gpu gpu;
+  std::byte *memory = gpu.allocate(sent.size());
+  gpu.write(memory, sent);
+  const Handle handle = get(memory, gpu);
+  consumer.send(handle.data());
+  consumer.await("closed");
+  gpu.write(memory, written_later);
+  consumer.say("used again");
+  put(handle, gpu);
+  gpu.free(memory);
+}
+inline void close_while_read(Peer &producer, const std::function<Reading(Gpu &, const std::byte *)> &read) {
+  setenv("ZE_SOFT_DELAY", "4s", 1);
+  Gpu gpu;
+  std::byte *memory = open(producer.receive(), gpu);
+  Reading reading = read(gpu, memory);
+  if (is_mended()) reading.event.wait();
+  close(memory, gpu);
+  producer.say("closed");
+  producer.await("used again");
+  reading.event.wait();
+  print(reading.is_right() ? "consumer has what was sent" : "consumer has something else");
 }
 
 } // namespace app

@@ -22,15 +22,12 @@ int main() {
 
     physical_mem plain(gpu.device, gpu.context, granularity(gpu));
     try_to("get of physical memory that is not shared", [&] { ipc_physical::get(plain); });
-    try_to("open of physical memory from seven bytes",
-           [&] { ipc_physical::open(Bytes(7), gpu.context, gpu.device); });
-    try_to("open of physical memory from zeros",
-           [&] { ipc_physical::open(Bytes(16), gpu.context, gpu.device); });
+    try_to("open of physical memory from seven bytes", [&] { ipc_physical::open(Bytes(7), gpu.context, gpu.device); });
+    try_to("open of physical memory from zeros", [&] { ipc_physical::open(Bytes(16), gpu.context, gpu.device); });
 
     sycl::event unshared = experimental::make_event(gpu.context);
     try_to("get of an event that is not shared", [&] { ipc_event::get(unshared); });
-    try_to("get of an event of a command",
-           [&] { ipc_event::get(gpu.queue.ext_oneapi_submit_barrier()); });
+    try_to("get of an event of a command", [&] { ipc_event::get(gpu.queue.ext_oneapi_submit_barrier()); });
     try_to("open of an event from seven bytes", [&] { ipc_event::open(Bytes(7), gpu.context); });
     try_to("a shared event with profiling", [&] {
       experimental::make_event(gpu.context, experimental::properties{experimental::enable_ipc{true},

@@ -103,12 +103,6 @@ void *thread_works(void *argument) {
   return nullptr;
 }
 
-void offer(Offer &offer, const Data &data) {
-  require(data.data != nullptr && data.size <= sizeof offer.data, "no handle data");
-  std::memcpy(offer.data, data.data, data.size);
-  offer.size = static_cast<uint32_t>(data.size);
-}
-
 void be_member(int index, int members, int threads, int cycles, uint64_t seed) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   Crowd &crowd = *Shared<Crowd>::map(crowd_descriptor);
@@ -118,11 +112,11 @@ void be_member(int index, int members, int threads, int cycles, uint64_t seed) {
   Member member{{}, {member.ur}, crowd, index, members, cycles};
   void *memory = member.caller.allocate(1 << 20);
   const Data data = member.caller.get(memory);
-  offer(me.offer, data);
+  me.offer.set(data);
   if (index == frees_while_open) {
     member.early = member.caller.allocate(8 << 20);
     member.early_data = member.caller.get(member.early);
-    offer(crowd.early, member.early_data);
+    crowd.early.set(member.early_data);
   }
   me.ready = 1;
   while (!crowd.go) pause_for(1000);
@@ -151,18 +145,12 @@ void lead(int members, int threads, int cycles, uint64_t seed) {
   std::vector<pid_t> pids;
   std::vector<uint64_t> calls_until_killed;
   for (int index = 0; index < members; index++) {
-    char self[4096] = {};
-    require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
-    std::vector<std::string> texts = {self, "member", std::to_string(index), std::to_string(members), std::to_string(threads),
-                                      std::to_string(cycles), std::to_string(random.below(1 << 30))};
-    std::vector<char *> arguments;
-    for (auto &text : texts) arguments.push_back(text.data());
-    arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, shared.descriptor, crowd_descriptor);
-    pid_t pid = 0;
-    require(posix_spawn(&pid, self, &actions, nullptr, arguments.data(), environ) == 0, "cannot start a process");
+    const pid_t pid = start_self({"member", std::to_string(index), std::to_string(members), std::to_string(threads), std::to_string(cycles),
+                                  std::to_string(random.below(1 << 30))},
+                                 &actions);
     posix_spawn_file_actions_destroy(&actions);
     pids.push_back(pid);
     // Two calls a cycle; 0 stands for one that stays.
@@ -211,8 +199,7 @@ void lead(int members, int threads, int cycles, uint64_t seed) {
                  crowd.members[index].process);
   }
   for (const Rule &rule : rules)
-    print("{\"planted\":\"" + std::string(rule.name) +
-          "\",\"pid\":" + std::to_string(crowd.members[rule.mistake].process.pid) + "}");
+    print("{\"planted\":\"" + std::string(rule.name) + "\",\"pid\":" + std::to_string(crowd.members[rule.mistake].process.pid) + "}");
   print("{\"killed\":" + std::to_string(killed) + "}");
 }
 

@@ -40,8 +40,7 @@ static void producer(Peer &consumer) {
   auto second = export_pattern(gpu, size, 16);
   consumer.send(first.handle.data());
   consumer.send(second.handle.data());
-  const int status = consumer.wait_for_end();
-  require(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the consumer was to be killed inside its last open");
+  consumer.require_killed(); // inside its last open
   print("consumer was killed");
   for (auto &[memory, handle] : {first, second}) {
     put(handle, gpu);
@@ -58,4 +57,4 @@ static void consumer(Peer &producer) {
   open(second, gpu);
 }
 
-int main(int argc, char **argv) { return run(argc, argv, producer, consumer, false); }
+int main(int argc, char **argv) { return run(argc, argv, producer, consumer); }

@@ -7,14 +7,6 @@ namespace app {
 
 constexpr size_t message_size = 1 << 16;
 
-// Both processes know it: the child inherits the environment.
-inline bool is_mended() { return getenv("MUSEUM_MENDED") != nullptr; }
-
-inline int run_museum(int argc, char **argv, const Role &sender, const Role &receiver) {
-  if (argc == 2 && std::string(argv[1]) == "mended") setenv("MUSEUM_MENDED", "1", 1);
-  return run(argc, argv, sender, receiver);
-}
-
 // Device memory of a sender, full of one letter.
 inline char *filled(const Ze &ze, char letter, size_t size = message_size) {
   auto *memory = static_cast<char *>(ze.allocate(size));
@@ -56,10 +48,6 @@ inline char *opened(const Ze &ze, const Bytes &message) {
   void *memory = ze.open(handle);
   ::close(descriptor(handle));
   return static_cast<char *>(memory);
-}
-
-inline void close(const Ze &ze, void *memory) {
-  Ze::check(ze.zeMemCloseIpcHandle(ze.context, memory), "zeMemCloseIpcHandle");
 }
 
 } // namespace app

@@ -24,7 +24,7 @@ static void receiver(Peer &sender) {
   for (int i = 0; i < messages; ++i) {
     auto *memory = static_cast<char *>(ze.open(handle));
     require(memory[0] == 'a', "the data is wrong");
-    close(ze, memory);
+    ze.close(memory);
     usleep(3000);
   }
   ::close(descriptor(handle));
@@ -32,4 +32,4 @@ static void receiver(Peer &sender) {
   sender.say("received");
 }
 
-int main(int argc, char **argv) { return run_museum(argc, argv, sender, receiver); }
+int main(int argc, char **argv) { return run(argc, argv, sender, receiver); }

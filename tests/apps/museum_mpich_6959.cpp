@@ -1,5 +1,5 @@
-// After mpich 6959: a receiver keeps all that it has opened, without a bound. The sender frees its buffer after each message, but the driver
-// keeps the memory as long as the receiver has it open. Mended, the receiver closes the oldest of 16.
+// After mpich 6959: a receiver keeps all that it has opened, without a bound. The sender frees its buffer after each message, but the
+// driver keeps the memory as long as the receiver has it open. Mended, the receiver closes the oldest of 16.
 #include "museum.hpp"
 
 #include <deque>
@@ -23,7 +23,7 @@ static void receiver(Peer &sender) {
   std::deque<char *> cache;
   for (int i = 0; i < messages; ++i) {
     if (is_mended() && cache.size() == 16) {
-      close(ze, cache.front());
+      ze.close(cache.front());
       cache.pop_front();
     }
     cache.push_back(opened(ze, sender.receive()));
@@ -32,7 +32,7 @@ static void receiver(Peer &sender) {
   }
   print("the receiver has " + std::to_string(cache.size()) + " buffers open");
   if (is_mended())
-    for (char *memory : cache) close(ze, memory);
+    for (char *memory : cache) ze.close(memory);
 }
 
-int main(int argc, char **argv) { return run_museum(argc, argv, sender, receiver); }
+int main(int argc, char **argv) { return run(argc, argv, sender, receiver); }

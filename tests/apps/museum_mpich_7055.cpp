@@ -24,9 +24,9 @@ static void receiver(Peer &sender) {
   for (int i = 0; i < messages; ++i) {
     char *memory = opened(ze, sender.receive());
     require(memory[0] == 'a', "the data is wrong");
-    close(ze, memory);
+    ze.close(memory);
     sender.say("received");
   }
 }
 
-int main(int argc, char **argv) { return run_museum(argc, argv, sender, receiver); }
+int main(int argc, char **argv) { return run(argc, argv, sender, receiver); }

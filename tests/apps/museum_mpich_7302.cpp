@@ -47,10 +47,10 @@ static void receiver(Peer &sender) {
     char *memory = opened(ze, sender.receive());
     char data[message_size];
     receive_by_copy(ze, data, memory);
-    close(ze, memory);
+    ze.close(memory);
     print_received(what, data);
     sender.say("received");
   }
 }
 
-int main(int argc, char **argv) { return run_museum(argc, argv, sender, receiver); }
+int main(int argc, char **argv) { return run(argc, argv, sender, receiver); }

@@ -1,6 +1,6 @@
-// After mpich 7977 and 7947: a receiver keeps what it has opened in a cache of one entry. Two messages are slices of one buffer. When the first
-// has arrived, the entry counts as unused, although the copy of the second still runs: the next buffer evicts it, and the sender is told
-// that it may use the first one again. Mended, the entry counts its messages.
+// After mpich 7977 and 7947: a receiver keeps what it has opened in a cache of one entry. Two messages are slices of one buffer. When the
+// first has arrived, the entry counts as unused, although the copy of the second still runs: the next buffer evicts it, and the sender is
+// told that it may use the first one again. Mended, the entry counts its messages.
 #include "museum.hpp"
 
 using namespace app;
@@ -30,7 +30,7 @@ struct Cache {
 
   void completed() { messages = is_mended() ? messages - 1 : 0; }
   bool is_unused() const { return messages == 0; }
-  void evict() { close(ze, memory); }
+  void evict() { ze.close(memory); }
 };
 
 static void receiver(Peer &sender) {
@@ -52,11 +52,11 @@ static void receiver(Peer &sender) {
   char *memory = opened(ze, sender.receive());
   if (!is_mended()) second_arrives();
   receive_by_copy(ze, next, memory);
-  close(ze, memory);
+  ze.close(memory);
   print_received("the first slice", one, slice);
   print_received("the second slice", other, slice);
   print_received("the next message", next);
   sender.say("received");
 }
 
-int main(int argc, char **argv) { return run_museum(argc, argv, sender, receiver); }
+int main(int argc, char **argv) { return run(argc, argv, sender, receiver); }

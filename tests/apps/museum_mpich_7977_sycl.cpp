@@ -1,5 +1,5 @@
-// The same mistake as museum_mpich_7977, in a program of SYCL: what is opened is closed when the first of two copies out of it is complete. The
-// receiver's device is slowed, so that the second copy always comes late.
+// The same mistake as museum_mpich_7977, in a program of SYCL: what is opened is closed when the first of two copies out of it is complete.
+// The receiver's device is slowed, so that the second copy always comes late.
 #include "ipc_app.hpp"
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ static void sender(Peer &receiver) {
   gpu.free(memory);
 }
 
-static void receiver(Peer &sender, bool mended) {
+static void receiver(Peer &sender) {
   setenv("ZE_SOFT_DELAY", "2s", 1);
   Gpu gpu;
   std::byte *memory = open(sender.receive(), gpu);
@@ -27,7 +27,7 @@ static void receiver(Peer &sender, bool mended) {
   sycl::event one = gpu.queue.memcpy(data.data(), memory, slice);
   sycl::event other = gpu.queue.memcpy(data.data() + slice, memory + slice, slice);
   one.wait();
-  if (mended) other.wait();
+  if (is_mended()) other.wait();
   close(memory, gpu);
   sender.say("evicted");
   sender.await("used again");
@@ -35,8 +35,4 @@ static void receiver(Peer &sender, bool mended) {
   print(data == pattern(size, 41) ? "both slices are right" : "a slice is wrong");
 }
 
-int main(int argc, char **argv) {
-  const bool mended = argc > 1 && std::string(argv[1]) == "mended";
-  if (mended) setenv("MUSEUM_MENDED", "1", 1);
-  return run(argc, argv, sender, [](Peer &other) { receiver(other, getenv("MUSEUM_MENDED") != nullptr); });
-}
+int main(int argc, char **argv) { return run(argc, argv, sender, receiver); }

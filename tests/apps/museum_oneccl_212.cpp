@@ -48,7 +48,7 @@ static void receiver(Peer &sender) {
     sender.say("received");
   };
   const auto evict = [&] {
-    for (const auto &entry : cache) close(ze, entry.second);
+    for (const auto &entry : cache) ze.close(entry.second);
     cache.clear();
   };
   receive("the first message");
@@ -59,4 +59,4 @@ static void receiver(Peer &sender) {
   evict();
 }
 
-int main(int argc, char **argv) { return run_museum(argc, argv, sender, receiver); }
+int main(int argc, char **argv) { return run(argc, argv, sender, receiver); }

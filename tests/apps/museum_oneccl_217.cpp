@@ -3,23 +3,7 @@
 #include "museum.hpp"
 #include "rights.hpp"
 
-#include <cstddef>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
 using namespace app;
-
-static void forbid_pidfd_getfd() {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_getfd, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
-  require(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new privileges");
-  require(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "no filter of system calls");
-}
 
 static void sender(Peer &receiver) {
   const Ze ze;
@@ -45,7 +29,7 @@ static void receiver(Peer &sender) {
   print(text);
   if (result == 0) {
     print_received("the message", static_cast<char *>(memory));
-    close(ze, memory);
+    ze.close(memory);
   }
   sender.say("received");
 }
@@ -55,7 +39,7 @@ int main(int argc, char **argv) {
   // The child inherits both.
   if (under || argc == 1) {
     const int failed = guarded([] {
-      forbid_pidfd_getfd();
+      filter(SYS_pidfd_getfd, SECCOMP_RET_ERRNO | EPERM);
       give_up_the_right_to_trace();
     });
     if (failed != 0) return failed;
@@ -64,5 +48,5 @@ int main(int argc, char **argv) {
     execvp(argv[2], argv + 2);
     return 127;
   }
-  return run_museum(argc, argv, sender, receiver);
+  return run(argc, argv, sender, receiver);
 }

@@ -8,7 +8,8 @@
 //               tracing layer of a loader does.
 //
 // The program gets a handle of its memory, opens and closes it, and puts the handle. With the last argument "twice" it puts it twice, with
-// "throw" it first asks for a handle of nothing. It prints how often the adapter did something. Signatures and tables are those of the runtime's headers.
+// "throw" it first asks for a handle of nothing. It prints how often the adapter did something. Signatures and tables are those of the
+// runtime's headers.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -40,9 +41,9 @@ namespace ur::own {
 extern "C" {
 #endif
 
-// Of a real size: the code of a function is changed only if it is long enough.
-__attribute__((noinline)) ur_result_t urDeviceGetInfo(ur_device_handle_t device, ur_device_info_t property, size_t size, void *value,
-                                                      size_t *size_ret) {
+// Each function is of a real size: its code is changed only if it is long enough.
+#define FUNCTION __attribute__((noinline)) ur_result_t
+FUNCTION urDeviceGetInfo(ur_device_handle_t device, ur_device_info_t property, size_t size, void *value, size_t *size_ret) {
   if (!device || property != UR_DEVICE_INFO_MAX_MEM_ALLOC_SIZE) return UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
   const uint64_t answer = 1 << 20;
   if (value && size == sizeof answer) memcpy(value, &answer, sizeof answer);
@@ -50,8 +51,8 @@ __attribute__((noinline)) ur_result_t urDeviceGetInfo(ur_device_handle_t device,
   return UR_RESULT_SUCCESS;
 }
 
-__attribute__((noinline)) ur_result_t urUSMDeviceAlloc(ur_context_handle_t context, ur_device_handle_t device, const ur_usm_desc_t *,
-                                                       ur_usm_pool_handle_t, size_t size, void **memory) {
+FUNCTION urUSMDeviceAlloc(ur_context_handle_t context, ur_device_handle_t device, const ur_usm_desc_t *, ur_usm_pool_handle_t, size_t size,
+                          void **memory) {
   uint64_t limit = 0;
   const ur_result_t asked = OWN(urDeviceGetInfo)(device, UR_DEVICE_INFO_MAX_MEM_ALLOC_SIZE, sizeof limit, &limit, nullptr);
   if (asked != UR_RESULT_SUCCESS) return asked;
@@ -61,14 +62,14 @@ __attribute__((noinline)) ur_result_t urUSMDeviceAlloc(ur_context_handle_t conte
   return UR_RESULT_SUCCESS;
 }
 
-__attribute__((noinline)) ur_result_t urUSMFree(ur_context_handle_t context, void *memory) {
+FUNCTION urUSMFree(ur_context_handle_t context, void *memory) {
   if (!context) return UR_RESULT_ERROR_INVALID_NULL_HANDLE;
   free(memory);
   done++;
   return UR_RESULT_SUCCESS;
 }
 
-__attribute__((noinline)) ur_result_t urIPCGetMemHandleExp(ur_context_handle_t context, void *memory, void **data, size_t *size) {
+FUNCTION urIPCGetMemHandleExp(ur_context_handle_t context, void *memory, void **data, size_t *size) {
   if (!context) return UR_RESULT_ERROR_INVALID_NULL_HANDLE;
   if (!memory) throw 1; // As an adapter may do where it finds nothing; its loader catches it.
   *size = 64;
@@ -78,7 +79,7 @@ __attribute__((noinline)) ur_result_t urIPCGetMemHandleExp(ur_context_handle_t c
   return UR_RESULT_SUCCESS;
 }
 
-__attribute__((noinline)) ur_result_t urIPCPutMemHandleExp(ur_context_handle_t context, void *data) {
+FUNCTION urIPCPutMemHandleExp(ur_context_handle_t context, void *data) {
   if (!context || !data) return UR_RESULT_ERROR_INVALID_NULL_POINTER;
   // It is not freed, so that a second put harms nothing.
   done++;
@@ -86,13 +87,12 @@ __attribute__((noinline)) ur_result_t urIPCPutMemHandleExp(ur_context_handle_t c
 }
 
 // The mapping is an allocation, so that its address is another one. The call of the last line is a jump.
-__attribute__((noinline)) ur_result_t urIPCOpenMemHandleExp(ur_context_handle_t context, ur_device_handle_t device, void *data, size_t size,
-                                                            void **memory) {
+FUNCTION urIPCOpenMemHandleExp(ur_context_handle_t context, ur_device_handle_t device, void *data, size_t size, void **memory) {
   if (!data || size != 64) return UR_RESULT_ERROR_INVALID_VALUE;
   return OWN(urUSMDeviceAlloc)(context, device, nullptr, nullptr, 4096, memory);
 }
 
-__attribute__((noinline)) ur_result_t urIPCCloseMemHandleExp(ur_context_handle_t context, void *memory) {
+FUNCTION urIPCCloseMemHandleExp(ur_context_handle_t context, void *memory) {
   if (!memory) return UR_RESULT_ERROR_INVALID_NULL_POINTER;
   const ur_result_t freed = OWN(urUSMFree)(context, memory);
   done++;
@@ -195,9 +195,7 @@ static int use(void *first, int (*has_done)(), const char *mistake) {
   if (strcmp(mistake, "throw") == 0) {
     try {
       CALL(IPC_GET_MEM_HANDLE_EXP, urIPCGetMemHandleExp, IPCExp.pfnGetMemHandleExp, context, nullptr, &data, &size);
-    } catch (int) {
-      printf("thrown\n");
-    }
+    } catch (int) { printf("thrown\n"); }
   }
   say("get", CALL(IPC_GET_MEM_HANDLE_EXP, urIPCGetMemHandleExp, IPCExp.pfnGetMemHandleExp, context, memory, &data, &size));
   say("open", CALL(IPC_OPEN_MEM_HANDLE_EXP, urIPCOpenMemHandleExp, IPCExp.pfnOpenMemHandleExp, context, device, data, size, &opened));

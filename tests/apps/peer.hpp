@@ -35,9 +35,22 @@ inline void print(const std::string &line) {
   if (write(STDOUT_FILENO, whole.data(), whole.size()) != static_cast<ssize_t>(whole.size())) std::abort();
 }
 
+// The words behind the name of the program, in both of its processes.
+inline std::vector<std::string> arguments;
+inline std::string argument(size_t at) { return at < arguments.size() ? arguments[at] : ""; }
+
+// Whether the last word asks for the program without its mistake.
+inline bool is_mended() { return !arguments.empty() && arguments.back() == "mended"; }
+
 // Requires a condition for the program to continue.
 inline void require(bool holds, const std::string &what) {
   if (!holds) throw std::runtime_error(what);
+}
+
+// Waits for a child that must end well.
+inline void require_end(pid_t child, const char *otherwise = "the child failed") {
+  int status = 0;
+  require(child > 0 && waitpid(child, &status, 0) == child && status == 0, otherwise);
 }
 
 // The other process, as each of the two sees it.
@@ -72,9 +85,10 @@ public:
   }
 
   // Waits until the other process has exited (only the parent can); returns its wait status.
-  int wait_for_end() const {
+  int wait_for_end() {
     int status = 0;
     require(waitpid(pid, &status, 0) == pid, "cannot wait for the child");
+    has_ended = true;
     return status;
   }
   // Waits for the same, and leaves its status to a later call.
@@ -82,7 +96,17 @@ public:
     siginfo_t gone = {};
     require(waitid(P_PID, static_cast<id_t>(pid), &gone, WEXITED | WNOWAIT) == 0, "cannot wait for the child");
   }
-  void kill() const { require(::kill(pid, SIGKILL) == 0, "cannot kill the child"); }
+  void kill() {
+    require(::kill(pid, SIGKILL) == 0, "cannot kill the child");
+    require_killed();
+  }
+  void require_killed() {
+    const int status = wait_for_end();
+    require(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the child was to be killed");
+  }
+
+  // Whether it was waited for.
+  bool has_ended = false;
 
 private:
   int socket;
@@ -104,36 +128,78 @@ inline int guarded(const std::function<void()> &role) {
   }
 }
 
-// Starts this very program again as the child; it finds its socket in the arguments.
+// Starts this very program again, with other words behind its name.
+inline pid_t start_self(std::vector<std::string> words, const posix_spawn_file_actions_t *actions = nullptr) {
+  char self[4096] = {};
+  require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
+  std::vector<char *> pointers{self};
+  for (std::string &word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  pid_t pid = 0;
+  require(posix_spawn(&pid, self, actions, nullptr, pointers.data(), environ) == 0, "cannot start this program again");
+  return pid;
+}
+
+// Starts it as the child, which finds its socket in front of the words.
 inline Peer start_child() {
   int ends[2];
   require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0, "no socket pair");
   require(fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0, "cannot keep a socket from the child");
-  char self[4096] = {};
-  require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
-  const std::string socket = std::to_string(ends[1]);
-  char role[] = "child";
-  char *const arguments[] = {self, role, const_cast<char *>(socket.c_str()), nullptr};
-  pid_t pid = 0;
-  require(posix_spawn(&pid, self, nullptr, nullptr, arguments, environ) == 0, "cannot start the child");
+  std::vector<std::string> words{"child", std::to_string(ends[1])};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const pid_t pid = start_self(words);
   close(ends[1]);
   return Peer(ends[0], pid);
 }
 
-// A program of two processes. The child's end is checked by the parent, unless the parent has done so itself.
-inline int run(int argc, char **argv, const Role &parent, const Role &child, bool wait_for_child = true) {
-  if (argc == 3 && std::string(argv[1]) == "child") {
-    Peer other(std::atoi(argv[2]));
-    return guarded([&] { child(other); });
-  }
+// A program of two processes. The child's end is checked by the parent, unless the parent has waited for it itself.
+inline int run(int argc, char **argv, const Role &parent, const Role &child) {
+  const bool is_child = argc > 2 && std::string(argv[1]) == "child";
+  arguments.assign(argv + (is_child ? 3 : 1), argv + argc);
   return guarded([&] {
-    Peer other = start_child();
-    parent(other);
-    if (wait_for_child) require(other.wait_for_end() == 0, "the child failed");
+    Peer other = is_child ? Peer(std::atoi(argv[2])) : start_child();
+    (is_child ? child : parent)(other);
+    if (!is_child && !other.has_ended) require(other.wait_for_end() == 0, "the child failed");
   });
 }
 
 // A program of one process.
 inline int run_alone(const std::function<void()> &role) { return guarded(role); }
+
+// One of the things that a program can do, in two processes or in one.
+struct Mode {
+  Mode(const char *name, const Role &parent, const Role &child) : name(name), parent(parent), child(child) {}
+  Mode(const char *name, const std::function<void()> &alone) : name(name), alone(alone) {}
+
+  const char *name;
+  Role parent, child;
+  std::function<void()> alone;
+};
+
+inline std::vector<Mode> &modes() {
+  static std::vector<Mode> all;
+  return all;
+}
+
+// Defines a function that is a mode of its program: of one process; or as the parent or the child, with the other one's function behind its
+// name.
+#define ADD_MODE(name, ...) [[maybe_unused]] const bool name##_is_mode = (modes().emplace_back(#name, __VA_ARGS__), true)
+#define ALONE(name) void name(); ADD_MODE(name, name); void name()
+#define PARENT_MODE(name, other, child) void name(Peer &); ADD_MODE(name, name, other); void name(Peer &child)
+#define CHILD_MODE(name, other, parent) void name(Peer &); ADD_MODE(name, other, name); void name(Peer &parent)
+
+// A program that does what its first argument names. "list" prints the names.
+inline int run_modes(int argc, char **argv) {
+  const bool is_child = argc > 3 && std::string(argv[1]) == "child";
+  const std::string chosen = argc > 1 ? argv[is_child ? 3 : 1] : "";
+  for (const Mode &mode : modes()) {
+    if (chosen == "list") print(mode.name);
+    if (chosen != mode.name) continue;
+    if (!mode.alone) return run(argc, argv, mode.parent, mode.child);
+    arguments.assign(argv + 1, argv + argc);
+    return run_alone(mode.alone);
+  }
+  return chosen == "list" ? 0 : 2;
+}
 
 } // namespace app

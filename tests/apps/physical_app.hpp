@@ -22,8 +22,7 @@ inline size_t granularity(const Gpu &gpu) { return experimental::get_mem_granula
 // Reserved addresses, and what is mapped there.
 class Addresses {
 public:
-  Addresses(const Gpu &gpu, size_t size)
-      : gpu(gpu), start(experimental::reserve_virtual_mem(size, gpu.context)), size(size) {}
+  Addresses(const Gpu &gpu, size_t size) : gpu(gpu), start(experimental::reserve_virtual_mem(size, gpu.context)), size(size) {}
   Addresses(const Addresses &) = delete;
   ~Addresses() { experimental::free_virtual_mem(start, size, gpu.context); }
 

@@ -1,7 +1,6 @@
 // A clean program in plain C: two processes that share memory, physical memory and an event through the UR loader's C interface.
 //
-// The program starts itself a second time, as the consumer. The two take turns over a socket pair that keeps message
-// boundaries.
+// The program starts itself a second time, as the consumer. The two take turns over a socket pair that keeps message boundaries.
 #define _GNU_SOURCE
 #include <stdbool.h> // ur_api.h uses bool and does not say so.
 #include <stdio.h>
@@ -121,8 +120,7 @@ static void producer(int peer) {
   CHECK(urUSMDeviceAlloc(ur.context, ur.device, NULL, NULL, SIZE, &memory));
   fill(&ur, memory, 42);
 
-  const ur_physical_mem_properties_t properties = {UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES, NULL,
-                                                   UR_PHYSICAL_MEM_FLAG_ENABLE_IPC};
+  const ur_physical_mem_properties_t properties = {UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES, NULL, UR_PHYSICAL_MEM_FLAG_ENABLE_IPC};
   const size_t size = physical_size(&ur);
   ur_physical_mem_handle_t physical = NULL;
   CHECK(urPhysicalMemCreate(ur.context, ur.device, size, &properties, &physical));

@@ -16,8 +16,8 @@ constexpr unsigned char enough = 3;
 std::vector<unsigned char> times;
 
 void call_in_tracer(int, siginfo_t *, void *context) {
-  if (!is_in_tracer(context)) return;
-  unsigned char &here = times[static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP] - tracer_begin];
+  if (!tracer.is_interrupted(context)) return;
+  unsigned char &here = times[tracer.place(context)];
   if (here == enough) return;
   here++;
   caller->get_and_put(memory_of_handler);
@@ -36,13 +36,9 @@ void share_and_step() {
   slot = &uncounted.add_slot();
   caller = &calls;
   memory_of_handler = calls.allocate(1 << 20);
-  dl_iterate_phdr(find_tracer, nullptr);
-  require(tracer_begin != 0, "the program is not traced");
-  times.resize(tracer_end - tracer_begin);
-  struct sigaction action = {};
-  action.sa_sigaction = call_in_tracer;
-  action.sa_flags = SA_SIGINFO;
-  require(sigaction(SIGTRAP, &action, nullptr) == 0, "no handler");
+  tracer.find();
+  times.resize(tracer.end - tracer.begin);
+  handle(SIGTRAP, call_in_tracer);
   // The first time is another one: much is made then. Memory of this size does not stay in the adapter's pool.
   for (const bool steps : {false, true}) {
     void *memory = calls.allocate(8 << 20);

@@ -61,9 +61,7 @@ private:
 };
 
 // A copy to or from the memory that is not finished yet.
-static void begin_copy(std::optional<HeldCopy> &copy, const Ze &ze, void *to, const void *from) {
-  copy.emplace(ze, to, from, SIZE);
-}
+static void begin_copy(std::optional<HeldCopy> &copy, const Ze &ze, void *to, const void *from) { copy.emplace(ze, to, from, SIZE); }
 
 static void end_copy(const HeldCopy &copy) {
   copy.let_go();
@@ -71,7 +69,7 @@ static void end_copy(const HeldCopy &copy) {
 }
 
 static void producer(Peer &consumer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const Witness witness;
   static char other[SIZE];
@@ -94,7 +92,7 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const Witness witness;
   static char other[SIZE];

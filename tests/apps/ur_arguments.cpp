@@ -4,11 +4,11 @@
 using namespace app;
 
 // The four ways to query a property: three are errors according to the header.
-template <typename Ask> static void ask(Answers &answers, Ask get_info) {
+template <typename Ask> static std::string ask(Ask get_info) {
   uint64_t value[64];
   size_t size = 0;
-  answers << get_info(0, value, nullptr) << get_info(sizeof value, nullptr, &size) << get_info(0, nullptr, nullptr);
-  answers << get_info(0, nullptr, &size) << get_info(sizeof value, value, nullptr);
+  return Answers() << get_info(0, value, nullptr) << get_info(sizeof value, nullptr, &size) << get_info(0, nullptr, nullptr)
+                   << get_info(0, nullptr, &size) << get_info(sizeof value, value, nullptr);
 }
 
 static ur_result_t allocate(Ur &ur, size_t size, ur_usm_advice_flags_t hints, uint32_t align) {
@@ -27,58 +27,44 @@ static ur_result_t make_context(Ur &ur, uint32_t count, ur_context_flags_t flags
   return result;
 }
 
+// A shared event.
 struct Shared {
-  explicit Shared(Ur &ur) {
-    const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
-    CHECK(urEventCreateExp(ur.context, ur.device, &desc, &event));
-  }
+  explicit Shared(Ur &ur) : event(ur.make_event()) {}
   ~Shared() { urEventRelease(event); }
-  ur_event_handle_t event = nullptr;
+  ur_event_handle_t event;
 };
 
 static const std::vector<Case> alone = {
-    {"info-of-a-device",
-     [](Ur &ur, Answers &answers) {
-       ask(answers, [&](size_t size, void *value, size_t *size_ret) {
+    {"info-of-a-device", RUNS {
+       answers << ask([&](size_t size, void *value, size_t *size_ret) {
          return urDeviceGetInfo(ur.device, UR_DEVICE_INFO_NAME, size, value, size_ret);
        });
      }},
-    {"info-of-support",
-     [](Ur &ur, Answers &answers) {
-       ask(answers, [&](size_t size, void *value, size_t *size_ret) {
+    {"info-of-support", RUNS {
+       answers << ask([&](size_t size, void *value, size_t *size_ret) {
          return urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, size, value, size_ret);
        });
      }},
-    {"info-of-an-event",
-     [](Ur &ur, Answers &answers) {
+    {"info-of-an-event", RUNS {
        Shared shared(ur);
-       ask(answers, [&](size_t size, void *value, size_t *size_ret) {
+       answers << ask([&](size_t size, void *value, size_t *size_ret) {
          return urEventGetInfo(shared.event, UR_EVENT_INFO_REFERENCE_COUNT, size, value, size_ret);
        });
      }},
-    {"wait-for-nothing",
-     [](Ur &ur, Answers &answers) {
-       Shared shared(ur);
-       answers << urEventWait(0, &shared.event) << urEventWait(1, &shared.event);
-     }},
-    {"context-of-no-device", [](Ur &ur, Answers &answers) { answers << make_context(ur, 0, 0); }},
-    {"context-with-undefined-flags",
-     [](Ur &ur, Answers &answers) { answers << make_context(ur, 1, 2) << make_context(ur, 1, 0); }},
-    {"memory-of-no-size", [](Ur &ur, Answers &answers) { answers << allocate(ur, 0, 0, 0); }},
-    {"memory-with-undefined-hints",
-     [](Ur &ur, Answers &answers) { answers << allocate(ur, 4096, 1u << 20, 0) << allocate(ur, 4096, 1u << 1, 0); }},
-    {"memory-unevenly-aligned",
-     [](Ur &ur, Answers &answers) {
+    {"wait-for-nothing", RUNS { Shared shared(ur); answers << urEventWait(0, &shared.event) << urEventWait(1, &shared.event); }},
+    {"context-of-no-device", RUNS { answers << make_context(ur, 0, 0); }},
+    {"context-with-undefined-flags", RUNS { answers << make_context(ur, 1, 2) << make_context(ur, 1, 0); }},
+    {"memory-of-no-size", RUNS { answers << allocate(ur, 0, 0, 0); }},
+    {"memory-with-undefined-hints", RUNS { answers << allocate(ur, 4096, 1u << 20, 0) << allocate(ur, 4096, 1u << 1, 0); }},
+    {"memory-unevenly-aligned", RUNS {
        for (uint32_t align : {3, 48, 64}) answers << allocate(ur, 4096, 0, align);
      }},
-    {"get-of-memory-into-nothing",
-     [](Ur &ur, Answers &answers) {
-       void *memory = nullptr;
-       CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 4096, &memory));
+    {"get-of-memory-into-nothing", RUNS {
+       void *memory = ur.allocate(4096);
        answers << urIPCGetMemHandleExp(ur.context, memory, nullptr, nullptr);
-       CHECK(urUSMFree(ur.context, memory));
+       ur.free(memory);
      }},
-    {"free-of-nothing", [](Ur &ur, Answers &answers) { answers << urUSMFree(ur.context, nullptr); }},
+    {"free-of-nothing", RUNS { answers << urUSMFree(ur.context, nullptr); }},
 };
 
 int main(int argc, char **argv) { return run_cases(argc, argv, {alone, {}, {}, {}}); }

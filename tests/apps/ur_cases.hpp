@@ -7,7 +7,6 @@
 #include "ur_app.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace app {
@@ -21,6 +20,8 @@ public:
     return *this;
   }
   const std::string &line() const { return text; }
+  // For what is more than one call, without the space in front.
+  operator std::string() const { return text.substr(1); }
 
 private:
   std::string text;
@@ -28,7 +29,7 @@ private:
 
 struct Case {
   std::string name;
-  void (*run)(Ur &, Answers &);
+  std::function<void(Ur &, Answers &)> run;
   // Functions of the device that fail meanwhile, in the syntax of ZE_SOFT_FAIL; for a process of its own.
   std::string faults = {};
 };
@@ -40,14 +41,19 @@ struct CaseOfTwo {
   void (*child)(Ur &, Peer &parent, Answers &);
 };
 
+// In a list of cases, the function of one; and the two of one for two processes, of which the parent adds results.
+#define RUNS []([[maybe_unused]] Ur & ur, Answers & answers)
+#define PARENT [](Ur & ur, Peer & child, [[maybe_unused]] Answers & answers)
+#define CHILD []([[maybe_unused]] Ur & ur, Peer & parent, [[maybe_unused]] Answers & answers)
+
 // The cases of a program.
 struct Cases {
   std::vector<Case> alone;
-  std::vector<CaseOfTwo> of_two;
+  std::vector<CaseOfTwo> of_two = {};
   // Each in a process of its own.
-  std::vector<Case> apart;
+  std::vector<Case> apart = {};
   // Run only where undefined behaviour is refused.
-  std::vector<Case> misuse;
+  std::vector<Case> misuse = {};
   // Each in a process of its own.
   std::vector<Case> faults = {};
 };
@@ -66,21 +72,15 @@ template <typename Role> void run_side(const std::string &name, Role role, Ur &u
 
 // Runs one case in another process, which may crash.
 inline void run_apart(const Case &test_case) {
-  char self[4096] = {};
-  require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
   require(setenv("ZE_SOFT_FAIL", test_case.faults.c_str(), 1) == 0, "cannot set ZE_SOFT_FAIL");
-  std::string role = "only", name = test_case.name;
-  char *const arguments[] = {self, role.data(), name.data(), nullptr};
-  pid_t pid = 0;
+  const pid_t pid = start_self({"only", test_case.name});
   int status = 0;
-  require(posix_spawn(&pid, self, nullptr, nullptr, arguments, environ) == 0, "cannot start the child");
   require(waitpid(pid, &status, 0) == pid, "cannot wait for the child");
-  if (WIFSIGNALED(status)) print(name + ": signal " + std::to_string(WTERMSIG(status)));
+  if (WIFSIGNALED(status)) print(test_case.name + ": signal " + std::to_string(WTERMSIG(status)));
 }
 
 template <typename T> const T &find(const std::vector<T> &cases, const std::string &name) {
-  const auto named = [&](const T &test_case) { return test_case.name == name; };
-  const auto test_case = std::find_if(cases.begin(), cases.end(), named);
+  const auto test_case = std::find_if(cases.begin(), cases.end(), [&](const T &test_case) { return test_case.name == name; });
   require(test_case != cases.end(), "no such case: " + name);
   return *test_case;
 }
@@ -114,10 +114,8 @@ inline int run_cases(int argc, char **argv, const Cases &cases) {
     } else if (what == "apart" || what == "faults") {
       for (const auto &test_case : what == "apart" ? cases.apart : cases.faults) run_apart(test_case);
     } else if (what == "only") {
-      const auto all = both(cases.apart, cases.faults);
-      const auto &test_case = find(all, argv[2]);
       Ur ur;
-      run_case(test_case, ur);
+      run_case(find(both(cases.apart, cases.faults), argv[2]), ur);
     } else {
       require(false, "which cases? alone, of-two, apart, misuse or faults");
     }
@@ -137,25 +135,21 @@ private:
   size_t length;
 };
 
-// The result of a get.
-struct Data {
-  void *data = nullptr;
-  size_t size = 0;
+// What a call that fails leaves in its result.
+inline const char *left(const Data &data) { return data.data == nullptr && data.size == 0 ? "untouched" : "touched"; }
 
-  Bytes copy() const {
-    const auto *bytes = static_cast<const std::byte *>(data);
-    return Bytes(bytes, bytes + size);
-  }
-};
+// Whether the device says that it supports something.
+inline std::string support(Ur &ur, ur_device_info_t what) {
+  ur_bool_t value = 0;
+  const ur_result_t result = urDeviceGetInfo(ur.device, what, sizeof value, &value, nullptr);
+  return std::to_string(result) + (value ? " yes" : " no");
+}
 
 // Fills memory that the device can access with one byte, and compares it.
-inline void fill(Ur &ur, void *start, size_t size, uint8_t byte) {
-  const std::vector<uint8_t> data(size, byte);
-  CHECK(urEnqueueUSMMemcpy(ur.queue, true, start, data.data(), size, 0, nullptr, nullptr));
-}
+inline void fill(Ur &ur, void *start, size_t size, uint8_t byte) { ur.copy(start, std::vector<uint8_t>(size, byte).data(), size); }
 inline std::string compare(Ur &ur, const void *start, size_t size, uint8_t byte) {
   std::vector<uint8_t> data(size);
-  CHECK(urEnqueueUSMMemcpy(ur.queue, true, data.data(), start, size, 0, nullptr, nullptr));
+  ur.copy(data.data(), start, size);
   return data == std::vector<uint8_t>(size, byte) ? "same" : "other";
 }
 

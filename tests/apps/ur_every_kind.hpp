@@ -2,6 +2,7 @@
 //
 // A kind is a class of objects that can be shared, each ended with its case:
 //   Kind(Ur &)                            creates one
+//   Kind::ur                              its argument
 //   Data get(), ur_result_t get(Data &)   get
 //   ur_result_t release()                 ends it before its case does
 //   Kind::Opened                          the result of opening its data
@@ -18,172 +19,157 @@
 namespace app {
 
 // Opens bytes, and closes the result. Reports a success that opened nothing, and an error that returned something.
-template <typename Kind> void open_and_close(Ur &ur, Answers &answers, const View &data) {
+template <typename Kind> std::string open_and_close(Ur &ur, const View &data) {
+  Answers answers;
   const auto untouched = reinterpret_cast<typename Kind::Opened>(&answers);
   auto opened = untouched;
   const ur_result_t result = Kind::open(ur, data, &opened);
   answers << result;
-  if (result != UR_RESULT_SUCCESS) {
-    if (opened != untouched) answers << "touched";
-  } else if (opened == untouched) {
-    answers << "nothing";
-  } else {
-    Kind::close(ur, opened);
-  }
+  if (result == UR_RESULT_SUCCESS && opened != untouched) Kind::close(ur, opened);
+  else if (opened != untouched) answers << "touched";
+  else if (result == UR_RESULT_SUCCESS) answers << "nothing";
+  return answers;
 }
 
-// The same with a length that no get returns. Behind the data is memory that cannot be read: an adapter refuses the length first.
-template <typename Kind> void open_resized(Ur &ur, Answers &answers, int by) {
-  Kind object(ur);
-  const Data data = object.get();
-  const Bytes bytes = data.copy();
+// An object and data of it, which are put at the end of its case.
+template <typename Kind> struct Got : Kind {
+  template <typename... Arguments> explicit Got(Ur &ur, Arguments... arguments) : Kind(ur, arguments...), data(this->get()) {}
+  ~Got() {
+    if (data.data != nullptr) Kind::put(this->ur, data);
+  }
+  ur_result_t put() { return Kind::put(this->ur, std::exchange(data, {})); }
+  Bytes copy() const { return data.copy(); }
+  typename Kind::Opened open() {
+    typename Kind::Opened opened{};
+    CHECK(Kind::open(this->ur, data.copy(), &opened));
+    require(opened != nullptr, "a success without a result");
+    return opened;
+  }
+
+  Data data;
+};
+
+// Opens data of a length that no get returns. Behind them is memory that cannot be read: an adapter refuses the length first.
+template <typename Kind> std::string open_resized(Ur &ur, int by) {
+  Got<Kind> object(ur);
+  const Bytes bytes = object.copy();
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void *pages = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(pages != MAP_FAILED, "no memory");
   auto *end = static_cast<std::byte *>(pages) + page;
   require(mprotect(end, page, PROT_NONE) == 0, "cannot protect memory");
   std::byte *begin = std::copy(bytes.begin(), bytes.end(), end - bytes.size()) - bytes.size();
-  open_and_close<Kind>(ur, answers, View(begin, static_cast<size_t>(static_cast<int>(bytes.size()) + by)));
+  const std::string answer = open_and_close<Kind>(ur, View(begin, static_cast<size_t>(static_cast<int>(bytes.size()) + by)));
   munmap(pages, 2 * page);
-  CHECK(Kind::put(ur, data));
+  return answer;
 }
 
-// The same with data in which one field was changed. The offset is the adapter's; another implementation may have the field
+// Opens data in which one field was changed. The offset is the adapter's; another implementation may have the field
 // elsewhere, but these are not the bytes that it returned.
-template <typename Kind, typename T> void open_altered(Ur &ur, Answers &answers, size_t offset, T value) {
-  Kind object(ur);
-  const Data data = object.get();
-  Bytes bytes = data.copy();
+template <typename Kind, typename T> std::string open_altered(Ur &ur, size_t offset, T value) {
+  Got<Kind> object(ur);
+  Bytes bytes = object.copy();
   std::memcpy(bytes.data() + offset, &value, sizeof value);
-  open_and_close<Kind>(ur, answers, bytes);
-  CHECK(Kind::put(ur, data));
+  return open_and_close<Kind>(ur, bytes);
+}
+
+// Opens as many bytes as a get returns, all the same.
+template <typename Kind> std::string open_filled(Ur &ur, uint8_t byte) {
+  Got<Kind> object(ur);
+  return open_and_close<Kind>(ur, Bytes(object.data.size, std::byte{byte}));
+}
+
+// A call with a null argument, which is otherwise right.
+#define NULL_ARGUMENTS(Kind, object)                                                                                   \
+  [[maybe_unused]] Ur &ur, [[maybe_unused]] Kind &object, [[maybe_unused]] Data &data, [[maybe_unused]] Kind::Opened &opened
+template <typename Kind, typename Call> Case null_case(const char *name, Call call) {
+  return {name, [call](Ur &ur, Answers &answers) {
+    Kind object(ur);
+    Data data = object.get();
+    typename Kind::Opened opened{};
+    answers << call(ur, object, data, opened);
+  }};
 }
 
 template <typename Kind> std::vector<Case> alone_of_every_kind() {
+  using Opened = typename Kind::Opened;
   return {
-      {"get-and-put",
-       [](Ur &ur, Answers &answers) {
+      {"get-and-put", RUNS {
          Kind object(ur);
          Data data;
-         answers << object.get(data) << (data.data != nullptr && data.size > 0 ? "data" : "nothing");
-         answers << Kind::put(ur, data);
+         answers << object.get(data) << (data.data != nullptr && data.size > 0 ? "data" : "nothing") << Kind::put(ur, data);
        }},
-      {"get-twice",
-       [](Ur &ur, Answers &answers) {
+      {"get-twice", RUNS {
          Kind object(ur);
          Data one, other;
          answers << object.get(one) << object.get(other) << (one.data != other.data ? "two" : "one");
          answers << Kind::put(ur, one) << Kind::put(ur, other);
        }},
-      {"get-after-put",
-       [](Ur &ur, Answers &answers) {
+      {"get-after-put", RUNS {
          Kind object(ur);
          Data data;
-         answers << object.get(data) << Kind::put(ur, data) << object.get(data);
-         open_and_close<Kind>(ur, answers, data.copy());
+         answers << object.get(data) << Kind::put(ur, data) << object.get(data) << open_and_close<Kind>(ur, data.copy());
          answers << Kind::put(ur, data);
        }},
-      {"put-of-one-of-two",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data one = object.get(), other = object.get();
-         answers << Kind::put(ur, one);
-         open_and_close<Kind>(ur, answers, other.copy());
-         answers << Kind::put(ur, other);
+      {"put-of-one-of-two", RUNS {
+         Got<Kind> object(ur);
+         answers << Kind::put(ur, std::exchange(object.data, object.get())) << open_and_close<Kind>(ur, object.copy()) << object.put();
        }},
       // Between the two puts the program opens a file of its own, which may get a number that the first put has closed.
-      {"put-of-both-and-an-unrelated-file",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data one = object.get(), other = object.get();
-         answers << Kind::put(ur, one);
+      {"put-of-both-and-an-unrelated-file", RUNS {
+         Got<Kind> object(ur);
+         answers << Kind::put(ur, std::exchange(object.data, object.get()));
          const int unrelated = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-         answers << Kind::put(ur, other) << (fcntl(unrelated, F_GETFD) >= 0 ? "kept" : "closed");
+         answers << object.put() << (fcntl(unrelated, F_GETFD) >= 0 ? "kept" : "closed");
          ::close(unrelated);
        }},
-      {"put-after-release",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         answers << object.release() << Kind::put(ur, data);
-       }},
-      {"release-without-put",
-       [](Ur &ur, Answers &answers) {
+      {"put-after-release", RUNS { Got<Kind> object(ur); answers << object.release() << object.put(); }},
+      {"release-without-put", RUNS {
          {
            Kind object(ur);
            object.get();
            answers << object.release();
          }
-         Kind next(ur);
-         const Data data = next.get();
-         open_and_close<Kind>(ur, answers, data.copy());
-         answers << Kind::put(ur, data);
+         Got<Kind> next(ur);
+         answers << open_and_close<Kind>(ur, next.copy()) << next.put();
        }},
-      {"open-and-close",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         typename Kind::Opened opened{};
-         answers << Kind::open(ur, data.copy(), &opened) << Kind::close(ur, opened) << Kind::put(ur, data);
+      {"open-and-close", RUNS {
+         Got<Kind> object(ur);
+         Opened opened{};
+         answers << Kind::open(ur, object.copy(), &opened) << Kind::close(ur, opened) << object.put();
        }},
-      {"open-twice",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         typename Kind::Opened one{}, other{};
-         answers << Kind::open(ur, data.copy(), &one) << Kind::open(ur, data.copy(), &other);
-         answers << (one != other ? "two" : "one") << Kind::close(ur, one) << Kind::close(ur, other) << Kind::put(ur, data);
+      {"open-twice", RUNS {
+         Got<Kind> object(ur);
+         Opened one{}, other{};
+         answers << Kind::open(ur, object.copy(), &one) << Kind::open(ur, object.copy(), &other) << (one != other ? "two" : "one");
+         answers << Kind::close(ur, one) << Kind::close(ur, other) << object.put();
        }},
-      {"open-a-hundred-times",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         std::vector<typename Kind::Opened> all(100);
-         for (auto &opened : all) CHECK(Kind::open(ur, data.copy(), &opened));
+      {"open-a-hundred-times", RUNS {
+         Got<Kind> object(ur);
+         std::vector<Opened> all(100);
+         for (auto &opened : all) CHECK(Kind::open(ur, object.copy(), &opened));
          for (auto &opened : all) CHECK(Kind::close(ur, opened));
-         answers << Kind::put(ur, data);
+         answers << object.put();
        }},
-      {"open-of-one-byte-more", [](Ur &ur, Answers &answers) { open_resized<Kind>(ur, answers, 1); }},
-      {"open-of-one-byte-less", [](Ur &ur, Answers &answers) { open_resized<Kind>(ur, answers, -1); }},
-      {"open-of-zeros",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         open_and_close<Kind>(ur, answers, Bytes(data.size));
-         CHECK(Kind::put(ur, data));
+      {"open-of-one-byte-more", RUNS { answers << open_resized<Kind>(ur, 1); }},
+      {"open-of-one-byte-less", RUNS { answers << open_resized<Kind>(ur, -1); }},
+      {"open-of-zeros", RUNS { answers << open_filled<Kind>(ur, 0); }},
+      {"open-of-garbage", RUNS { answers << open_filled<Kind>(ur, 0xa5); }},
+      {"open-after-put", RUNS {
+         Got<Kind> object(ur);
+         const Bytes bytes = object.copy();
+         answers << object.put() << open_and_close<Kind>(ur, bytes);
        }},
-      {"open-of-garbage",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         open_and_close<Kind>(ur, answers, Bytes(data.size, std::byte{0xa5}));
-         CHECK(Kind::put(ur, data));
-       }},
-      {"open-after-put",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         const Bytes bytes = data.copy();
-         answers << Kind::put(ur, data);
-         open_and_close<Kind>(ur, answers, bytes);
-       }},
-      {"open-of-a-stale-handle",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data kept = object.get(), stale = object.get();
+      {"open-of-a-stale-handle", RUNS {
+         Got<Kind> kept(ur);
+         const Data stale = kept.get();
          const Bytes bytes = stale.copy();
-         answers << Kind::put(ur, stale);
-         open_and_close<Kind>(ur, answers, bytes);
-         answers << Kind::put(ur, kept);
+         answers << Kind::put(ur, stale) << open_and_close<Kind>(ur, bytes) << kept.put();
        }},
-      {"open-after-release",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         const Bytes bytes = data.copy();
-         answers << object.release();
-         open_and_close<Kind>(ur, answers, bytes);
-         answers << Kind::put(ur, data);
+      {"open-after-release", RUNS {
+         Got<Kind> object(ur);
+         const Bytes bytes = object.copy();
+         answers << object.release() << open_and_close<Kind>(ur, bytes) << object.put();
        }},
   };
 }
@@ -191,24 +177,15 @@ template <typename Kind> std::vector<Case> alone_of_every_kind() {
 // The behaviour of an adapter is undefined here: run only where these are refused.
 template <typename Kind> std::vector<Case> misuse_of_every_kind() {
   return {
-      {"put-twice",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         answers << Kind::put(ur, data) << Kind::put(ur, data);
+      {"put-twice", RUNS { Got<Kind> object(ur); answers << Kind::put(ur, object.data) << object.put(); }},
+      {"put-of-a-copy", RUNS {
+         Got<Kind> object(ur);
+         Bytes bytes = object.copy();
+         answers << Kind::put(ur, {bytes.data(), bytes.size()}) << object.put();
        }},
-      {"put-of-a-copy",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         Bytes bytes = data.copy();
-         answers << Kind::put(ur, {bytes.data(), bytes.size()}) << Kind::put(ur, data);
-       }},
-      {"put-of-the-middle",
-       [](Ur &ur, Answers &answers) {
-         Kind object(ur);
-         const Data data = object.get();
-         answers << Kind::put(ur, {static_cast<std::byte *>(data.data) + 8, data.size}) << Kind::put(ur, data);
+      {"put-of-the-middle", RUNS {
+         Got<Kind> object(ur);
+         answers << Kind::put(ur, {static_cast<std::byte *>(object.data.data) + 8, object.data.size}) << object.put();
        }},
   };
 }
@@ -253,88 +230,72 @@ private:
 
 // The child exports one object, and lives until the parent ends it.
 template <typename Kind> void export_and_wait(Ur &ur, Peer &parent, Answers &) {
-  Kind object(ur);
-  const Data data = object.get();
-  parent.send(data.copy());
+  Got<Kind> object(ur);
+  parent.send(object.copy());
   parent.await("done");
-  CHECK(Kind::put(ur, data));
+  CHECK(object.put());
 }
 
 template <typename Kind> std::vector<CaseOfTwo> of_two_of_every_kind() {
   return {
-      {"open-leaves-the-data-alone",
-       [](Ur &ur, Peer &child, Answers &answers) {
+      {"open-leaves-the-data-alone", PARENT {
          const Bytes whole = child.receive(), data = whole;
-         open_and_close<Kind>(ur, answers, data);
-         answers << (data == whole ? "untouched" : "changed");
+         answers << open_and_close<Kind>(ur, data) << (data == whole ? "untouched" : "changed");
          child.say("done");
-       },
-       export_and_wait<Kind>},
-      {"open-after-the-put-of-another-process",
-       [](Ur &ur, Peer &child, Answers &answers) {
+       }, export_and_wait<Kind>},
+      {"open-after-the-put-of-another-process", PARENT {
          const Bytes data = child.receive();
          child.await("put");
-         open_and_close<Kind>(ur, answers, data);
+         answers << open_and_close<Kind>(ur, data);
          child.say("done");
-       },
-       [](Ur &ur, Peer &parent, Answers &) {
-         Kind object(ur);
-         const Data data = object.get();
-         parent.send(data.copy());
-         CHECK(Kind::put(ur, data));
+       }, CHILD {
+         Got<Kind> object(ur);
+         parent.send(object.copy());
+         CHECK(object.put());
          parent.say("put");
          parent.await("done");
        }},
-      {"open-after-the-end-of-another-process",
-       [](Ur &ur, Peer &child, Answers &answers) {
+      {"open-after-the-end-of-another-process", PARENT {
          const Bytes data = child.receive();
          child.say("end");
          child.await_end();
-         open_and_close<Kind>(ur, answers, data);
-       },
-       [](Ur &ur, Peer &parent, Answers &) {
+         answers << open_and_close<Kind>(ur, data);
+       }, CHILD {
          Kind object(ur);
          parent.send(object.get().copy());
          parent.await("end");
        }},
-      {"open-without-permission",
-       [](Ur &ur, Peer &child, Answers &) {
-         Kind object(ur);
-         const Data data = object.get();
+      {"open-without-permission", PARENT {
+         Got<Kind> object(ur);
          const Untraceable untraceable;
-         child.send(data.copy());
+         child.send(object.copy());
          child.await("done");
-         CHECK(Kind::put(ur, data));
-       },
-       [](Ur &ur, Peer &parent, Answers &answers) {
+       }, CHILD {
          const Bytes data = parent.receive();
          give_up_the_right_to_trace();
-         open_and_close<Kind>(ur, answers, data);
+         answers << open_and_close<Kind>(ur, data);
          parent.say("done");
        }},
       // With room for none, for one, and so on until it is enough: equal refusals are printed once.
-      {"open-without-descriptors",
-       [](Ur &ur, Peer &child, Answers &answers) {
+      {"open-without-descriptors", PARENT {
          const Bytes data = child.receive();
          const size_t before = open_descriptors().size();
-         std::vector<std::string> lines;
-         for (rlim_t room = 0; lines.empty() || lines.back() != " 0"; ++room) {
+         std::string last;
+         for (rlim_t room = 0; last != "0"; ++room) {
            require(room < 32, "never enough descriptors");
-           Answers answer;
+           std::string answer;
            {
              RoomFor more(room);
-             open_and_close<Kind>(ur, answer, Bytes(data));
+             answer = open_and_close<Kind>(ur, Bytes(data));
            }
-           if (lines.empty() || lines.back() != answer.line()) lines.push_back(answer.line());
+           if (answer != last) answers << answer;
+           last = answer;
          }
-         for (const auto &answer : lines) answers << answer.substr(1);
          // By now the caches are filled.
          const size_t opened = open_descriptors().size();
-         open_and_close<Kind>(ur, answers, data);
-         answers << (open_descriptors().size() == opened && opened <= before + 1 ? "none-lost" : "lost");
+         answers << open_and_close<Kind>(ur, data) << (open_descriptors().size() == opened && opened <= before + 1 ? "none-lost" : "lost");
          child.say("done");
-       },
-       export_and_wait<Kind>},
+       }, export_and_wait<Kind>},
   };
 }
 

@@ -14,9 +14,7 @@ using Allocate = ur_result_t (*)(Ur &, size_t, void **);
 static ur_result_t on_device(Ur &ur, size_t size, void **pointer) {
   return urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, size, pointer);
 }
-static ur_result_t on_host(Ur &ur, size_t size, void **pointer) {
-  return urUSMHostAlloc(ur.context, nullptr, nullptr, size, pointer);
-}
+static ur_result_t on_host(Ur &ur, size_t size, void **pointer) { return urUSMHostAlloc(ur.context, nullptr, nullptr, size, pointer); }
 static ur_result_t on_both(Ur &ur, size_t size, void **pointer) {
   return urUSMSharedAlloc(ur.context, ur.device, nullptr, nullptr, size, pointer);
 }
@@ -27,20 +25,14 @@ static ur_result_t get(Ur &ur, const void *pointer, Data &data) {
 
 // An allocation, freed at the end of its case.
 struct Memory {
-  explicit Memory(Ur &ur, size_t size = large, Allocate allocate = on_device) : ur(ur), size(size) {
-    CHECK(allocate(ur, size, &pointer));
-  }
+  explicit Memory(Ur &ur, size_t size = large, Allocate allocate = on_device) : ur(ur), size(size) { CHECK(allocate(ur, size, &pointer)); }
   Memory(const Memory &) = delete;
   ~Memory() {
     if (pointer != nullptr) urUSMFree(ur.context, pointer);
   }
 
   ur_result_t get(Data &data) { return ::get(ur, pointer, data); }
-  Data get() {
-    Data data;
-    CHECK(get(data));
-    return data;
-  }
+  Data get() { return ur.get(pointer); }
   ur_result_t release() { return urUSMFree(ur.context, std::exchange(pointer, nullptr)); }
   void fill(uint8_t byte) { app::fill(ur, pointer, size, byte); }
   std::string compare(uint8_t byte) { return app::compare(ur, pointer, size, byte); }
@@ -58,61 +50,56 @@ struct Memory {
 };
 constexpr auto put = Memory::put;
 
-// What a call that fails leaves in its result.
-static const char *left(const Data &data) { return data.data == nullptr && data.size == 0 ? "untouched" : "touched"; }
-
-static void get_refused(Ur &ur, Answers &answers, const void *pointer) {
+static std::string get_refused(Ur &ur, const void *pointer) {
   Data data;
   const ur_result_t result = get(ur, pointer, data);
-  answers << result << left(data);
+  const std::string answer = std::to_string(result) + " " + left(data);
   if (data.data != nullptr) put(ur, data);
+  return answer;
 }
 
-// Memory and a mapping of it in the same process, closed with it.
-struct Shared {
-  explicit Shared(Ur &ur, size_t size = large) : memory(ur, size), data(memory.get()) {
-    memory.fill(1);
-    CHECK(Memory::open(ur, data.copy(), &opened));
-    require(opened != nullptr, "a success without a pointer");
-  }
-  ~Shared() { put(memory.ur, data); }
-  std::string compare(uint8_t byte) { return app::compare(memory.ur, opened, memory.size, byte); }
+static std::string get_of_freed(Ur &ur, size_t size) {
+  Memory memory(ur, size);
+  const void *freed = memory.pointer;
+  return Answers() << memory.release() << get_refused(ur, freed);
+}
 
-  Memory memory;
-  Data data;
+// Memory full of ones, data of it, and a mapping in the same process, which is closed with it.
+struct Shared : Got<Memory> {
+  explicit Shared(Ur &ur, size_t size = large) : Got(ur, size) {
+    fill(1);
+    opened = open();
+  }
+  ur_result_t close() { return Memory::close(ur, opened); }
+  std::string compare_opened(uint8_t byte) { return app::compare(ur, opened, size, byte); }
+
   void *opened = nullptr;
 };
 
-static void share_of(Ur &ur, Answers &answers, Allocate allocate) {
+static std::string share_of(Ur &ur, Allocate allocate) {
   Memory memory(ur, large, allocate);
   memory.fill(1);
   Data data;
   void *opened = nullptr;
+  Answers answers;
   answers << memory.get(data) << Memory::open(ur, data.copy(), &opened) << compare(ur, opened, large, 1);
-  answers << Memory::close(ur, opened) << put(ur, data);
+  return answers << Memory::close(ur, opened) << put(ur, data);
 }
 
 // Offsets of the fields in the adapters' handle data: libumf's header, and then the pid that the descriptor is fetched from.
 constexpr size_t at_offset = 32, at_pid = 40;
 
 static const std::vector<Case> alone = {
-    {"support",
-     [](Ur &ur, Answers &answers) {
-       ur_bool_t value = 0;
-       answers << urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, sizeof value, &value, nullptr);
-       answers << (value ? "yes" : "no");
-     }},
-    {"opened-shows-the-same-memory",
-     [](Ur &ur, Answers &answers) {
+    {"support", RUNS { answers << support(ur, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP); }},
+    {"opened-shows-the-same-memory", RUNS {
        Shared shared(ur);
-       answers << shared.compare(1) << (shared.opened != shared.memory.pointer ? "two" : "one");
+       answers << shared.compare_opened(1) << (shared.opened != shared.pointer ? "two" : "one");
        fill(ur, shared.opened, large, 2);
-       answers << shared.memory.compare(2) << Memory::close(ur, shared.opened);
+       answers << shared.compare(2) << shared.close();
      }},
-    {"share-host-memory", [](Ur &ur, Answers &answers) { share_of(ur, answers, on_host); }},
-    {"share-shared-memory", [](Ur &ur, Answers &answers) { share_of(ur, answers, on_both); }},
-    {"get-inside-an-allocation",
-     [](Ur &ur, Answers &answers) {
+    {"share-host-memory", RUNS { answers << share_of(ur, on_host); }},
+    {"share-shared-memory", RUNS { answers << share_of(ur, on_both); }},
+    {"get-inside-an-allocation", RUNS {
        Memory memory(ur);
        auto *const inside = static_cast<std::byte *>(memory.pointer) + large / 2;
        memory.fill(1);
@@ -123,141 +110,89 @@ static const std::vector<Case> alone = {
        answers << Memory::close(ur, opened) << put(ur, data);
      }},
     // Both lie in one allocation of the driver.
-    {"get-of-two-neighbours",
-     [](Ur &ur, Answers &answers) {
+    {"get-of-two-neighbours", RUNS {
        Shared one(ur, small), other(ur, small);
-       one.memory.fill(3);
-       other.memory.fill(4);
+       one.fill(3);
+       other.fill(4);
        answers << compare(ur, one.opened, small, 3) << compare(ur, other.opened, small, 4);
-       answers << Memory::close(ur, one.opened) << compare(ur, other.opened, small, 4);
-       answers << Memory::close(ur, other.opened);
+       answers << one.close() << compare(ur, other.opened, small, 4) << other.close();
      }},
-    {"get-of-freed-memory",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const void *freed = memory.pointer;
-       answers << memory.release();
-       get_refused(ur, answers, freed);
+    {"get-of-freed-memory", RUNS { answers << get_of_freed(ur, large); }},
+    {"get-of-freed-memory-of-a-pool", RUNS { answers << get_of_freed(ur, small); }},
+    {"get-of-no-allocation", RUNS { answers << get_refused(ur, &answers); }},
+    {"get-of-opened-memory", RUNS { Shared shared(ur); answers << get_refused(ur, shared.opened) << shared.close(); }},
+    {"open-of-an-offset-beyond-the-end", RUNS { answers << open_altered<Memory>(ur, at_offset, uint64_t{1} << 40); }},
+    {"open-of-an-unknown-pid", RUNS { answers << open_altered<Memory>(ur, at_pid, INT_MAX); }},
+    {"open-of-no-pid", RUNS { answers << open_altered<Memory>(ur, at_pid, -1); }},
+    {"open-after-release-to-the-pool", RUNS {
+       Got<Memory> memory(ur, small);
+       answers << memory.release() << open_and_close<Memory>(ur, memory.copy()) << memory.put();
      }},
-    {"get-of-freed-memory-of-a-pool",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur, small);
-       const void *freed = memory.pointer;
-       answers << memory.release();
-       get_refused(ur, answers, freed);
-     }},
-    {"get-of-no-allocation", [](Ur &ur, Answers &answers) { get_refused(ur, answers, &answers); }},
-    {"get-of-opened-memory",
-     [](Ur &ur, Answers &answers) {
-       Shared shared(ur);
-       get_refused(ur, answers, shared.opened);
-       answers << Memory::close(ur, shared.opened);
-     }},
-    {"open-of-an-offset-beyond-the-end",
-     [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_offset, uint64_t{1} << 40); }},
-    {"open-of-an-unknown-pid", [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_pid, INT_MAX); }},
-    {"open-of-no-pid", [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_pid, -1); }},
-    {"open-after-release-to-the-pool",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur, small);
-       const Data data = memory.get();
-       const Bytes bytes = data.copy();
-       answers << memory.release();
-       open_and_close<Memory>(ur, answers, bytes);
-       answers << put(ur, data);
-     }},
-    {"opened-twice-and-closed-once",
-     [](Ur &ur, Answers &answers) {
+    {"opened-twice-and-closed-once", RUNS {
        Shared shared(ur);
        void *other = nullptr;
-       answers << Memory::open(ur, shared.data.copy(), &other) << Memory::close(ur, other) << shared.compare(1);
-       answers << Memory::close(ur, shared.opened);
+       answers << Memory::open(ur, shared.copy(), &other) << Memory::close(ur, other) << shared.compare_opened(1) << shared.close();
      }},
-    {"opened-outlives-the-free",
-     [](Ur &ur, Answers &answers) {
+    {"opened-outlives-the-free", RUNS { Shared shared(ur); answers << shared.release() << shared.compare_opened(1) << shared.close(); }},
+    {"opened-is-freed", RUNS {
        Shared shared(ur);
-       answers << shared.memory.release() << shared.compare(1) << Memory::close(ur, shared.opened);
+       answers << urUSMFree(ur.context, shared.opened) << shared.compare_opened(1) << shared.close();
      }},
-    {"opened-is-freed",
-     [](Ur &ur, Answers &answers) {
+    {"close-twice", RUNS { Shared shared(ur); answers << shared.close() << shared.close(); }},
+    {"open-after-a-close-too-many", RUNS {
        Shared shared(ur);
-       answers << urUSMFree(ur.context, shared.opened) << shared.compare(1) << Memory::close(ur, shared.opened);
-     }},
-    {"close-twice",
-     [](Ur &ur, Answers &answers) {
-       Shared shared(ur);
-       answers << Memory::close(ur, shared.opened) << Memory::close(ur, shared.opened);
-     }},
-    {"open-after-a-close-too-many",
-     [](Ur &ur, Answers &answers) {
-       Shared shared(ur);
-       Memory::close(ur, shared.opened);
-       Memory::close(ur, shared.opened);
+       shared.close();
+       shared.close();
        void *again = nullptr;
-       answers << Memory::open(ur, shared.data.copy(), &again) << compare(ur, again, large, 1) << Memory::close(ur, again);
+       answers << Memory::open(ur, shared.copy(), &again) << compare(ur, again, large, 1) << Memory::close(ur, again);
      }},
-    {"close-inside-a-mapping",
-     [](Ur &ur, Answers &answers) {
+    {"close-inside-a-mapping", RUNS {
        Shared shared(ur);
        const ur_result_t result = Memory::close(ur, static_cast<std::byte *>(shared.opened) + 8);
-       answers << result << shared.compare(1);
-       if (result != UR_RESULT_SUCCESS) CHECK(Memory::close(ur, shared.opened));
+       answers << result << shared.compare_opened(1);
+       if (result != UR_RESULT_SUCCESS) CHECK(shared.close());
      }},
-    {"close-in-another-context",
-     [](Ur &ur, Answers &answers) {
+    {"close-in-another-context", RUNS {
        Shared shared(ur);
        ur_context_handle_t other = nullptr;
        CHECK(urContextCreate(1, &ur.device, nullptr, &other));
        const ur_result_t result = urIPCCloseMemHandleExp(other, shared.opened);
        answers << result;
-       if (result != UR_RESULT_SUCCESS) CHECK(Memory::close(ur, shared.opened));
+       if (result != UR_RESULT_SUCCESS) CHECK(shared.close());
        CHECK(urContextRelease(other));
      }},
-    {"close-of-own-memory",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       answers << Memory::close(ur, memory.pointer);
-     }},
-    {"close-of-no-mapping", [](Ur &ur, Answers &answers) { answers << Memory::close(ur, &answers); }},
+    {"close-of-own-memory", RUNS { Memory memory(ur); answers << Memory::close(ur, memory.pointer); }},
+    {"close-of-no-mapping", RUNS { answers << Memory::close(ur, &answers); }},
 };
 
 // The child exports memory that it has filled with ones.
 static void export_ones(Ur &ur, Peer &parent, Answers &) {
-  Memory memory(ur);
+  Got<Memory> memory(ur);
   memory.fill(1);
-  const Data data = memory.get();
-  parent.send(data.copy());
+  parent.send(memory.copy());
   parent.await("done");
-  CHECK(put(ur, data));
 }
 
 static const std::vector<CaseOfTwo> of_two = {
-    {"open-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
+    {"open-of-another-process", PARENT {
        void *opened = nullptr;
        answers << Memory::open(ur, child.receive(), &opened) << compare(ur, opened, large, 1);
        fill(ur, opened, large, 2);
        answers << Memory::close(ur, opened);
        child.say("written");
        answers << child.receive_word();
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
-       Memory memory(ur);
+     }, CHILD {
+       Got<Memory> memory(ur);
        memory.fill(1);
-       const Data data = memory.get();
-       parent.send(data.copy());
+       parent.send(memory.copy());
        parent.await("written");
        parent.say(memory.compare(2));
-       CHECK(put(ur, data));
      }},
-    {"open-inside-an-allocation-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
+    {"open-inside-an-allocation-of-another-process", PARENT {
        void *opened = nullptr;
-       answers << Memory::open(ur, child.receive(), &opened) << compare(ur, opened, large / 2, 2);
-       answers << Memory::close(ur, opened);
+       answers << Memory::open(ur, child.receive(), &opened) << compare(ur, opened, large / 2, 2) << Memory::close(ur, opened);
        child.say("done");
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
+     }, CHILD {
        Memory memory(ur);
        auto *const inside = static_cast<std::byte *>(memory.pointer) + large / 2;
        fill(ur, inside, large / 2, 2);
@@ -267,24 +202,20 @@ static const std::vector<CaseOfTwo> of_two = {
        parent.await("done");
        CHECK(put(ur, data));
      }},
-    {"open-of-an-offset-beyond-the-end-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
+    {"open-of-an-offset-beyond-the-end-of-another-process", PARENT {
        Bytes data = child.receive();
        const uint64_t beyond = uint64_t{1} << 40;
        std::memcpy(data.data() + at_offset, &beyond, sizeof beyond);
-       open_and_close<Memory>(ur, answers, data);
+       answers << open_and_close<Memory>(ur, data);
        child.say("done");
-     },
-     export_ones},
-    {"opened-outlives-the-free-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
+     }, export_ones},
+    {"opened-outlives-the-free-of-another-process", PARENT {
        void *opened = nullptr;
        answers << Memory::open(ur, child.receive(), &opened);
        child.say("free");
        child.await("freed");
        answers << compare(ur, opened, large, 1) << Memory::close(ur, opened);
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
+     }, CHILD {
        Memory memory(ur);
        memory.fill(1);
        parent.send(memory.get().copy());
@@ -292,104 +223,57 @@ static const std::vector<CaseOfTwo> of_two = {
        CHECK(memory.release());
        parent.say("freed");
      }},
-    {"opened-outlives-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
+    {"opened-outlives-another-process", PARENT {
        const Bytes data = child.receive();
        void *opened = nullptr;
        answers << Memory::open(ur, data, &opened);
        child.say("done");
        child.await_end();
-       answers << compare(ur, opened, large, 1) << Memory::close(ur, opened);
-       open_and_close<Memory>(ur, answers, data);
-     },
-     export_ones},
+       answers << compare(ur, opened, large, 1) << Memory::close(ur, opened) << open_and_close<Memory>(ur, data);
+     }, export_ones},
 };
 
+// Results that nobody reads.
+static Data data;
+static void *opened;
+
+#define NULL_CASE(name, ...) null_case<Memory>(name, [](NULL_ARGUMENTS(Memory, memory)) { return __VA_ARGS__; })
+
 static const std::vector<Case> apart = {
-    {"get-null-context",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       Data data;
-       answers << urIPCGetMemHandleExp(nullptr, memory.pointer, &data.data, &data.size);
-     }},
-    {"get-null-pointer", [](Ur &ur, Answers &answers) { get_refused(ur, answers, nullptr); }},
-    {"get-null-data",
-     [](Ur &ur, Answers &answers) {
+    {"get-null-context", RUNS { answers << urIPCGetMemHandleExp(nullptr, Memory(ur).pointer, &data.data, &data.size); }},
+    {"get-null-pointer", RUNS { answers << get_refused(ur, nullptr); }},
+    {"get-null-data", RUNS {
        Memory memory(ur);
        size_t size = 0;
        answers << urIPCGetMemHandleExp(ur.context, memory.pointer, nullptr, &size) << (size > 0 ? "size" : "nothing");
      }},
-    {"get-null-size",
-     [](Ur &ur, Answers &answers) {
+    {"get-null-size", RUNS {
        Memory memory(ur);
        void *data = nullptr;
        answers << urIPCGetMemHandleExp(ur.context, memory.pointer, &data, nullptr) << (data ? "data" : "nothing");
      }},
-    {"get-null-data-and-size",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       answers << urIPCGetMemHandleExp(ur.context, memory.pointer, nullptr, nullptr);
-     }},
-    {"put-null-context",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       answers << urIPCPutMemHandleExp(nullptr, memory.get().data);
-     }},
-    {"put-null-data", [](Ur &ur, Answers &answers) { answers << urIPCPutMemHandleExp(ur.context, nullptr); }},
-    {"put-null-context-and-data", [](Ur &, Answers &answers) { answers << urIPCPutMemHandleExp(nullptr, nullptr); }},
-    {"open-null-context",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data data = memory.get();
-       void *opened = nullptr;
-       answers << urIPCOpenMemHandleExp(nullptr, ur.device, data.data, data.size, &opened);
-     }},
-    {"open-null-device",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data data = memory.get();
-       void *opened = nullptr;
-       answers << urIPCOpenMemHandleExp(ur.context, nullptr, data.data, data.size, &opened);
-     }},
-    {"open-null-data",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       void *opened = nullptr;
-       answers << urIPCOpenMemHandleExp(ur.context, ur.device, nullptr, memory.get().size, &opened);
-     }},
-    {"open-null-result",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data data = memory.get();
-       answers << urIPCOpenMemHandleExp(ur.context, ur.device, data.data, data.size, nullptr);
-     }},
-    {"close-null-context",
-     [](Ur &ur, Answers &answers) {
-       Shared shared(ur);
-       answers << urIPCCloseMemHandleExp(nullptr, shared.opened);
-     }},
-    {"close-null-pointer", [](Ur &ur, Answers &answers) { answers << Memory::close(ur, nullptr); }},
-    {"free-null", [](Ur &ur, Answers &answers) { answers << urUSMFree(ur.context, nullptr); }},
-    {"free-of-no-allocation", [](Ur &ur, Answers &answers) { answers << urUSMFree(ur.context, &answers); }},
-    {"allocate-nothing",
-     [](Ur &ur, Answers &answers) {
-       void *pointer = nullptr;
-       answers << on_device(ur, 0, &pointer);
-     }},
+    {"get-null-data-and-size", RUNS { answers << urIPCGetMemHandleExp(ur.context, Memory(ur).pointer, nullptr, nullptr); }},
+    NULL_CASE("put-null-context", urIPCPutMemHandleExp(nullptr, data.data)),
+    {"put-null-data", RUNS { answers << urIPCPutMemHandleExp(ur.context, nullptr); }},
+    {"put-null-context-and-data", RUNS { answers << urIPCPutMemHandleExp(nullptr, nullptr); }},
+    NULL_CASE("open-null-context", urIPCOpenMemHandleExp(nullptr, ur.device, data.data, data.size, &opened)),
+    NULL_CASE("open-null-device", urIPCOpenMemHandleExp(ur.context, nullptr, data.data, data.size, &opened)),
+    NULL_CASE("open-null-data", urIPCOpenMemHandleExp(ur.context, ur.device, nullptr, data.size, &opened)),
+    NULL_CASE("open-null-result", urIPCOpenMemHandleExp(ur.context, ur.device, data.data, data.size, nullptr)),
+    {"close-null-context", RUNS { answers << urIPCCloseMemHandleExp(nullptr, Shared(ur).opened); }},
+    {"close-null-pointer", RUNS { answers << Memory::close(ur, nullptr); }},
+    {"free-null", RUNS { answers << urUSMFree(ur.context, nullptr); }},
+    {"free-of-no-allocation", RUNS { answers << urUSMFree(ur.context, &data); }},
+    {"allocate-nothing", RUNS { answers << on_device(ur, 0, &opened); }},
 };
 
 // The results of a get and an open that the driver refuses.
 static std::vector<Case> faults() {
   const auto of_get = [](Ur &ur, Answers &answers) {
     Memory memory(ur);
-    get_refused(ur, answers, memory.pointer);
+    answers << get_refused(ur, memory.pointer);
   };
-  const auto of_open = [](Ur &ur, Answers &answers) {
-    Memory memory(ur);
-    const Data data = memory.get();
-    open_and_close<Memory>(ur, answers, data.copy());
-    CHECK(put(ur, data));
-  };
+  const auto of_open = [](Ur &ur, Answers &answers) { answers << open_and_close<Memory>(ur, Got<Memory>(ur).copy()); };
   const std::pair<const char *, const char *> codes[] = {
       {"invalid-argument", "0x78000004"},         {"out-of-host-memory", "0x70000002"},
       {"out-of-device-memory", "0x70000003"},     {"device-lost", "0x70000001"},
@@ -405,7 +289,7 @@ static std::vector<Case> faults() {
 }
 
 int main(int argc, char **argv) {
-  return run_cases(argc, argv,
-                  {both(alone_of_every_kind<Memory>(), alone), both(of_two_of_every_kind<Memory>(), of_two), apart,
-                   misuse_of_every_kind<Memory>(), faults()});
+  const Cases cases = {both(alone_of_every_kind<Memory>(), alone), both(of_two_of_every_kind<Memory>(), of_two), apart,
+                       misuse_of_every_kind<Memory>(), faults()};
+  return run_cases(argc, argv, cases);
 }

@@ -7,51 +7,35 @@ using namespace app;
 
 constexpr size_t size = 8 << 20;
 
-static void write_word(const Ur &ur, void *memory, uint64_t word) {
-  CHECK(urEnqueueUSMMemcpy(ur.queue, true, memory, &word, sizeof word, 0, nullptr, nullptr));
-}
+static void write_word(const Ur &ur, void *memory, uint64_t word) { ur.copy(memory, &word, sizeof word); }
 static std::string read_word(const Ur &ur, const void *memory) {
   uint64_t word = 0;
-  CHECK(urEnqueueUSMMemcpy(ur.queue, true, &word, memory, sizeof word, 0, nullptr, nullptr));
+  ur.copy(&word, memory, sizeof word);
   return " read " + std::to_string(word);
 }
 
-// Somewhere, until the process ends.
-static void *map(const Ur &ur, ur_physical_mem_handle_t memory) {
-  void *start = nullptr;
-  CHECK(urVirtualMemReserve(ur.context, nullptr, size, &start));
-  CHECK(urVirtualMemMap(ur.context, start, size, memory, 0, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE));
-  return start;
-}
-
 // The handle data that a get returned, or nothing.
-static void send(const Peer &consumer, ur_result_t got, const void *data, size_t length) {
-  const auto *bytes = static_cast<const std::byte *>(data);
-  consumer.send(got == UR_RESULT_SUCCESS ? Bytes(bytes, bytes + length) : Bytes(1));
+static void send(const Peer &consumer, ur_result_t got, const Data &data) {
+  consumer.send(got == UR_RESULT_SUCCESS ? data.copy() : Bytes(1));
 }
 
 static void producer(Peer &consumer) {
   Ur ur;
-  void *memory = nullptr, *data = nullptr;
-  size_t length = 0;
-  CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, size, &memory));
+  Data data;
+  void *memory = ur.allocate(size);
   write_word(ur, memory, 42);
-  ur_result_t got = urIPCGetMemHandleExp(ur.context, memory, &data, &length);
-  send(consumer, got, data, length);
+  ur_result_t got = urIPCGetMemHandleExp(ur.context, memory, &data.data, &data.size);
+  send(consumer, got, data);
 
-  const ur_physical_mem_properties_t shared = {UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES, nullptr,
-                                               UR_PHYSICAL_MEM_FLAG_ENABLE_IPC};
-  ur_physical_mem_handle_t physical = nullptr;
-  CHECK(urPhysicalMemCreate(ur.context, ur.device, size, &shared, &physical));
-  write_word(ur, map(ur, physical), 43);
-  got = urIPCGetPhysMemHandleExp(ur.context, physical, &data, &length);
-  send(consumer, got, data, length);
+  ur_physical_mem_handle_t physical = ur.make_memory(UR_PHYSICAL_MEM_FLAG_ENABLE_IPC, size);
+  write_word(ur, ur.map(physical, size), 43);
+  got = urIPCGetPhysMemHandleExp(ur.context, physical, &data.data, &data.size);
+  send(consumer, got, data);
 
-  const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
   ur_event_handle_t event = nullptr;
-  got = urEventCreateExp(ur.context, ur.device, &desc, &event);
-  if (got == UR_RESULT_SUCCESS) CHECK(urIPCGetEventHandleExp(event, &data, &length));
-  send(consumer, got, data, length);
+  got = ur.try_create(UR_EXP_EVENT_FLAG_IPC_EXP, &event);
+  if (got == UR_RESULT_SUCCESS) data = ur.get(event);
+  send(consumer, got, data);
   consumer.await("opened");
   if (event != nullptr) CHECK(urEnqueueEventsWaitWithBarrierExt(ur.queue, nullptr, 0, nullptr, &event));
   consumer.say("signalled");
@@ -67,14 +51,14 @@ static void consumer(Peer &producer) {
   Ur ur;
   Bytes data = producer.receive();
   void *memory = nullptr;
-  ur_result_t result = urIPCOpenMemHandleExp(ur.context, ur.device, data.data(), data.size(), &memory);
+  ur_result_t result = ur.try_open(data, &memory);
   say("memory", data, result, memory != nullptr ? read_word(ur, memory) : " nothing");
-  if (memory != nullptr) CHECK(urIPCCloseMemHandleExp(ur.context, memory));
+  if (memory != nullptr) ur.close(memory);
 
   data = producer.receive();
   ur_physical_mem_handle_t physical = nullptr;
   result = urIPCOpenPhysMemHandleExp(ur.context, ur.device, data.data(), data.size(), &physical);
-  say("physical memory", data, result, physical != nullptr ? read_word(ur, map(ur, physical)) : " nothing");
+  say("physical memory", data, result, physical != nullptr ? read_word(ur, ur.map(physical, size)) : " nothing");
 
   data = producer.receive();
   ur_event_handle_t event = nullptr;

@@ -20,20 +20,17 @@ int main() {
     ask(ur, "reusable events", UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP);
     ask(ur, "events", UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP);
 
-    const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
     ur_event_handle_t event = nullptr, opened = nullptr;
     void *data = nullptr;
     size_t size = 0;
-    const ur_result_t created = urEventCreateExp(ur.context, ur.device, &desc, &event);
+    const ur_result_t created = ur.try_create(UR_EXP_EVENT_FLAG_IPC_EXP, &event);
     // If none can be created, that of a command, and arbitrary bytes.
     if (created != UR_RESULT_SUCCESS) CHECK(urEnqueueEventsWait(ur.queue, 0, nullptr, &event));
     const ur_result_t got = urIPCGetEventHandleExp(event, &data, &size);
     const Bytes bytes(128);
     const bool none = got != UR_RESULT_SUCCESS;
-    const ur_result_t open = urIPCOpenEventHandleExp(ur.context, none ? bytes.data() : data,
-                                                     none ? bytes.size() : size, &opened);
-    print("an event: " + std::to_string(created) + ", its get: " + std::to_string(got) +
-          ", its open: " + std::to_string(open));
+    const ur_result_t open = urIPCOpenEventHandleExp(ur.context, none ? bytes.data() : data, none ? bytes.size() : size, &opened);
+    print("an event: " + std::to_string(created) + ", its get: " + std::to_string(got) + ", its open: " + std::to_string(open));
     if (open == UR_RESULT_SUCCESS) CHECK(urEventRelease(opened));
     if (!none) CHECK(urIPCPutEventHandleExp(ur.context, data));
     CHECK(urEventRelease(event));

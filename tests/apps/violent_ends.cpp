@@ -72,6 +72,9 @@ struct Way {
   Act act;
 };
 
+// The ways in which a handler of the only thread's signals does something.
+template <Handler handler, bool once> void by_handler(Threads threads, Memories) { interrupt(threads[0], handler, once); }
+
 const Way ways[] = {
     {"kill", End::by_signal, SIGKILL, false, nullptr},
     {"kill_early", End::early, SIGKILL, false, nullptr},
@@ -81,11 +84,10 @@ const Way ways[] = {
     {"fault", End::of_its_own, 0, false, fault},
     {"exit_at_once", End::of_its_own, 0, false, [](Threads, Memories) { _exit(0); }},
     {"exit", End::of_its_own, 0, false, [](Threads, Memories) { exit(0); }},
-    {"handler_exits", End::of_its_own, 0, true, [](Threads threads, Memories) { interrupt(threads[0], handler_exits, false); }},
-    {"handler_exits_at_once", End::of_its_own, 0, true,
-     [](Threads threads, Memories) { interrupt(threads[0], handler_exits_at_once, false); }},
-    {"handler_calls", End::later, SIGKILL, true, [](Threads threads, Memories) { interrupt(threads[0], handler_calls, true); }},
-    {"handler_forks", End::later, SIGKILL, true, [](Threads threads, Memories) { interrupt(threads[0], handler_forks, true); }},
+    {"handler_exits", End::of_its_own, 0, true, by_handler<handler_exits, false>},
+    {"handler_exits_at_once", End::of_its_own, 0, true, by_handler<handler_exits_at_once, false>},
+    {"handler_calls", End::later, SIGKILL, true, by_handler<handler_calls, true>},
+    {"handler_forks", End::later, SIGKILL, true, by_handler<handler_forks, true>},
     {"fork", End::later, SIGKILL, false, fork_and_call},
     {"fork_unnoticed", End::later, SIGKILL, false, fork_unnoticed},
     {"clone", End::later, SIGKILL, false, clone_and_call},
@@ -116,13 +118,18 @@ void *thread_calls(void *argument) {
   return nullptr;
 }
 
-int be_victim(const Way &way, uint64_t seed) {
+// A victim, or the program that it executes.
+Process &become_victim(int which, uint64_t seed) {
   auto &page = *Shared<Page>::map(page_descriptor);
-  const auto &board = *Shared<Board>::map(board_descriptor);
-  Process &process = page.processes[itself];
+  Process &process = page.processes[which];
   process.pid = static_cast<uint32_t>(getpid());
   slot = &process.add_slot();
-  victim = new Victim(page, board, seed);
+  victim = new Victim(page, *Shared<Board>::map(board_descriptor), seed);
+  return process;
+}
+
+void be_victim(const Way &way, uint64_t seed) {
+  Process &process = become_victim(itself, seed);
   std::vector<Start> starts(way.alone ? 1 : 1 + victim->random.below(4));
   std::vector<void *> memories;
   for (Start &start : starts) {
@@ -135,38 +142,30 @@ int be_victim(const Way &way, uint64_t seed) {
   std::vector<pthread_t> threads(starts.size());
   for (size_t i = 0; i < starts.size(); i++)
     require(pthread_create(&threads[i], nullptr, thread_calls, &starts[i]) == 0, "no thread");
-  page.ready = 1;
+  victim->page.ready = 1;
   if (way.act != nullptr) {
     pause_at_random(victim->random);
     way.act(threads, memories);
   }
-  page.done = 1;
+  victim->page.done = 1;
   for (pthread_t thread : threads) pthread_join(thread, nullptr);
   for (void *memory : memories) victim->caller.free(memory);
   victim->caller.free(victim->handler_memory);
   delete victim;
-  return 0;
 }
 
-// The program that a victim executes.
-int be_executed() {
-  auto &page = *Shared<Page>::map(page_descriptor);
-  const auto &board = *Shared<Board>::map(board_descriptor);
-  Process &process = page.processes[executed];
-  process.pid = static_cast<uint32_t>(getpid());
-  slot = &process.add_slot();
-  victim = new Victim(page, board, 1);
+void be_executed() {
+  become_victim(executed, 1);
   void *memory = victim->caller.allocate(1 << 20);
-  page.done = 1;
-  for (int left = 20000; left > 0 && !page.stop; left--) victim->cycle(victim->random, memory);
+  victim->page.done = 1;
+  for (int left = 20000; left > 0 && !victim->page.stop; left--) victim->cycle(victim->random, memory);
   victim->caller.free(memory);
   delete victim;
-  return 0;
 }
 
 // --- The process that stays ------------------------------------------------------------------------------------
 
-int be_exporter() {
+void be_exporter() {
   auto &board = *Shared<Board>::map(board_descriptor);
   Ur ur;
   Caller caller{ur};
@@ -177,14 +176,11 @@ int be_exporter() {
   for (Offer &offer : board.offers) {
     memories.push_back(caller.allocate(8 << 20));
     all.push_back(caller.get(memories.back()));
-    require(all.back().data != nullptr && all.back().size <= sizeof offer.data, "no handle data");
-    std::memcpy(offer.data, all.back().data, all.back().size);
-    offer.size = static_cast<uint32_t>(all.back().size);
+    offer.set(all.back());
   }
   while (!board.stop) pause_for(1000);
   for (const Data &data : all) caller.put(data);
   for (void *memory : memories) caller.free(memory);
-  return 0;
 }
 
 // --- The process that ends the others --------------------------------------------------------------------------
@@ -201,18 +197,12 @@ template <typename Condition> bool wait_until(Condition holds) {
   return true;
 }
 
-pid_t start(std::vector<std::string> arguments, const Shared<Board> &board, const Shared<Page> *page) {
-  std::vector<char *> pointers;
-  std::string self = fs::read_symlink("/proc/self/exe").string();
-  pointers.push_back(self.data());
-  for (auto &argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+pid_t start(const std::vector<std::string> &words, const Shared<Board> &board, const Shared<Page> *page) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, board.descriptor, board_descriptor);
   if (page != nullptr) posix_spawn_file_actions_adddup2(&actions, page->descriptor, page_descriptor);
-  pid_t pid = 0;
-  require(posix_spawn(&pid, self.c_str(), &actions, nullptr, pointers.data(), environ) == 0, "cannot start a process");
+  const pid_t pid = start_self(words, &actions);
   posix_spawn_file_actions_destroy(&actions);
   return pid;
 }

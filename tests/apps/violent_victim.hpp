@@ -2,15 +2,13 @@
 #pragma once
 
 #include "counted_calls.hpp"
+#include "interruptions.hpp"
 
 #include <cmath>
-#include <csignal>
 #include <ctime>
-#include <link.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <ucontext.h>
 #include <utility>
 
 namespace app {
@@ -83,34 +81,15 @@ inline void call_as_child(void *memory) {
   _exit(0);
 }
 
-// The addresses of the library that traces this program.
-inline uintptr_t tracer_begin = 0, tracer_end = 0;
-inline int find_tracer(dl_phdr_info *info, size_t, void *) {
-  if (std::string(info->dlpi_name).find("liburscope") == std::string::npos) return 0;
-  tracer_begin = info->dlpi_addr;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const auto &segment = info->dlpi_phdr[i];
-    if (segment.p_type == PT_LOAD) tracer_end = info->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-  }
-  return 1;
-}
-// Whether a signal interrupted that library. Elsewhere this program could wait for itself without it, too: for a lock of the
-// adapter, or of malloc.
-inline bool is_in_tracer(void *context) {
-  const auto at = static_cast<uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
-  return at >= tracer_begin && at < tracer_end;
-}
-
 // Handlers of SIGUSR1.
-using Handler = void (*)(int, siginfo_t *, void *);
 inline void handler_exits(int, siginfo_t *, void *context) {
-  if (is_in_tracer(context)) exit(0);
+  if (tracer.is_interrupted(context)) exit(0);
 }
 inline void handler_exits_at_once(int, siginfo_t *, void *context) {
-  if (is_in_tracer(context)) _exit(0);
+  if (tracer.is_interrupted(context)) _exit(0);
 }
 inline void handler_calls(int, siginfo_t *, void *context) {
-  if (!is_in_tracer(context)) return;
+  if (!tracer.is_interrupted(context)) return;
   victim->handler_slot->tid = static_cast<uint32_t>(gettid());
   Slot *interrupted = std::exchange(slot, victim->handler_slot);
   victim->caller.get_and_put(victim->handler_memory);
@@ -119,7 +98,7 @@ inline void handler_calls(int, siginfo_t *, void *context) {
 }
 // The child goes on where its parent was interrupted.
 inline void handler_forks(int, siginfo_t *, void *context) {
-  if (victim->childs || victim->page.done || !is_in_tracer(context)) return;
+  if (victim->childs || victim->page.done || !tracer.is_interrupted(context)) return;
   const pid_t child = fork();
   if (child == 0) become_child();
   else victim->page.done = 1;
@@ -127,19 +106,13 @@ inline void handler_forks(int, siginfo_t *, void *context) {
 
 // A thread that signals interrupt in the tracer, at random distances, until one handler has done what it is for.
 inline void interrupt(pthread_t thread, Handler handler, bool once) {
-  dl_iterate_phdr(find_tracer, nullptr);
-  require(tracer_begin != 0, "the program is not traced");
-  struct sigaction action = {};
-  action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  require(sigaction(SIGUSR1, &action, nullptr) == 0, "no handler");
+  tracer.find();
+  handle(SIGUSR1, handler, SA_RESTART);
   while (!victim->page.stop && !(once && victim->page.done)) {
     pthread_kill(thread, SIGUSR1);
     pause_for(50 + static_cast<double>(victim->random.below(200)));
   }
 }
-
-inline pid_t bare_clone() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }
 
 // A limit that is lowered while the threads call, and raised again.
 inline void lower_for_a_while(__rlimit_resource resource, rlim_t lowered) {

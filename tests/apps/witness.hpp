@@ -14,8 +14,7 @@ namespace app {
 
 class Witness {
 public:
-  static constexpr const char *FUNCTIONS[] = {"MemGetIpcHandle", "MemPutIpcHandle", "MemOpenIpcHandle",
-                                              "MemCloseIpcHandle"};
+  static constexpr const char *FUNCTIONS[] = {"MemGetIpcHandle", "MemPutIpcHandle", "MemOpenIpcHandle", "MemCloseIpcHandle"};
   static constexpr size_t COUNT = sizeof FUNCTIONS / sizeof *FUNCTIONS;
 
   // What the tracer calls: with pointers to the arguments, the result, its own data and data of the call.
@@ -45,9 +44,7 @@ private:
     print("called: ze" + std::string(FUNCTIONS[AT]) + " 1");
   }
 
-  template <size_t... AT> void add(void *tracer, std::index_sequence<AT...>) {
-    (add(tracer, FUNCTIONS[AT], count<AT>), ...);
-  }
+  template <size_t... AT> void add(void *tracer, std::index_sequence<AT...>) { (add(tracer, FUNCTIONS[AT], count<AT>), ...); }
   void add(void *tracer, const std::string &function, Callback before) {
     using Register = uint32_t(void *, uint32_t, Callback);
     check(find<Register>("zelTracer" + function + "RegisterCallback")(tracer, 0, before));

@@ -13,40 +13,12 @@
 
 namespace app {
 
-struct ze_ipc_mem_handle_t {
-  char data[64];
-};
-struct ze_context_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t flags;
-};
-struct ze_device_mem_alloc_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t flags;
-  uint32_t ordinal;
-};
-struct ze_memory_allocation_properties_t {
-  uint32_t stype;
-  void *next;
-  uint32_t type;
-  uint64_t id;
-  uint64_t page_size;
-};
-struct ze_event_pool_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t flags;
-  uint32_t count;
-};
-struct ze_event_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t index;
-  uint32_t signal;
-  uint32_t wait;
-};
+struct ze_ipc_mem_handle_t { char data[64]; };
+struct ze_context_desc_t { uint32_t stype; const void *next; uint32_t flags; };
+struct ze_device_mem_alloc_desc_t { uint32_t stype; const void *next; uint32_t flags; uint32_t ordinal; };
+struct ze_memory_allocation_properties_t { uint32_t stype; void *next; uint32_t type; uint64_t id; uint64_t page_size; };
+struct ze_event_pool_desc_t { uint32_t stype; const void *next; uint32_t flags; uint32_t count; };
+struct ze_event_desc_t { uint32_t stype; const void *next; uint32_t index; uint32_t signal; uint32_t wait; };
 struct ze_command_queue_desc_t {
   uint32_t stype;
   const void *next;
@@ -56,12 +28,7 @@ struct ze_command_queue_desc_t {
   uint32_t mode;
   uint32_t priority;
 };
-struct ze_command_list_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t ordinal;
-  uint32_t flags;
-};
+struct ze_command_list_desc_t { uint32_t stype; const void *next; uint32_t ordinal; uint32_t flags; };
 struct ze_module_desc_t {
   uint32_t stype;
   const void *next;
@@ -71,93 +38,55 @@ struct ze_module_desc_t {
   const char *flags;
   const void *constants;
 };
-struct ze_copy_region_t {
-  uint32_t x, y, z, width, height, depth;
-};
+struct ze_copy_region_t { uint32_t x, y, z, width, height, depth; };
 // The two of counter-based events: the function of Intel's driver takes another type, and the same fields.
-struct ze_event_counter_based_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t flags;
-  uint32_t signal;
-  uint32_t wait;
-};
-struct ze_physical_mem_desc_t {
-  uint32_t stype;
-  const void *next;
-  uint32_t flags;
-  size_t size;
-};
-struct ze_physical_mem_properties_t {
-  uint32_t stype;
-  void *next;
-  uint64_t id;
-  uint64_t size;
-};
+struct ze_event_counter_based_desc_t { uint32_t stype; const void *next; uint32_t flags; uint32_t signal; uint32_t wait; };
+struct ze_physical_mem_desc_t { uint32_t stype; const void *next; uint32_t flags; size_t size; };
+struct ze_physical_mem_properties_t { uint32_t stype; void *next; uint64_t id; uint64_t size; };
 // ze_external_memory_export_desc_t (0x18, without the descriptor), ..._import_fd_t (0x19) and ..._export_fd_t (0x1a).
-struct ze_external_memory_t {
-  uint32_t stype;
-  void *next;
-  uint32_t flags;
-  int descriptor;
-};
+struct ze_external_memory_t { uint32_t stype; void *next; uint32_t flags; int descriptor; };
 using ze_handle_t = struct ze_object *;
 
 // ze_external_memory_type_flag_t: a dma-buf.
 inline constexpr uint32_t DMA_BUF = 2;
 
 // Each function with its C signature.
-#define ZE_FUNCTIONS(F)                                                                                                \
-  F(zeInit, (uint32_t))                                                                                                \
-  F(zeDriverGet, (uint32_t *, ze_handle_t *))                                                                          \
-  F(zeDriverGetExtensionFunctionAddress, (ze_handle_t, const char *, void **))                                         \
-  F(zeDeviceGet, (ze_handle_t, uint32_t *, ze_handle_t *))                                                             \
-  F(zeContextCreate, (ze_handle_t, const ze_context_desc_t *, ze_handle_t *))                                          \
-  F(zeContextDestroy, (ze_handle_t))                                                                                   \
-  F(zeMemAllocDevice, (ze_handle_t, const ze_device_mem_alloc_desc_t *, size_t, size_t, ze_handle_t, void **))         \
-  F(zeMemFree, (ze_handle_t, void *))                                                                                  \
-  F(zeMemGetIpcHandleFromFileDescriptorExp, (ze_handle_t, uint64_t, ze_ipc_mem_handle_t *))                            \
-  F(zeMemGetFileDescriptorFromIpcHandleExp, (ze_handle_t, ze_ipc_mem_handle_t, uint64_t *))                            \
-  F(zePhysicalMemCreate, (ze_handle_t, ze_handle_t, ze_physical_mem_desc_t *, ze_handle_t *))                          \
-  F(zePhysicalMemGetProperties, (ze_handle_t, ze_handle_t, ze_physical_mem_properties_t *))                            \
-  F(zePhysicalMemDestroy, (ze_handle_t, ze_handle_t))                                                                  \
-  F(zeVirtualMemReserve, (ze_handle_t, const void *, size_t, void **))                                                 \
-  F(zeVirtualMemMap, (ze_handle_t, const void *, size_t, ze_handle_t, size_t, uint32_t))                               \
-  F(zeVirtualMemUnmap, (ze_handle_t, const void *, size_t))                                                            \
-  F(zeVirtualMemFree, (ze_handle_t, const void *, size_t))                                                             \
-  F(zeEventCounterBasedCreate, (ze_handle_t, ze_handle_t, const ze_event_counter_based_desc_t *, ze_handle_t *))       \
-  F(zeEventCounterBasedGetIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t *))                                             \
-  F(zeEventCounterBasedOpenIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t, ze_handle_t *))                               \
-  F(zeEventCounterBasedCloseIpcHandle, (ze_handle_t))                                                                  \
-  F(zeCommandListAppendSignalEvent, (ze_handle_t, ze_handle_t))                                                        \
-  F(zeMemGetAllocProperties, (ze_handle_t, const void *, ze_memory_allocation_properties_t *, ze_handle_t *))          \
-  F(zeMemGetIpcHandle, (ze_handle_t, const void *, ze_ipc_mem_handle_t *))                                             \
-  F(zeMemPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t))                                                             \
-  F(zeMemOpenIpcHandle, (ze_handle_t, ze_handle_t, ze_ipc_mem_handle_t, uint32_t, void **))                            \
-  F(zeMemCloseIpcHandle, (ze_handle_t, const void *))                                                                  \
-  F(zeEventPoolCreate, (ze_handle_t, const ze_event_pool_desc_t *, uint32_t, ze_handle_t *, ze_handle_t *))            \
-  F(zeEventPoolDestroy, (ze_handle_t))                                                                                 \
-  F(zeEventPoolGetIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t *))                                                     \
-  F(zeEventPoolOpenIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t, ze_handle_t *))                                       \
-  F(zeEventPoolPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t))                                                       \
-  F(zeEventPoolCloseIpcHandle, (ze_handle_t))                                                                          \
-  F(zeEventCreate, (ze_handle_t, const ze_event_desc_t *, ze_handle_t *))                                              \
-  F(zeEventDestroy, (ze_handle_t))                                                                                     \
-  F(zeEventHostSignal, (ze_handle_t))                                                                                  \
-  F(zeEventHostReset, (ze_handle_t))                                                                                   \
-  F(zeEventHostSynchronize, (ze_handle_t, uint64_t))                                                                   \
-  F(zeCommandListCreateImmediate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))          \
-  F(zeCommandListAppendMemoryCopy, (ze_handle_t, void *, const void *, size_t, ze_handle_t, uint32_t, ze_handle_t *))  \
-  F(zeCommandListAppendMemoryCopyRegion,                                                                               \
-    (ze_handle_t, void *, const ze_copy_region_t *, uint32_t, uint32_t, const void *, const ze_copy_region_t *,        \
-     uint32_t, uint32_t, ze_handle_t, uint32_t, ze_handle_t *))                                                        \
-  F(zeCommandListCreate, (ze_handle_t, ze_handle_t, const ze_command_list_desc_t *, ze_handle_t *))                    \
-  F(zeCommandListClose, (ze_handle_t))                                                                                 \
-  F(zeCommandQueueCreate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))                  \
-  F(zeCommandQueueExecuteCommandLists, (ze_handle_t, uint32_t, ze_handle_t *, ze_handle_t))                            \
-  F(zeCommandQueueSynchronize, (ze_handle_t, uint64_t))                                                                \
-  F(zeCommandQueueDestroy, (ze_handle_t))                                                                              \
-  F(zeCommandListDestroy, (ze_handle_t))
+#define ZE_FUNCTIONS(F)                                                                                                                   \
+  F(zeInit, (uint32_t)) F(zeDriverGet, (uint32_t *, ze_handle_t *))                                                                       \
+  F(zeDriverGetExtensionFunctionAddress, (ze_handle_t, const char *, void **)) F(zeDeviceGet, (ze_handle_t, uint32_t *, ze_handle_t *))   \
+  F(zeContextCreate, (ze_handle_t, const ze_context_desc_t *, ze_handle_t *)) F(zeContextDestroy, (ze_handle_t))                          \
+  F(zeMemAllocDevice, (ze_handle_t, const ze_device_mem_alloc_desc_t *, size_t, size_t, ze_handle_t, void **))                            \
+  F(zeMemFree, (ze_handle_t, void *)) F(zeMemGetIpcHandleFromFileDescriptorExp, (ze_handle_t, uint64_t, ze_ipc_mem_handle_t *))           \
+  F(zeMemGetFileDescriptorFromIpcHandleExp, (ze_handle_t, ze_ipc_mem_handle_t, uint64_t *))                                               \
+  F(zePhysicalMemCreate, (ze_handle_t, ze_handle_t, ze_physical_mem_desc_t *, ze_handle_t *))                                             \
+  F(zePhysicalMemGetProperties, (ze_handle_t, ze_handle_t, ze_physical_mem_properties_t *))                                               \
+  F(zePhysicalMemDestroy, (ze_handle_t, ze_handle_t)) F(zeVirtualMemReserve, (ze_handle_t, const void *, size_t, void **))                \
+  F(zeVirtualMemMap, (ze_handle_t, const void *, size_t, ze_handle_t, size_t, uint32_t))                                                  \
+  F(zeVirtualMemUnmap, (ze_handle_t, const void *, size_t)) F(zeVirtualMemFree, (ze_handle_t, const void *, size_t))                      \
+  F(zeEventCounterBasedCreate, (ze_handle_t, ze_handle_t, const ze_event_counter_based_desc_t *, ze_handle_t *))                          \
+  F(zeEventCounterBasedGetIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t *))                                                                \
+  F(zeEventCounterBasedOpenIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t, ze_handle_t *))                                                  \
+  F(zeEventCounterBasedCloseIpcHandle, (ze_handle_t)) F(zeCommandListAppendSignalEvent, (ze_handle_t, ze_handle_t))                       \
+  F(zeMemGetAllocProperties, (ze_handle_t, const void *, ze_memory_allocation_properties_t *, ze_handle_t *))                             \
+  F(zeMemGetIpcHandle, (ze_handle_t, const void *, ze_ipc_mem_handle_t *)) F(zeMemPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t))       \
+  F(zeMemOpenIpcHandle, (ze_handle_t, ze_handle_t, ze_ipc_mem_handle_t, uint32_t, void **))                                               \
+  F(zeMemCloseIpcHandle, (ze_handle_t, const void *))                                                                                     \
+  F(zeEventPoolCreate, (ze_handle_t, const ze_event_pool_desc_t *, uint32_t, ze_handle_t *, ze_handle_t *))                               \
+  F(zeEventPoolDestroy, (ze_handle_t)) F(zeEventPoolGetIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t *))                                   \
+  F(zeEventPoolOpenIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t, ze_handle_t *))                                                          \
+  F(zeEventPoolPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t)) F(zeEventPoolCloseIpcHandle, (ze_handle_t))                              \
+  F(zeEventCreate, (ze_handle_t, const ze_event_desc_t *, ze_handle_t *)) F(zeEventDestroy, (ze_handle_t))                                \
+  F(zeEventHostSignal, (ze_handle_t)) F(zeEventHostReset, (ze_handle_t)) F(zeEventHostSynchronize, (ze_handle_t, uint64_t))               \
+  F(zeCommandListCreateImmediate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))                             \
+  F(zeCommandListAppendMemoryCopy, (ze_handle_t, void *, const void *, size_t, ze_handle_t, uint32_t, ze_handle_t *))                     \
+  F(zeCommandListAppendMemoryCopyRegion,                                                                                                  \
+    (ze_handle_t, void *, const ze_copy_region_t *, uint32_t, uint32_t, const void *, const ze_copy_region_t *, uint32_t, uint32_t,       \
+     ze_handle_t, uint32_t, ze_handle_t *))                                                                                               \
+  F(zeCommandListCreate, (ze_handle_t, ze_handle_t, const ze_command_list_desc_t *, ze_handle_t *))                                       \
+  F(zeCommandListClose, (ze_handle_t))                                                                                                    \
+  F(zeCommandQueueCreate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))                                     \
+  F(zeCommandQueueExecuteCommandLists, (ze_handle_t, uint32_t, ze_handle_t *, ze_handle_t))                                               \
+  F(zeCommandQueueSynchronize, (ze_handle_t, uint64_t)) F(zeCommandQueueDestroy, (ze_handle_t)) F(zeCommandListDestroy, (ze_handle_t))
 
 // One context of the first device.
 class Ze {
@@ -170,7 +99,7 @@ public:
     void *loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_GLOBAL);
     require(loader != nullptr, "there is no libze_loader.so.1");
 #define ZE_FIND(name, parameters)                                                                                      \
-  name = reinterpret_cast<uint32_t(*) parameters>(dlsym(loader, #name));                                              \
+  name = reinterpret_cast<uint32_t(*) parameters>(dlsym(loader, #name));                                               \
   require(name != nullptr || is_newer(#name), "the loader has no " #name);
     ZE_FUNCTIONS(ZE_FIND)
 #undef ZE_FIND
@@ -204,12 +133,18 @@ public:
            name.find("FileDescriptor") != std::string::npos;
   }
 
-  static void check(uint32_t result, const std::string &what) {
-    require(result == 0, what + " returned " + std::to_string(result));
+  static void check(uint32_t result, const std::string &what) { require(result == 0, what + " returned " + std::to_string(result)); }
+
+  // An immediate list whose commands are not waited for.
+  ze_handle_t immediate_list() const {
+    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
+    ze_handle_t list = nullptr;
+    check(zeCommandListCreateImmediate(context, device, &desc, &list), "zeCommandListCreateImmediate");
+    return list;
   }
 
-  void *allocate(size_t size) const {
-    const ze_device_mem_alloc_desc_t desc = {0x15, nullptr, 0, 0};
+  void *allocate(size_t size, const ze_external_memory_t *extension = nullptr) const {
+    const ze_device_mem_alloc_desc_t desc = {0x15, extension, 0, 0};
     void *memory = nullptr;
     check(zeMemAllocDevice(context, &desc, size, 64, device, &memory), "zeMemAllocDevice");
     return memory;
@@ -220,6 +155,25 @@ public:
     ze_memory_allocation_properties_t properties = {0x17, nullptr, 0, 0, 0};
     check(zeMemGetAllocProperties(context, memory, &properties, nullptr), "zeMemGetAllocProperties");
     return properties.id;
+  }
+  // A descriptor that the properties of memory export. It belongs to the driver.
+  int exported(const void *memory) const {
+    ze_external_memory_t asked = {0x1a, nullptr, DMA_BUF, -1};
+    ze_memory_allocation_properties_t properties = {0x17, &asked, 0, 0, 0};
+    check(zeMemGetAllocProperties(context, memory, &properties, nullptr), "zeMemGetAllocProperties");
+    return asked.descriptor;
+  }
+  // The handle of a descriptor.
+  ze_ipc_mem_handle_t handle_of(int descriptor) const {
+    ze_ipc_mem_handle_t handle = {};
+    check(zeMemGetIpcHandleFromFileDescriptorExp(context, static_cast<uint64_t>(descriptor), &handle), "a handle of a descriptor");
+    return handle;
+  }
+  // The address of a function that only the driver has.
+  template <typename Function> void find(const char *name, Function &function) const {
+    void *address = nullptr;
+    check(zeDriverGetExtensionFunctionAddress(driver, name, &address), name);
+    function = reinterpret_cast<Function>(address);
   }
   ze_ipc_mem_handle_t get(const void *memory) const {
     ze_ipc_mem_handle_t handle = {};
@@ -238,6 +192,7 @@ public:
     check(try_open(handle, &memory), "zeMemOpenIpcHandle");
     return memory;
   }
+  void close(void *memory) const { check(zeMemCloseIpcHandle(context, memory), "zeMemCloseIpcHandle"); }
 
   ze_handle_t driver = nullptr, device = nullptr, context = nullptr;
 };
@@ -249,13 +204,13 @@ enum class By { copy, rows, closed_list };
 class HeldCopy {
 public:
   HeldCopy(const Ze &ze, void *to, const void *from, size_t size, By by = By::copy) : ze(ze) {
-    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
     if (by == By::closed_list) {
+      const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
       Ze::check(ze.zeCommandQueueCreate(ze.context, ze.device, &desc, &queue), "zeCommandQueueCreate");
       const ze_command_list_desc_t list_desc = {0xf, nullptr, 0, 0};
       Ze::check(ze.zeCommandListCreate(ze.context, ze.device, &list_desc, &list), "zeCommandListCreate");
     } else {
-      Ze::check(ze.zeCommandListCreateImmediate(ze.context, ze.device, &desc, &list), "zeCommandListCreateImmediate");
+      list = ze.immediate_list();
     }
     if (by == By::rows) {
       const uint32_t row = 256;
@@ -304,11 +259,8 @@ struct Zex {
   using Open = uint32_t (*)(ze_handle_t, ze_handle_t, uint32_t, ze_ipc_mem_handle_t *, uint32_t, void **);
 
   explicit Zex(const Ze &ze) {
-    void *address = nullptr;
-    Ze::check(ze.zeDriverGetExtensionFunctionAddress(ze.driver, "zexMemGetIpcHandles", &address), "a look-up");
-    get = reinterpret_cast<Get>(address);
-    Ze::check(ze.zeDriverGetExtensionFunctionAddress(ze.driver, "zexMemOpenIpcHandles", &address), "a look-up");
-    open = reinterpret_cast<Open>(address);
+    ze.find("zexMemGetIpcHandles", get);
+    ze.find("zexMemOpenIpcHandles", open);
   }
 
   Get get = nullptr;
@@ -352,21 +304,18 @@ inline ze_ipc_mem_handle_t fetched(const Bytes &message) {
   return fetched(pid, handle);
 }
 
-// The case of a program that was chosen by its argument, in both processes.
-inline std::string chosen(const char *otherwise) {
-  const char *name = getenv("ZE_CASE");
-  return name ? name : otherwise;
+// The first byte of shared memory, and all others.
+constexpr char shared_byte = 42;
+inline void require_shared(const void *memory, size_t size) {
+  require(static_cast<const char *>(memory)[size - 1] == shared_byte, "the memory holds something else");
 }
 
-// A program of two processes with several cases. The argument chooses one; "list" prints their names.
+// A program of two processes with several cases, which both find in the first argument. Without one nothing is wrong.
 template <size_t N>
 int run_case(int argc, char **argv, const char *const (&cases)[N], const Role &parent, const Role &child) {
-  if (argc == 2 && std::string(argv[1]) == "list") {
-    for (const char *name : cases) print(name);
-    return 0;
-  }
-  if (argc == 2) setenv("ZE_CASE", argv[1], 1);
-  return run(argc, argv, parent, child);
+  if (argc == 1 || (argc == 3 && std::string(argv[1]) == "child")) return run(argc, argv, parent, child);
+  for (const char *name : cases) modes().emplace_back(name, parent, child);
+  return run_modes(argc, argv);
 }
 
 } // namespace app

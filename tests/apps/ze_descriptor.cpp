@@ -10,27 +10,12 @@ static constexpr size_t SIZE = 1 << 16;
 static const char *const CASES[] = {"right",     "again-and-again", "as-handle",  "of-handle",   "free-first",
                                     "left-open", "closed",          "freed-twice", "freed-while-copied"};
 
-static void *allocated(const Ze &ze, ze_external_memory_t *extension) {
-  const ze_device_mem_alloc_desc_t desc = {0x15, extension, 0, 0};
-  void *memory = nullptr;
-  Ze::check(ze.zeMemAllocDevice(ze.context, &desc, SIZE, 64, ze.device, &memory), "zeMemAllocDevice");
-  return memory;
-}
-
-// A descriptor that the properties of memory export. It belongs to the driver.
-static int exported(const Ze &ze, const void *memory) {
-  ze_external_memory_t asked = {0x1a, nullptr, DMA_BUF, -1};
-  ze_memory_allocation_properties_t properties = {0x17, &asked, 0, 0, 0};
-  Ze::check(ze.zeMemGetAllocProperties(ze.context, memory, &properties, nullptr), "zeMemGetAllocProperties");
-  return asked.descriptor;
-}
-
 static void producer(Peer &consumer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   ze_external_memory_t exportable = {0x18, nullptr, DMA_BUF, 0};
-  void *memory = allocated(ze, &exportable);
-  std::memset(memory, 42, SIZE);
+  void *memory = ze.allocate(SIZE, &exportable);
+  std::memset(memory, shared_byte, SIZE);
   // This asks for no descriptor, and is not recorded.
   require(ze.id(memory) != 0, "the memory has no number");
   ze_ipc_mem_handle_t handle = {};
@@ -40,12 +25,11 @@ static void producer(Peer &consumer) {
     Ze::check(ze.zeMemGetFileDescriptorFromIpcHandleExp(ze.context, handle, &inside), "a descriptor of a handle");
     require(static_cast<int>(inside) == descriptor(handle), "the handle has another descriptor");
   } else {
-    const int number = exported(ze, memory);
+    const int number = ze.exported(memory);
     if (what == "again-and-again")
-      for (int more = 0; more < 300; more++) require(exported(ze, memory) == number, "another descriptor");
+      for (int more = 0; more < 300; more++) require(ze.exported(memory) == number, "another descriptor");
     std::memcpy(handle.data, &number, sizeof number);
-    if (what == "as-handle")
-      Ze::check(ze.zeMemGetIpcHandleFromFileDescriptorExp(ze.context, static_cast<uint64_t>(number), &handle), "a handle");
+    if (what == "as-handle") handle = ze.handle_of(number);
   }
   consumer.send(message(handle));
   consumer.await("opened");
@@ -58,7 +42,7 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const ze_ipc_mem_handle_t handle = fetched(producer.receive());
   void *memory = nullptr;
@@ -66,17 +50,17 @@ static void consumer(Peer &producer) {
     memory = ze.open(handle);
   } else {
     ze_external_memory_t import = {0x19, nullptr, DMA_BUF, descriptor(handle)};
-    memory = allocated(ze, &import);
+    memory = ze.allocate(SIZE, &import);
   }
   close(descriptor(handle));
   producer.say("opened");
   producer.await("end");
-  require(static_cast<const char *>(memory)[SIZE - 1] == 42, "the memory holds something else");
+  require_shared(memory, SIZE);
   print("the memory is shared");
   char other[SIZE];
   std::optional<HeldCopy> copy;
   if (what == "freed-while-copied") copy.emplace(ze, other, memory, SIZE);
-  if (what == "as-handle") Ze::check(ze.zeMemCloseIpcHandle(ze.context, memory), "zeMemCloseIpcHandle");
+  if (what == "as-handle") ze.close(memory);
   if (what == "closed") ze.zeMemCloseIpcHandle(ze.context, memory);
   if (what != "left-open" && what != "as-handle") ze.free(memory);
   if (what == "freed-twice") ze.zeMemFree(ze.context, memory);

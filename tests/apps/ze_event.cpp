@@ -18,23 +18,16 @@ struct Functions {
     open = ze.zeEventCounterBasedOpenIpcHandle;
     close = ze.zeEventCounterBasedCloseIpcHandle;
     if (!by_extension) return;
-    find(ze, "zexCounterBasedEventCreate2", create);
-    find(ze, "zexCounterBasedEventGetIpcHandle", get);
-    find(ze, "zexCounterBasedEventOpenIpcHandle", open);
-    find(ze, "zexCounterBasedEventCloseIpcHandle", close);
+    ze.find("zexCounterBasedEventCreate2", create);
+    ze.find("zexCounterBasedEventGetIpcHandle", get);
+    ze.find("zexCounterBasedEventOpenIpcHandle", open);
+    ze.find("zexCounterBasedEventCloseIpcHandle", close);
   }
 
   decltype(Ze::zeEventCounterBasedCreate) create;
   decltype(Ze::zeEventCounterBasedGetIpcHandle) get;
   decltype(Ze::zeEventCounterBasedOpenIpcHandle) open;
   decltype(Ze::zeEventCounterBasedCloseIpcHandle) close;
-
-private:
-  template <typename Function> static void find(const Ze &ze, const char *name, Function &function) {
-    void *address = nullptr;
-    Ze::check(ze.zeDriverGetExtensionFunctionAddress(ze.driver, name, &address), name);
-    function = reinterpret_cast<Function>(address);
-  }
 };
 
 static ze_handle_t made(const Ze &ze, const Functions &functions, uint32_t flags) {
@@ -45,16 +38,14 @@ static ze_handle_t made(const Ze &ze, const Functions &functions, uint32_t flags
 }
 
 static void signal(const Ze &ze, ze_handle_t event) {
-  const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
-  ze_handle_t list = nullptr;
-  Ze::check(ze.zeCommandListCreateImmediate(ze.context, ze.device, &desc, &list), "zeCommandListCreateImmediate");
+  const ze_handle_t list = ze.immediate_list();
   Ze::check(ze.zeCommandListAppendSignalEvent(list, event), "zeCommandListAppendSignalEvent");
   Ze::check(ze.zeEventHostSynchronize(event, UINT64_MAX), "zeEventHostSynchronize");
   Ze::check(ze.zeCommandListDestroy(list), "zeCommandListDestroy");
 }
 
 static void producer(Peer &consumer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const Functions functions(ze, what == "by-extension");
   const uint32_t flags = IMMEDIATE | HOST_VISIBLE;
@@ -87,7 +78,7 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const Functions functions(ze, what == "by-extension");
   const Bytes received = producer.receive();

@@ -10,7 +10,7 @@ static constexpr uint32_t HOST_VISIBLE = 1, IPC = 2;
 static const char *const CASES[] = {"right", "two-pools", "put-twice", "never-put", "left-open", "close-twice", "without-flag"};
 
 static void producer(Peer &consumer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const ze_handle_t pool = ze.pool(what == "without-flag" ? HOST_VISIBLE : HOST_VISIBLE | IPC);
   const ze_handle_t event = ze.event(pool);
@@ -47,7 +47,7 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const Bytes received = producer.receive();
   if (received.size() < sizeof(ze_ipc_mem_handle_t)) return print("there is no handle");

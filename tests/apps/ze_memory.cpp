@@ -28,10 +28,10 @@ static ze_ipc_mem_handle_t bare(ze_ipc_mem_handle_t handle) {
 }
 
 static void producer(Peer &consumer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   void *memory = ze.allocate(SIZE);
-  std::memset(memory, 42, SIZE);
+  std::memset(memory, shared_byte, SIZE);
   ze_ipc_mem_handle_t handle = {};
   if (what == "by-extension") {
     const Zex zex(ze);
@@ -73,7 +73,7 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   ze_ipc_mem_handle_t handle = fetched(producer.receive());
   if (what == "one-byte-left") handle = bare(handle);
@@ -83,8 +83,7 @@ static void consumer(Peer &producer) {
   const uint32_t result = what == "by-extension" ? Zex(ze).open(ze.context, ze.device, 1, &handle, 0, &memory)
                                                  : ze.try_open(handle, &memory);
   print(result == 0 ? "opened" : "refused");
-  if (result == 0 && what != "after-free")
-    require(static_cast<const char *>(memory)[SIZE - 1] == 42, "the memory holds something else");
+  if (result == 0 && what != "after-free") require_shared(memory, SIZE);
   producer.say("opened");
   producer.await("close");
   char other[SIZE];
@@ -94,7 +93,7 @@ static void consumer(Peer &producer) {
   if (copy && !early) copy->let_go();
   if (what == "closed-unproved") copy->poll();
   else if (copy && !early) copy->wait();
-  if (result == 0 && what != "left-open") Ze::check(ze.zeMemCloseIpcHandle(ze.context, memory), "zeMemCloseIpcHandle");
+  if (result == 0 && what != "left-open") ze.close(memory);
   if (early) {
     copy->let_go();
     copy->wait();

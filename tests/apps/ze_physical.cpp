@@ -1,6 +1,6 @@
 // Two processes share physical memory through Level Zero's own functions: by a descriptor that its properties export, or by an IPC handle,
-// for which the physical memory's handle, an address that it is mapped at or the descriptor of such an address stands for it. The argument names what is right or wrong with
-// it; "list" prints the names.
+// for which the physical memory's handle, an address that it is mapped at or the descriptor of such an address stands for it. The argument
+// names what is right or wrong with it; "list" prints the names.
 #include "ze_app.hpp"
 
 using namespace app;
@@ -44,32 +44,21 @@ static uint32_t try_export(const Ze &ze, ze_handle_t physical, ze_ipc_mem_handle
   return result;
 }
 
-// The handle of the descriptor that an address has. That descriptor is the driver's.
-static ze_ipc_mem_handle_t exported_at(const Ze &ze, const void *address) {
-  ze_external_memory_t exported = {0x1a, nullptr, DMA_BUF, -1};
-  ze_memory_allocation_properties_t properties = {0x17, &exported, 0, 0, 0};
-  Ze::check(ze.zeMemGetAllocProperties(ze.context, address, &properties, nullptr), "zeMemGetAllocProperties");
-  ze_ipc_mem_handle_t handle = {};
-  Ze::check(ze.zeMemGetIpcHandleFromFileDescriptorExp(ze.context, static_cast<uint64_t>(exported.descriptor), &handle),
-            "zeMemGetIpcHandleFromFileDescriptorExp");
-  return handle;
-}
-
 static bool by_descriptor(const std::string &what) { return what.rfind("by-", 0) != 0; }
 
 static void producer(Peer &consumer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   ze_external_memory_t exportable = {0x18, nullptr, DMA_BUF, 0};
   const ze_handle_t physical = made(ze, what == "without-flag" ? nullptr : &exportable);
   const View view(ze, physical);
-  std::memset(view.address, 42, SIZE);
+  std::memset(view.address, shared_byte, SIZE);
   ze_ipc_mem_handle_t handle = {};
   uint32_t result = 0;
   if (by_descriptor(what)) result = try_export(ze, physical, &handle);
   if (what == "by-handle") handle = ze.get(physical);
   if (what == "by-address") handle = ze.get(view.address);
-  if (what == "by-address-exported") handle = exported_at(ze, view.address);
+  if (what == "by-address-exported") handle = ze.handle_of(ze.exported(view.address));
   if (result == 0) {
     consumer.send(message(handle));
     consumer.await("opened");
@@ -88,18 +77,15 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen(CASES[0]);
+  const std::string what = argument(0);
   const Ze ze;
   const Bytes received = producer.receive();
   if (received.size() < sizeof(ze_ipc_mem_handle_t)) return print("there is no handle");
   const ze_ipc_mem_handle_t handle = fetched(received);
-  const auto holds = [](const void *memory) {
-    require(static_cast<const char *>(memory)[SIZE - 1] == 42, "the memory holds something else");
-  };
   if (!by_descriptor(what)) {
     void *memory = ze.open(handle);
-    holds(memory);
-    Ze::check(ze.zeMemCloseIpcHandle(ze.context, memory), "zeMemCloseIpcHandle");
+    require_shared(memory, SIZE);
+    ze.close(memory);
     producer.say("opened");
     producer.await("destroyed");
     return;
@@ -110,7 +96,7 @@ static void consumer(Peer &producer) {
   producer.say("opened");
   producer.await("destroyed");
   const View view(ze, physical);
-  holds(view.address);
+  require_shared(view.address, SIZE);
   view.unmap();
   print("the memory outlives its exporter");
   if (what != "left-open") Ze::check(ze.zePhysicalMemDestroy(ze.context, physical), "zePhysicalMemDestroy");

@@ -41,9 +41,7 @@ public:
   }
 
   // The function in a slot of a table that was asked for.
-  template <typename Function> Function asked(Table table, size_t slot) const {
-    return reinterpret_cast<Function>(tables[table][slot]);
-  }
+  template <typename Function> Function asked(Table table, size_t slot) const { return reinterpret_cast<Function>(tables[table][slot]); }
   // The function in a slot of the table that a handle begins with.
   template <typename Function> static Function behind(ze_handle_t handle, Table table, size_t slot) {
     const Dispatch *core = *reinterpret_cast<Dispatch **>(handle);

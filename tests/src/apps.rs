@@ -1,6 +1,7 @@
 //! The test programs, compiled once for each runtime release by `scripts/compile-app`.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -51,4 +52,12 @@ pub fn source(file: &str) -> PathBuf {
     let path = repository().join("tests/apps").join(file);
     assert!(path.exists(), "there is no test program {}", path.display());
     path
+}
+
+/// The number of the only line of a file of `tests/apps` with a text.
+pub fn line_of(file: &str, text: &str) -> usize {
+    let source = fs::read_to_string(source(file)).expect("a source can be read");
+    let lines: Vec<usize> = (1..).zip(source.lines()).filter(|(_, line)| line.contains(text)).map(|at| at.0).collect();
+    let [line] = lines[..] else { panic!("{text:?} is in {} lines of {file}", lines.len()) };
+    line
 }

@@ -42,9 +42,11 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// A run of one of our programs, built for a release, on one adapter.
+    /// A run of one of our programs, built for a release, on one adapter. The words behind its name are its arguments.
     pub fn of(app: &str, release: Release, adapter: Adapter) -> Self {
-        Self::of_program(apps::executable(app, release)).adapter(adapter)
+        let mut words = app.split(' ');
+        let program = apps::executable(words.next().unwrap_or_default(), release);
+        words.fold(Self::of_program(program), Self::arg).adapter(adapter)
     }
 
     /// A run of Python that loads one of our programs as a library, as it loads a module, and calls its `share`.

@@ -26,7 +26,7 @@ fn last_line(app: &str, adapter: Adapter) -> String {
 on_both_adapters! {
     fn a_correct_program_is_served_on_every_release(adapter) {
         for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
-            for app in ["clean", "direct_ur"] {
+            for app in ["clean", "ur_sharing direct"] {
                 let [ours, theirs] = [is_clean(app, release, adapter), TestRun::of(app, release, adapter).run()];
                 assert_eq!(ours.stdout, theirs.stdout, "{app} on {release:?}");
             }
@@ -36,7 +36,7 @@ on_both_adapters! {
     /// 2025.3 has no IPC entry points; a program that looks them up by name is served all the same.
     fn a_release_without_entry_points_is_served(adapter) {
         for backend in ["auto", "level_zero"] {
-            let test_run = || TestRun::of("direct_ur", Release::R2025_3, adapter);
+            let test_run = || TestRun::of("ur_sharing direct", Release::R2025_3, adapter);
             let outcome = test_run().env("URSCOPE_BACKEND", backend).run();
             assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
             assert_eq!(outcome.stdout, "producer wrote 42\nconsumer read 42\n");
@@ -53,8 +53,8 @@ on_both_adapters! {
 
     /// Every get returns other bytes there.
     fn gets_of_one_allocation_are_counted_together(adapter) {
-        let outcome = run("unreturned_gets", Release::R2026_2, adapter);
-        let theirs = TestRun::of("unreturned_gets", Release::R2026_2, adapter).run();
+        let outcome = run("mistakes unreturned_gets", Release::R2026_2, adapter);
+        let theirs = TestRun::of("mistakes unreturned_gets", Release::R2026_2, adapter).run();
         assert_eq!(outcome.report().violations(), theirs.report().violations(), "{}", outcome.stderr);
     }
 
@@ -73,12 +73,12 @@ on_both_adapters! {
     /// The adapters accept all of these.
     fn what_the_caller_may_not_end_is_refused(adapter) {
         for (app, printed) in [
-            ("double_put", "second put refused"),
-            ("put_of_unknown", "put of a copy refused"),
-            ("double_close", "second close refused"),
-            ("close_of_unknown", "close of own memory refused"),
-            ("close_interior", "close of an interior pointer refused"),
-            ("close_wrong_context", "close in another context refused"),
+            ("mistakes double_put", "second put refused"),
+            ("mistakes put_of_unknown", "put of a copy refused"),
+            ("mistakes double_close", "second close refused"),
+            ("mistakes close_of_unknown", "close of own memory refused"),
+            ("mistakes close_interior", "close of an interior pointer refused"),
+            ("mistakes close_wrong_context", "close in another context refused"),
         ] {
             assert_eq!(last_line(app, adapter), printed);
         }
@@ -87,7 +87,7 @@ on_both_adapters! {
     /// v1 alone returns success for each failed open, and writes into the caller's data.
     fn damaged_data_are_refused_and_whole_ones_left_untouched(adapter) {
         let lines: Vec<String> =
-            run("damaged_handle", Release::R2026_2, adapter).stdout.lines().map(str::to_owned).collect();
+            run("sharing damaged_handle", Release::R2026_2, adapter).stdout.lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 7, "{lines:#?}");
         assert_eq!(lines[1..4], ["opened with a bit changed: 0", "opened when cut short: 0", "with a byte too many refused"]);
         assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[4]);
@@ -107,7 +107,7 @@ on_both_adapters! {
 
     /// Handle data made by the adapter, as from a producer without urscope.
     fn data_of_an_adapter_are_opened(adapter) {
-        let outcome = TestRun::of("other_backend", Release::R2026_2, adapter)
+        let outcome = TestRun::of("sharing other_backend", Release::R2026_2, adapter)
             .env("URSCOPE_BACKEND", "adapter")
             .arg("level_zero")
             .run();

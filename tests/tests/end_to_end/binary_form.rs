@@ -8,13 +8,13 @@ use crate::on_both_adapters;
 const PROGRAMS: [(&str, &[&str]); 9] = [
     ("clean", &[]),
     ("clean_threads", &[]),
-    ("fork_child", &["calls"]),
+    ("sharing fork_child", &[]),
     ("free_while_open", &[]),
-    ("exporter_gone", &[]),
-    ("killed_producer", &[]),
-    ("leaked_handle", &[]),
-    ("repeated_violations", &[]),
-    ("wrong_usm", &[]),
+    ("mistakes exporter_gone", &[]),
+    ("mistakes killed_producer", &[]),
+    ("mistakes leaked_handle", &[]),
+    ("ur_sharing repeated_violations", &[]),
+    ("mistakes wrong_usm", &[]),
 ];
 
 fn outcome(program: &str, arguments: &[&str], adapter: Adapter, form: &str) -> Outcome {

@@ -101,7 +101,7 @@ fn a_shared_address_shows_the_same() {
 
 #[test]
 fn tables_are_searched_and_sorted() {
-    play("reads_the_tables", &run_of("repeated_violations"));
+    play("reads_the_tables", &run_of("ur_sharing repeated_violations"));
 }
 
 #[test]
@@ -111,12 +111,12 @@ fn a_keyboard_is_enough() {
 
 #[test]
 fn every_view_fits_a_narrow_window() {
-    play("fits_a_narrow_window", &run_of("physical_leaked_memory"));
+    play("fits_a_narrow_window", &run_of("object_mistakes physical_leaked_memory"));
 }
 
 #[test]
 fn every_view_is_accessible() {
-    play("is_accessible", &run_of("event_leaked"));
+    play("is_accessible", &run_of("object_mistakes event_leaked"));
 }
 
 #[test]
@@ -149,11 +149,11 @@ fn the_page_follows_a_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [traces, gate] = ["traces", "gate"].map(|name| folder.path().join(name));
     fs::create_dir(&traces).expect("a folder for the traces");
-    let program = apps::executable("waits_sharing", Release::R2026_2);
+    let program = apps::executable("sharing", Release::R2026_2);
     let words: Vec<String> = ["run", "--device", "software", "--no-check", "--dir"]
         .map(String::from)
         .into_iter()
-        .chain([text(&traces), "--".into(), text(&program), text(&gate)])
+        .chain([text(&traces), "--".into(), text(&program), "waits_sharing".into(), text(&gate)])
         .collect();
     thread::scope(|scope| {
         let run = scope.spawn(|| run::urscope(&words.iter().map(String::as_str).collect::<Vec<_>>()));

@@ -44,7 +44,7 @@ fn message_contains(outcome: &Outcome, rule: &str, text: &str) {
 #[test]
 fn a_refusal_of_the_kernel_is_reported_with_its_cause() {
     for (adapter, answer, besides) in [(V1, "0", Some("error success-without-result")), (V2, "45", None)] {
-        let outcome = run("no_permission", adapter, None);
+        let outcome = run("ur_sharing no_permission", adapter, None);
         assert_eq!(outcome.stdout, format!("open answered {answer}, nothing\na byte less answered 4\n"));
         let violations = [SIZE_MISMATCH].into_iter().chain(besides).chain([PERMISSION_DENIED]);
         assert_eq!(outcome.report().violations(), violations.collect::<Vec<_>>());
@@ -57,7 +57,7 @@ fn handle_data_that_no_get_returned_are_found() {
     let outcome = run("ur_violations", V2, Some("bytes_of_nobody"));
     assert_eq!(outcome.report().violations(), [GARBAGE_HANDLE], "{}", outcome.stdout);
     // The adapter does not notice every changed bit.
-    let outcome = run("damaged_handle", V2, None);
+    let outcome = run("sharing damaged_handle", V2, None);
     let violations = outcome.report().violations();
     for violation in [UNTRACED_PEER, SIZE_MISMATCH] {
         assert!(violations.iter().any(|found| found == violation), "{violations:?}");
@@ -66,12 +66,12 @@ fn handle_data_that_no_get_returned_are_found() {
 
 #[test]
 fn bytes_that_an_untraced_process_overwrote_are_named() {
-    let changed = run("overwritten_bytes", V1, None);
+    let changed = run("sharing overwritten_bytes", V1, None);
     assert!(changed.stdout.ends_with("the bytes have changed\nopen handed out no pointer\n"), "{}", changed.stdout);
     assert_eq!(changed.report().violations(), ["error success-without-result", GARBAGE_HANDLE], "{}", changed.stderr);
     message_contains(&changed, "garbage-handle", "; the bytes name 0x");
     assert_eq!(changed.report().finding("garbage-handle")["other"]["function"], "urIPCGetMemHandleExp");
-    let unchanged = run("overwritten_bytes", V2, None);
+    let unchanged = run("sharing overwritten_bytes", V2, None);
     assert!(unchanged.stdout.ends_with("the bytes are unchanged\nopened\n"), "{}", unchanged.stdout);
     assert!(unchanged.report().findings().is_empty(), "{}", unchanged.stderr);
 }

@@ -12,7 +12,8 @@ const OPEN: &str = "the program's own descriptor is open\n";
 const CLOSED: &str = "the program's own descriptor is closed\n";
 
 fn test_run(descriptors: &str) -> TestRun {
-    TestRun::of("physical_puts_of_one_descriptor", Release::R2026_2, Adapter::V2).env("ZE_SOFT_EXPORT_FD", descriptors)
+    TestRun::of("object_mistakes physical_puts_of_one_descriptor", Release::R2026_2, Adapter::V2)
+        .env("ZE_SOFT_EXPORT_FD", descriptors)
 }
 
 fn violations(outcome: &Outcome, printed: &str) -> Vec<String> {

@@ -13,9 +13,9 @@ fn side_by_side<T: Copy + Send + Sync>(cases: &[T], run: impl Fn(T) + Sync) {
 
 /// The programs that close memory in which a command works, and the function of the command.
 const CLOSES: [(&str, &str); 3] = [
-    ("close_in_use", "(urEnqueueUSMMemcpy,"),
-    ("rows_in_use", "(urEnqueueUSMMemcpy2D,"),
-    ("kernel_in_use", "(urEnqueueKernelLaunchWithArgsExp,"),
+    ("mistakes close_in_use", "(urEnqueueUSMMemcpy,"),
+    ("ur_sharing rows_in_use", "(urEnqueueUSMMemcpy2D,"),
+    ("kernels in_use", "(urEnqueueKernelLaunchWithArgsExp,"),
 ];
 
 /// A close that comes too early is found, and names the command. Where it does not, nothing is found.
@@ -35,7 +35,7 @@ fn is_found(adapter: Adapter, (program, command): (&str, &str), mode: &str) {
     if mode == "mended" {
         outcome.traces().iter().for_each(record_fields::assert_as_declared);
     }
-    let fills = usize::from(program == "rows_in_use");
+    let fills = usize::from(program == "ur_sharing rows_in_use");
     assert_eq!(trace::count(&outcome.traces(), "B", "urEnqueueUSMFill2D"), fills);
 }
 
@@ -44,7 +44,7 @@ on_both_adapters! {
     fn what_was_not_waited_for_is_read_unfinished(adapter) {
         let modes = [("forgotten", "then the old data"), ("mended", "then the new data")];
         side_by_side(&modes, |(mode, expected)| {
-            let run = TestRun::of("forgotten_wait", Release::R2026_2, adapter).env("ZE_SOFT_DELAY", "4s").arg(mode);
+            let run = TestRun::of("sharing forgotten_wait", Release::R2026_2, adapter).env("ZE_SOFT_DELAY", "4s").arg(mode);
             let outcome = run.run();
             assert_eq!((outcome.code, outcome.stdout.lines().last()), (0, Some(expected)), "{mode}: {}", outcome.stderr);
         });

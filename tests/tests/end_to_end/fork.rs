@@ -2,8 +2,8 @@
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto, record_fields};
 
-fn run(mode: &str, adapter: Adapter) -> (Outcome, Vec<Trace>) {
-    let outcome = TestRun::of("fork_child", Release::R2026_2, adapter).arg(mode).run();
+fn run(program: &str, adapter: Adapter) -> (Outcome, Vec<Trace>) {
+    let outcome = TestRun::of(program, Release::R2026_2, adapter).run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let traces = outcome.traces();
     traces.iter().for_each(Trace::assert_whole);
@@ -19,7 +19,7 @@ fn gets_and_puts(trace: &Trace) -> (usize, usize) {
 #[test]
 fn a_child_with_calls_writes_its_own_file() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let (outcome, mut traces) = run("calls", adapter);
+        let (outcome, mut traces) = run("sharing fork_child", adapter);
         assert_eq!(outcome.report().violations(), Vec::<String>::new());
         traces.sort_by_key(|trace| gets_and_puts(trace).0);
         let made: Vec<(usize, usize)> = traces.iter().map(gets_and_puts).collect();
@@ -44,7 +44,7 @@ fn a_child_with_calls_writes_its_own_file() {
 #[test]
 fn a_child_without_calls_changes_nothing() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let (outcome, traces) = run("nothing", adapter);
+        let (outcome, traces) = run("sharing fork_idle_child", adapter);
         assert_eq!(outcome.report().violations(), Vec::<String>::new());
         let parent = traces.iter().find(|trace| gets_and_puts(trace) == (1, 1)).expect("the parent's trace");
         assert!(parent.closed, "the parent ended orderly");

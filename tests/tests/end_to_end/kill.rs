@@ -49,7 +49,7 @@ fn is_readable_after_a_kill_inside_a_call_on_v2() {
 #[test]
 fn a_killed_producer_is_not_accused() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = TestRun::of("killed_producer", Release::R2026_2, adapter).run();
+        let outcome = TestRun::of("mistakes killed_producer", Release::R2026_2, adapter).run();
         let report = outcome.report();
         assert_eq!((outcome.code, report.verdict()), (0, "clean"), "{report:#?}");
         let ended = |how: &str| report.processes().iter().filter(|process| process["ended"] == how).count();

@@ -96,7 +96,7 @@ on_both_adapters! {
 #[test]
 fn a_pointer_into_a_mapping_is_known_to_one_process_alone() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = TestRun::of("close_interior", Release::R2026_2, adapter).run();
+        let outcome = TestRun::of("mistakes close_interior", Release::R2026_2, adapter).run();
         assert_eq!(all_live(&outcome), ["error open-close-mismatch"], "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), ["error open-close-mismatch"]);
     }
@@ -111,9 +111,11 @@ fn reported<'a>(outcome: &'a Outcome, violation: &str) -> Vec<&'a str> {
 #[test]
 fn a_violation_is_reported_on_standard_error_even_when_quiet() {
     for quiet in ["0", "1"] {
-        let outcome = TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+        let outcome =
+            TestRun::of("mistakes put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
         assert_eq!(reported(&outcome, "error put-of-unknown").len(), 1, "{}", outcome.stderr);
-        let noted = TestRun::of("free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+        let noted =
+            TestRun::of("mistakes free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
         assert_eq!(reported(&noted, "note freed-while-exported").len(), usize::from(quiet == "0"), "{}", noted.stderr);
     }
 }
@@ -127,31 +129,34 @@ fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
         assert_eq!(lines.len(), 1, "{}", outcome.stderr);
         lines[0].to_owned()
     };
-    let both = line("1", "double_close", "error double-close");
+    let both = line("1", "mistakes double_close", "error double-close");
     let (_, stacks) = both.split_once("; here ").expect("a stack");
     let (here, there) = stacks.split_once("; there ").expect("another stack");
     for stack in [here, there] {
         let frames: Vec<&str> = stack.split(" ← ").collect();
-        assert!(frames.iter().all(|frame| frame.contains(" (double_close+0x")), "{both}");
-        assert!(frames.iter().any(|frame| frame.starts_with("consumer(")), "{both}");
+        assert!(frames.iter().all(|frame| frame.contains(" (mistakes+0x")), "{both}");
+        assert!(frames.iter().any(|frame| frame.contains("double_close(")), "{both}");
     }
     assert_ne!(here, there, "two calls in two lines: {both}");
-    let leak = line("1", "leaked_handle", "warning leaked-handle");
+    let leak = line("1", "mistakes leaked_handle", "warning leaked-handle");
     assert!(
         leak.contains("; here ") && !leak.contains("; there "),
         "a leak is reported with the stack of the get: {leak}"
     );
-    let bare = line("0", "double_close", "error double-close");
+    let bare = line("0", "mistakes double_close", "error double-close");
     assert!(!bare.contains("; here ") && !bare.contains("; there "), "{bare}");
 }
 
 /// A run that is judged is not validated while the program runs, unless the user wants that.
 #[test]
 fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
-    let test_run = || TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
+    let test_run =
+        || TestRun::of("mistakes put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
     let (violation, none) = ("error put-of-unknown", Vec::<String>::new());
-    let unwanted =
-        [test_run(), TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off")];
+    let unwanted = [
+        test_run(),
+        TestRun::of("mistakes put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off"),
+    ];
     for outcome in unwanted.map(TestRun::run) {
         assert_eq!((all_live(&outcome), reported(&outcome, violation).len()), (none.clone(), 0), "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), [violation], "the judge finds it without the layer");
@@ -201,13 +206,13 @@ fn results(outcome: &Outcome, entry_point: &str) -> Vec<u64> {
 fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
     for adapter in [Adapter::V1, Adapter::V2] {
         let refused = |app: &str| TestRun::of(app, Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", "refuse").run();
-        let outcome = refused("double_close");
+        let outcome = refused("mistakes double_close");
         assert!(outcome.stdout.contains("second close refused"), "{}", outcome.stdout);
         assert_eq!(results(&outcome, "urIPCCloseMemHandleExp"), [0, 45]);
         assert_eq!(outcome.report().violations(), ["error double-close"]);
         outcome.traces().iter().for_each(Trace::assert_whole);
 
-        let outcome = refused("put_of_unknown");
+        let outcome = refused("mistakes put_of_unknown");
         assert!(outcome.stdout.contains("put of a copy refused"), "{}", outcome.stdout);
         assert_eq!(results(&outcome, "urIPCPutMemHandleExp"), [45, 0]);
         assert_eq!(outcome.report().violations(), ["error put-of-unknown"]);
@@ -216,7 +221,7 @@ fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
 
 #[test]
 fn a_clean_program_is_never_refused() {
-    for app in ["clean", "clean_threads", "direct_ur", "free_before_put"] {
+    for app in ["clean", "clean_threads", "ur_sharing direct", "mistakes free_before_put"] {
         let run =
             |on_error: &str| TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
         for on_error in ["refuse", "abort"] {
@@ -234,7 +239,9 @@ fn a_clean_program_is_never_refused() {
 /// The trace of the aborted process is closed after its last finding.
 #[test]
 fn an_abort_ends_the_program_at_the_call_and_closes_its_trace() {
-    for (app, violation) in [("put_of_unknown", "error put-of-unknown"), ("double_close", "error double-close")] {
+    for (app, violation) in
+        [("mistakes put_of_unknown", "error put-of-unknown"), ("mistakes double_close", "error double-close")]
+    {
         let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "abort").run();
         assert_eq!(reported(&outcome, violation).len(), 1, "{}", outcome.stderr);
         assert!(outcome.report().violations().contains(&violation.to_owned()), "{:#?}", outcome.report());

@@ -41,7 +41,7 @@ fn with_the_adapter_that_the_device_chooses() {
 fn with_a_loader_that_the_program_links_itself() {
     for release in [Release::R2026_2, Release::R2026_1] {
         for adapter in [Adapter::V1, Adapter::V2] {
-            assert_seen_once(&TestRun::of("direct_ur", release, adapter).run());
+            assert_seen_once(&TestRun::of("ur_sharing direct", release, adapter).run());
         }
     }
 }

@@ -39,7 +39,7 @@ fn a_consumer_with_urscope_opens_what_a_producer_without_it_shares() {
 /// The note on the refusal names both libraries.
 #[test]
 fn an_adapter_refuses_what_another_one_shares() {
-    let outcome = TestRun::of("other_adapter", Release::R2026_2, Adapter::V1).run();
+    let outcome = TestRun::of("sharing other_adapter", Release::R2026_2, Adapter::V1).run();
     assert!(outcome.stdout.ends_with("open refused\n"), "{}", outcome.stdout);
     let report = outcome.report();
     let message = report.finding("refused-open")["message"].as_str().expect("a finding has a message");

@@ -57,7 +57,7 @@ fn the_records_agree() {
 
 #[test]
 fn a_handle_that_is_never_put_is_recorded_whole() {
-    let outcome = run("physical_leaked_handle");
+    let outcome = run("object_mistakes physical_leaked_handle");
     assert_eq!(outcome.stdout, "the handle stays\n", "{}", outcome.stderr);
     let traces = complete_traces(&outcome);
     assert_counts(&outcome, &traces, [(GET, 1), (PUT, 0), (OPEN, 0), (CLOSE, 0)]);
@@ -65,7 +65,7 @@ fn a_handle_that_is_never_put_is_recorded_whole() {
 
 #[test]
 fn opened_memory_that_is_never_closed_is_recorded_whole() {
-    let outcome = run("physical_leaked_memory");
+    let outcome = run("object_mistakes physical_leaked_memory");
     assert_eq!(outcome.stdout, "consumer keeps 1 granule\n", "{}", outcome.stderr);
     let traces = complete_traces(&outcome);
     assert_counts(&outcome, &traces, [(GET, 1), (PUT, 1), (OPEN, 1), (CLOSE, 0)]);
@@ -73,7 +73,7 @@ fn opened_memory_that_is_never_closed_is_recorded_whole() {
 
 #[test]
 fn memory_that_is_released_while_another_has_it_open_stays_as_it_was() {
-    let outcome = run("physical_released_while_open");
+    let outcome = run("object_mistakes physical_released_while_open");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{}", outcome.stdout);
     assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[1]);
@@ -85,10 +85,10 @@ fn memory_that_is_released_while_another_has_it_open_stays_as_it_was() {
 fn the_programs_are_the_same_traced_and_bare() {
     for app in [
         "clean_physical",
-        "physical_leaked_handle",
-        "physical_leaked_memory",
-        "physical_released_while_mapped",
-        "physical_released_while_open",
+        "object_mistakes physical_leaked_handle",
+        "object_mistakes physical_leaked_memory",
+        "object_mistakes physical_released_while_mapped",
+        "object_mistakes physical_released_while_open",
     ] {
         let test_run = || TestRun::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
         let (bare, traced) = (test_run().option("--no-shim").run(), test_run().run());

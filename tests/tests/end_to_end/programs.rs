@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use urscope_tests::{Adapter, Release, TestRun, apps};
+use urscope_tests::{Adapter, Release, TestRun, apps, repository};
 
-use Runs::{Cases, Kernels, Library, Listed, Once, Orders, With};
+use Runs::{Cases, Kernels, Library, Listed, Once, With};
 use Shares::{AllKinds, Memory};
 
 /// What a program shares. The v1 adapter shares memory only. It records no graphs natively either: a program that needs that stands with those
@@ -30,8 +30,6 @@ enum Runs {
     Library,
     /// Once for each group of cases of `ur_cases.hpp`. (`misuse` needs an implementation that refuses it.)
     Cases,
-    /// Once for each order of signal and wait.
-    Orders,
     /// Once for each name that it prints when its argument is "list".
     Listed,
 }
@@ -39,94 +37,42 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 101] = [
-    ("async_clean", Memory, Once),
-    ("async_free_while_open", Memory, Once),
+const PROGRAMS: [(&str, Shares, Runs); 49] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
     ("bench_get_put", Memory, With(&["1", "100"])),
     ("by_dlsym", AllKinds, Once),
     ("clean", Memory, Once),
-    ("clean_event", AllKinds, Orders),
+    ("clean_event", AllKinds, Listed),
     ("clean_physical", AllKinds, Once),
     ("clean_threads", Memory, Once),
-    ("close_by_free", Memory, Once),
-    ("close_in_use", Memory, Once),
-    ("close_interior", Memory, Once),
-    ("close_of_unknown", Memory, Once),
-    ("close_wrong_context", Memory, Once),
     ("comes_late", Memory, Once),
-    ("damaged_handle", Memory, Once),
-    ("direct_ur", Memory, Once),
-    ("double_close", Memory, Once),
-    ("double_put", Memory, Once),
-    ("event_leaked", AllKinds, Once),
-    ("event_leaked_handle", AllKinds, Once),
-    ("exporter_gone", Memory, Once),
-    ("forgotten_wait", Memory, Once),
-    ("fork_child", Memory, With(&["calls"])),
-    ("free_before_put", Memory, Once),
-    ("free_in_use", Memory, Once),
     ("free_while_open", Memory, Once),
-    ("get_of_freed", Memory, Once),
-    ("get_of_opened", Memory, Once),
-    ("get_without_open", Memory, Once),
     ("hostile_data", AllKinds, Once),
-    ("idle_consumer_killed", Memory, Once),
     ("in_a_library", Memory, Library),
     ("ipc_refusals", AllKinds, Once),
-    ("kernel_exchange", Memory, Kernels),
-    ("kernel_in_use", Memory, Kernels),
-    ("kernel_native_graph", AllKinds, Kernels),
+    ("kernels exchange", Memory, Kernels),
+    ("kernels in_use", Memory, Kernels),
+    ("kernels native_graph", AllKinds, Kernels),
     ("killed_in_call", Memory, Once),
-    ("killed_producer", Memory, Once),
     ("late_put", Memory, Library),
-    ("leaked_handle", Memory, Once),
-    ("leaked_mapping", Memory, Once),
-    ("lingering", Memory, Once),
-    ("lost_handles", Memory, Once),
     ("marked_pairs", Memory, With(&["100"])),
-    ("missing_results", Memory, Once),
+    ("mistakes", Memory, Listed),
     ("museum_mpich_7977_sycl", Memory, Once),
-    ("never_signalled", AllKinds, Once),
-    ("no_permission", Memory, Once),
-    ("no_statx", Memory, Once),
-    ("open_in_producer", Memory, Once),
-    ("open_of_another_kind", AllKinds, Once),
-    ("open_of_ended", Memory, Once),
-    ("other_adapter", Memory, Once),
-    ("other_backend", Memory, With(&["adapter"])),
-    ("overwritten_bytes", Memory, Once),
-    ("physical_leaked_handle", AllKinds, Once),
-    ("physical_leaked_memory", AllKinds, Once),
-    ("physical_puts_of_one_descriptor", AllKinds, Once),
-    ("physical_released_while_mapped", AllKinds, Once),
-    ("physical_released_while_open", AllKinds, Once),
-    ("physical_use_after_put", AllKinds, Once),
+    ("object_mistakes", AllKinds, Listed),
+    ("sharing", Memory, Listed),
+    ("sharing other_backend", Memory, With(&["adapter"])),
     ("plain_c", AllKinds, Once),
-    ("pool_released_while_open", Memory, Once),
-    ("put_null", Memory, Once),
-    ("put_of_unknown", Memory, Once),
-    ("reopened_buffer", Memory, Once),
-    ("repeated_violations", Memory, Once),
-    ("rows_in_use", Memory, Once),
-    ("slab_exposed", Memory, Once),
-    ("stale_handle", Memory, Once),
-    ("sub_devices", Memory, Kernels),
-    ("unreturned_gets", Memory, Once),
+    ("kernels sub_devices", Memory, Kernels),
     ("ur_arguments", AllKinds, Cases),
     ("ur_event", AllKinds, Cases),
     ("ur_memory", AllKinds, Cases),
     ("ur_mixed_backends", AllKinds, Once),
     ("ur_physical", AllKinds, Cases),
+    ("ur_sharing", Memory, Listed),
     ("ur_support", AllKinds, Once),
     ("ur_violations", AllKinds, Listed),
-    ("use_after_close", Memory, Once),
-    ("use_after_free", Memory, Once),
-    ("use_after_put", Memory, Once),
-    ("waits_sharing", Memory, Once),
-    ("wrong_usm", Memory, Once),
     // These have nothing to do with an adapter.
     ("museum_compute_runtime_974", AllKinds, Once),
     ("museum_mpich_6959", AllKinds, Once),
@@ -145,16 +91,11 @@ const PROGRAMS: [(&str, Shares, Runs); 101] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 22] = [
+const LEFT_OUT: [(&str, &str); 17] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("device_aspects", "it makes no IPC call"),
     ("interrupted", "the tests of interrupted calls run it"),
-    ("kernel_copies", "it makes no IPC call"),
-    ("kernel_fault", "it makes no IPC call"),
-    ("kernel_graph", "it makes no IPC call"),
-    ("kernel_source", "it makes no IPC call"),
-    ("kernel_update", "it makes no IPC call"),
     ("killed_crowd", "the tests of violent ends run it"),
     ("mpi_ring", "a launcher starts it"),
     ("no_ipc", "it is a script that makes no IPC call"),
@@ -176,9 +117,11 @@ pub(crate) fn on(adapter: Adapter) -> Vec<&'static str> {
     PROGRAMS.iter().filter(|(_, shares, _)| runs_on(*shares)).map(|(program, ..)| *program).collect()
 }
 
-/// All ways to run a program, each with a name.
+/// All ways to run a program, each with a name; or the one that is named behind the program.
 pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
-    let (.., runs) = PROGRAMS.iter().find(|(name, ..)| *name == program).expect("a program of the table");
+    let known = PROGRAMS.iter().find(|(name, ..)| *name == program).map(|(.., runs)| *runs);
+    let runs =
+        known.unwrap_or_else(|| if program.contains(' ') { Once } else { panic!("{program} is not in the table") });
     let test_run = || TestRun::of(program, Release::R2026_2, adapter);
     let each = |arguments: &[&str]| -> Vec<(String, TestRun)> {
         let way = |argument: &&str| (format!("{program} {argument}"), prepared(program, test_run().arg(*argument)));
@@ -192,7 +135,6 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
         Kernels => vec![(program.to_owned(), prepared(program, test_run().with_engine()))],
         Library => vec![(program.to_owned(), TestRun::of_library(program, Release::R2026_2, adapter))],
         Cases => each(&GROUPS),
-        Orders => each(&crate::event::ORDERS.map(|(order, _)| order)),
         Listed => each(&listed(program).iter().map(String::as_str).collect::<Vec<_>>()),
     }
 }
@@ -200,7 +142,7 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
 /// What some programs need besides their arguments.
 fn prepared(program: &str, test_run: TestRun) -> TestRun {
     match program {
-        "sub_devices" => test_run.env("ZE_SOFT_SUB_DEVICES", "2"),
+        "kernels sub_devices" => test_run.env("ZE_SOFT_SUB_DEVICES", "2"),
         // Some of its violations take a second device.
         "ur_violations" => test_run.env("ZE_SOFT_DEVICES", "2"),
         // It relies on the refusals of our backend.
@@ -227,8 +169,28 @@ fn every_program_is_run_in_some_way() {
         .map(|path| path.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8").to_owned())
         .collect();
     let known = PROGRAMS.iter().map(|(program, ..)| *program).chain(LEFT_OUT.iter().map(|(program, _)| *program));
-    assert_eq!(programs, known.map(str::to_owned).collect(), "tests/apps holds other programs than the table");
+    let known = known.filter_map(|program| program.split(' ').next()).map(str::to_owned);
+    assert_eq!(programs, known.collect(), "tests/apps holds other programs than the table");
     for (program, shares, _) in PROGRAMS {
         assert_eq!(on(Adapter::V1).contains(&program), shares == Memory, "{program}");
+    }
+}
+
+/// What a program lists is run by this table; that is what it should be says another test, which names it.
+#[test]
+fn every_way_that_a_program_lists_is_named_by_a_test() {
+    let folders = ["tests/tests/end_to_end", "tests/tests/end_to_end/conformance", "tests/src"]
+        .map(|folder| repository().join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder of tests"));
+    let files = files
+        .map(|entry| entry.expect("a folder can be listed").path())
+        .filter(|file| file.extension().is_some_and(|it| it == "rs"));
+    let text: String = files.map(|file| fs::read_to_string(file).expect("a test")).collect();
+    let of_several = PROGRAMS.iter().filter(|(program, _, runs)| program.contains(' ') || matches!(runs, Listed));
+    let programs: BTreeSet<&str> = of_several.filter_map(|(program, ..)| program.split(' ').next()).collect();
+    for program in programs {
+        for way in listed(program) {
+            assert!(text.contains(&format!("{way}\"")), "no test names {program} {way}");
+        }
     }
 }

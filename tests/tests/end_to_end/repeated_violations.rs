@@ -5,8 +5,9 @@ use urscope_tests::{Adapter, Release, TestRun};
 #[test]
 fn thousands_of_mistakes_cost_no_memory_and_few_lines() {
     const TIMES: usize = 2000;
-    let test_run =
-        TestRun::of("repeated_violations", Release::R2026_2, Adapter::V2).option("--no-check").arg(TIMES.to_string());
+    let test_run = TestRun::of("ur_sharing repeated_violations", Release::R2026_2, Adapter::V2)
+        .option("--no-check")
+        .arg(TIMES.to_string());
     // mallinfo2(3) would count what is in glibc's caches as used.
     let test_run = test_run.env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
     let outcome = test_run.env("URSCOPE_ON_ERROR", "refuse").run();

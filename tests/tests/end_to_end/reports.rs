@@ -52,7 +52,7 @@ fn a_run_is_reported_in_all_formats_at_once() {
 #[test]
 fn written_suppressions_hold_in_the_next_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for app in ["leaked_handle", "free_while_open"] {
+    for app in ["mistakes leaked_handle", "free_while_open"] {
         let file = path(&folder, app);
         let first = test_run(app).option("--write-suppressions").option(&file).run();
         assert_eq!((first.code, first.report().verdict()), (1, "findings"));
@@ -73,7 +73,7 @@ fn a_baseline_excuses_what_was_found_before() {
     assert_eq!(first.code, 1);
     let same = test_run("free_while_open").option("--baseline").option(&file).run();
     assert_eq!((same.code, counting(&same)), (0, 0), "{:#?}", same.report());
-    let other = test_run("leaked_handle").option("--baseline").option(&file).run();
+    let other = test_run("mistakes leaked_handle").option("--baseline").option(&file).run();
     assert_eq!((other.code, counting(&other)), (1, 1), "{:#?}", other.report());
 }
 

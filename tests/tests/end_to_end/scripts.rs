@@ -120,7 +120,7 @@ fn every_row_is_right_on_the_software_device() {
 fn a_row_that_is_not_as_expected_fails_the_trial() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().to_str().expect("a path in UTF-8");
-    for (name, program) in [("which_gpu", "which_gpu"), ("clean", "double_put"), ("double_close", "double_close")] {
+    for (name, program) in [("which_gpu", "which_gpu"), ("clean", "free_while_open"), ("mistakes", "mistakes")] {
         fs::copy(apps::executable(program, Release::R2026_2), folder.path().join(name)).expect("a copy of a program");
     }
     let arguments = ["--device", "software", "--threads", "", "--programs", path, "--only"];
@@ -129,7 +129,7 @@ fn a_row_that_is_not_as_expected_fails_the_trial() {
     assert_eq!(output.status.code(), Some(1), "{report}{complaint}");
     assert_eq!(verdicts(&report), [("clean", "no"), ("double_close", "yes")], "{report}");
 
-    let output = try_gpu(&[&arguments[..], &["leaked_handle"]].concat());
+    let output = try_gpu(&[&arguments[..], &["event_leaked"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", text(&output).0);
-    assert!(text(&output).1.contains("has no program leaked_handle"), "{}", text(&output).1);
+    assert!(text(&output).1.contains("has no program object_mistakes"), "{}", text(&output).1);
 }

@@ -111,7 +111,8 @@ pub(crate) fn lingering(traces: &Path) -> (Child, ChildStdin) {
         .args(["run", "--device", "software", "--no-check", "--dir"])
         .arg(traces)
         .arg("--")
-        .arg(apps::executable("lingering", Release::R2026_2))
+        .arg(apps::executable("sharing", Release::R2026_2))
+        .arg("lingering")
         .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -130,7 +131,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     screen.shows(&["waiting", "does not exist yet"]);
 
     let (mut program, input) = lingering(&traces);
-    screen.shows(&["running", "1 error", "lingering", "double-put"]);
+    screen.shows(&["running", "1 error", "sharing", "double-put"]);
     // The numbers equal those of the other commands.
     let answer = |question: &str| -> Value {
         let ended = run::urscope(&[question, "--format", "json", traces.to_str().expect("a path in UTF-8")]);
@@ -151,7 +152,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     screen.shows(&["memory 1 0 8 MiB", "pinned 8 MiB"]);
 
     screen.press("3\r");
-    screen.shows(&["error: double-put", "lingering.cpp:13"]);
+    screen.shows(&["error: double-put", &format!("sharing.cpp:{}", apps::line_of("sharing.cpp", "second put"))]);
     screen.press("\x1b");
     screen.shows(&["4 Holders"]);
     screen.press("p");

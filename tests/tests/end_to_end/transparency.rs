@@ -11,20 +11,20 @@ use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, run};
 /// Programs whose output is the same in each run. It includes checksums of the bytes that they copied.
 const PROGRAMS: [&str; 15] = [
     "clean",
-    "leaked_handle",
-    "leaked_mapping",
-    "double_put",
-    "put_of_unknown",
-    "double_close",
-    "close_of_unknown",
-    "close_interior",
-    "close_wrong_context",
-    "close_by_free",
+    "mistakes leaked_handle",
+    "mistakes leaked_mapping",
+    "mistakes double_put",
+    "mistakes put_of_unknown",
+    "mistakes double_close",
+    "mistakes close_of_unknown",
+    "mistakes close_interior",
+    "mistakes close_wrong_context",
+    "mistakes close_by_free",
     "free_while_open",
-    "free_before_put",
-    "killed_producer",
-    "fork_child",
-    "direct_ur",
+    "mistakes free_before_put",
+    "mistakes killed_producer",
+    "sharing fork_idle_child",
+    "ur_sharing direct",
 ];
 
 fn is_the_same_traced_and_bare(adapter: Adapter) {
@@ -78,15 +78,16 @@ fn a_clean_verdict_is_silent_when_it_is_quiet() {
     let urscope = |quiet: &str, program: &str| {
         let mut command = Command::new(artefacts::command());
         command.args(["run", "--device", "software", "--dir"]).arg(folder.path());
-        command.args(["--"]).arg(apps::executable(program, Release::R2026_2)).env("URSCOPE_QUIET", quiet);
+        let (program, mode) = program.split_once(' ').unwrap_or((program, ""));
+        command.arg("--").arg(apps::executable(program, Release::R2026_2)).arg(mode).env("URSCOPE_QUIET", quiet);
         run::forget_suite(&mut command);
         let output = command.output().expect("urscope can be started");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert_eq!(urscope("1", "clean"), "");
-    assert_eq!(urscope("1", "get_without_open"), "", "a note is no problem");
+    assert_eq!(urscope("1", "mistakes get_without_open"), "", "a note is no problem");
     assert!(urscope("0", "clean").contains("urscope: clean"));
-    assert!(urscope("1", "double_put").contains("double-put"));
+    assert!(urscope("1", "mistakes double_put").contains("double-put"));
 }
 
 /// A file name is any bytes, and so is the name of the process that the kernel derives from it.
@@ -127,7 +128,7 @@ fn a_foreign_file_among_the_traces_is_named_and_the_run_is_judged() {
 #[test]
 fn the_bytes_of_an_open_stay_as_they_were() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = TestRun::of("reopened_buffer", Release::R2026_2, adapter).run();
+        let outcome = TestRun::of("mistakes reopened_buffer", Release::R2026_2, adapter).run();
         assert!(outcome.stdout.contains("the bytes are unchanged"), "{adapter:?}: {}", outcome.stdout);
     }
 }
@@ -184,7 +185,7 @@ fn a_program_that_gains_rights_is_left_alone() {
     fs::write(&source, text).expect("a file can be written");
     let compiled = Command::new("gcc").args(["-shared", "-fPIC"]).arg(&source).arg("-o").arg(&library).status();
     assert!(compiled.expect("gcc can be started").success());
-    let test_run = || TestRun::of("direct_ur", Release::R2026_2, Adapter::V2).env("LD_PRELOAD", &library);
+    let test_run = || TestRun::of("ur_sharing direct", Release::R2026_2, Adapter::V2).env("LD_PRELOAD", &library);
     let (bare, traced) = (test_run().untraced().run(), test_run().run());
     assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}", traced.stderr);
     assert!(traced.trace_files().is_empty() && !traced.stderr.contains("watching"), "{}", traced.stderr);

@@ -43,7 +43,7 @@ fn wait_for_its_end(served: &ViewServer) {
 
 #[test]
 fn a_program_is_shown_while_it_runs_and_afterwards() {
-    let mut served = shown(apps::executable("waits_sharing", Release::R2026_2), &["gate"]);
+    let mut served = shown(apps::executable("sharing", Release::R2026_2), &["waits_sharing", "gate"]);
     served.until("api/lives", "both share", |lives| lives["columns"]["to_ns"] == json!([null, null]));
     let run = served.json("api/run");
     assert_eq!((&run["running"], &run["error"]), (&json!(true), &Value::Null));
@@ -59,7 +59,7 @@ fn a_program_is_shown_while_it_runs_and_afterwards() {
 
 #[test]
 fn the_view_changes_no_exit_code() {
-    let mut served = shown(apps::executable("leaked_handle", Release::R2026_2), &[]);
+    let mut served = shown(apps::executable("mistakes", Release::R2026_2), &["leaked_handle"]);
     wait_for_its_end(&served);
     served.until("api/check", "the verdict", |check| check["verdict"] == "findings");
     assert_eq!(served.interrupt(), Some(1), "{}", served.said());

@@ -50,29 +50,29 @@ macro_rules! violations {
 }
 
 violations! {
-    a_handle_that_is_never_put: "leaked_handle", ["warning leaked-handle"];
-    a_mapping_that_is_never_closed: "leaked_mapping", ["warning leaked-mapping"];
-    a_handle_that_is_put_twice: "double_put", ["error double-put"];
-    a_put_of_an_unknown_handle: "put_of_unknown", ["error put-of-unknown"];
-    a_mapping_that_is_closed_twice: "double_close", ["error double-close"];
-    a_close_of_an_unknown_pointer: "close_of_unknown", ["error close-of-unknown"];
-    a_close_of_an_interior_pointer: "close_interior", ["error open-close-mismatch"];
-    a_mapping_that_a_copy_still_reads: "close_in_use", ["error closed-while-in-use"];
-    freed_memory_that_a_copy_still_writes: "free_in_use", ["error freed-while-in-use"];
-    a_close_in_another_context: "close_wrong_context", ["error wrong-context"];
-    a_closed_mapping_that_is_used: "use_after_close", ["error use-after-close"];
-    a_get_of_memory_that_is_freed: "get_of_freed", ["error get-of-freed", "note get-of-freed"];
-    a_mapping_that_is_given_to_free: "close_by_free", ["error open-close-mismatch"];
+    a_handle_that_is_never_put: "mistakes leaked_handle", ["warning leaked-handle"];
+    a_mapping_that_is_never_closed: "mistakes leaked_mapping", ["warning leaked-mapping"];
+    a_handle_that_is_put_twice: "mistakes double_put", ["error double-put"];
+    a_put_of_an_unknown_handle: "mistakes put_of_unknown", ["error put-of-unknown"];
+    a_mapping_that_is_closed_twice: "mistakes double_close", ["error double-close"];
+    a_close_of_an_unknown_pointer: "mistakes close_of_unknown", ["error close-of-unknown"];
+    a_close_of_an_interior_pointer: "mistakes close_interior", ["error open-close-mismatch"];
+    a_mapping_that_a_copy_still_reads: "mistakes close_in_use", ["error closed-while-in-use"];
+    freed_memory_that_a_copy_still_writes: "mistakes free_in_use", ["error freed-while-in-use"];
+    a_close_in_another_context: "mistakes close_wrong_context", ["error wrong-context"];
+    a_closed_mapping_that_is_used: "mistakes use_after_close", ["error use-after-close"];
+    a_get_of_memory_that_is_freed: "mistakes get_of_freed", ["error get-of-freed", "note get-of-freed"];
+    a_mapping_that_is_given_to_free: "mistakes close_by_free", ["error open-close-mismatch"];
     memory_that_is_freed_while_another_has_it_open: "free_while_open", ["error freed-while-open"];
-    memory_that_is_freed_before_its_put: "free_before_put", ["note freed-while-exported"];
-    memory_that_a_queue_frees_while_another_has_it_open: "async_free_while_open", ["error freed-while-open"];
-    memory_whose_pool_is_destroyed_while_another_has_it_open: "pool_released_while_open", ["error freed-while-open"];
-    memory_that_a_queue_allocates_and_frees: "async_clean", ["note freed-while-exported"];
-    memory_that_is_freed_while_an_idle_process_has_it_open: "idle_consumer_killed", ["error freed-while-open", "note leaked-mapping"];
-    handle_data_that_is_got_again_and_again: "unreturned_gets", ["note freed-while-exported", "warning unreturned-gets"];
-    handles_that_outlive_their_memory: "lost_handles", ["note freed-while-exported", "warning lost-handles"];
-    a_get_of_host_memory: "wrong_usm", ["warning wrong-usm"];
-    memory_that_is_opened_twice_from_the_same_bytes: "reopened_buffer", ["error freed-while-open"];
+    memory_that_is_freed_before_its_put: "mistakes free_before_put", ["note freed-while-exported"];
+    memory_that_a_queue_frees_while_another_has_it_open: "mistakes async_free_while_open", ["error freed-while-open"];
+    memory_whose_pool_is_destroyed_while_another_has_it_open: "mistakes pool_released_while_open", ["error freed-while-open"];
+    memory_that_a_queue_allocates_and_frees: "mistakes async_clean", ["note freed-while-exported"];
+    memory_that_is_freed_while_an_idle_process_has_it_open: "mistakes idle_consumer_killed", ["error freed-while-open", "note leaked-mapping"];
+    handle_data_that_is_got_again_and_again: "mistakes unreturned_gets", ["note freed-while-exported", "warning unreturned-gets"];
+    handles_that_outlive_their_memory: "mistakes lost_handles", ["note freed-while-exported", "warning lost-handles"];
+    a_get_of_host_memory: "mistakes wrong_usm", ["warning wrong-usm"];
+    memory_that_is_opened_twice_from_the_same_bytes: "mistakes reopened_buffer", ["error freed-while-open"];
 }
 
 /// Checks that a finding names a process and a call that are in the traces, and the only line of the program with `text`.
@@ -82,16 +82,13 @@ pub(crate) fn is_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     let its_own = traces.iter().find(|trace| place["pid"] == trace.pid()).expect("a process that has a trace");
     let call = its_own.calls("B").find(|call| trace::call_number(call) == finding["call"].as_u64().unwrap_or(0));
     assert_eq!(call.map(|call| &call["name"]), Some(&finding["function"]), "{finding:#?}");
-    let source = std::fs::read_to_string(apps::source(&format!("{app}.cpp"))).expect("a source can be read");
-    let lines: Vec<usize> = source.lines().enumerate().filter(|(_, line)| line.contains(text)).map(|at| at.0).collect();
-    let [line] = lines[..] else { panic!("{text:?} is in {} lines of {app}.cpp", lines.len()) };
-    let file = format!("/{app}.cpp");
-    let here =
-        |frame: &Value| frame["file"].as_str().is_some_and(|it| it.ends_with(&file)) && frame["line"] == line + 1;
+    let file = format!("{}.cpp", app.split(' ').next().unwrap_or_default());
+    let line = apps::line_of(&file, text);
+    let file = format!("/{file}");
+    let here = |frame: &Value| frame["file"].as_str().is_some_and(|it| it.ends_with(&file)) && frame["line"] == line;
     assert!(
         place["stack"].as_array().is_some_and(|frames| frames.iter().any(here)),
-        "not in line {}: {finding:#?}",
-        line + 1
+        "not in line {line}: {finding:#?}"
     );
 }
 
@@ -117,30 +114,30 @@ macro_rules! violations_at {
 }
 
 violations_at! {
-    a_put_of_null: "put_null" on V1 V2, ["error invalid-argument"], "with_data_at(handle, nullptr)", "put of null accepted";
-    memory_that_is_opened_after_its_put: "use_after_put" on V1 V2, ["warning use-after-put"], "open_and_read(",
+    a_put_of_null: "mistakes put_null" on V1 V2, ["error invalid-argument"], "with_data_at(shared.exported.handle, nullptr)", "put of null accepted";
+    memory_that_is_opened_after_its_put: "mistakes use_after_put" on V1 V2, ["warning use-after-put"], "close(open_and_read(producer, gpu, size)",
         "consumer read 8388608 bytes, 48fc79ea180794e8";
-    memory_that_is_opened_after_its_free: "use_after_free" on V1 V2, ["error use-after-free"], "open_and_read(",
+    memory_that_is_opened_after_its_free: "mistakes use_after_free" on V1 V2, ["error use-after-free"], "close(open_and_read(producer, gpu, size)",
         "consumer read 1048576 bytes, bec003d6ae300c41";
-    memory_that_is_opened_when_other_memory_has_its_address: "stale_handle" on V1 V2, ["error stale-handle"], "open_and_read(",
+    memory_that_is_opened_when_other_memory_has_its_address: "mistakes stale_handle" on V1 V2, ["error stale-handle"], "close(open_and_read(producer, gpu, size)",
         "consumer read 1048576 bytes, f97efaa5c6caad14";
-    memory_that_is_opened_at_home: "open_in_producer" on V1 V2, ["note open-in-producer"], "close(open(",
+    memory_that_is_opened_at_home: "mistakes open_in_producer" on V1 V2, ["note open-in-producer"], "close(open(shared.data,",
         "opened at home 3 times";
-    handle_data_that_nobody_opens: "get_without_open" on V1 V2, ["note get-without-open"], "app::get(forgotten", "one was sent";
-    memory_that_shows_its_neighbour: "slab_exposed" on V1 V2, ["note slab-exposed"], "export_pattern(", "one of two was shared";
-    memory_that_is_opened_and_got_again: "get_of_opened" on V1 V2, ["note export-of-import"], "get(memory, gpu)",
+    handle_data_that_nobody_opens: "mistakes get_without_open" on V1 V2, ["note get-without-open"], "app::get(forgotten", "one was sent";
+    memory_that_shows_its_neighbour: "mistakes slab_exposed" on V1 V2, ["note slab-exposed"], "export_pattern(gpu, 4096", "one of two was shared";
+    memory_that_is_opened_and_got_again: "mistakes get_of_opened" on V1 V2, ["note export-of-import"], "get of opened memory",
         "get of opened memory refused";
-    physical_memory_that_is_opened_after_its_put: "physical_use_after_put" on V2, ["error use-after-put"],
-        "ipc_physical::open(", "open after the put refused";
-    bytes_of_one_kind_that_are_opened_as_another: "open_of_another_kind" on V2, ["error wrong-kind"], "ipc::open(",
+    physical_memory_that_is_opened_after_its_put: "object_mistakes physical_use_after_put" on V2, ["error use-after-put"],
+        "open after the put", "open after the put refused";
+    bytes_of_one_kind_that_are_opened_as_another: "object_mistakes open_of_another_kind" on V2, ["error wrong-kind"], "ipc::open(",
         "open as memory refused";
-    opened_physical_memory_that_is_never_closed: "physical_leaked_memory" on V2, ["warning leaked-physical-memory"],
-        "ipc_physical::open(", "consumer keeps 1 granule";
-    opened_physical_memory_that_is_closed_while_it_is_mapped: "physical_released_while_mapped" on V2,
+    opened_physical_memory_that_is_never_closed: "object_mistakes physical_leaked_memory" on V2, ["warning leaked-physical-memory"],
+        "new physical_mem(", "consumer keeps 1 granule";
+    opened_physical_memory_that_is_closed_while_it_is_mapped: "object_mistakes physical_released_while_mapped" on V2,
         ["note released-while-mapped"], "memory.reset();", "consumer unmapped it afterwards";
-    an_opened_event_that_is_never_released: "event_leaked" on V2, ["warning leaked-event"], "ipc_event::open(",
+    an_opened_event_that_is_never_released: "object_mistakes event_leaked" on V2, ["warning leaked-event"], "new sycl::event(ipc_event::open(",
         "consumer keeps an event that is complete";
-    handle_data_of_an_event_that_is_never_put: "event_leaked_handle" on V2, ["note leaked-handle"], "ipc_event::get(",
+    handle_data_of_an_event_that_is_never_put: "object_mistakes event_leaked_handle" on V2, ["note leaked-handle"], "ipc_event::get(*event)",
         "the handle stays";
 }
 
@@ -152,23 +149,23 @@ const NEVER_SIGNALLED: [&str; 3] = ["note leaked-handle", "note never-signalled"
 #[test]
 fn memory_whose_owner_ends_while_another_has_it_open() {
     for adapter in [V1, V2] {
-        finds("exporter_gone", adapter, &EXPORTER_GONE);
+        finds("mistakes exporter_gone", adapter, &EXPORTER_GONE);
     }
 }
 
 /// Both processes end in the middle of their work, so the handle data and the opened event are left, too.
 #[test]
 fn a_wait_for_an_event_whose_producer_has_ended() {
-    let outcome = TestRun::of("never_signalled", Release::R2026_2, V2).run();
+    let outcome = TestRun::of("object_mistakes never_signalled", Release::R2026_2, V2).run();
     is_found(&outcome, &NEVER_SIGNALLED);
     assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
-    is_at(&outcome, "never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
+    is_at(&outcome, "object_mistakes never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
 }
 
 /// Handle data of physical memory outlives the memory.
 #[test]
 fn handle_data_of_physical_memory_that_is_never_put() {
-    finds("physical_leaked_handle", V2, &["note freed-while-exported", "warning leaked-handle"]);
+    finds("object_mistakes physical_leaked_handle", V2, &["note freed-while-exported", "warning leaked-handle"]);
 }
 
 /// Each violation, what is found, at which line, and the answer of each adapter that supports the functions.
@@ -224,11 +221,12 @@ fn the_release_of_a_context_leaves_what_was_opened_or_got_in_it() {
     let outcome = TestRun::of("ur_violations", Release::R2026_2, V2).arg("imports_behind_their_context").run();
     is_found(&outcome, &["warning leaked-event", "warning leaked-physical-memory"]);
     let report = outcome.report();
-    is_at(&outcome, "ur_violations", report.finding("leaked-event"), "open(context, copy(of_event)");
+    is_at(&outcome, "ur_violations", report.finding("leaked-event"), "open(context, of_event.copy()");
     is_at(&outcome, "ur_violations", report.finding("leaked-physical-memory"), "urIPCOpenPhysMemHandleExp(context,");
-    let [memory, mapping] = ["leaked_handle", "leaked_mapping"].map(|app| {
-        let report = TestRun::of(app, Release::R2026_2, V2).run().report();
-        report.finding(&app.replace('_', "-"))["message"].as_str().expect("a message").to_owned()
+    let [memory, mapping] = ["leaked-handle", "leaked-mapping"].map(|rule| {
+        let app = format!("mistakes {}", rule.replace('-', "_"));
+        let report = TestRun::of(&app, Release::R2026_2, V2).run().report();
+        report.finding(rule)["message"].as_str().expect("a message").to_owned()
     });
     for rule in ["leaked-event", "leaked-physical-memory"].map(|rule| report.finding(rule)["message"].to_string()) {
         assert!(rule.contains(", and its context was released in call "), "{rule}");
@@ -254,13 +252,13 @@ const REFUSED_OPEN: [&str; 2] = ["note leaked-handle", "note refused-open"];
 
 #[test]
 fn a_refused_open_that_nothing_explains_is_noted() {
-    let outcome = TestRun::of("open_of_ended", Release::R2026_2, V2).run();
+    let outcome = TestRun::of("mistakes open_of_ended", Release::R2026_2, V2).run();
     is_found(&outcome, &REFUSED_OPEN);
     let report = outcome.report();
     let message = report.finding("refused-open")["message"].as_str().expect("a message").to_owned();
     assert!(message.contains("had been killed"), "{message}");
     // The v1 adapter reports success and returns nothing, which has a rule of its own.
-    let outcome = TestRun::of("open_of_ended", Release::R2026_2, V1).run();
+    let outcome = TestRun::of("mistakes open_of_ended", Release::R2026_2, V1).run();
     is_found(&outcome, &["error success-without-result", "note leaked-handle"]);
 }
 
@@ -268,7 +266,7 @@ fn a_refused_open_that_nothing_explains_is_noted() {
 #[test]
 fn a_note_fails_only_when_asked_for() {
     let run = |severity: &str| {
-        TestRun::of("free_before_put", Release::R2026_2, V2).option("--fail-on").option(severity).run().code
+        TestRun::of("mistakes free_before_put", Release::R2026_2, V2).option("--fail-on").option(severity).run().code
     };
     assert_eq!((run("error"), run("warning"), run("note")), (0, 0, 1));
 }
