@@ -1,4 +1,5 @@
-//! Files of `shim/src/raw`, compiled with another `sync`: one that runs them in every order of threads or of signal handlers.
+//! Files of `shim/src/raw`, compiled with another `sync`: one that runs them in every order of threads or of signal
+//! handlers.
 //!
 //! * [`threads`] has the atomics of loom, which tries every order of threads and every value that the memory model lets a load return.
 //! * [`handlers`] has cells and stores that a signal handler can interrupt, and tries every place for it; see
@@ -52,7 +53,7 @@ pub mod handlers {
     pub mod sync;
     pub mod thread;
 
-    pub use super::{interruptions, recent_data, process, stack};
+    pub use super::{interruptions, process, recent_data, stack};
 
     /// The variables of the one thread.
     pub mod variables {

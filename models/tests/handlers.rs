@@ -1,5 +1,5 @@
-//! Every place where a signal handler can interrupt a thread that appends to a binary trace, or that takes the number of a call; and what
-//! a reader finds in the file at each of these places.
+//! Every place where a signal handler can interrupt a thread that appends to a binary trace, or that takes the number
+//! of a call; and what a reader finds in the file at each of these places.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! The objects whose lifetimes are tracked.
 //!
-//! An object is never a bare integer here: the same address can be USM, a mapping and handle data within one second, so a
-//! [`Handle`] always carries its [`Kind`].
+//! An object is never a bare integer here: the same address can be USM, a mapping and handle data within one second,
+//! so a [`Handle`] always carries its [`Kind`].
 
 use crate::api::constants;
 
@@ -163,8 +163,8 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     fold(state.rotate_left(29), u64::from_le_bytes(last))
 }
 
-/// The value by which a Level Zero IPC handle is known in its process: its descriptor, with bit 32 set, so that it is neither 0 nor an
-/// address of memory (the lowest 64 KiB are never mapped, and no descriptor is that large).
+/// The value by which a Level Zero IPC handle is known in its process: its descriptor, with bit 32 set, so that it is
+/// neither 0 nor an address of memory (the lowest 64 KiB are never mapped, and no descriptor is that large).
 pub const fn descriptor_data(descriptor: u32) -> u64 {
     1 << 32 | descriptor as u64
 }
@@ -174,7 +174,8 @@ pub const fn descriptor_in(data: u64) -> Option<u32> {
     if data >> 32 == 1 { Some(data as u32) } else { None }
 }
 
-/// The fingerprint of a Level Zero IPC handle: of the file that its descriptor refers to, which is the same in every process.
+/// The fingerprint of a Level Zero IPC handle: of the file that its descriptor refers to, which is the same in every
+/// process.
 pub fn file_fingerprint(device: u64, inode: u64) -> u64 {
     let mut bytes = *b"Level Zero: 0123456789abcdef";
     for (to, from) in bytes.iter_mut().skip(12).zip(device.to_le_bytes().into_iter().chain(inode.to_le_bytes())) {

@@ -19,9 +19,9 @@ impl Owners {
         owner == self.user || owner == 0
     }
 
-    /// Why traces are not written to a directory, given its owner and that of its parent, as part of a message; `None` if they are. An owner can
-    /// replace what is in a directory, whatever its mode and its sticky bit. An owner is trusted with a directory of [`SYSTEM`] if it is the
-    /// owner of `/`.
+    /// Why traces are not written to a directory, given its owner and that of its parent, as part of a message; `None`
+    /// if they are. An owner can replace what is in a directory, whatever its mode and its sticky bit. An owner is
+    /// trusted with a directory of [`SYSTEM`] if it is the owner of `/`.
     pub fn object(self, (owner, is_system): (u32, bool), (of_parent, parent_is_system): (u32, bool)) -> Option<String> {
         let trusted = |owner, is_system| self.have(owner) || is_system && owner == self.root;
         if !trusted(owner, is_system) {

@@ -12,8 +12,8 @@ pub struct ProcStat<'a> {
     pub state: char,
     /// Field 4: the process that is its parent; 0 where that is in another pid namespace.
     pub parent: u32,
-    /// Field 22: when the process started, in clock ticks since boot. Together with the pid it identifies a process, because
-    /// the kernel uses pids again.
+    /// Field 22: when the process started, in clock ticks since boot. Together with the pid it identifies a process,
+    /// because the kernel uses pids again.
     pub start: u64,
 }
 

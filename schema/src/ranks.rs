@@ -61,8 +61,8 @@ pub fn listed(ranks: impl IntoIterator<Item = u32>) -> String {
     Ranks(ranges).to_string()
 }
 
-/// The name of a process in text: `rank 7 (pid 12510)`, or without a rank its program: `solver (pid 12510)`. All ranks of a job mostly
-/// run one program.
+/// The name of a process in text: `rank 7 (pid 12510)`, or without a rank its program: `solver (pid 12510)`. All
+/// ranks of a job mostly run one program.
 pub fn process_name(executable: &str, pid: u32, rank: Option<u32>) -> String {
     let file = executable.rsplit('/').next().unwrap_or_default();
     match (rank, file) {

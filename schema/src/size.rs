@@ -30,7 +30,8 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// How long something took, in nanoseconds, in at most four digits before the point: `8182 ns`, `563.7 us`, `55.4 ms`, `12.0 s`.
+/// How long something took, in nanoseconds, in at most four digits before the point: `8182 ns`, `563.7 us`,
+/// `55.4 ms`, `12.0 s`.
 pub fn duration(nanos: u64) -> String {
     match nanos {
         0..10_000 => format!("{nanos} ns"),

@@ -1,8 +1,8 @@
 //! The functions that replace an adapter's: one for each row of the function table and each adapter.
 //!
-//! Such a function records the call around the real one. There is one per adapter because a C function in a table has no
-//! other way to know whose table it was found in. The code is the same for every function; what differs is in the roles of
-//! its row. Must never hold a lock or allocate across the real call.
+//! Such a function records the call around the real one. There is one per adapter because a C function in a table has
+//! no other way to know whose table it was found in. The code is the same for every function; what differs is in the
+//! roles of its row. Must never hold a lock or allocate across the real call.
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
@@ -49,7 +49,8 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// Continues a call that may have to be recorded. The arguments are passed on unchanged, so they stay in their registers.
+        /// Continues a call that may have to be recorded. The arguments are passed on unchanged, so they stay in their
+        /// registers.
         mod filtered {
             use super::*;
 
@@ -67,7 +68,8 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// Continues a call whose implementation has to be looked up by a function call, over which the arguments must be saved.
+        /// Continues a call whose implementation has to be looked up by a function call, over which the arguments must
+        /// be saved.
         mod resolved {
             use super::*;
 
@@ -140,8 +142,8 @@ macro_rules! stand_ins {
     };
 }
 
-/// Records the exit of a call that the adapter leaves by a C++ exception. The exception passes through us, and the loader
-/// answers UNKNOWN for it.
+/// Records the exit of a call that the adapter leaves by a C++ exception. The exception passes through us, and the
+/// loader answers UNKNOWN for it.
 struct Thrown<'a> {
     function: Function,
     call: u64,

@@ -1,8 +1,9 @@
 //! The order in which the layers see a call, and what happens when one of them fails.
 //!
-//! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers does not reach
-//! the layers behind it nor the backend; its exit is shown to all layers. A layer that panics is switched off with one message,
-//! and calls go on without it. Most records of calls take no layer: [`trace::begins`] and [`trace::returns`] write them, and cannot panic.
+//! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers
+//! does not reach the layers behind it nor the backend; its exit is shown to all layers. A layer that panics is
+//! switched off with one message, and calls go on without it. Most records of calls take no layer: [`trace::begins`]
+//! and [`trace::returns`] write them, and cannot panic.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -130,8 +131,8 @@ pub fn inner_exit(exit: &Exit) {
 
 /// Shows the end of the process to every layer, the last one first, so that what it finds still goes into the trace.
 pub fn end(how: &'static str) {
-    // A child of a fork that went unnoticed has made no call. Its parent's threads may have held a lock, also that of malloc(3), which nobody
-    // gives back here.
+    // A child of a fork that went unnoticed has made no call. Its parent's threads may have held a lock, also that of
+    // malloc(3), which nobody gives back here.
     if fork_mark::is_unnoticed() {
         return;
     }

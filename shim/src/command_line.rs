@@ -1,7 +1,8 @@
-//! What a trace shows of the command line: the program and the number of words, unless `URSCOPE_COMMAND_LINE=full` asks for all.
+//! What a trace shows of the command line: the program and the number of words, unless `URSCOPE_COMMAND_LINE=full`
+//! asks for all.
 //!
-//! Traces are passed on, and command lines contain secrets: after `--password`, but also in `-pSECRET`, in URLs, in JSON and in scripts. No
-//! rule finds all of them, so nothing of the words is shown.
+//! Traces are passed on, and command lines contain secrets: after `--password`, but also in `-pSECRET`, in URLs, in
+//! JSON and in scripts. No rule finds all of them, so nothing of the words is shown.
 
 use crate::knobs::CommandLine;
 

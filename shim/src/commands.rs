@@ -1,11 +1,12 @@
 //! Commands that access memory: which of them are recorded, and whether the host has waited since.
 //!
-//! Programs launch many kernels that have nothing to do with shared memory: of these none is recorded. A kernel may have many pointers as
-//! arguments, and a record has room for two.
+//! Programs launch many kernels that have nothing to do with shared memory: of these none is recorded. A kernel may
+//! have many pointers as arguments, and a record has room for two.
 //!
-//! A program enqueues many commands, so they are recorded only once the process shares memory. Waits are not recorded at all: a close or a
-//! free says which command was the first since the last wait. Any wait counts for all commands before it, because commands may
-//! depend on each other in ways that are not seen. So what is reported as not waited for was not waited for by any call that is watched.
+//! A program enqueues many commands, so they are recorded only once the process shares memory. Waits are not recorded
+//! at all: a close or a free says which command was the first since the last wait. Any wait counts for all commands
+//! before it, because commands may depend on each other in ways that are not seen. So what is reported as not waited
+//! for was not waited for by any call that is watched.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -17,18 +18,21 @@ use urscope_schema::{
 
 use crate::raw::{args::inputs::Inputs, software_device};
 
-/// Whether this process has got or opened handle data of memory. What stands in for a command looks at it in its first instruction.
+/// Whether this process has got or opened handle data of memory. What stands in for a command looks at it in its
+/// first instruction.
 pub(crate) static SHARES: AtomicBool = AtomicBool::new(false);
 
-/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 if there is none. They are one
-/// word, so that a command which another thread's wait overtakes is not taken for one that came later.
+/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 if there is
+/// none. They are one word, so that a command which another thread's wait overtakes is not taken for one that came
+/// later.
 static UNWAITED: AtomicU64 = AtomicU64::new(0);
 
 /// The bits of [`UNWAITED`] that are the number of a call.
 const CALL_BITS: u32 = 40;
 const CALL: u64 = (1 << CALL_BITS) - 1;
 
-/// The memory that was shared: where it begins, and where it ends; 0 for none. More than these are forgotten, the oldest first.
+/// The memory that was shared: where it begins, and where it ends; 0 for none. More than these are forgotten, the
+/// oldest first.
 static SHARED: [[AtomicU64; 2]; 128] = [const { [const { AtomicU64::new(0) }; 2] }; 128];
 
 /// The place of the next one.
@@ -50,9 +54,9 @@ pub(crate) fn are_recorded() -> bool {
     SHARES.load(Ordering::Relaxed)
 }
 
-/// Adds to the arguments of a call that ends memory what is known of commands that access it: the number of the first one that
-/// the host has not waited for, and how far behind the address the first byte is that an unfinished one accesses. What it returns is for
-/// [`after`].
+/// Adds to the arguments of a call that ends memory what is known of commands that access it: the number of the first
+/// one that the host has not waited for, and how far behind the address the first byte is that an unfinished one
+/// accesses. What it returns is for [`after`].
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -148,7 +152,8 @@ fn keep_shared(begins: u64, size: u64) {
     }
 }
 
-/// Takes notice of a recorded call that has returned. `call` is its number, `blocking` whether it waited for its own command.
+/// Takes notice of a recorded call that has returned. `call` is its number, `blocking` whether it waited for its own
+/// command.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn after(function: Function, call: u64, Waits(waits): Waits, blocking: Option<u64>, result: UrResult) {

@@ -1,8 +1,10 @@
 //! Describes devices: each one once per process, so that messages name it by its index and its name.
 //!
-//! An adapter is asked after a call that named the device has succeeded, because a handle that it has not accepted may be no device.
-//! It is asked about all devices of the same platform, so that a later call that fails can be described, too. The answer is kept, so that a forked child need not ask: there, a thread that held a lock of the adapter does not exist. The lock
-//! of this module is never held while an adapter is asked, and nothing is asked where this may be a signal handler.
+//! An adapter is asked after a call that named the device has succeeded, because a handle that it has not accepted
+//! may be no device. It is asked about all devices of the same platform, so that a later call that fails can be
+//! described, too. The answer is kept, so that a forked child need not ask: there, a thread that held a lock of the
+//! adapter does not exist. The lock of this module is never held while an adapter is asked, and nothing is asked
+//! where this may be a signal handler.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,13 +25,14 @@ const LIMIT: usize = 256;
 
 static KNOWN: ForkReset<RwLock<Vec<Known>>> = ForkReset::new(RwLock::default);
 
-/// Devices that are in the list and need nothing more, each at a place that follows from its handle: found without the lock, which threads
-/// would share on the way of every call. 0 for none.
+/// Devices that are in the list and need nothing more, each at a place that follows from its handle: found without
+/// the lock, which threads would share on the way of every call. 0 for none.
 static DONE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
 const PLACES: usize = 64;
 
-/// What [`DONE`] has of a device. A handle is the address of an object, so its low bits are free for the number of the adapter.
+/// What [`DONE`] has of a device. A handle is the address of an object, so its low bits are free for the number of
+/// the adapter.
 fn key(via: usize, device: Arg<Device>) -> usize {
     device.get().0 | via
 }
@@ -151,8 +154,8 @@ fn show(via: usize, device: Arg<Device>) {
     }
 }
 
-/// Starts over in a forked child with a copy, whose layers have seen none of them. If a thread was just changing the list, nothing is
-/// known there.
+/// Starts over in a forked child with a copy, whose layers have seen none of them. If a thread was just changing the
+/// list, nothing is known there.
 pub(crate) fn after_fork_in_child() {
     let mut inherited = KNOWN.get().try_read().map(|known| known.clone()).unwrap_or_default();
     for known in &mut inherited {

@@ -1,7 +1,7 @@
 //! Decides which calls are recorded: of those about events, the ones whose event is shared, or can be.
 //!
-//! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with the IPC flag,
-//! or opened it, until its last release. All other calls pass at the price of one comparison.
+//! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with
+//! the IPC flag, or opened it, until its last release. All other calls pass at the price of one comparison.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,8 +43,8 @@ impl Recording {
     }
 }
 
-/// Whether no call of `function` is recorded at this moment, whatever its arguments are: because nothing is shared that it could be about, or
-/// because it is a wait.
+/// Whether no call of `function` is recorded at this moment, whatever its arguments are: because nothing is shared
+/// that it could be about, or because it is a wait.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -93,8 +93,8 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     inputs.first_event(|event| watched.contains_key(&event)).map_or(otherwise, Recording::For)
 }
 
-/// Updates the watched events when a call begins. The last release ends the watching here, because the address may be used
-/// again before the release returns.
+/// Updates the watched events when a call begins. The last release ends the watching here, because the address may be
+/// used again before the release returns.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -140,8 +140,8 @@ pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>,
     }
 }
 
-/// Starts over in a forked child with a copy, because a thread that holds the lock does not exist there. If one was just
-/// changing the events, nothing is known of them, and the child's calls about them are not recorded.
+/// Starts over in a forked child with a copy, because a thread that holds the lock does not exist there. If one was
+/// just changing the events, nothing is known of them, and the child's calls about them are not recorded.
 pub(crate) fn after_fork_in_child() {
     let inherited = WATCHED.get().try_read().map(|watched| watched.clone()).unwrap_or_default();
     COUNT.store(inherited.len(), Ordering::Release);

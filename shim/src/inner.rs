@@ -1,7 +1,8 @@
 //! Calls inside of others: those of Level Zero that the runtime makes to do what a call of Unified Runtime asks for.
 //!
-//! They are recorded only where `URSCOPE_INNER_CALLS` asks for it, with the number of the call that they are inside of. They say what that
-//! one says, so they never reach the validation layer, and change nothing that is remembered of calls.
+//! They are recorded only where `URSCOPE_INNER_CALLS` asks for it, with the number of the call that they are inside
+//! of. They say what that one says, so they never reach the validation layer, and change nothing that is remembered
+//! of calls.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,8 +37,9 @@ pub(crate) fn outer(function: Function, call: u64) -> Outer {
     Outer::new(call << NUMBER | is_ipc | is_the_runtimes)
 }
 
-/// Whether code of the program may run inside of a call of `function`: with adapters other than those of Level Zero, a context calls back when it is
-/// deleted (`urContextSetExtendedDeleter`), and a wait may call what was set for an event (`urEventSetCallback`).
+/// Whether code of the program may run inside of a call of `function`: with adapters other than those of Level Zero,
+/// a context calls back when it is deleted (`urContextSetExtendedDeleter`), and a wait may call what was set for an
+/// event (`urEventSetCallback`).
 const fn may_call_back(function: Function) -> bool {
     matches!(function.effect(), Effect::Releases(Kind::Context) | Effect::Uses(Kind::Event))
 }
@@ -48,8 +50,9 @@ pub(crate) fn is_in_runtime() -> bool {
     outer::call().is_some_and(|outer| outer & IS_THE_RUNTIMES != 0)
 }
 
-/// The number of the call that a call of the runtime on this thread is inside of, if it is recorded: inside of an IPC call all are that would
-/// be if the program made them, and inside of others those that share something. libumf puts handles and closes mappings there.
+/// The number of the call that a call of the runtime on this thread is inside of, if it is recorded: inside of an IPC
+/// call all are that would be if the program made them, and inside of others those that share something. libumf puts
+/// handles and closes mappings there.
 #[inline]
 pub(crate) fn inside_of(function: Function) -> Option<u64> {
     if !ARE_RECORDED.load(Ordering::Relaxed) {

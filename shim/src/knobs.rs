@@ -1,8 +1,8 @@
 //! Every environment variable of the shim, one row each.
 //!
 //! The table generates the parsed [`Knobs`], the list in `docs/knobs.md` and the message for an unknown variable. The
-//! environment is read once, when the library is loaded; an invalid value is reported and the default used. No other module may
-//! read the environment.
+//! environment is read once, when the library is loaded; an invalid value is reported and the default used. No other
+//! module may read the environment.
 
 use std::{
     ffi::OsString,
@@ -43,27 +43,39 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
+    /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the
+    /// process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK,
+    /// SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
-    /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs the program less). Perfetto opens both. `urscope run` sets `binary`, unless the variable is set.
+    /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs
+    /// the program less). Perfetto opens both. `urscope run` sets `binary`, unless the variable is set.
     format: Format = "URSCOPE_FORMAT", default "chrome", example "binary";
     /// 1: prints nothing on stderr unless there is a problem.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
     /// 0: records no call stacks. Findings then have no source lines.
     stacks: bool = "URSCOPE_STACKS", default "1", example "0";
-    /// 1: also records the calls of Level Zero that the runtime makes inside of calls that share something. They are shown inside of these, and not judged. `urscope run --inner-calls` sets it.
+    /// 1: also records the calls of Level Zero that the runtime makes inside of calls that share something. They are
+    /// shown inside of these, and not judged. `urscope run --inner-calls` sets it.
     inner_calls: bool = "URSCOPE_INNER_CALLS", default "0", example "1";
-    /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero` (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
+    /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero`
+    /// (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
     backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
-    /// How calls of Unified Runtime reach urscope: `auto` (the tables of adapters; where none reaches an adapter, its code, if this build can change that; otherwise XPTI, if the variables of XPTI name urscope), or `xpti` (only XPTI's stream `ur.call`, which shows calls, but cannot refuse or replace them). `urscope run` sets the variables of XPTI where they are needed.
+    /// How calls of Unified Runtime reach urscope: `auto` (the tables of adapters; where none reaches an adapter, its
+    /// code, if this build can change that; otherwise XPTI, if the variables of XPTI name urscope), or `xpti` (only
+    /// XPTI's stream `ur.call`, which shows calls, but cannot refuse or replace them). `urscope run` sets the variables
+    /// of XPTI where they are needed.
     entry: Entry = "URSCOPE_ENTRY", default "auto", example "xpti";
-    /// `on`: also checks the rules while the program runs, and reports violations on stderr. `off`: only records the trace.
+    /// `on`: also checks the rules while the program runs, and reports violations on stderr. `off`: only records the
+    /// trace.
     validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
-    /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented error and has no effect), or `abort` (the program ends).
+    /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented
+    /// error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
-    /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full` (all of it, with any secrets). `urscope run --command-lines` sets `full`.
+    /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full`
+    /// (all of it, with any secrets). `urscope run --command-lines` sets `full`.
     command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "program", example "full";
-    /// The ranks that are traced, as `0,3-5`; the others run as if urscope were not loaded. Empty: all. `urscope run --ranks` sets it.
+    /// The ranks that are traced, as `0,3-5`; the others run as if urscope were not loaded. Empty: all.
+    /// `urscope run --ranks` sets it.
     ranks: Ranks = "URSCOPE_RANKS", default "", example "0,3-5";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
@@ -340,8 +352,8 @@ pub fn hot() -> Hot {
     }
 }
 
-/// What every call looks at, read without a function call, so that a caller need not save its arguments. All is off before the first
-/// [`hot`].
+/// What every call looks at, read without a function call, so that a caller need not save its arguments. All is off
+/// before the first [`hot`].
 #[inline]
 pub fn hot_or_nothing() -> Hot {
     Hot(HOT.load(Ordering::Relaxed))
@@ -362,8 +374,8 @@ pub fn rank() -> Option<u32> {
     *RANK.get_or_init(|| placeholders::rank(value))
 }
 
-/// Whether this process is to run as if urscope were not loaded: it has gained rights, so that its user must not control what it reads and
-/// writes, or it is a rank that is not to be traced.
+/// Whether this process is to run as if urscope were not loaded: it has gained rights, so that its user must not
+/// control what it reads and writes, or it is a rank that is not to be traced.
 pub fn leave_alone() -> bool {
     process::has_gained_rights() || !read().ranks.has(rank())
 }

@@ -1,7 +1,9 @@
-//! Calls that somebody else carries out, and that urscope is only shown: before they begin, and when they have returned.
+//! Calls that somebody else carries out, and that urscope is only shown: before they begin, and when they have
+//! returned.
 //!
-//! The layers see such a call as they see one of [`crate::call`], and its records are the same. What a layer answers has no effect. Must
-//! write to nothing of the caller's. Devices are not described, because the adapter cannot be asked.
+//! The layers see such a call as they see one of [`crate::call`], and its records are the same. What a layer answers
+//! has no effect. Must write to nothing of the caller's. Devices are not described, because the adapter cannot be
+//! asked.
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
@@ -27,7 +29,8 @@ use crate::{
     stacks,
 };
 
-/// A call that has begun: what its arguments do not tell any more when it has returned. Each thread has room for some, so it is small.
+/// A call that has begun: what its arguments do not tell any more when it has returned. Each thread has room for
+/// some, so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
     function: Function,

@@ -1,5 +1,5 @@
-//! A program that has no free descriptor for a while: what it calls meanwhile is counted as lost, and the trace goes on later. Alone
-//! in its process, whose limit of descriptors it changes.
+//! A program that has no free descriptor for a while: what it calls meanwhile is counted as lost, and the trace goes
+//! on later. Alone in its process, whose limit of descriptors it changes.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 

@@ -1,10 +1,12 @@
-//! Runs a thread with a signal handler that interrupts it everywhere: one execution for each place, and for each set of places.
+//! Runs a thread with a signal handler that interrupts it everywhere: one execution for each place, and for each set
+//! of places.
 //!
-//! Before each access to a cell or an atomic, and before each store into the file, the thread takes a [`step`]: there the handler may
-//! run. It can be interrupted itself. A store to a cell is not in memory at once: the compiler may move it as far as the next
-//! barrier (a fence, or an instruction in assembly), past other stores. So at each interruption, every subset of the
-//! stores that wait is tried as what the handler finds. The places and subsets are tried one after the other, as loom does: each
-//! execution repeats the choices of the one before, except for the last that has another possibility left.
+//! Before each access to a cell or an atomic, and before each store into the file, the thread takes a [`step`]: there
+//! the handler may run. It can be interrupted itself. A store to a cell is not in memory at once: the compiler may
+//! move it as far as the next barrier (a fence, or an instruction in assembly), past other stores. So at each
+//! interruption, every subset of the stores that wait is tried as what the handler finds. The places and subsets are
+//! tried one after the other, as loom does: each execution repeats the choices of the one before, except for the last
+//! that has another possibility left.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -60,8 +62,8 @@ fn is_quick() -> bool {
     std::env::var_os("URSCOPE_MODELS").is_some_and(|share| share == "quick")
 }
 
-/// Tries all places. Panics if fewer than `least` executions do that, or a tenth of it with `scripts/models --quick`, because then something
-/// is no longer interrupted.
+/// Tries all places. Panics if fewer than `least` executions do that, or a tenth of it with `scripts/models --quick`,
+/// because then something is no longer interrupted.
 pub fn explore(model: &Model<'_>, least: usize) {
     let (interruptions, least) =
         if is_quick() { (model.interruptions - 1, least / 10) } else { (model.interruptions, least) };
@@ -150,7 +152,8 @@ pub(super) fn barrier() {
     }
 }
 
-/// Lets a store wait; performs it at once where nothing is explored. Of two stores to one cell, only the later one remains.
+/// Lets a store wait; performs it at once where nothing is explored. Of two stores to one cell, only the later one
+/// remains.
 pub(super) fn wait(store: Waiting) {
     let mut store = Some(store);
     with(|execution| {

@@ -1,7 +1,7 @@
 //! The atomics of loom, under the names that the shim uses.
 //!
-//! Loom's atomics live as long as one execution and cannot be made in a constant. So each of ours makes one at its first use in an
-//! execution.
+//! Loom's atomics live as long as one execution and cannot be made in a constant. So each of ours makes one at its
+//! first use in an execution.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64 as Number;
@@ -160,4 +160,3 @@ pub(super) fn thread_id() -> u32 {
 }
 
 pub(super) fn prefetch_to_write(_address: usize) {}
-

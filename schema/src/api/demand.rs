@@ -1,8 +1,8 @@
 //! What the header requires of arguments: what must not be null or zero, and which flags are defined.
 //!
-//! The requirements depend on the role and on the kind of object, so they are written once and hold for every row. A fault is
-//! only what `ur_api.h` lists among a function's results; what only an adapter can check is left to it. This module reports
-//! faults; the rules and the shim decide what follows from one.
+//! The requirements depend on the role and on the kind of object, so they are written once and hold for every row. A
+//! fault is only what `ur_api.h` lists among a function's results; what only an adapter can check is left to it. This
+//! module reports faults; the rules and the shim decide what follows from one.
 
 use super::{
     Effect, Function, UrResult,
@@ -139,12 +139,12 @@ impl Nulls {
         let Some(null) = null else { return };
         let effect = function.effect();
         let place = match (null, effect) {
-            // Only the adapter can tell whether there is memory to be exported, and the header lists no such errors for the properties of
-            // physical memory.
+            // Only the adapter can tell whether there is memory to be exported, and the header lists no such errors for
+            // the properties of physical memory.
             (Null::Memory, Effect::Makes(_))
             | (Null::Value | Null::ValueSize | Null::AnswerSize, Effect::Asks(Kind::PhysicalMem)) => return,
-            // The header calls both out-parameters of a get of memory optional, and lists their absence among the errors. The adapters
-            // accept a null for one of them, and so does this check.
+            // The header calls both out-parameters of a get of memory optional, and lists their absence among the
+            // errors. The adapters accept a null for one of them, and so does this check.
             (Null::Answer, Effect::Makes(Kind::MemHandle)) => {
                 self.optional.answers += 1;
                 return;

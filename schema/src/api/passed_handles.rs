@@ -4,7 +4,8 @@ use super::role::Role;
 use crate::call::Values;
 use crate::handle::{descriptor_data, fingerprint};
 
-/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a descriptor.
+/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a
+/// descriptor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcHandle {

@@ -1,7 +1,9 @@
-//! The result codes of Unified Runtime (`ur_result_t` of `ur_api.h`, release 2026.2) and of Level Zero (`ze_result_t` of `ze_api.h`, 1.17).
+//! The result codes of Unified Runtime (`ur_result_t` of `ur_api.h`, release 2026.2) and of Level Zero (`ze_result_t`
+//! of `ze_api.h`, 1.17).
 //!
-//! This is the only table of result codes; `schema/tests/schema/header.rs` compares every row of Unified Runtime's with the header. The numbers of both
-//! differ, but for 0, which is success in both, and 0x7ffffffe, which is unknown in both.
+//! This is the only table of result codes; `schema/tests/schema/header.rs` compares every row of Unified Runtime's
+//! with the header. The numbers of both differ, but for 0, which is success in both, and 0x7ffffffe, which is unknown
+//! in both.
 
 use super::Function;
 
@@ -43,7 +45,8 @@ macro_rules! results {
                 }
             }
 
-            /// The code of Level Zero that says the same as one of Unified Runtime; `ZE_RESULT_ERROR_UNKNOWN` where there is none.
+            /// The code of Level Zero that says the same as one of Unified Runtime; `ZE_RESULT_ERROR_UNKNOWN` where
+            /// there is none.
             #[must_use]
             pub const fn level_zero(self) -> Self {
                 $(if self.0 == Self::$same.0 {

@@ -1,8 +1,8 @@
 //! The roles of parameters: how one is passed, under which name it is recorded, and when it can be read.
 //!
-//! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role is a
-//! number with a meaning and never reads memory: the shim reads what a pointer leads to, and [`Role::enter`], [`Role::source`]
-//! and [`Role::out`] say where it is.
+//! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role
+//! is a number with a meaning and never reads memory: the shim reads what a pointer leads to, and [`Role::enter`],
+//! [`Role::source`] and [`Role::out`] say where it is.
 
 use super::demand::Null;
 pub use super::{
@@ -31,8 +31,8 @@ pub trait Role: Copy {
 
     /// The argument to pass on, so that the callee leaves its answer in a variable of ours.
     ///
-    /// An adapter may report success and leave no answer, and the caller's own variable does not show the difference. The shim
-    /// copies every answer to the caller's variable.
+    /// An adapter may report success and leave no answer, and the caller's own variable does not show the difference.
+    /// The shim copies every answer to the caller's variable.
     #[must_use]
     fn redirected(self, _to: &OutParams) -> Self {
         self
@@ -263,7 +263,8 @@ roles! {
     AllocDesc(usize) source extended;
     /// A `ze_ipc_mem_handle_t *` to IPC handles that are handed in.
     IpcHandles(usize) source ipc_handles;
-    /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded, two at most.
+    /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded,
+    /// two at most.
     KernelArgs(usize) source kernel_args;
     /// The `uint32_t` that counts them.
     KernelArgCount(u32) source kernel_arg_count;
@@ -273,8 +274,8 @@ roles! {
     Unseen32(u32);
 }
 
-/// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded where the extensions ask for a
-/// descriptor.
+/// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded where the
+/// extensions ask for a descriptor.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exporting(pub usize);
@@ -357,7 +358,8 @@ impl Role for Desc {
     }
 }
 
-/// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to signal.
+/// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to
+/// signal.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InOutEvent(pub usize);
@@ -374,7 +376,8 @@ impl Role for InOutEvent {
     }
 }
 
-/// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero v1 does).
+/// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero
+/// v1 does).
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenedData(pub usize);

@@ -41,7 +41,8 @@ impl Effect {
     }
 }
 
-/// The tables: the name in the rows, the structure in `ur_ddi.h` or `ze_ddi.h`, and the function of an adapter or driver that fills it.
+/// The tables: the name in the rows, the structure in `ur_ddi.h` or `ze_ddi.h`, and the function of an adapter or
+/// driver that fills it.
 macro_rules! tables {
     ($($table:ident $structure:literal $getter:literal;)*) => {
         /// A table in which urscope replaces functions: of an adapter for Unified Runtime, or of a Level Zero driver.
@@ -97,8 +98,8 @@ impl Table {
         self as usize >= Self::OF_ADAPTERS
     }
 
-    /// How many slots a Level Zero table of API version 1.`minor` has (`ze_ddi.h` 1.17). The tables of Unified Runtime say themselves
-    /// how long they are.
+    /// How many slots a Level Zero table of API version 1.`minor` has (`ze_ddi.h` 1.17). The tables of Unified Runtime
+    /// say themselves how long they are.
     pub const fn slots(self, minor: u32) -> usize {
         match self {
             Self::ZeMem => match minor {
@@ -323,8 +324,8 @@ impl Function {
         matches!(self, Self::zeMemGetAllocProperties | Self::zePhysicalMemGetProperties)
     }
 
-    /// The flag by which a description asks for an event or an event pool that can be shared, or Unified Runtime's for physical memory.
-    /// Level Zero's physical memory has an extension for that instead.
+    /// The flag by which a description asks for an event or an event pool that can be shared, or Unified Runtime's for
+    /// physical memory. Level Zero's physical memory has an extension for that instead.
     pub const fn ipc_flag(self) -> u64 {
         match self.effect().kind() {
             _ if !self.is_level_zero() => IPC,
@@ -347,9 +348,9 @@ impl Function {
 
     /// The slot of the function in an adapter's table of `length` slots; `None` where no known release has that length.
     ///
-    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has had 25 since then. The functions of
-    /// `ur_enqueue_exp_dditable_t` have changed places between releases; those of asynchronous allocation stand at the same
-    /// slots in all releases that have a table of 10.
+    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has had 25 since then. The
+    /// functions of `ur_enqueue_exp_dditable_t` have changed places between releases; those of asynchronous allocation
+    /// stand at the same slots in all releases that have a table of 10.
     pub const fn slot_in(self, length: usize) -> Option<usize> {
         match (self.slot(), length) {
             ((Table::Enqueue, slot), 25) | ((Table::EnqueueExp, slot), 10) => Some(slot),

@@ -1,7 +1,8 @@
 //! `liburscope.so`: the library that `LD_PRELOAD` names.
 //!
-//! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`, the
-//! `exec` functions, the unwinder, functions that older C libraries keep elsewhere, what ThreadSanitizer asks for, and the constructor. What they do is in the shim. No crate may depend on this one.
+//! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of
+//! `dlsym`, `_exit`, the `exec` functions, the unwinder, functions that older C libraries keep elsewhere, what
+//! ThreadSanitizer asks for, and the constructor. What they do is in the shim. No crate may depend on this one.
 
 use std::{
     arch::{global_asm, naked_asm},
@@ -66,8 +67,9 @@ macro_rules! exports {
 
 ur_functions!(exports);
 
-/// For `liburscope_ipc.so`, whose callers have handles of Level Zero only: the context and the device of Unified Runtime around them, with
-/// which the recorded functions can be called. Returns 1 and both, or 0 if no adapter that urscope's backend serves has them.
+/// For `liburscope_ipc.so`, whose callers have handles of Level Zero only: the context and the device of Unified
+/// Runtime around them, with which the recorded functions can be called. Returns 1 and both, or 0 if no adapter that
+/// urscope's backend serves has them.
 ///
 /// # Safety
 ///
@@ -110,8 +112,8 @@ pub unsafe extern "C" fn xptiTraceInit() {
 #[unsafe(no_mangle)]
 pub extern "C" fn xptiTraceFinish(_stream: *const c_char) {}
 
-/// `dlsym(3)`: asks the shim for an answer, and otherwise jumps to the real function, so that the return address stays that of the
-/// caller, which `RTLD_NEXT` depends on.
+/// `dlsym(3)`: asks the shim for an answer, and otherwise jumps to the real function, so that the return address
+/// stays that of the caller, which `RTLD_NEXT` depends on.
 ///
 /// # Safety
 ///
@@ -171,8 +173,8 @@ macro_rules! unwinder {
 
 unwinder_functions!(unwinder);
 
-/// The functions that glibc before 2.34 has in libraries of their own, for this library alone. A jump keeps the caller's address, by which
-/// `dlopen` knows the namespace.
+/// The functions that glibc before 2.34 has in libraries of their own, for this library alone. A jump keeps the
+/// caller's address, by which `dlopen` knows the namespace.
 macro_rules! late {
     ($($number:literal $symbol:literal $name:literal $version:literal $library:literal;)*) => {$(
         global_asm!(
@@ -205,9 +207,10 @@ macro_rules! late {
 
 late_functions!(late);
 
-/// What ThreadSanitizer leaves out, if the program is built with it and defines no function of this name itself (`sanitizer/tsan_interface.h`):
-/// reads and writes by functions of the C library that this library calls. ThreadSanitizer sees those, and not the atomic
-/// instructions and locks here that put them in order, so it would report races that are none.
+/// What ThreadSanitizer leaves out, if the program is built with it and defines no function of this name itself
+/// (`sanitizer/tsan_interface.h`): reads and writes by functions of the C library that this library calls.
+/// ThreadSanitizer sees those, and not the atomic instructions and locks here that put them in order, so it would
+/// report races that are none.
 // SAFETY: ThreadSanitizer's own function of this name is weak, and says nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_default_suppressions() -> *const c_char {
@@ -279,8 +282,8 @@ fn real(of: &Real) -> Option<*mut c_void> {
     (!address.is_null()).then_some(address)
 }
 
-/// Defines a function with a variable number of arguments. It gives `with` the path, the arguments that are in registers, and those on
-/// the stack.
+/// Defines a function with a variable number of arguments. It gives `with` the path, the arguments that are in
+/// registers, and those on the stack.
 macro_rules! variadic {
     ($($(#[$doc:meta])* fn $name:ident = $with:ident;)*) => {$(
         $(#[$doc])*

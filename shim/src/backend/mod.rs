@@ -1,8 +1,8 @@
 //! The backends: what implements a call.
 //!
-//! [`adapter`] is the runtime's own, passed through; [`level_zero`] is ours. The choice is made here only: by the kind of object
-//! ([`Family`]), by the adapter that the call came to, and by `URSCOPE_BACKEND`. A backend must never unwind into C, and must give
-//! out no object that the other one would take for its own.
+//! [`adapter`] is the runtime's own, passed through; [`level_zero`] is ours. The choice is made here only: by the
+//! kind of object ([`Family`]), by the adapter that the call came to, and by `URSCOPE_BACKEND`. A backend must never
+//! unwind into C, and must give out no object that the other one would take for its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,7 +22,8 @@ use crate::{
 pub mod adapter;
 pub mod level_zero;
 
-/// A kind of object that can be shared. All functions about one kind go to the same backend, because they pass its objects on.
+/// A kind of object that can be shared. All functions about one kind go to the same backend, because they pass its
+/// objects on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// USM and the mappings of it.
@@ -122,7 +123,8 @@ macro_rules! backends {
             )*
         }
 
-        /// The functions that implement calls where it is plain that the adapter does, which takes a few instructions to see; `None` elsewhere.
+        /// The functions that implement calls where it is plain that the adapter does, which takes a few instructions
+        /// to see; `None` elsewhere.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         pub mod plain {
             use super::*;

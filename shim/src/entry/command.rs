@@ -1,5 +1,5 @@
-//! What stands in an adapter's slots for commands. Programs make very many of them, and while the process shares nothing, none is recorded: then
-//! they go on at the adapter's own function, with all arguments where they are.
+//! What stands in an adapter's slots for commands. Programs make very many of them, and while the process shares
+//! nothing, none is recorded: then they go on at the adapter's own function, with all arguments where they are.
 
 use std::{arch::naked_asm, ffi::c_void};
 
@@ -56,7 +56,8 @@ macro_rules! stand_ins {
             }
         }
 
-        /// A missing argument is a violation, which is recorded also while nothing is shared. What stands in for a command looks at none.
+        /// A missing argument is a violation, which is recorded also while nothing is shared. What stands in for a
+        /// command looks at none.
         #[test]
         fn no_argument_of_a_command_must_be_there() {
             $(

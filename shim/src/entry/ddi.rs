@@ -1,13 +1,13 @@
 //! The main entry point: the tables through which a loader calls an adapter.
 //!
-//! A loader asks an adapter for its tables by `urGet<Table>ProcAddrTable`. With one adapter, it calls through these tables. With
-//! several, it calls through the adapter's own dispatch table, which the first word of every handle points at. Functions are
-//! replaced in both: in the tables that a loader asks for, and in the dispatch table once the adapter makes its first handle
-//! (`urAdapterGet`).
+//! A loader asks an adapter for its tables by `urGet<Table>ProcAddrTable`. With one adapter, it calls through these
+//! tables. With several, it calls through the adapter's own dispatch table, which the first word of every handle
+//! points at. Functions are replaced in both: in the tables that a loader asks for, and in the dispatch table once
+//! the adapter makes its first handle (`urAdapterGet`).
 //!
-//! Releases with the same version number lay out the dispatch table differently, so slots are found by content: the adapter is
-//! asked for a table into memory of ours, and the same pointers are searched for. A table that is not found exactly once must be
-//! left alone.
+//! Releases with the same version number lay out the dispatch table differently, so slots are found by content: the
+//! adapter is asked for a table into memory of ours, and the same pointers are searched for. A table that is not
+//! found exactly once must be left alone.
 
 use std::{
     ffi::{CString, c_void},
@@ -110,8 +110,8 @@ fn number(getter: *mut c_void) -> Option<usize> {
     Some(adapters.len() - 1)
 }
 
-/// A number for an adapter whose code is about to be changed; `None` if there is no room for another one. Its tables are left as they
-/// are from now on.
+/// A number for an adapter whose code is about to be changed; `None` if there is no room for another one. Its tables
+/// are left as they are from now on.
 #[cfg(feature = "frida-gum")]
 pub(super) fn number_inline(module: Module) -> Option<usize> {
     number_as(Way::Code, module)
@@ -142,7 +142,8 @@ pub(super) fn is_inline(module: &Module) -> bool {
     }
 }
 
-/// Whether urscope has seen an adapter in this library: a loader asked it for a table, its code was changed, or a call of it was observed.
+/// Whether urscope has seen an adapter in this library: a loader asked it for a table, its code was changed, or a
+/// call of it was observed.
 pub fn is_known(module: &Module) -> bool {
     KNOWN.lock().iter().any(|known| known.module.base == module.base)
 }
@@ -198,8 +199,9 @@ fn our_getter(table: Table, via: usize) -> Option<*mut c_void> {
     of_tables!(0 1 2 3 4 5 6 7 8 9 10 11 12)
 }
 
-/// The adapter's implementation of a function for which its table has `original`; `None` if there is none. An adapter that was built with
-/// visible symbols means its own function there, and the dynamic loader put in the one that we export.
+/// The adapter's implementation of a function for which its table has `original`; `None` if there is none. An adapter
+/// that was built with visible symbols means its own function there, and the dynamic loader put in the one that we
+/// export.
 fn implementation(via: usize, function: Function, original: *mut c_void) -> Option<*mut c_void> {
     if !is_own(original as usize) {
         return Some(original).filter(|original| !original.is_null());

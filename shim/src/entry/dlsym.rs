@@ -1,7 +1,7 @@
 //! `dlsym`, which urscope wraps to notice when a loader asks an adapter or a driver for a table.
 //!
-//! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so all other lookups must be passed on by a jump and not by
-//! a call. The trampoline for that is in the preload library, and asks [`intercept`].
+//! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so all other lookups must be passed on by a
+//! jump and not by a call. The trampoline for that is in the preload library, and asks [`intercept`].
 
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-/// The `dlsym` behind ours, for the trampoline to jump to: that of another library that wraps it, or the C library's own. Never null
-/// once [`intercept`] has returned.
+/// The `dlsym` behind ours, for the trampoline to jump to: that of another library that wraps it, or the C library's
+/// own. Never null once [`intercept`] has returned.
 pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// The C library's own `dlsym`.
@@ -37,8 +37,8 @@ pub fn resolve_early() {
     }
 }
 
-/// Finds the C library's `dlsym`, and the one behind ours. Rust's standard library calls `dlsym`, so this may run before anything
-/// else.
+/// Finds the C library's `dlsym`, and the one behind ours. Rust's standard library calls `dlsym`, so this may run
+/// before anything else.
 pub fn resolve() -> *mut c_void {
     let known = OF_C.load(Ordering::Acquire);
     if !known.is_null() {
@@ -69,8 +69,8 @@ pub(super) fn is_behind(of_c: *mut c_void) {
     OF_C.store(of_c, Ordering::Release);
 }
 
-/// Asks the `dlsym` behind ours. With `RTLD_NEXT` it is the C library's, which searches the libraries behind ours: another wrapper
-/// would search those behind itself.
+/// Asks the `dlsym` behind ours. With `RTLD_NEXT` it is the C library's, which searches the libraries behind ours:
+/// another wrapper would search those behind itself.
 ///
 /// # Safety
 ///

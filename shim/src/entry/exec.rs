@@ -1,5 +1,5 @@
-//! The functions of the C library by which a process becomes another program: the trace shows when, because what the process leaves
-//! then is left for good. The exported symbols are in the preload library.
+//! The functions of the C library by which a process becomes another program: the trace shows when, because what the
+//! process leaves then is left for good. The exported symbols are in the preload library.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -69,7 +69,8 @@ pub fn resolve() {
     }
 }
 
-/// Calls a function that replaces this process by another program. Returns what it returns, which is only where it failed.
+/// Calls a function that replaces this process by another program. Returns what it returns, which is only where it
+/// failed.
 pub fn announced(exec: impl FnOnce() -> c_int) -> c_int {
     chain::exec(false);
     let result = exec();

@@ -1,11 +1,13 @@
 //! The second entry point: our exported functions, for programs that link a Unified Runtime loader.
 //!
-//! An export passes a call on unrecorded where the loader has the function, because the adapter's table records it. A function
-//! that the loader does not have goes to the adapter whose handle was passed, through the function of [`crate::call`], and so to
-//! our own backend. A call that no backend serves is recorded here and returns UNSUPPORTED_FEATURE. No call may be recorded twice.
+//! An export passes a call on unrecorded where the loader has the function, because the adapter's table records it. A
+//! function that the loader does not have goes to the adapter whose handle was passed, through the function of
+//! [`crate::call`], and so to our own backend. A call that no backend serves is recorded here and returns
+//! UNSUPPORTED_FEATURE. No call may be recorded twice.
 //!
-//! A library that exports such a function itself, as an adapter does that was not built with hidden symbols, means its own when it calls
-//! it. The dynamic loader gives it ours, so ours passes the call on to the caller's own function, unrecorded: it is a part of another call.
+//! A library that exports such a function itself, as an adapter does that was not built with hidden symbols, means
+//! its own when it calls it. The dynamic loader gives it ours, so ours passes the call on to the caller's own
+//! function, unrecorded: it is a part of another call.
 
 use std::{
     ffi::{CString, c_void},
@@ -41,8 +43,8 @@ const ABSENT: *mut c_void = std::ptr::without_provenance_mut(1);
 
 static NEXT: [AtomicPtr<c_void>; Function::COUNT] = [const { AtomicPtr::new(null_mut()) }; Function::COUNT];
 
-/// For each library that [`caller`] remembers, its own functions: null for one that was not looked for, [`ABSENT`] for one that the
-/// library does not define.
+/// For each library that [`caller`] remembers, its own functions: null for one that was not looked for, [`ABSENT`]
+/// for one that the library does not define.
 static OF_CALLERS: [[AtomicPtr<c_void>; Function::COUNT]; caller::KEPT] =
     [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; caller::KEPT];
 
@@ -128,8 +130,9 @@ fn report(function: Function, next: *mut c_void) {
     }
 }
 
-/// What serves the call of a function that no loader has: ours for the adapter whose handle was passed, if our backend implements it.
-/// Otherwise the adapter's own: an adapter with visible symbols calls itself by a jump, which shows the address of its caller.
+/// What serves the call of a function that no loader has: ours for the adapter whose handle was passed, if our
+/// backend implements it. Otherwise the adapter's own: an adapter with visible symbols calls itself by a jump, which
+/// shows the address of its caller.
 fn served(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
     let via = registry::adapter_of(arguments.handle()?)?;
     if backend::is_ours(function, via) || function.is_ipc() && adapter::has(via, function) {
@@ -139,8 +142,8 @@ fn served(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
     }
 }
 
-/// The result of a call that no backend serves. If our backend implements the function, the handle that tells which adapter is
-/// missing.
+/// The result of a call that no backend serves. If our backend implements the function, the handle that tells which
+/// adapter is missing.
 fn unserved(function: Function, values: &Values, nulls: &Nulls) -> UrResult {
     let served = (0..ADAPTERS).any(|via| backend::is_ours(function, via));
     let fault = if served { nulls.fault(function, values) } else { None };
@@ -157,7 +160,8 @@ macro_rules! exports {
                     $(arguments.add($param);)*
                     if let Some(served) = served(Function::$name, &arguments) {
                         let served =
-                            // SAFETY: what stands in an adapter's slot for this function, before or after us, has the row's signature.
+                            // SAFETY: what stands in an adapter's slot for this function, before or after us, has the
+                            // row's signature.
                             unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(served) };
                         return served($($param),*);
                     }

@@ -1,8 +1,9 @@
-//! Adapters that a loader reached without urscope: found when the process ends, so that the verdict does not pass over them.
+//! Adapters that a loader reached without urscope: found when the process ends, so that the verdict does not pass
+//! over them.
 //!
-//! A loader that was opened by `dlmopen` has a C library of its own. One that was opened with `RTLD_DEEPBIND` binds to the C
-//! library before the preloaded one. A program, or a library before ours, may export a `dlsym` that does not pass on to ours. In
-//! all three cases the loader asks its adapter for tables by a `dlsym` that is not urscope's.
+//! A loader that was opened by `dlmopen` has a C library of its own. One that was opened with `RTLD_DEEPBIND` binds
+//! to the C library before the preloaded one. A program, or a library before ours, may export a `dlsym` that does not
+//! pass on to ours. In all three cases the loader asks its adapter for tables by a `dlsym` that is not urscope's.
 //!
 //! Nothing here makes a system call, so a process without Unified Runtime does not notice it.
 
@@ -17,7 +18,8 @@ use crate::{
 /// How the file names of Unified Runtime adapters begin.
 const ADAPTER: &str = "libur_adapter_";
 
-/// Reports the loaded adapters whose tables were not asked for through urscope: those of each kind of namespace together.
+/// Reports the loaded adapters whose tables were not asked for through urscope: those of each kind of namespace
+/// together.
 pub fn report() {
     let (mut near, far): (Vec<_>, Vec<_>) =
         namespaces::loaded(ADAPTER).into_iter().partition(|placed| placed.of_program);

@@ -1,12 +1,13 @@
-//! The entry point for adapters that nothing else reaches: XPTI's stream `ur.call`, in which a loader of Unified Runtime shows each call
-//! before and after it. Nothing is refused or replaced there.
+//! The entry point for adapters that nothing else reaches: XPTI's stream `ur.call`, in which a loader of Unified
+//! Runtime shows each call before and after it. Nothing is refused or replaced there.
 //!
-//! A loader does so with the layer `UR_LAYER_TRACING`, and the dispatcher of XPTI (`libxptifw.so`) opens what `XPTI_SUBSCRIBERS` names and calls
-//! `xptiTraceInit` of it (`xpti_trace_framework.h`). libsycl does so in its constructors, which may run before ours, so the variables must be
-//! there when the program starts.
+//! A loader does so with the layer `UR_LAYER_TRACING`, and the dispatcher of XPTI (`libxptifw.so`) opens what
+//! `XPTI_SUBSCRIBERS` names and calls `xptiTraceInit` of it (`xpti_trace_framework.h`). libsycl does so in its
+//! constructors, which may run before ours, so the variables must be there when the program starts.
 //!
-//! The stream shows the calls of all adapters. Those of an adapter that [`super::ddi`] or `inline` watches are left to them: no call may be
-//! recorded twice. A call that the adapter leaves by an exception never ends here; the next one of the thread finds it.
+//! The stream shows the calls of all adapters. Those of an adapter that [`super::ddi`] or `inline` watches are left
+//! to them: no call may be recorded twice. A call that the adapter leaves by an exception never ends here; the next
+//! one of the thread finds it.
 
 use std::{
     cell::Cell,
@@ -68,7 +69,8 @@ pub fn is_subscribed() -> bool {
     SUBSCRIBED.load(Ordering::Relaxed)
 }
 
-/// What our exported `xptiTraceInit` does, which has noted its caller: subscribes to the stream of the calls, of version `major`.`minor`.
+/// What our exported `xptiTraceInit` does, which has noted its caller: subscribes to the stream of the calls, of
+/// version `major`.`minor`.
 ///
 /// # Safety
 ///
@@ -118,7 +120,8 @@ fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
             std::mem::transmute::<*mut c_void, RegisterCallback>(callback),
         )
     };
-    // SAFETY: as above. The callbacks have the signature of `tracepoint_callback_api_t`, and this library is never unloaded.
+    // SAFETY: as above. The callbacks have the signature of `tracepoint_callback_api_t`, and this library is never
+    // unloaded.
     let results = unsafe {
         let stream = stream(STREAM.as_ptr());
         [callback(stream, BEGIN, begins), callback(stream, END, ends)]
@@ -133,7 +136,8 @@ fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
 /// The most ids of functions. The largest one of 2026.2 is below 350 (`ur_function_t`).
 const IDS: usize = 1024;
 
-/// The functions by their ids: 0 for one that was not looked up, [`NOT_HOOKED`], or one more than its place in [`Function::ALL`].
+/// The functions by their ids: 0 for one that was not looked up, [`NOT_HOOKED`], or one more than its place in
+/// [`Function::ALL`].
 static BY_ID: [AtomicU16; IDS] = [const { AtomicU16::new(0) }; IDS];
 
 const NOT_HOOKED: u16 = u16::MAX;
@@ -158,7 +162,8 @@ fn function_of(call: &Call) -> Option<Function> {
 /// The most adapters for which is remembered how they are watched.
 const KEPT: usize = 16;
 
-/// The adapters that calls came for: the dispatch table, null for none, and the number of one that is watched here, or [`ELSEWHERE`].
+/// The adapters that calls came for: the dispatch table, null for none, and the number of one that is watched here,
+/// or [`ELSEWHERE`].
 static DECIDED: [(AtomicPtr<c_void>, AtomicUsize); KEPT] =
     [const { (AtomicPtr::new(null_mut()), AtomicUsize::new(ELSEWHERE)) }; KEPT];
 
@@ -175,7 +180,8 @@ fn watched_here(handle: AdapterHandle) -> Option<usize> {
     (via != ELSEWHERE).then_some(via)
 }
 
-/// Decides how an adapter is watched, when its first call is shown. Its tables, and its code, were seen before that, if ever.
+/// Decides how an adapter is watched, when its first call is shown. Its tables, and its code, were seen before that,
+/// if ever.
 #[cold]
 fn decide(handle: AdapterHandle) -> usize {
     let _held_off = interruptions::hold_off();
@@ -245,8 +251,8 @@ const fn instead(entry: Entry) -> &'static str {
     }
 }
 
-/// How many calls of a thread may be inside each other: a callback of a call may make one. Each thread has room for them, also where the
-/// library is opened late, for which the C library sets little room aside.
+/// How many calls of a thread may be inside each other: a callback of a call may make one. Each thread has room for
+/// them, also where the library is opened late, for which the C library sets little room aside.
 const DEPTH: usize = 2;
 
 const _: () = assert!(size_of::<Calls<Observed>>() <= 128, "it is small");
@@ -266,8 +272,8 @@ struct UnderWay<T> {
 struct Calls<T>([Option<UnderWay<T>>; DEPTH]);
 
 impl<T: Copy> Calls<T> {
-    /// Makes room for a call whose arguments are at `place`. Those that the adapter has left by an exception are given to `left`: the stack
-    /// has been used again where their arguments were, or there is no room for another one.
+    /// Makes room for a call whose arguments are at `place`. Those that the adapter has left by an exception are given
+    /// to `left`: the stack has been used again where their arguments were, or there is no room for another one.
     fn make_room(&mut self, place: usize, mut left: impl FnMut(T)) {
         self.leave(|call| call.place <= place, &mut left);
         if self.0.iter().all(Option::is_some) {
@@ -301,8 +307,8 @@ impl<T: Copy> Calls<T> {
 }
 
 thread_local! {
-    /// In a box, because every thread of every process has this variable, and without a destructor, because adapters are called until the
-    /// process has ended.
+    /// In a box, because every thread of every process has this variable, and without a destructor, because adapters
+    /// are called until the process has ended.
     static UNDER_WAY: Cell<ManuallyDrop<Option<Box<Calls<Observed>>>>> = const { Cell::new(ManuallyDrop::new(None)) };
 }
 

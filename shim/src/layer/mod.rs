@@ -1,7 +1,7 @@
 //! The layers: they see a call before and after the backend does the work.
 //!
-//! A layer may report, and may answer a call itself with an error that the specification lists. It must never change what a
-//! correct program observes, hold a lock across the real call, or know another layer.
+//! A layer may report, and may answer a call itself with an error that the specification lists. It must never change
+//! what a correct program observes, hold a lock across the real call, or know another layer.
 
 use urscope_schema::{
     api::{UrResult, demand::Nulls},

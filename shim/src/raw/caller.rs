@@ -1,8 +1,8 @@
-//! Whose call it is: of the program and its middleware, or of the runtime below Unified Runtime, whose calls of Level Zero are part of a
-//! call that is recorded already; and which library it comes from.
+//! Whose call it is: of the program and its middleware, or of the runtime below Unified Runtime, whose calls of Level
+//! Zero are part of a call that is recorded already; and which library it comes from.
 //!
-//! An address is classified by the file name of its library, once for each library. Must never be asked about a call that did not come
-//! in through [`note_caller`](crate::note_caller).
+//! An address is classified by the file name of its library, once for each library. Must never be asked about a call
+//! that did not come in through [`note_caller`](crate::note_caller).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,7 +15,8 @@ pub enum Owner {
     Program,
     /// Unified Runtime and urscope.
     Runtime,
-    /// What calls for others: the loader of Level Zero, and libumf, with which Unified Runtime's adapters allocate, and programs too.
+    /// What calls for others: the loader of Level Zero, and libumf, with which Unified Runtime's adapters allocate, and
+    /// programs too.
     ForOthers,
 }
 
@@ -59,8 +60,8 @@ pub fn address() -> usize {
 pub fn entry() -> unwound_callers::Frame {
     let own = variables::own();
     let noted = (own.entry.get(), own.caller.get());
-    // A signal handler that has interrupted the call may have made others since. They came in below, where the stack ends now, or on a stack of
-    // their own.
+    // A signal handler that has interrupted the call may have made others since. They came in below, where the stack
+    // ends now, or on a stack of their own.
     if stack::is_near_with(noted.0, noted.1) { noted } else { unwound() }
 }
 

@@ -1,10 +1,11 @@
 //! A file that grows by mapped chunks, which threads write to without a lock.
 //!
-//! The file consists of chunks of [`CHUNK_BYTES`], each of which belongs to one thread at a time. Every word that nothing was written to
-//! holds [`UNWRITTEN`], so the file can be read at any time. A record is appended in three steps: its room is claimed in the
-//! thread's own position by one instruction, the first word says how long the room is, and the first word of the record replaces it
-//! when all others are there. So a signal handler may append on the same thread at any instruction, and a process that is killed
-//! leaves only whole records. As in [`super::pages`], no descriptor is kept.
+//! The file consists of chunks of [`CHUNK_BYTES`], each of which belongs to one thread at a time. Every word that
+//! nothing was written to holds [`UNWRITTEN`], so the file can be read at any time. A record is appended in three
+//! steps: its room is claimed in the thread's own position by one instruction, the first word says how long the room
+//! is, and the first word of the record replaces it when all others are there. So a signal handler may append on the
+//! same thread at any instruction, and a process that is killed leaves only whole records. As in [`super::pages`], no
+//! descriptor is kept.
 
 mod pieces;
 
@@ -20,7 +21,8 @@ use super::{
     variables,
 };
 
-/// The file grows to the next multiple of this, by one mapping: a size at which kernels that have large pages for files use one.
+/// The file grows to the next multiple of this, by one mapping: a size at which kernels that have large pages for
+/// files use one.
 const PIECE: u64 = 2 << 20;
 
 /// The size of the file at first: room for a process that shares nothing, whose memory it is.
@@ -74,8 +76,8 @@ pub(super) struct Lane {
     writes: Cell<usize>,
     /// The thread is in [`Chunks::renew`].
     busy: Cell<bool>,
-    /// What the latest record of a call says, and its end: there is the next record, unless something comes in between. A handler that
-    /// interrupts a record does not use them.
+    /// What the latest record of a call says, and its end: there is the next record, unless something comes in between.
+    /// A handler that interrupts a record does not use them.
     said: Cell<Before>,
     behind: Cell<usize>,
 }
@@ -117,8 +119,8 @@ impl Chunks {
         self.name.path()
     }
 
-    /// Gives this thread a chunk with room for at least one record of any length. `beginning` comes before the head of the chunk. An
-    /// error is that of the growth of the file.
+    /// Gives this thread a chunk with room for at least one record of any length. `beginning` comes before the head of
+    /// the chunk. An error is that of the growth of the file.
     pub fn renew(&mut self, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
         let lane = Lane::own();
         lane.busy.set(true);
@@ -207,7 +209,8 @@ impl Chunks {
         if mapping == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // A child must not write into the file of its parent. Populating all pages at once costs half as much as one by one.
+        // A child must not write into the file of its parent. Populating all pages at once costs half as much as one by
+        // one.
         // SAFETY: the mapping that has just been made; its contents stay as they are.
         unsafe {
             libc::madvise(mapping, length, libc::MADV_DONTFORK);
@@ -286,7 +289,8 @@ impl Lane {
         }
         let outer = self.writes.replace(next);
         compiler_fence(Ordering::SeqCst);
-        // A handler that came in between may have given this thread another chunk: this is no room of that one, and may be unmapped.
+        // A handler that came in between may have given this thread another chunk: this is no room of that one, and may
+        // be unmapped.
         if self.end.get() != end {
             self.writes.set(outer);
             return Claim::Interrupted;
@@ -336,8 +340,8 @@ pub trait Record {
         true
     }
 
-    /// Passes the words behind the first one to `to`, and returns the first one, which contains the length; `None` for a record that
-    /// cannot be written. `before` is what the record in front says. Must do the same each time.
+    /// Passes the words behind the first one to `to`, and returns the first one, which contains the length; `None` for
+    /// a record that cannot be written. `before` is what the record in front says. Must do the same each time.
     fn words(&self, before: Before, to: &mut impl write::Sink) -> Option<u64>;
 
     /// What it says to the next record, if it is that of a call.
@@ -435,8 +439,8 @@ pub fn forget() {
     lane.busy.set(false);
 }
 
-/// Puts memory where the chunk at `start` is in the parent: a signal handler that forks may have interrupted this thread inside a
-/// record, which the child then finishes there.
+/// Puts memory where the chunk at `start` is in the parent: a signal handler that forks may have interrupted this
+/// thread inside a record, which the child then finishes there.
 fn stand_in(start: usize) {
     let (place, protection) = (std::ptr::with_exposed_provenance_mut(start), libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;

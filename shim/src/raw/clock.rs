@@ -1,5 +1,5 @@
-//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header, the footer, and what our own work costs. Must never
-//! block.
+//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header, the footer, and what our own work
+//! costs. Must never block.
 
 use urscope_schema::{call::Nanos, trace::records::Clock};
 

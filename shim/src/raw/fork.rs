@@ -1,7 +1,8 @@
 //! The forks of this process: handlers for them, and when the one happened that the process comes from.
 //!
-//! A child has all that its parent did before the fork, and nothing of what it did later. So both note when the fork returned: what
-//! happened after the earlier of the two times happened in the parent only. A page that they share has the parent's time.
+//! A child has all that its parent did before the fork, and nothing of what it did later. So both note when the fork
+//! returned: what happened after the earlier of the two times happened in the parent only. A page that they share has
+//! the parent's time.
 
 use std::{
     ffi::{c_int, c_void},
@@ -27,7 +28,8 @@ fn call(handler: &AtomicUsize) {
     }
 }
 
-/// In a child of a fork that the C library did not notice (`_Fork`, a bare `clone`), calls what [`on_fork`] arranged for a child.
+/// In a child of a fork that the C library did not notice (`_Fork`, a bare `clone`), calls what [`on_fork`] arranged
+/// for a child.
 #[inline]
 pub fn notice() {
     if fork_mark::is_unnoticed() {
@@ -89,7 +91,8 @@ pub fn own() -> Option<Fork> {
 }
 
 unsafe extern "C" {
-    // What pthread_atfork(3) calls, which glibc before 2.34 has in `libpthread.so.0`. Handlers without a library's handle stay.
+    // What pthread_atfork(3) calls, which glibc before 2.34 has in `libpthread.so.0`. Handlers without a library's
+    // handle stay.
     fn __register_atfork(
         before: extern "C" fn(),
         in_parent: extern "C" fn(),

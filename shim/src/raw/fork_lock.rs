@@ -1,7 +1,7 @@
 //! A lock that a thread holds while it forks.
 //!
-//! The functions before and after a fork(2) are called one by one, so what the first has taken waits here for the others. Variables of
-//! each thread would do as well, but every thread of every process would have them.
+//! The functions before and after a fork(2) are called one by one, so what the first has taken waits here for the
+//! others. Variables of each thread would do as well, but every thread of every process would have them.
 
 use std::{
     ptr,
@@ -37,8 +37,8 @@ impl<T> ForkLock<T> {
         Self { by: AtomicUsize::new(0), lock: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Keeps a lock for this thread. It is given back at once if another thread has put its lock here, which only happens after that has
-    /// kept this one waiting for too long.
+    /// Keeps a lock for this thread. It is given back at once if another thread has put its lock here, which only
+    /// happens after that has kept this one waiting for too long.
     pub fn put(&self, held: Held<'static, T>) {
         if self.by.compare_exchange(0, me(), Ordering::Acquire, Ordering::Relaxed).is_ok() {
             self.lock.store(ptr::from_ref(held.leave()).cast_mut(), Ordering::Relaxed);
@@ -52,11 +52,13 @@ impl<T> ForkLock<T> {
         }
         let lock = self.lock.load(Ordering::Relaxed);
         self.by.store(0, Ordering::Release);
-        // SAFETY: this thread has put it here, as `by` says. It is alive, as it was a static reference, and left taken by its holder.
+        // SAFETY: this thread has put it here, as `by` says. It is alive, as it was a static reference, and left taken
+        // by its holder.
         Some(unsafe { (*lock).resume() })
     }
 
-    /// The lock that this thread, the only one of a forked child, has put here. What another thread has put here is forgotten.
+    /// The lock that this thread, the only one of a forked child, has put here. What another thread has put here is
+    /// forgotten.
     pub fn take_in_child(&self) -> Option<Held<'static, T>> {
         let own = self.take();
         self.by.store(0, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Detects that this process was forked without the C library's handlers (`_Fork`, a bare `clone`): a page that the kernel wipes in
-//! every child.
+//! Detects that this process was forked without the C library's handlers (`_Fork`, a bare `clone`): a page that the
+//! kernel wipes in every child.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 

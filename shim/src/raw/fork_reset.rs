@@ -1,11 +1,13 @@
-//! A static that can be replaced as a whole, in the child of a `fork`. Must never free a value: threads may be using it.
+//! A static that can be replaced as a whole, in the child of a `fork`. Must never free a value: threads may be using
+//! it.
 
 use super::{
     interruptions,
     sync::{AtomicPtr, Ordering},
 };
 
-/// A value that is made at first use and can be replaced. The old value is never freed, because other threads may use it.
+/// A value that is made at first use and can be replaced. The old value is never freed, because other threads may use
+/// it.
 pub struct ForkReset<T: 'static> {
     value: AtomicPtr<T>,
     make: fn() -> T,

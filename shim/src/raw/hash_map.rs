@@ -1,5 +1,5 @@
-//! Hash tables of what this process itself makes: handles and addresses. The standard library's default hash has a variable in each thread for
-//! its seeds; this one has none.
+//! Hash tables of what this process itself makes: handles and addresses. The standard library's default hash has a
+//! variable in each thread for its seeds; this one has none.
 
 use std::hash::{BuildHasherDefault, DefaultHasher};
 

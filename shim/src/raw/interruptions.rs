@@ -1,8 +1,8 @@
 //! Holds off signals and pthread_cancel(3) while the shim allocates, or reads and writes files.
 //!
-//! A signal handler that interrupts malloc(3) and calls exit(3), as programs do, would wait for itself: the exit handlers allocate.
-//! Opening and writing files are cancellation points, and a thread that is cancelled there would be unwound through Rust code that must
-//! not be unwound. Both take effect as soon as the work is done.
+//! A signal handler that interrupts malloc(3) and calls exit(3), as programs do, would wait for itself: the exit
+//! handlers allocate. Opening and writing files are cancellation points, and a thread that is cancelled there would
+//! be unwound through Rust code that must not be unwound. Both take effect as soon as the work is done.
 
 use std::{ffi::c_int, mem::MaybeUninit};
 

@@ -1,9 +1,11 @@
-//! Functions of the C library that glibc before 2.34 keeps in libraries of their own, `libdl.so.2` and `libpthread.so.0`.
+//! Functions of the C library that glibc before 2.34 keeps in libraries of their own, `libdl.so.2` and
+//! `libpthread.so.0`.
 //!
-//! A library that is linked for such a version and needs them has the dynamic loader load both into every process, also with a newer
-//! version, where they are empty. So the functions of the preload library's [`late_functions`](crate::late_functions) stand for them: they
-//! jump to the real ones, which are found when an adapter appears, or when they are called before that. Where the process has not the
-//! library that a function is in, it is loaded then.
+//! A library that is linked for such a version and needs them has the dynamic loader load both into every process,
+//! also with a newer version, where they are empty. So the functions of the preload library's
+//! [`late_functions`](crate::late_functions) stand for them: they jump to the real ones, which are found when an
+//! adapter appears, or when they are called before that. Where the process has not the library that a function is in,
+//! it is loaded then.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -13,8 +15,8 @@ use std::{
 
 use super::stderr;
 
-/// Calls the macro `$with` with the number, the name, the version and the library of each of these functions that this library calls. The version
-/// is the first one; newer versions of glibc have it, too.
+/// Calls the macro `$with` with the number, the name, the version and the library of each of these functions that
+/// this library calls. The version is the first one; newer versions of glibc have it, too.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! late_functions {
@@ -88,7 +90,8 @@ pub unsafe fn dlvsym(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c
     function.map_or(null_mut(), |dlvsym| unsafe { dlvsym(handle, name.as_ptr(), version.as_ptr()) })
 }
 
-/// The address of a symbol that this library refers to weakly, so that the dynamic loader leaves it null where the process has none.
+/// The address of a symbol that this library refers to weakly, so that the dynamic loader leaves it null where the
+/// process has none.
 macro_rules! weak {
     ($symbol:literal) => {{
         let address: *mut c_void;
@@ -133,7 +136,8 @@ fn of_its_library() -> Option<Dlvsym> {
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(FOUND.load(Ordering::Relaxed)) }
 }
 
-/// Loads a library of a glibc before 2.34 by the function with which that one loads libraries for itself; null where there is none.
+/// Loads a library of a glibc before 2.34 by the function with which that one loads libraries for itself; null where
+/// there is none.
 fn load(library: &CStr) -> *mut c_void {
     type Load = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
     /// Says that a call asks for it, and not a library that needs it (`__RTLD_DLOPEN` of glibc's `dlfcn.h`).
@@ -153,8 +157,8 @@ pub fn is_lookup_there() -> bool {
     of_process().is_some()
 }
 
-/// The C library's function of that name, or that of a library between it and ours, in a process where [`is_lookup_there`] says no; null where glibc
-/// has another way to look up symbols for itself.
+/// The C library's function of that name, or that of a library between it and ours, in a process where
+/// [`is_lookup_there`] says no; null where glibc has another way to look up symbols for itself.
 ///
 /// # Safety
 ///

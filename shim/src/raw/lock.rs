@@ -1,7 +1,7 @@
 //! A mutex that a signal handler may ask for.
 //!
-//! A handler can interrupt the thread that holds the lock, or a thread that is inside malloc(3). So [`Lock::get`] never waits for
-//! its own thread, waits for others only for a limited time, and does not allocate while it waits.
+//! A handler can interrupt the thread that holds the lock, or a thread that is inside malloc(3). So [`Lock::get`]
+//! never waits for its own thread, waits for others only for a limited time, and does not allocate while it waits.
 
 use std::{
     cell::UnsafeCell,
@@ -15,14 +15,15 @@ use super::{
     thread,
 };
 
-/// How long a thread waits. Each holder does microseconds of work, but it may be one of many threads on a loaded machine; or a
-/// handler interrupted it that never returns, or that waits for this thread.
+/// How long a thread waits. Each holder does microseconds of work, but it may be one of many threads on a loaded
+/// machine; or a handler interrupted it that never returns, or that waits for this thread.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A mutex that is never waited for without end.
 #[derive(Default)]
 pub struct Lock<T> {
-    /// The thread that holds it; 0 if none does. It is taken by one instruction, so that a handler always knows whose it is.
+    /// The thread that holds it; 0 if none does. It is taken by one instruction, so that a handler always knows whose
+    /// it is.
     holder: AtomicU32,
     value: UnsafeCell<T>,
 }

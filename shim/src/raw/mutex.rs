@@ -1,5 +1,6 @@
-//! The locks of what threads share away from the way of a call: those of the standard library, without poisoning. A lock is a word, waiting
-//! for it allocates nothing, and it needs no variable of a thread. Where a signal handler may come in between, see [`lock`](super::lock).
+//! The locks of what threads share away from the way of a call: those of the standard library, without poisoning. A
+//! lock is a word, waiting for it allocates nothing, and it needs no variable of a thread. Where a signal handler may
+//! come in between, see [`lock`](super::lock).
 
 use std::sync::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 

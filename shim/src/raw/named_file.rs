@@ -31,8 +31,8 @@ pub(super) struct NamedFile {
 }
 
 impl NamedFile {
-    /// Creates a file that only its owner can read and write, at `path` once it is published: a process that is killed before that
-    /// leaves no file that cannot be read. An existing one is not touched (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write, at `path` once it is published: a process that is killed
+    /// before that leaves no file that cannot be read. An existing one is not touched (`AlreadyExists`).
     pub(super) fn create(path: &Path) -> io::Result<(Self, File)> {
         if plain_file::status(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -52,7 +52,8 @@ impl NamedFile {
         Ok((Self { path: path.into(), unfinished: Some(unfinished.into()), inode }, file))
     }
 
-    /// Moves the file to its path, or to another name beside it if another user has taken that meanwhile. On an error there is none.
+    /// Moves the file to its path, or to another name beside it if another user has taken that meanwhile. On an error
+    /// there is none.
     pub(super) fn publish(&mut self) -> io::Result<()> {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
         let mut failed = None;
@@ -109,7 +110,8 @@ impl NamedFile {
     }
 }
 
-/// A byte of a file that can be written at any time, also when no descriptor is free and the disk is full: its page stays mapped.
+/// A byte of a file that can be written at any time, also when no descriptor is free and the disk is full: its page
+/// stays mapped.
 pub struct KeptByte {
     page: NonNull<u8>,
     at: u64,

@@ -1,5 +1,5 @@
-//! Whether a call is made inside another one of the same thread: an adapter whose code was changed calls its own functions through ours,
-//! too.
+//! Whether a call is made inside another one of the same thread: an adapter whose code was changed calls its own
+//! functions through ours, too.
 //!
 //! Must never be used for functions in a table: an adapter does not call those.
 

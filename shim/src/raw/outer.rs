@@ -1,7 +1,8 @@
 //! The call of Unified Runtime that this thread is in: what the runtime calls meanwhile is a part of it.
 //!
-//! It lies in the frame of the function that records the call, and the thread has its place. A frame that was left by longjmp(3) stays noted, so
-//! a call is believed only where its place is a little above the end of the stack and holds what [`Outer::begin`] wrote there.
+//! It lies in the frame of the function that records the call, and the thread has its place. A frame that was left by
+//! longjmp(3) stays noted, so a call is believed only where its place is a little above the end of the stack and
+//! holds what [`Outer::begin`] wrote there.
 
 use std::cell::Cell;
 

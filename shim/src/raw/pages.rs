@@ -1,9 +1,9 @@
 //! A file that grows by pieces of mapped memory. The part that is not written to yet is white space.
 //!
-//! A reader that accepts trailing white space can read the file at any time. Spaces are written by `pwrite`, so the file never has
-//! the NULs of an extended file, and its blocks exist before anything is stored into the mapping. No descriptor may be kept: the
-//! program may close descriptors that it does not know, and reuse the number. So the file is opened again each time it grows, and
-//! recognised by its inode.
+//! A reader that accepts trailing white space can read the file at any time. Spaces are written by `pwrite`, so the
+//! file never has the NULs of an extended file, and its blocks exist before anything is stored into the mapping. No
+//! descriptor may be kept: the program may close descriptors that it does not know, and reuse the number. So the file
+//! is opened again each time it grows, and recognised by its inode.
 
 use std::{
     arch::asm,
@@ -45,8 +45,8 @@ pub struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Creates a file that only its owner can read and write. It is at its path after [`Self::publish`]. An existing one is not
-    /// touched (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write. It is at its path after [`Self::publish`]. An existing
+    /// one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let mut pages = Self { name, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };
@@ -95,8 +95,8 @@ impl Pages {
         self.grow_with(&file)
     }
 
-    /// Fails if somebody else truncated the file. Its pages are gone then, and a store into them would end the process by SIGBUS, so
-    /// nothing is appended any more.
+    /// Fails if somebody else truncated the file. Its pages are gone then, and a store into them would end the process
+    /// by SIGBUS, so nothing is appended any more.
     fn expect_whole(&mut self, file: &File) -> io::Result<()> {
         let size = plain_file::status_of(file)?.st_size as u64;
         if self.mapping.is_some() && size < self.capacity {
@@ -116,7 +116,8 @@ impl Pages {
         }
         plain_file::write_copies(file, &SPACES, self.capacity, capacity)?;
         let from = self.used - self.used % PAGE;
-        // SAFETY: a new shared mapping of a part of the file that has just been written, at an address of the kernel's choice.
+        // SAFETY: a new shared mapping of a part of the file that has just been written, at an address of the kernel's
+        // choice.
         let mapping = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -151,7 +152,8 @@ impl Pages {
         let mut to = unsafe { mapping.add((self.used - self.mapped_from) as usize) };
         let (steps, rest) = bytes.as_chunks::<STEP>();
         for step in steps {
-            // SAFETY: `room` covers all of `bytes`. Assembly, because the compiler may tear or reorder an unaligned store.
+            // SAFETY: `room` covers all of `bytes`. Assembly, because the compiler may tear or reorder an unaligned
+            // store.
             unsafe {
                 asm!("mov qword ptr [{to}], {step}", to = in(reg) to.as_ptr(), step = in(reg) u64::from_ne_bytes(*step),
                     options(nostack, preserves_flags));
@@ -178,8 +180,8 @@ impl Pages {
         if length <= super::process::file_size_limit() {
             file.write_all_at(end, self.used)?;
         } else if self.append(end) {
-            // The limit became lower than the file: a write would end the process by SIGXFSZ. A store into the mapping does not,
-            // nor does making the file shorter.
+            // The limit became lower than the file: a write would end the process by SIGXFSZ. A store into the mapping
+            // does not, nor does making the file shorter.
             self.used -= end.len() as u64;
         } else {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
@@ -208,7 +210,8 @@ impl Pages {
 
     fn unmap(&mut self) {
         if let Some(mapping) = self.mapping.take() {
-            // SAFETY: the mapping was made by `grow_with` with this length, and no reference into it is ever handed out.
+            // SAFETY: the mapping was made by `grow_with` with this length, and no reference into it is ever handed
+            // out.
             unsafe { libc::munmap(mapping.as_ptr().cast(), (self.capacity - self.mapped_from) as usize) };
         }
     }

@@ -1,8 +1,8 @@
 //! Files by the oldest system calls: `open`, `read`, `pwritev`, `mkdir` and `fstat`.
 //!
-//! The standard library asks for the size of a file by `statx`. A program may have installed a filter of system calls that kills it
-//! for a call that it does not make itself. So nothing that runs after the start of the process may use `std::fs::metadata`,
-//! `std::fs::read`, `std::fs::read_to_string` or `std::fs::create_dir_all`.
+//! The standard library asks for the size of a file by `statx`. A program may have installed a filter of system calls
+//! that kills it for a call that it does not make itself. So nothing that runs after the start of the process may use
+//! `std::fs::metadata`, `std::fs::read`, `std::fs::read_to_string` or `std::fs::create_dir_all`.
 
 use std::{
     ffi::CStr,
@@ -38,7 +38,8 @@ pub fn text(path: impl AsRef<Path>) -> String {
     String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned()
 }
 
-/// What the kernel knows of the file at `path`. Links are followed. Allocates nothing, because a signal handler may ask.
+/// What the kernel knows of the file at `path`. Links are followed. Allocates nothing, because a signal handler may
+/// ask.
 #[inline(never)] // Its copy of the path must not lie on a small stack for longer than it takes.
 pub fn status(path: &Path) -> io::Result<libc::stat> {
     let mut copy = [0; libc::PATH_MAX as usize];
@@ -69,7 +70,8 @@ pub fn status_of(file: &impl AsFd) -> io::Result<libc::stat> {
 /// How many copies [`write_copies`] writes at once, at most.
 const COPIES: usize = 64;
 
-/// Writes `template` again and again from `from` up to `to`, which is a whole number of times. On an error, some of it may be written.
+/// Writes `template` again and again from `from` up to `to`, which is a whole number of times. On an error, some of
+/// it may be written.
 ///
 /// One call for all of them takes half as long as one for each: the kernel gives such a write large pieces of memory.
 pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Result<()> {

@@ -76,11 +76,11 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
     }
 }
 
-/// The environment variables whose names begin so, with their values. Nothing is copied of the others: every process has this library, and most
-/// have many variables and none of ours.
+/// The environment variables whose names begin so, with their values. Nothing is copied of the others: every process
+/// has this library, and most have many variables and none of ours.
 ///
-/// Like getenv(3), it must not run while another thread changes the environment. It takes no lock: that of the standard library is on a page that
-/// nothing else touches at the start.
+/// Like getenv(3), it must not run while another thread changes the environment. It takes no lock: that of the
+/// standard library is on a page that nothing else touches at the start.
 pub fn variables(prefix: &str) -> Vec<(String, OsString)> {
     unsafe extern "C" {
         static environ: *const *const c_char;
@@ -185,9 +185,9 @@ fn command() -> Vec<String> {
 
 /// Has `end` called when the process calls `exit` or `quick_exit`, or returns from `main`.
 ///
-/// The handler is registered for no library, so it does not run when this one is finalized, but in the order of registration.
-/// This library is preloaded: its constructor runs before the C library registers the finalizers of all libraries, so `end` runs
-/// after the last destructor.
+/// The handler is registered for no library, so it does not run when this one is finalized, but in the order of
+/// registration. This library is preloaded: its constructor runs before the C library registers the finalizers of all
+/// libraries, so `end` runs after the last destructor.
 pub fn on_exit(end: fn()) {
     static END: AtomicUsize = AtomicUsize::new(0);
 
@@ -216,8 +216,8 @@ pub fn on_exit(end: fn()) {
     }
 }
 
-/// Whether the process has rights that whoever started it does not have: it is setuid, setgid, or has file capabilities. Its environment
-/// is not to be trusted then.
+/// Whether the process has rights that whoever started it does not have: it is setuid, setgid, or has file
+/// capabilities. Its environment is not to be trusted then.
 pub fn has_gained_rights() -> bool {
     // SAFETY: getauxval(3) touches no memory of ours.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

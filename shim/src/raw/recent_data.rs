@@ -1,7 +1,7 @@
 //! The handle data that a thread has met lately, with its fingerprint.
 //!
-//! Programs get the same handle data again and again. Each step of the hash waits for the one before, which takes about as long as
-//! everything else that is recorded of a call together; a comparison does not.
+//! Programs get the same handle data again and again. Each step of the hash waits for the one before, which takes
+//! about as long as everything else that is recorded of a call together; a comparison does not.
 
 use std::cell::{Cell, UnsafeCell};
 
@@ -57,7 +57,8 @@ impl Room {
     fn fingerprint_of(&self, data: &[u8]) -> u64 {
         let turn = self.turn.get();
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: only this thread writes there. A handler may do so during the comparison; then the turn is another one.
+        // SAFETY: only this thread writes there. A handler may do so during the comparison; then the turn is another
+        // one.
         let bytes = unsafe { &*self.bytes.get() };
         let is_it = self.size.get() == data.len() && bytes.get(..data.len()) == Some(data);
         let kept = self.fingerprint.get();

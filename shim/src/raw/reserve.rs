@@ -1,8 +1,8 @@
 //! The allocator of this library: malloc(3), and a reserve for when that has nothing left.
 //!
-//! A failed allocation in Rust ends the process, and the program may be able to go on without the memory. So the library has a reserve,
-//! which is enough to switch off what needs more ([`is_used`]). It is part of the library's zeroed data: no page of it is there before it
-//! is needed.
+//! A failed allocation in Rust ends the process, and the program may be able to go on without the memory. So the
+//! library has a reserve, which is enough to switch off what needs more ([`is_used`]). It is part of the library's
+//! zeroed data: no page of it is there before it is needed.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -30,7 +30,8 @@ static TAKEN: AtomicUsize = AtomicUsize::new(0);
 /// Whether an allocation was ever refused.
 static USED: AtomicBool = AtomicBool::new(false);
 
-/// Whether malloc(3) has ever had nothing left for this library. What needs more memory and can be left out is left out from then on.
+/// Whether malloc(3) has ever had nothing left for this library. What needs more memory and can be left out is left
+/// out from then on.
 #[inline]
 pub fn is_used() -> bool {
     USED.load(Ordering::Relaxed)
@@ -69,8 +70,8 @@ impl Allocator {
     }
 }
 
-// SAFETY: memory comes from the system's allocator or from the reserve, is as large and aligned as asked for, and goes back to where it
-// came from. Nothing here unwinds.
+// SAFETY: memory comes from the system's allocator or from the reserve, is as large and aligned as asked for, and
+// goes back to where it came from. Nothing here unwinds.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.

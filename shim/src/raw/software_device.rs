@@ -22,15 +22,15 @@ pub fn found(library: &Module) {
     }
 }
 
-/// How many bytes behind an address the first byte is that an unfinished command of this process accesses; `None` if there is none, or if
-/// the device is another one.
+/// How many bytes behind an address the first byte is that an unfinished command of this process accesses; `None` if
+/// there is none, or if the device is another one.
 pub fn unfinished_from(address: u64) -> Option<u64> {
     let function = FUNCTION.load(Ordering::Acquire);
     if function.is_null() {
         return None;
     }
-    // SAFETY: `found` has seen it under this name in the software device, whose README gives it this signature. It reads nothing of the
-    // caller's.
+    // SAFETY: `found` has seen it under this name in the software device, whose README gives it this signature. It
+    // reads nothing of the caller's.
     let ask = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(usize) -> usize>(function) };
     Some(ask(address as usize)).filter(|distance| *distance != usize::MAX).map(|distance| distance as u64)
 }

@@ -1,9 +1,9 @@
 //! The call stack, as a list of return addresses.
 //!
-//! Unwinding costs microseconds, so a thread keeps the stacks that it has unwound, with the position of each return address. The
-//! next call at the same depth only compares: if every position still holds the same address, it is the same stack, because the
-//! return address determines the layout of a frame. Where the stack leads through Python, the place there is compared as well. Must run no
-//! code of the program.
+//! Unwinding costs microseconds, so a thread keeps the stacks that it has unwound, with the position of each return
+//! address. The next call at the same depth only compares: if every position still holds the same address, it is the
+//! same stack, because the return address determines the layout of a frame. Where the stack leads through Python, the
+//! place there is compared as well. Must run no code of the program.
 
 use std::{
     arch::asm,
@@ -33,7 +33,8 @@ struct Kept {
     len: usize,
     /// How many groups there are, once it is kept.
     groups: usize,
-    /// The position of each return address, and the address. The last one follows again up to a whole [`GROUP`], once it is kept.
+    /// The position of each return address, and the address. The last one follows again up to a whole [`GROUP`], once
+    /// it is kept.
     frames: [[(usize, usize); GROUP]; DEPTH / GROUP],
     /// The place in Python; `None` where the stack does not lead through it.
     python: Option<Box<python::Place>>,
@@ -56,13 +57,15 @@ struct Cache {
     kept: Box<[Kept]>,
     /// The place of the next stack that is unwound.
     next: usize,
-    /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in loops.
+    /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in
+    /// loops.
     latest: Cell<usize>,
     after: [Cell<usize>; KEPT],
 }
 
 impl Cache {
-    /// The number of the current stack, if it is the one that came next the last time. A stack that leads through Python is not found so.
+    /// The number of the current stack, if it is the one that came next the last time. A stack that leads through
+    /// Python is not found so.
     #[inline]
     fn expected(&self, at: usize, generation: u32) -> Option<u32> {
         let expected = self.after.get(self.latest.get() % KEPT)?.get() % KEPT;
@@ -86,8 +89,8 @@ impl Cache {
     }
 }
 
-/// What a thread keeps. The stacks are on the heap, because every thread of the process has room for its variables, whether it makes
-/// calls or not.
+/// What a thread keeps. The stacks are on the heap, because every thread of the process has room for its variables,
+/// whether it makes calls or not.
 pub(super) struct Stacks {
     /// From a box; null before the first call.
     cache: Cell<*mut Cache>,
@@ -97,10 +100,12 @@ pub(super) struct Stacks {
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
-/// The number of the current call stack, as `register` gave it for the same frames before; 0 where `register` gave none.
+/// The number of the current call stack, as `register` gave it for the same frames before; 0 where `register` gave
+/// none.
 ///
-/// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of this
-/// library and of what calls it for others. It is not called in a signal handler, which may have interrupted malloc(3): such a call has the number 0.
+/// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of
+/// this library and of what calls it for others. It is not called in a signal handler, which may have interrupted
+/// malloc(3): such a call has the number 0.
 #[inline(never)]
 pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[usize]) -> Registered) -> u32 {
     let marker = 0_u8;
@@ -177,8 +182,8 @@ impl Stacks {
         if self.cache.get().is_null() {
             self.cache.set(new_cache());
         }
-        // SAFETY: the box of this thread. Nobody else refers to it: the thread is busy, and what it interrupted was not in `find`, because
-        // nothing is kept in a signal handler.
+        // SAFETY: the box of this thread. Nobody else refers to it: the thread is busy, and what it interrupted was not
+        // in `find`, because nothing is kept in a signal handler.
         let cache = unsafe { &mut *self.cache.get() };
         if let Some(slot) = cache.kept.get_mut(cache.next) {
             // A place in Python is on the heap.
@@ -211,7 +216,8 @@ pub(super) fn leave() {
 /// Forgets the kept stacks of all threads: numbers start over.
 pub fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    // A handler may have forked where this thread was unwinding; the child does not come back there, or it finishes there.
+    // A handler may have forked where this thread was unwinding; the child does not come back there, or it finishes
+    // there.
     variables::own().stacks.busy.set(false);
 }
 
@@ -229,8 +235,9 @@ impl Kept {
         // Not by an iterator's `all`, which the compiler makes twice as many instructions of.
         for [one, two, three, four] in self.frames.iter().take(self.groups) {
             let difference = |(place, address): &(usize, usize)| {
-                // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the same stack
-                // pointer before: from there up to the thread's first frame the memory is mapped as long as the thread lives.
+                // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the
+                // same stack pointer before: from there up to the thread's first frame the memory is mapped as long as
+                // the thread lives.
                 unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() ^ address }
             };
             if difference(one) | difference(two) | difference(three) | difference(four) != 0 {
@@ -291,22 +298,23 @@ fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
     unwinding.in_handler
 }
 
-/// Whether that place of the stack is at most 8 KiB above its end and holds that word: what a thread has noted about a frame of its own is still so,
-/// and is not about one that was left, or about one of another stack.
+/// Whether that place of the stack is at most 8 KiB above its end and holds that word: what a thread has noted about
+/// a frame of its own is still so, and is not about one that was left, or about one of another stack.
 #[inline]
 pub fn is_near_with(place: usize, word: usize) -> bool {
     const NEAR: usize = 1 << 13;
     let here: usize;
     // SAFETY: it reads a register.
     unsafe { asm!("mov {here}, rsp", here = out(reg) here, options(nomem, nostack, preserves_flags)) };
-    // SAFETY: the place is a little above the end of this stack, and aligned as all that is noted. Another frame's words are numbers, too.
+    // SAFETY: the place is a little above the end of this stack, and aligned as all that is noted. Another frame's
+    // words are numbers, too.
     place.wrapping_sub(here) < NEAR
         && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == word
 }
 
-/// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in `own`, the addresses of this
-/// library, are not asked about. Every call unwinds the stack, as far as that address. `way` gets the frames from `from` on, which it begins with; if
-/// there are more than fit, only the first ones.
+/// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in
+/// `own`, the addresses of this library, are not asked about. Every call unwinds the stack, as far as that address.
+/// `way` gets the frames from `from` on, which it begins with; if there are more than fit, only the first ones.
 pub fn first_caller(
     own: &[Range<usize>],
     wanted: impl FnMut(usize) -> bool,

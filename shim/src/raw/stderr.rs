@@ -4,7 +4,8 @@ use std::{fmt::Write as _, os::fd::BorrowedFd};
 
 /// Writes `urscope: TEXT` as one line. Errors are ignored.
 ///
-/// The text may contain names from the environment and from files: what would control a terminal or end the line is escaped.
+/// The text may contain names from the environment and from files: what would control a terminal or end the line is
+/// escaped.
 pub fn say(text: &str) {
     let line = line(text);
     if !has_room(line.len() as u64) {
@@ -14,8 +15,8 @@ pub fn say(text: &str) {
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
-/// Whether so many bytes can be written to stderr. Where it is a file and the program's limit of file size is reached, writing would
-/// end the process by SIGXFSZ.
+/// Whether so many bytes can be written to stderr. Where it is a file and the program's limit of file size is
+/// reached, writing would end the process by SIGXFSZ.
 fn has_room(length: u64) -> bool {
     let limit = super::process::file_size_limit();
     // SAFETY: stderr need not be open: the calls below then fail. Nothing here closes it.

@@ -1,7 +1,7 @@
 //! What threads, signal handlers and readers of a mapped file share memory through.
 //!
-//! `chunks`, `thread`, `lock` and `fork_reset` use nothing else for that, so that `models/` can run the same files with cells, atomics
-//! and stores that are interrupted everywhere.
+//! `chunks`, `thread`, `lock` and `fork_reset` use nothing else for that, so that `models/` can run the same files
+//! with cells, atomics and stores that are interrupted everywhere.
 
 use std::arch::asm;
 
@@ -12,8 +12,8 @@ pub(super) use std::{
     thread::yield_now,
 };
 
-/// Adds to a word of this thread and returns what it was before. One instruction, so that a signal handler that adds comes before
-/// or after it.
+/// Adds to a word of this thread and returns what it was before. One instruction, so that a signal handler that adds
+/// comes before or after it.
 #[inline]
 pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
     let mut before = count;
@@ -24,8 +24,8 @@ pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
     before
 }
 
-/// Replaces a word of this thread if it still is `from`; false if a signal handler has changed it. One instruction, so that a handler
-/// comes before or after it.
+/// Replaces a word of this thread if it still is `from`; false if a signal handler has changed it. One instruction,
+/// so that a handler comes before or after it.
 #[inline]
 pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
     let mut found = from;
@@ -49,7 +49,8 @@ pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     before
 }
 
-/// Adds one to a counter that no other thread changes. One instruction, so that a signal handler adds before or after it.
+/// Adds one to a counter that no other thread changes. One instruction, so that a signal handler adds before or after
+/// it.
 #[inline]
 pub(super) fn add_one(counter: &AtomicU64) {
     // SAFETY: the counter is alive.

@@ -1,5 +1,5 @@
-//! The current thread: its number and name, for which the kernel is asked once per thread and never per call, the numbers of its calls,
-//! and how many it has made. Threads share nothing of that on the way of a call.
+//! The current thread: its number and name, for which the kernel is asked once per thread and never per call, the
+//! numbers of its calls, and how many it has made. Threads share nothing of that on the way of a call.
 
 use std::{
     borrow::Cow,
@@ -60,8 +60,8 @@ static NUMBERS: AtomicU64 = AtomicU64::new(1);
 #[inline]
 pub fn next_call() -> u64 {
     let own = own();
-    // The end first: a handler may begin another block at any instruction, and its numbers are above this end. A number that was taken
-    // before it would be below the end of that block, and yet be another call's.
+    // The end first: a handler may begin another block at any instruction, and its numbers are above this end. A number
+    // that was taken before it would be below the end of that block, and yet be another call's.
     let end = own.end.get();
     let number = sync::claim(&own.next, 1);
     if number < end { number as u64 } else { first_of_block(own) }
@@ -186,7 +186,8 @@ pub fn name_once() -> Option<Name> {
 /// What [`at_end`] was given.
 static END: OnceLock<fn()> = OnceLock::new();
 
-/// Has `end` called when this thread ends, after the destructors of its thread-local C++ objects. Always the same function.
+/// Has `end` called when this thread ends, after the destructors of its thread-local C++ objects. Always the same
+/// function.
 pub fn at_end(end: fn()) {
     END.get_or_init(|| end);
     arrange_end();

@@ -1,8 +1,10 @@
-//! The unwinder of the C compiler, `libgcc_s.so.1`, which the standard library of Rust calls after a panic and for a backtrace.
+//! The unwinder of the C compiler, `libgcc_s.so.1`, which the standard library of Rust calls after a panic and for a
+//! backtrace.
 //!
-//! A library that needs it has the dynamic loader load it into every process, which takes longer than all else that urscope does at the
-//! start of one. So the functions of the preload library's [`unwinder_functions`] stand for it: they jump to the real ones, which are found
-//! when an adapter appears, or at the latest when they are called. A C++ program has loaded the unwinder by then.
+//! A library that needs it has the dynamic loader load it into every process, which takes longer than all else that
+//! urscope does at the start of one. So the functions of the preload library's [`unwinder_functions`] stand for it:
+//! they jump to the real ones, which are found when an adapter appears, or at the latest when they are called. A C++
+//! program has loaded the unwinder by then.
 
 use std::{
     ffi::{CStr, c_void},
@@ -12,7 +14,8 @@ use std::{
 
 use super::{late_functions::dlvsym, stderr};
 
-/// Calls the macro `$with` with the number, the name and the version of each function of the unwinder that the standard library calls.
+/// Calls the macro `$with` with the number, the name and the version of each function of the unwinder that the
+/// standard library calls.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! unwinder_functions {

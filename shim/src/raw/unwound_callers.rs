@@ -1,9 +1,10 @@
 //! Who is behind a library that calls for others: the first one that called it and does not call for others itself.
 //!
-//! Unwinding finds that, which takes microseconds and reads the tables of several libraries. So the way from the library's call to that caller
-//! is kept: the return addresses, and how far apart they are on the stack. A return address determines the layout of its frame, so
-//! a stack that has the same addresses at the same distances leads to the same caller. All threads share what is kept, because none of it is where
-//! a stack begins. Must run no code of the program.
+//! Unwinding finds that, which takes microseconds and reads the tables of several libraries. So the way from the
+//! library's call to that caller is kept: the return addresses, and how far apart they are on the stack. A return
+//! address determines the layout of its frame, so a stack that has the same addresses at the same distances leads to
+//! the same caller. All threads share what is kept, because none of it is where a stack begins. Must run no code of
+//! the program.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,7 +44,8 @@ static WAYS: [Way; KEPT] = [const {
 
 static ADDING: Mutex<usize> = Mutex::new(0);
 
-/// The last address of the way that the stack follows from the latest entry of this thread on ([`caller::entry`]); `None` if no such way is kept.
+/// The last address of the way that the stack follows from the latest entry of this thread on ([`caller::entry`]);
+/// `None` if no such way is kept.
 pub fn find() -> Option<usize> {
     let from = caller::entry();
     let ways = WAYS.iter().take_while(|way| way.from.load(Ordering::Acquire) != 0);
@@ -56,8 +58,9 @@ impl Way {
     ///
     /// `from` is the latest entry of this thread.
     unsafe fn end(&self, from: Frame) -> Option<usize> {
-        // SAFETY: each place lies in the frame of the address in front of it, or, if this one has another size than the last time, less than `FRAME`
-        // bytes above. There the stack goes on, with the frames of whoever called, and what the C library has at its beginning.
+        // SAFETY: each place lies in the frame of the address in front of it, or, if this one has another size than the
+        // last time, less than `FRAME` bytes above. There the stack goes on, with the frames of whoever called, and
+        // what the C library has at its beginning.
         let is_there = |(place, address): Frame| unsafe {
             std::ptr::with_exposed_provenance::<usize>(place).read_volatile() == address
         };
@@ -80,7 +83,8 @@ impl Way {
     }
 }
 
-/// Keeps the way that was unwound: its frames, from the library's own on, and zeros behind them. Returns whether that is new.
+/// Keeps the way that was unwound: its frames, from the library's own on, and zeros behind them. Returns whether that
+/// is new.
 pub fn keep(from: Frame, frames: &[Frame]) -> bool {
     let length = frames.iter().take_while(|(_, address)| *address != 0).count();
     let Some((first, behind)) = frames.get(..length).and_then(<[Frame]>::split_first) else { return false };

@@ -1,7 +1,7 @@
 //! What an adapter says of its devices: their names, and their places among the devices of their platform.
 //!
-//! None of these functions has a row, so they are taken from the adapter's own table getter. The device must be one that the adapter
-//! has just accepted. Must never be called while a lock is held.
+//! None of these functions has a row, so they are taken from the adapter's own table getter. The device must be one
+//! that the adapter has just accepted. Must never be called while a lock is held.
 
 use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
 
@@ -43,7 +43,8 @@ impl Functions {
     fn found(via: usize) -> Option<Self> {
         let at = |slot| registry::function(via, Table::Device, slot);
         let (get, get_info, release) = (at(0)?, at(1)?, at(3)?);
-        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases (`ur_ddi.h`).
+        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases
+        // (`ur_ddi.h`).
         unsafe {
             Some(Self {
                 get: std::mem::transmute::<*mut c_void, Get>(get),
@@ -101,8 +102,8 @@ fn name_in(bytes: &[u8]) -> String {
     name
 }
 
-/// What the adapter of that number says of one of its devices, and of the others of the same platform. Where it says nothing of the
-/// device, that is not in the answer.
+/// What the adapter of that number says of one of its devices, and of the others of the same platform. Where it says
+/// nothing of the device, that is not in the answer.
 pub fn describe(via: usize, device: Arg<Device>) -> Vec<records::Device> {
     let Some(functions) = Functions::of(via) else { return Vec::new() };
     let listed = functions.listed(device).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! The runtime's own adapters, passed through: the functions that stood in their tables before ours.
 //!
-//! An adapter is known by the number that `via` records ([`registry`]). Its functions may throw (v2 does, where Unified Runtime
-//! finds no pool for a device), and the loader in front of us answers for it. Nothing here may call a layer.
+//! An adapter is known by the number that `via` records ([`registry`]). Its functions may throw (v2 does, where
+//! Unified Runtime finds no pool for a device), and the loader in front of us answers for it. Nothing here may call a
+//! layer.
 
 use std::{
     ffi::c_void,
@@ -25,8 +26,8 @@ pub use registry::ADAPTERS;
 pub(crate) static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
     [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; ADAPTERS];
 
-/// The address of `$module::$function` for the adapter of the number `$via`, as an `Option`: the number is a constant of each of these
-/// functions.
+/// The address of `$module::$function` for the adapter of the number `$via`, as an `Option`: the number is a constant
+/// of each of these functions.
 macro_rules! for_adapter {
     ($module:ident::$function:ident, $via:expr) => {
         match $via {
@@ -53,8 +54,8 @@ fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>
     ORIGINALS.get(via)?.get(function as usize)
 }
 
-/// Keeps the adapter's own function, before one of ours takes its slot. An adapter names the same functions every time; the
-/// first one is kept.
+/// Keeps the adapter's own function, before one of ours takes its slot. An adapter names the same functions every
+/// time; the first one is kept.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! What is known of each adapter: its table getters, its dispatch table, its kind and its generation.
 //!
-//! The entry points fill it in; backends and entry points ask it. Must never call an adapter but through its own getters and
-//! `urAdapterGetInfo`.
+//! The entry points fill it in; backends and entry points ask it. Must never call an adapter but through its own
+//! getters and `urAdapterGetInfo`.
 
 use std::{
     ffi::c_void,
@@ -67,7 +67,8 @@ pub fn getter(via: usize, table: Table) -> Option<Getter> {
     if getter.is_null() {
         return None;
     }
-    // SAFETY: `keep_getter` keeps only what an adapter exports under the getter's name, which has this signature (`ur_ddi.h`).
+    // SAFETY: `keep_getter` keeps only what an adapter exports under the getter's name, which has this signature
+    // (`ur_ddi.h`).
     Some(unsafe { std::mem::transmute::<*mut c_void, Getter>(getter) })
 }
 

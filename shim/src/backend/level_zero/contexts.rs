@@ -1,14 +1,15 @@
 //! The contexts that the program made, so that one can be found by the driver's handle behind it.
 //!
-//! Asked by `liburscope_ipc.so`, whose caller has the driver's handles only, where the runtime has no functions to share memory.
+//! Asked by `liburscope_ipc.so`, whose caller has the driver's handles only, where the runtime has no functions to
+//! share memory.
 
 use urscope_schema::api::role::Context;
 
 use super::{LevelZero, driver::ZeHandle};
 use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
-/// The contexts and the numbers of the adapters that made them, by the driver's handles. The newest one counts: an older one with the same
-/// handle has ended unnoticed.
+/// The contexts and the numbers of the adapters that made them, by the driver's handles. The newest one counts: an
+/// older one with the same handle has ended unnoticed.
 static MADE: ForkReset<Mutex<HashMap<ZeHandle, (usize, usize)>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child, where the runtime is not used.
@@ -30,7 +31,8 @@ pub(crate) fn ends(native: ZeHandle) {
     MADE.get().lock().remove(&native);
 }
 
-/// The context around one of the driver's, and its device around one of the driver's. Both are alive as long as the driver's are.
+/// The context around one of the driver's, and its device around one of the driver's. Both are alive as long as the
+/// driver's are.
 pub(crate) fn find(native: ZeHandle, device: ZeHandle) -> Option<(usize, usize)> {
     let (context, via) = MADE.get().lock().get(&native).copied()?;
     let at = LevelZero::new(via);

@@ -1,7 +1,8 @@
 //! Shared events: an event of the adapter around an event of the driver.
 //!
-//! Where the adapter can make such an event, it makes and ends it. Elsewhere the adapter makes its event around one of the driver
-//! (`urEventCreateWithNativeHandle`), which we signal ([`signal`]) and end. Must signal or end no event of the adapter's own.
+//! Where the adapter can make such an event, it makes and ends it. Elsewhere the adapter makes its event around one
+//! of the driver (`urEventCreateWithNativeHandle`), which we signal ([`signal`]) and end. Must signal or end no event
+//! of the adapter's own.
 
 use urscope_schema::api::{
     Function, UrResult,
@@ -31,7 +32,8 @@ use crate::{
     },
 };
 
-/// An event that we made or opened, and the driver's event behind it; `NULL` if that is the adapter's alone to deal with.
+/// An event that we made or opened, and the driver's event behind it; `NULL` if that is the adapter's alone to deal
+/// with.
 #[derive(Clone, Copy)]
 struct Shared {
     native: ZeHandle,

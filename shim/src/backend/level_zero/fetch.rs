@@ -44,8 +44,8 @@ impl Process {
         self.fetch_or_why(descriptor).map_err(|refusal| result::of_kernel(&refusal))
     }
 
-    /// Checks that it still runs and lets the current process fetch from it. For cases in which the driver fetches by itself and
-    /// would not give the reason of a failure.
+    /// Checks that it still runs and lets the current process fetch from it. For cases in which the driver fetches by
+    /// itself and would not give the reason of a failure.
     pub(crate) fn check_access(self) -> Result<(), UrResult> {
         if self == Self::this() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The bytes of our handle data: what they say of an object, with a checksum against damage.
 //!
-//! The data travel through the application, and anybody may have written them: [`HandleData::decode`] takes any bytes and gives
-//! back what was encoded, or why it cannot. It must never panic, and never act on what it reads. The checksum has no key: it
-//! protects against accidents, not against an adversary.
+//! The data travel through the application, and anybody may have written them: [`HandleData::decode`] takes any bytes
+//! and gives back what was encoded, or why it cannot. It must never panic, and never act on what it reads. The
+//! checksum has no key: it protects against accidents, not against an adversary.
 
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
@@ -156,7 +156,8 @@ impl Layout {
         })
     }
 
-    /// FNV-1a of everything before the checksum. Each step is a bijection of the state, so one changed byte always shows.
+    /// FNV-1a of everything before the checksum. Each step is a bijection of the state, so one changed byte always
+    /// shows.
     fn expected_checksum(&self) -> u64 {
         let checked = self.as_bytes().iter().take(size_of::<Self>() - size_of::<U64>());
         checked

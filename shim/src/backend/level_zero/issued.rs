@@ -1,7 +1,7 @@
 //! The handle data that this process got and has not put: the bytes, and what keeps them valid.
 //!
-//! A put identifies them by the pointer, as the specification says. A put of an unknown pointer, or of data of another kind, must
-//! change nothing.
+//! A put identifies them by the pointer, as the specification says. A put of an unknown pointer, or of data of
+//! another kind, must change nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,8 @@ use super::{
 };
 use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
-/// The handle data of one get. `K` is what a put gives back; a forked child has none for its copies of its parent's data.
+/// The handle data of one get. `K` is what a put gives back; a forked child has none for its copies of its parent's
+/// data.
 struct Issue<K> {
     serial: u64,
     bytes: Box<[u8; handle_data::SIZE]>,
@@ -79,8 +80,8 @@ impl<K: Send> Issued<K> {
         address
     }
 
-    /// Takes back the data of a get by their address, and frees the bytes. There is nothing to give back for a forked child's copy of its parent's
-    /// data.
+    /// Takes back the data of a get by their address, and frees the bytes. There is nothing to give back for a forked
+    /// child's copy of its parent's data.
     pub(crate) fn take(&self, data: usize) -> Result<Option<K>, UrResult> {
         let taken = self.data.get().lock().remove(&data).ok_or(UrResult::INVALID_ARGUMENT)?;
         drop(taken.bytes);
@@ -92,8 +93,8 @@ impl<K: Send> Issued<K> {
         self.data.get().lock().values().find(|issue| issue.serial == serial)?.keeper.as_ref().map(of)
     }
 
-    /// In a forked child, which has copies of its parent's data and may put them; what they keep stays with the parent. If a thread
-    /// was just changing the data, the child knows none.
+    /// In a forked child, which has copies of its parent's data and may put them; what they keep stays with the parent.
+    /// If a thread was just changing the data, the child knows none.
     pub(crate) fn after_fork_in_child(&self) {
         let parents = self.data.get().try_lock().map(|mut data| std::mem::take(&mut *data)).unwrap_or_default();
         let copies = parents.into_iter().map(|(address, Issue { serial, bytes, keeper })| {

@@ -1,8 +1,8 @@
 //! Memory: the producer's exports of allocations, and the consumer's mappings.
 //!
-//! The driver's handle of an allocation is got once, however many handles the program gets for pointers into it, and put with the
-//! last of them. Every open makes a mapping of its own, which needs a close of its own. No lock may be held across a call of the
-//! driver but that of one allocation's export.
+//! The driver's handle of an allocation is got once, however many handles the program gets for pointers into it, and
+//! put with the last of them. Every open makes a mapping of its own, which needs a close of its own. No lock may be
+//! held across a call of the driver but that of one allocation's export.
 
 use std::{collections::hash_map::Entry, os::fd::AsRawFd as _, sync::Arc};
 
@@ -283,8 +283,8 @@ impl Share {
         }
     }
 
-    /// Gives the share back. The last one puts the driver's handle, unless the memory has been freed, and the handle with it: the driver
-    /// may have used the handle's number again since.
+    /// Gives the share back. The last one puts the driver's handle, unless the memory has been freed, and the handle
+    /// with it: the driver may have used the handle's number again since.
     fn end(self, driver: &Driver, context: Option<ZeHandle>) {
         {
             let mut export = self.export.lock();

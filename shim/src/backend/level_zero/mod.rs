@@ -1,8 +1,9 @@
 //! Our own backend: the functions that share memory between processes, implemented on Level Zero.
 //!
-//! It uses the adapter's public functions only ([`native`]) and the driver that the process has loaded ([`driver`]), so it
-//! serves any runtime, also one whose adapter lacks these functions. Handle data have a checksum ([`handle_data`]), and
-//! descriptors are fetched as libumf fetches them ([`fetch`]). [`issued`] holds the handle data that have not been put.
+//! It uses the adapter's public functions only ([`native`]) and the driver that the process has loaded ([`driver`]),
+//! so it serves any runtime, also one whose adapter lacks these functions. Handle data have a checksum
+//! ([`handle_data`]), and descriptors are fetched as libumf fetches them ([`fetch`]). [`issued`] holds the handle
+//! data that have not been put.
 //!
 //! Wrong, foreign, altered and stale data get the documented error and change nothing. Of the caller's memory, only
 //! out-parameters are ever written to.
@@ -67,8 +68,8 @@ impl LevelZero {
 
     /// Whether the adapter can wait again for an event that is signalled again, which is what a shared event is for.
     ///
-    /// v1 cannot: an event that has completed once stays complete, and its queues do not wait for it any more. Later generations
-    /// can, and where they have no function that makes such events, we signal them ([`signal`]).
+    /// v1 cannot: an event that has completed once stays complete, and its queues do not wait for it any more. Later
+    /// generations can, and where they have no function that makes such events, we signal them ([`signal`]).
     fn shares_events(self) -> bool {
         let has = |function| adapter::has(self.via, function);
         registry::generation(self.via) >= 2

@@ -1,7 +1,7 @@
 //! The adapter's public functions that lead from its handles to those of Level Zero, and other questions to it.
 //!
-//! They have no rows, because urscope hooks none of them: they are taken from the adapter's own table getters when they are
-//! first needed. Must never be given a handle of another adapter.
+//! They have no rows, because urscope hooks none of them: they are taken from the adapter's own table getters when
+//! they are first needed. Must never be given a handle of another adapter.
 
 use std::{ffi::c_void, sync::OnceLock};
 
@@ -93,8 +93,8 @@ impl Native {
         self.device(self.devices(context)?.first().copied().ok_or(UrResult::UNKNOWN)?)
     }
 
-    /// The driver's device behind one that an open names: a device of its context, or a part of one. For another one the answer is
-    /// INVALID_CONTEXT, as of the v1 adapter.
+    /// The driver's device behind one that an open names: a device of its context, or a part of one. For another one
+    /// the answer is INVALID_CONTEXT, as of the v1 adapter.
     pub(crate) fn device_in(&self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
         let native = self.device(device)?;
         let devices = self.devices(context)?;
@@ -111,7 +111,8 @@ impl Native {
     /// The device that a device is a part of.
     fn parent(&self, device: Arg<Device>) -> Option<Arg<Device>> {
         let get_info = self.device_info?;
-        // SAFETY: null is what room for a handle may hold before the call, and the answer for a device that is no part of one.
+        // SAFETY: null is what room for a handle may hold before the call, and the answer for a device that is no part
+        // of one.
         let mut parent = unsafe { Arg::new(Device(0)) };
         let (property, room) = (constants::UR_DEVICE_INFO_PARENT_DEVICE, (&raw mut parent).cast());
         // SAFETY: the variable has the size that is passed; the size of the answer may be left out.

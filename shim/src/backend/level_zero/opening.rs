@@ -15,8 +15,8 @@ use super::{
 };
 use crate::raw::args::Arg;
 
-/// Checks the arguments of a function that makes an object, and gives the flags of its description: 0 where it has none.
-/// `undefined` are the bits that are no flag of the object.
+/// Checks the arguments of a function that makes an object, and gives the flags of its description: 0 where it has
+/// none. `undefined` are the bits that are no flag of the object.
 pub(super) fn creation_flags(
     (context, device): (Arg<Context>, Arg<Device>),
     desc: Arg<Desc>,
@@ -32,7 +32,8 @@ pub(super) fn creation_flags(
     }
 }
 
-/// Checks the arguments of a function that opens handle data, and decodes them. `check` is made before the data are read.
+/// Checks the arguments of a function that opens handle data, and decodes them. `check` is made before the data are
+/// read.
 pub(super) fn opened_data<T, R: Role>(
     at: LevelZero,
     context: Arg<Context>,

@@ -1,8 +1,8 @@
 //! Physical memory: objects of ours where it is to be shared, otherwise the adapter's own.
 //!
-//! An object of ours begins with the adapter's dispatch table, as every handle must. Only we know it: every call about it comes
-//! through the functions here. `ze_api.h` does not specify who owns the descriptors that a driver exports and imports ([`Native`]),
-//! so none may be closed before it is clear that nobody else uses it.
+//! An object of ours begins with the adapter's dispatch table, as every handle must. Only we know it: every call
+//! about it comes through the functions here. `ze_api.h` does not specify who owns the descriptors that a driver
+//! exports and imports ([`Native`]), so none may be closed before it is clear that nobody else uses it.
 
 use std::{
     os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
@@ -175,7 +175,8 @@ pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrRe
 /// `urPhysicalMemRelease`
 pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
     result::not_null(memory)?;
-    // Forgotten before it is released, because its address may be used again afterwards. The object ends after the lock.
+    // Forgotten before it is released, because its address may be used again afterwards. The object ends after the
+    // lock.
     let (known, _last) = {
         let mut all = KNOWN.get().lock();
         let (known, references) = all.get_mut(&memory.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
@@ -308,8 +309,8 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
     let own = if producer == Process::this() {
         let kept = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
         let (native, descriptor) = ISSUED.find(handle_data.serial, kept).ok_or(UrResult::INVALID_VALUE)?;
-        // Some drivers use the same kernel object for an import of memory of this process, and would end both objects with the first.
-        // So there is only one object.
+        // Some drivers use the same kernel object for an import of memory of this process, and would end both objects
+        // with the first. So there is only one object.
         if let Some(native) = native.filter(|native| native.context == context) {
             return Ok(native);
         }

@@ -32,12 +32,14 @@ impl ZeResult {
     }
 }
 
-/// The result for a driver's refusal to open. An invalid argument means that the handle data is invalid; other errors stay.
+/// The result for a driver's refusal to open. An invalid argument means that the handle data is invalid; other errors
+/// stay.
 pub(crate) fn of_open(refusal: UrResult) -> UrResult {
     if refusal == UrResult::INVALID_ARGUMENT { UrResult::INVALID_VALUE } else { refusal }
 }
 
-/// Of a driver's refusal to import physical memory or an event. Intel's driver answers OUT_OF_DEVICE_MEMORY to invalid data.
+/// Of a driver's refusal to import physical memory or an event. Intel's driver answers OUT_OF_DEVICE_MEMORY to
+/// invalid data.
 pub(crate) fn of_import(refusal: UrResult) -> UrResult {
     if refusal == UrResult::OUT_OF_DEVICE_MEMORY { UrResult::INVALID_VALUE } else { of_open(refusal) }
 }
@@ -47,8 +49,8 @@ pub(crate) fn of_size(refusal: UrResult) -> UrResult {
     if refusal == UrResult::INVALID_VALUE { UrResult::INVALID_SIZE } else { refusal }
 }
 
-/// Of the kernel's refusal of a descriptor. Missing permission and a lack of descriptors are not the fault of the handle data,
-/// and have errors of their own.
+/// Of the kernel's refusal of a descriptor. Missing permission and a lack of descriptors are not the fault of the
+/// handle data, and have errors of their own.
 pub(crate) fn of_kernel(refusal: &io::Error) -> UrResult {
     match refusal.raw_os_error() {
         Some(libc::EPERM) => UrResult::INVALID_ARGUMENT,

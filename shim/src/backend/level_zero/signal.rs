@@ -1,8 +1,9 @@
 //! Signals events again, for adapters that cannot.
 //!
-//! The queues of a v2 adapter older than 2026.2 signal only events that it made itself. So the queue signals one of those, a
-//! command list of ours waits for it and signals the event that the program passed, and the queue waits for that one before it
-//! continues. The queue's own command list must never be used, because other threads may be using it through the adapter.
+//! The queues of a v2 adapter older than 2026.2 signal only events that it made itself. So the queue signals one of
+//! those, a command list of ours waits for it and signals the event that the program passed, and the queue waits for
+//! that one before it continues. The queue's own command list must never be used, because other threads may be using
+//! it through the adapter.
 
 use urscope_schema::api::{
     UrResult,
@@ -113,16 +114,16 @@ pub(crate) fn behind(
     let signalled = first.and_then(|first| signal(place, first, native));
     let _ = adapter::urEventRelease(at.via)(reached);
     signalled?;
-    // SAFETY: the event that the caller's variable holds is one of ours, and the list of it is the caller's variable; a queue
-    // needs no properties, and a wait for it no event.
+    // SAFETY: the event that the caller's variable holds is one of ours, and the list of it is the caller's variable; a
+    // queue needs no properties, and a wait for it no event.
     let (properties, count, events, no_event) = unsafe {
         (Arg::new(Unseen(0)), Arg::new(Unseen32(1)), Arg::new(Unseen(event.get().0)), Arg::new(InOutEvent(0)))
     };
     Barrier { queue, properties, count, events }.enqueue(at, no_event)
 }
 
-/// Has our list of that place signal `event` when `first` has been signalled. Two threads must not append to one list at once,
-/// so this holds the lock.
+/// Has our list of that place signal `event` when `first` has been signalled. Two threads must not append to one list
+/// at once, so this holds the lock.
 fn signal(place: Place, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
     let mut lists = LISTS.get().lock();
     let list = match lists.get(&place) {

@@ -1,7 +1,7 @@
 //! What our backend can do on a device: tried once per device.
 //!
-//! A loader has every function even where its driver has not, so the functions themselves prove nothing. Everything that a trial
-//! makes must be ended again.
+//! A loader has every function even where its driver has not, so the functions themselves prove nothing. Everything
+//! that a trial makes must be ended again.
 
 use urscope_schema::api::{
     Function, UrResult, constants,

@@ -1,7 +1,8 @@
-//! The functions for memory, for a caller that has the driver's handles and no adapter's: `liburscope_ipc.so`, where the SYCL runtime has
-//! no functions of its own.
+//! The functions for memory, for a caller that has the driver's handles and no adapter's: `liburscope_ipc.so`, where
+//! the SYCL runtime has no functions of its own.
 //!
-//! Handle data are those of the other functions here, so either side may run under urscope and the other not. Nothing here is recorded.
+//! Handle data are those of the other functions here, so either side may run under urscope and the other not. Nothing
+//! here is recorded.
 
 use std::ffi::c_void;
 
@@ -18,7 +19,8 @@ pub fn shares_memory() -> bool {
     driver().shares_memory()
 }
 
-/// Handle data for the allocation that `pointer` lies in: their address, and their length in bytes. They are valid until [`put`].
+/// Handle data for the allocation that `pointer` lies in: their address, and their length in bytes. They are valid
+/// until [`put`].
 ///
 /// # Safety
 ///
@@ -39,8 +41,9 @@ pub unsafe fn put(context: *mut c_void, data: *mut c_void) -> Result<(), UrResul
     by_driver::put(unsafe { ZeHandle::new(context) }, data.expose_provenance())
 }
 
-/// Opens handle data of another process, or of this one, on a device. INVALID_VALUE for data that are not ours, damaged, or put; and for
-/// those of a producer that has ended. INVALID_ARGUMENT where the kernel refuses access to the producer.
+/// Opens handle data of another process, or of this one, on a device. INVALID_VALUE for data that are not ours,
+/// damaged, or put; and for those of a producer that has ended. INVALID_ARGUMENT where the kernel refuses access to
+/// the producer.
 ///
 /// # Safety
 ///
@@ -61,8 +64,8 @@ pub unsafe fn close(context: *mut c_void, pointer: *mut c_void) -> Result<(), Ur
     by_driver::close(unsafe { ZeHandle::new(context) }, pointer.expose_provenance())
 }
 
-/// What an adapter under urscope has around the driver's context and device: its context and its device. With these, the recorded
-/// functions can be called. `None` where no adapter that our backend serves has made such a context.
+/// What an adapter under urscope has around the driver's context and device: its context and its device. With these,
+/// the recorded functions can be called. `None` where no adapter that our backend serves has made such a context.
 ///
 /// # Safety
 ///

@@ -1,9 +1,10 @@
 //! The functions that an adapter's code jumps to: one for each row of Unified Runtime and each adapter.
 //!
-//! An adapter calls its own functions, too. Such a call comes here, and is a part of the call that is recorded already: it is passed on. A
-//! compiler that sees both functions lets the caller keep values in registers that the callee leaves alone, whatever the calling convention
-//! says (`-fipa-ra` of GCC, part of `-O2`). So all registers are kept, but for the halves of vector registers that only AVX has. Must never
-//! hold a lock or allocate across the real call.
+//! An adapter calls its own functions, too. Such a call comes here, and is a part of the call that is recorded
+//! already: it is passed on. A compiler that sees both functions lets the caller keep values in registers that the
+//! callee leaves alone, whatever the calling convention says (`-fipa-ra` of GCC, part of `-O2`). So all registers are
+//! kept, but for the halves of vector registers that only AVX has. Must never hold a lock or allocate across the real
+//! call.
 
 use std::{arch::naked_asm, ffi::c_void, sync::atomic::Ordering};
 
@@ -20,8 +21,9 @@ use crate::{
     raw::{args::Arg, caller, nesting::Outermost},
 };
 
-/// Instructions of a naked function: note where its call returns to, and call `$to`, which must have the signature of the function and at most
-/// 14 parameters. All registers but `rax` are afterwards as they were. The directives let exceptions and stack walkers pass.
+/// Instructions of a naked function: note where its call returns to, and call `$to`, which must have the signature of
+/// the function and at most 14 parameters. All registers but `rax` are afterwards as they were. The directives let
+/// exceptions and stack walkers pass.
 macro_rules! keeping_registers {
     ($to:path) => {
         naked_asm!(

@@ -22,15 +22,15 @@ pub(super) fn calls_nothing(address: usize) -> bool {
     let code = first_bytes(address);
     let Some(end) = code.iter().position(|byte| *byte == RET) else { return false };
     let code = code.get(..end).unwrap_or_default();
-    // A `call` of an address, and one of what stands in memory or in a register; a jump to elsewhere. Other instructions may have such bytes,
-    // too, and are then taken for one.
+    // A `call` of an address, and one of what stands in memory or in a register; a jump to elsewhere. Other
+    // instructions may have such bytes, too, and are then taken for one.
     let indirect = |pair: &[u8]| matches!(pair, [0xff, mode] if matches!(mode >> 3 & 7, 2..=5));
     !code.iter().any(|byte| matches!(byte, 0xe8 | 0xe9 | 0xeb)) && !code.windows(2).any(indirect)
 }
 
 fn first_bytes(address: usize) -> [u8; SHORT] {
-    // SAFETY: a symbol or a table says that a function begins there. Functions are aligned to 16 bytes, or more code is behind them, or the
-    // rest of a page.
+    // SAFETY: a symbol or a table says that a function begins there. Functions are aligned to 16 bytes, or more code is
+    // behind them, or the rest of a page.
     unsafe { std::ptr::with_exposed_provenance::<[u8; SHORT]>(address).read_unaligned() }
 }
 

@@ -1,13 +1,16 @@
-//! The entry point for adapters that no table reaches: the functions of an adapter are changed in its code, by Frida's Gum.
+//! The entry point for adapters that no table reaches: the functions of an adapter are changed in its code, by
+//! Frida's Gum.
 //!
-//! Such an adapter is linked into a program or into libsycl, which asks nobody for its tables: its functions are found by the names in
-//! the symbol tables of the file, also local ones, or of its separate debug file. In a process that was running when urscope came into it,
-//! the loader has the tables already: there, the adapters' own getters name the functions. An adapter whose tables are asked for after
-//! that is left to [`super::ddi`], and a loader's functions, which have the same names, are left alone: no call may be recorded twice.
+//! Such an adapter is linked into a program or into libsycl, which asks nobody for its tables: its functions are
+//! found by the names in the symbol tables of the file, also local ones, or of its separate debug file. In a process
+//! that was running when urscope came into it, the loader has the tables already: there, the adapters' own getters
+//! name the functions. An adapter whose tables are asked for after that is left to [`super::ddi`], and a loader's
+//! functions, which have the same names, are left alone: no call may be recorded twice.
 //!
-//! `Interceptor::replace_fast` writes a jump to our function, so that the caller's stack stays as it was, and the adapter's exceptions pass.
-//! It needs 16 bytes of code. What is shorter takes `Interceptor::replace`, which needs 5, and through which no exception passes and no stack is
-//! seen: so it is used only where the code ([`code`]) calls nothing. What is left alone is named in the trace.
+//! `Interceptor::replace_fast` writes a jump to our function, so that the caller's stack stays as it was, and the
+//! adapter's exceptions pass. It needs 16 bytes of code. What is shorter takes `Interceptor::replace`, which needs 5,
+//! and through which no exception passes and no stack is seen: so it is used only where the code ([`code`]) calls
+//! nothing. What is left alone is named in the trace.
 
 mod calls;
 mod code;
@@ -46,7 +49,8 @@ type Functions = BTreeMap<Function, usize>;
 /// What a library of Unified Runtime's loader has, also if it is linked into another one.
 const LOADER: &str = "urLoaderInit";
 
-/// The addresses of the adapter's library, where nothing but the adapter is in it: what calls from there is the adapter itself.
+/// The addresses of the adapter's library, where nothing but the adapter is in it: what calls from there is the
+/// adapter itself.
 static OWN_CODE: [(AtomicUsize, AtomicUsize); ADAPTERS] =
     [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; ADAPTERS];
 
@@ -72,7 +76,8 @@ pub fn start() {
     search(late);
 }
 
-/// Watches what has been loaded since the last time. Called for every name that is looked up; false where urscope itself does so.
+/// Watches what has been loaded since the last time. Called for every name that is looked up; false where urscope
+/// itself does so.
 pub(super) fn notice() -> bool {
     if SEARCHER.load(Ordering::Relaxed) == thread::id() {
         return false;
@@ -83,7 +88,8 @@ pub(super) fn notice() -> bool {
     true
 }
 
-/// Searches libraries that were not searched yet. `by_tables`: the adapters among them, too, whose tables a loader may have by now.
+/// Searches libraries that were not searched yet. `by_tables`: the adapters among them, too, whose tables a loader
+/// may have by now.
 fn search(by_tables: bool) {
     // Another thread may hold the dynamic loader's lock while it waits for us; its turn comes at the next name.
     let Some(mut searched) = SEARCHED.try_lock() else { return };
@@ -118,8 +124,8 @@ fn exports(module: &records::Module, name: &str) -> bool {
     CString::new(name).is_ok_and(|name| modules::symbol_of(module.start.0 as usize, &name).is_some())
 }
 
-/// The adapters in a program or library, by namespaces, as its symbols name their functions. One whose functions only refuse, such as the
-/// OpenCL adapter in libsycl, can share nothing and is left alone.
+/// The adapters in a program or library, by namespaces, as its symbols name their functions. One whose functions only
+/// refuse, such as the OpenCL adapter in libsycl, can share nothing and is left alone.
 fn named(module: &records::Module, exports_loader: bool) -> BTreeMap<String, Functions> {
     let mut found = BTreeMap::<String, Functions>::new();
     let mut has_loader = exports_loader;
@@ -138,8 +144,9 @@ fn named(module: &records::Module, exports_loader: bool) -> BTreeMap<String, Fun
     found
 }
 
-/// The namespace and the function that a symbol names: a C function, or one of C++ in the namespace `ur`, where adapters that are linked
-/// into something have theirs (`ur::level_zero`). Layers of the loader have other namespaces.
+/// The namespace and the function that a symbol names: a C function, or one of C++ in the namespace `ur`, where
+/// adapters that are linked into something have theirs (`ur::level_zero`). Layers of the loader have other
+/// namespaces.
 fn of_adapter(symbol: &str) -> Option<(String, Function)> {
     let of_runtime = |name: &str| Function::from_name(name).filter(|function| !function.is_level_zero());
     let Some(mut nested) = symbol.strip_prefix("_ZN") else {

@@ -1,12 +1,13 @@
 //! The tables that a driver's handles begin with.
 //!
-//! A loader since 1.24 that has several drivers does not call through the tables that it has asked a driver for: where the driver says that
-//! its handles begin with its tables (`ZE_extension_driver_ddi_handles`), the loader calls through these. All handles of a driver begin
-//! with the same ones, which are changed in place once the driver has said so.
+//! A loader since 1.24 that has several drivers does not call through the tables that it has asked a driver for:
+//! where the driver says that its handles begin with its tables (`ZE_extension_driver_ddi_handles`), the loader calls
+//! through these. All handles of a driver begin with the same ones, which are changed in place once the driver has
+//! said so.
 //!
-//! The place of a table among them has changed from release to release, so a table is found by its content: the driver is asked for it
-//! into memory of ours, and the one that begins with the same pointers is it. What is not found in writable data of a library must be left
-//! alone.
+//! The place of a table among them has changed from release to release, so a table is found by its content: the
+//! driver is asked for it into memory of ours, and the one that begins with the same pointers is it. What is not
+//! found in writable data of a library must be left alone.
 
 use std::{ffi::c_void, ptr::null_mut, sync::atomic::Ordering};
 
@@ -28,8 +29,8 @@ const POINTERS: usize = 8;
 ///
 /// # Safety
 ///
-/// `handle` is one that the driver number `VIA` has made, which has said that its handles begin with its tables (a `ze_handle_t` of
-/// `ze_ddi_common.h`).
+/// `handle` is one that the driver number `VIA` has made, which has said that its handles begin with its tables (a
+/// `ze_handle_t` of `ze_ddi_common.h`).
 pub(super) unsafe fn follow<const VIA: usize>(handle: *mut c_void) {
     let Some(driver) = KNOWN.get(VIA).filter(|_| !handle.is_null()) else { return };
     if driver.followed.swap(true, Ordering::Relaxed) {

@@ -1,8 +1,8 @@
 //! The functions that replace a driver's: one for each row of Level Zero and each driver.
 //!
-//! Such a function notes where its call returns to, which only its first instructions know. A call of the program or its middleware is
-//! recorded around the driver's own function, any other one is passed on, or recorded as a part of the call that it is inside of. Must never
-//! hold a lock or allocate across the real call.
+//! Such a function notes where its call returns to, which only its first instructions know. A call of the program or
+//! its middleware is recorded around the driver's own function, any other one is passed on, or recorded as a part of
+//! the call that it is inside of. Must never hold a lock or allocate across the real call.
 
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
@@ -58,7 +58,8 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// The ways in for commands, which go on at the driver's own function while the process shares nothing: programs make very many.
+        /// The ways in for commands, which go on at the driver's own function while the process shares nothing:
+        /// programs make very many.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod command {
             use super::*;
@@ -82,8 +83,8 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// The ways in for functions that export if their third argument, a structure, is extended: without an extension, they go on at the
-        /// driver's own function.
+        /// The ways in for functions that export if their third argument, a structure, is extended: without an
+        /// extension, they go on at the driver's own function.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod property {
             use super::*;
@@ -120,8 +121,8 @@ macro_rules! stand_ins {
                     if real.is_null() {
                         return UrResult::UNSUPPORTED_FEATURE.level_zero();
                     }
-                    // SAFETY: what was kept for this function has its C signature (`ze_api.h`, and `zex_memory.h` of Intel's driver),
-                    // which is the row's.
+                    // SAFETY: what was kept for this function has its C signature (`ze_api.h`, and `zex_memory.h` of
+                    // Intel's driver), which is the row's.
                     let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
                     let mut inputs = Inputs::default();
                     if picks(Function::$name) {
@@ -289,10 +290,11 @@ fn identify(function: Function, values: &mut Values) {
     }
 }
 
-/// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its caller's, and so is
-/// what libumf does for its caller: an adapter, whose call is part of one of Unified Runtime, or a program that uses libumf itself. Inside of a
-/// recorded call it is the adapter. Otherwise the caller is asked for at each call, because libumf puts handles and closes mappings later than it is
-/// told to: when memory is freed, when another handle is opened, and when a pool or a provider is destroyed.
+/// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its
+/// caller's, and so is what libumf does for its caller: an adapter, whose call is part of one of Unified Runtime, or
+/// a program that uses libumf itself. Inside of a recorded call it is the adapter. Otherwise the caller is asked for
+/// at each call, because libumf puts handles and closes mappings later than it is told to: when memory is freed, when
+/// another handle is opened, and when a pool or a provider is destroyed.
 fn is_programs() -> bool {
     match caller::owner(caller::address()) {
         Owner::Program => true,

@@ -1,12 +1,13 @@
-//! The entry point for Level Zero: the tables that a loader asks of a driver or that the driver's handles begin with, and what
-//! `zeDriverGetExtensionFunctionAddress` returns.
+//! The entry point for Level Zero: the tables that a loader asks of a driver or that the driver's handles begin with,
+//! and what `zeDriverGetExtensionFunctionAddress` returns.
 //!
-//! These see each call once, with the thread and the stack of its caller, whether the program calls a symbol or what dlsym(3) found. No
-//! symbol of Level Zero is exported: programs probe for functions that their loader lacks. The software device fills tables of its own
-//! through dlsym(3), as a loader does, so it needs nothing else.
+//! These see each call once, with the thread and the stack of its caller, whether the program calls a symbol or what
+//! dlsym(3) found. No symbol of Level Zero is exported: programs probe for functions that their loader lacks. The
+//! software device fills tables of its own through dlsym(3), as a loader does, so it needs nothing else.
 //!
-//! Where Unified Runtime's adapters call, themselves or through libumf, the call is part of one of Unified Runtime that is recorded already;
-//! it passes unseen. What is no driver must be left alone: a loader and its layers export getters of the same names.
+//! Where Unified Runtime's adapters call, themselves or through libumf, the call is part of one of Unified Runtime
+//! that is recorded already; it passes unseen. What is no driver must be left alone: a loader and its layers export
+//! getters of the same names.
 
 mod behind_handles;
 mod calls;
@@ -46,8 +47,8 @@ const TABLES: [Table; 9] = [
     Table::ZeVirtualMem,
 ];
 
-/// The slots of `zeDriverGetProperties` and of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor versions that
-/// added them. They have no rows: they lead to other functions.
+/// The slots of `zeDriverGetProperties` and of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and
+/// the minor versions that added them. They have no rows: they lead to other functions.
 const DRIVER_FUNCTIONS: [(usize, u32); 2] = [(2, 0), (5, 1)];
 
 /// The places in [`DRIVER_FUNCTIONS`].
@@ -231,7 +232,8 @@ unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut
     if real.is_null() {
         return UrResult::UNSUPPORTED_FEATURE.level_zero();
     }
-    // SAFETY: it was kept by `getter`, whose caller promises that it is a getter, which has this signature (`ze_ddi.h`).
+    // SAFETY: it was kept by `getter`, whose caller promises that it is a getter, which has this signature
+    // (`ze_ddi.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, Getter>(real) };
     // SAFETY: the caller's promise.
     unsafe { real(version, into) }
@@ -255,7 +257,8 @@ unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) 
     }
 }
 
-/// Our `zeDriverGetProperties`. A loader asks by it whether the handles begin with tables, before it calls through these.
+/// Our `zeDriverGetProperties`. A loader asks by it whether the handles begin with tables, before it calls through
+/// these.
 ///
 /// # Safety
 ///
@@ -316,7 +319,8 @@ fn real(via: usize, function: Function) -> *mut c_void {
     kept(via, function).map_or(null_mut(), |kept| kept.load(Ordering::Acquire))
 }
 
-/// Reports the driver, at its first call that is recorded: a process that only runs kernels has nothing of it in its trace.
+/// Reports the driver, at its first call that is recorded: a process that only runs kernels has nothing of it in its
+/// trace.
 fn report_once(via: usize) {
     let Some(driver) = KNOWN.get(via) else { return };
     if driver.reported.load(Ordering::Relaxed) {

@@ -1,4 +1,5 @@
-//! The binary form: each thread appends to its own chunk of the file; only a thread that needs another chunk takes the lock.
+//! The binary form: each thread appends to its own chunk of the file; only a thread that needs another chunk takes
+//! the lock.
 //!
 //! An error here must never reach the program: it is reported once, and records are counted as lost.
 

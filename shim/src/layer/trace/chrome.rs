@@ -137,7 +137,8 @@ impl ChromeFile {
         let footer = footer.bytes().unwrap_or_default();
         let Some(pages) = &mut self.pages else { return };
         if pages.close(footer).is_err() {
-            // The file cannot be truncated (its directory may have become unreachable), but its mapping can still be written to.
+            // The file cannot be truncated (its directory may have become unreachable), but its mapping can still be
+            // written to.
             pages.append(footer);
         }
     }

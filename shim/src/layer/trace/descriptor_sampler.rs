@@ -1,7 +1,7 @@
 //! Samples the number of open descriptors of the process, after some of the IPC calls.
 //!
-//! Counting takes microseconds, and more where many are open. It is done so rarely that its share of the time is small, and never
-//! with a lock held.
+//! Counting takes microseconds, and more where many are open. It is done so rarely that its share of the time is
+//! small, and never with a lock held.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -17,8 +17,8 @@ const PART: u64 = 64;
 const LEAST: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_millis(100);
 
-/// The pause is at least so many times as long as the sample took, in processor time, so that other work on the machine does not
-/// count.
+/// The pause is at least so many times as long as the sample took, in processor time, so that other work on the
+/// machine does not count.
 const COST: u64 = 200;
 
 static FIRST: AtomicU64 = AtomicU64::new(0);

@@ -1,9 +1,10 @@
 //! The trace layer: writes every call into one file per process, in one of two forms.
 //!
-//! In the binary form a thread writes into its own chunk of the file, without a lock ([`binary`]). In the Chrome form a record is
-//! formatted on the thread's own stack and appended under a short lock ([`chrome`]), which is never held across the real call. The
-//! file is made when there is something to write, so a process without Unified Runtime leaves none. What cannot be written (a full
-//! disk, an unwritable directory, a call in a signal handler that interrupted a write) is counted as lost.
+//! In the binary form a thread writes into its own chunk of the file, without a lock ([`binary`]). In the Chrome form
+//! a record is formatted on the thread's own stack and appended under a short lock ([`chrome`]), which is never held
+//! across the real call. The file is made when there is something to write, so a process without Unified Runtime
+//! leaves none. What cannot be written (a full disk, an unwritable directory, a call in a signal handler that
+//! interrupted a write) is counted as lost.
 
 use std::{
     path::{Path, PathBuf},
@@ -178,8 +179,8 @@ impl Layer for Trace {
     }
 }
 
-/// Counts a record that could not be written. The file says so from then on: the process may be killed before it can say how many
-/// there are.
+/// Counts a record that could not be written. The file says so from then on: the process may be killed before it can
+/// say how many there are.
 #[cold]
 fn lost() {
     LOST.fetch_add(1, Ordering::Relaxed);
@@ -199,8 +200,8 @@ fn lost() {
 /// Whether the file says that records are lost.
 static IS_SAID: AtomicBool = AtomicBool::new(false);
 
-/// The digit of a [`Gap`] of no records, from the end of the record in the Chrome form, and from the beginning of its JSON: it becomes
-/// [`SOME`] when the first record is lost.
+/// The digit of a [`Gap`] of no records, from the end of the record in the Chrome form, and from the beginning of its
+/// JSON: it becomes [`SOME`] when the first record is lost.
 const DIGIT_FROM_END: usize = "0}}".len();
 const DIGIT: usize = "{\"lost\":".len();
 const SOME: u8 = b'1';
@@ -303,8 +304,9 @@ pub fn path() -> Option<PathBuf> {
     }
 }
 
-/// Closes the file at the normal end of the process. Allocates nothing, because a signal handler may end a process. Where that
-/// interrupted a write, or another thread does not finish its own, the file stays open, as that of a killed process.
+/// Closes the file at the normal end of the process. Allocates nothing, because a signal handler may end a process.
+/// Where that interrupted a write, or another thread does not finish its own, the file stays open, as that of a
+/// killed process.
 pub fn end(how: &'static str) {
     // A process without a file has no pid here; a child of `vfork` shares our memory, but its end is not ours.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) {
@@ -321,8 +323,8 @@ pub fn end(how: &'static str) {
     }
 }
 
-/// Records that the process is about to become another program, or that this has failed. A handler may have interrupted an allocation:
-/// there nothing is recorded, and the trace ends like that of a killed process.
+/// Records that the process is about to become another program, or that this has failed. A handler may have
+/// interrupted an allocation: there nothing is recorded, and the trace ends like that of a killed process.
 fn exec(failed: bool) {
     // As for the end: a child of `vfork` becomes another program without us.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) || process::may_be_in_signal_handler() {

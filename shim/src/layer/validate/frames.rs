@@ -1,7 +1,7 @@
 //! A call stack as text, for one line on stderr.
 //!
-//! The analyzer finds source lines afterwards; here symbol tables must do. This reads files and allocates memory, so it is for
-//! findings only, and no lock of ours may be held meanwhile.
+//! The analyzer finds source lines afterwards; here symbol tables must do. This reads files and allocates memory, so
+//! it is for findings only, and no lock of ours may be held meanwhile.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ const FRAMES: usize = 6;
 const LONG: usize = 60;
 const LONGEST: usize = 120;
 
-/// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the runtime are
-/// shown only where there are no others. An offset is one for `addr2line -e`.
+/// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the
+/// runtime are shown only where there are no others. An offset is one for `addr2line -e`.
 pub(super) fn describe(stack: u64) -> Option<String> {
     let frames = of_stack(stacks::frames(stack)?);
     // What calls `main` is not the program's.
@@ -81,7 +81,8 @@ impl Frame {
         Self { function: Some(frame.function), module: frame.file, place: Place::Line(frame.line) }
     }
 
-    /// Also true for a template of the C++ library that was compiled into the program, because its own code may be inlined there.
+    /// Also true for a template of the C++ library that was compiled into the program, because its own code may be
+    /// inlined there.
     fn is_of_program(&self) -> bool {
         !is_of_runtime(&self.module)
     }

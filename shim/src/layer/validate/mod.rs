@@ -1,9 +1,9 @@
 //! The validation layer: the rules, applied to this process while it runs.
 //!
-//! The same [`Tracker`] and [`Checker`] as the analyzer's take the calls of this one process, under a lock that is never held across the
-//! real call: before the call is passed on, and again when it has returned. What is found is reported in that call, after the lock is
-//! released ([`report`]). The layer must never find what the analyzer does not find in the trace of the same process, so
-//! it takes nothing that is not in the trace.
+//! The same [`Tracker`] and [`Checker`] as the analyzer's take the calls of this one process, under a lock that is
+//! never held across the real call: before the call is passed on, and again when it has returned. What is found is
+//! reported in that call, after the lock is released ([`report`]). The layer must never find what the analyzer does
+//! not find in the trace of the same process, so it takes nothing that is not in the trace.
 
 use std::sync::{
     Arc,
@@ -39,7 +39,8 @@ static STATE: ForkReset<Lock<State>> = ForkReset::new(|| {
 /// The process whose state that is: a child of `vfork` shares our memory.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// A call could not be followed. Nothing is checked from then on: what follows could be misjudged. The analyzer judges the trace.
+/// A call could not be followed. Nothing is checked from then on: what follows could be misjudged. The analyzer
+/// judges the trace.
 static MISSED: AtomicBool = AtomicBool::new(false);
 
 /// What is known of this process.
@@ -90,7 +91,8 @@ impl State {
             forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
             rights: Arc::default(),
         });
-        // What the child has from its parent is known now; nothing more comes from the parent into this copy of the tracker.
+        // What the child has from its parent is known now; nothing more comes from the parent into this copy of the
+        // tracker.
         if let Some(parent) = self.parent {
             self.tracker.end(parent, End::Running, clock::now(), &mut self.checker);
             self.checker.take();
@@ -202,11 +204,12 @@ pub fn after_fork_in_parent() {
     drop(HELD.take());
 }
 
-/// Continues with a copy of the parent's tracker, in which this process begins with its first call. What it has from its
-/// parent is never held against it.
+/// Continues with a copy of the parent's tracker, in which this process begins with its first call. What it has from
+/// its parent is never held against it.
 pub fn after_fork_in_child() {
     let mut state = State::default();
-    // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is unknown.
+    // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is
+    // unknown.
     let parents = HELD.take_in_child().or_else(|| STATE.get().try_get());
     state.over = parents.is_none();
     if state.over {

@@ -1,7 +1,7 @@
 //! Reports a finding: a line on stderr, a record through the [`FindingSink`], and what `URSCOPE_ON_ERROR` asks for.
 //!
-//! A violation is printed once for each place in the program and then only counted, so that a loop does not drown the program's
-//! own output; the trace has every one. Must never be called while the layer's lock is held.
+//! A violation is printed once for each place in the program and then only counted, so that a loop does not drown the
+//! program's own output; the trace has every one. Must never be called while the layer's lock is held.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
 

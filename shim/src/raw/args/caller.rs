@@ -16,10 +16,11 @@ use urscope_schema::api::role::Data;
 use super::{Arg, handed_in, inputs::FLAGS};
 
 impl Arg<OpenedData> {
-    /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where it is longer than anybody's, or shorter
-    /// than the caller says.
+    /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where it is longer than
+    /// anybody's, or shorter than the caller says.
     pub fn copy(self, size: Arg<DataSize>) -> Option<Vec<u8>> {
-        // SAFETY: the caller passes handle data (`urIPCOpenMemHandleExp` and its like), which is read if it has a size that adapters make.
+        // SAFETY: the caller passes handle data (`urIPCOpenMemHandleExp` and its like), which is read if it has a size
+        // that adapters make.
         unsafe { handed_in::read(self.0.0, size.0.0, <[u8]>::to_vec) }
     }
 }
@@ -34,8 +35,8 @@ impl Arg<Desc> {
 }
 
 impl Arg<InOutEvent> {
-    /// What stands in the caller's variable; `None` for a null pointer. In older releases it is an out-parameter only, so it
-    /// may be anything: it must only be compared.
+    /// What stands in the caller's variable; `None` for a null pointer. In older releases it is an out-parameter only,
+    /// so it may be anything: it must only be compared.
     pub fn read(self) -> Option<usize> {
         let variable = Some(self.0.0).filter(|variable| *variable != 0)?;
         // SAFETY: the caller passes the address of a variable for an event.
@@ -44,7 +45,8 @@ impl Arg<InOutEvent> {
 }
 
 impl Arg<OutContext> {
-    /// What stands in the caller's variable after a call that succeeded; `None` for a null pointer, and where nothing was left.
+    /// What stands in the caller's variable after a call that succeeded; `None` for a null pointer, and where nothing
+    /// was left.
     pub fn read_after(self) -> Option<usize> {
         let variable = Some(self.0.0).filter(|variable| *variable != 0)?;
         // SAFETY: the caller passes the address of a variable for a context, and the adapter has just written to it.
@@ -59,7 +61,8 @@ macro_rules! words {
             /// Leaves a word in the caller's variable, unless it passed a null pointer.
             pub fn write(self, word: usize) {
                 if self.0.0 != 0 {
-                    // SAFETY: the caller passes the address of a variable of this size (an `[out]` parameter of the function).
+                    // SAFETY: the caller passes the address of a variable of this size (an `[out]` parameter of the
+                    // function).
                     unsafe { std::ptr::with_exposed_provenance_mut::<usize>(self.0.0).write_unaligned(word) };
                 }
             }

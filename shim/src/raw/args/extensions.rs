@@ -1,8 +1,8 @@
-//! The extensions of Level Zero's structures that export or import a descriptor, or say what a driver's handles begin with, in the chain
-//! that `pNext` begins.
+//! The extensions of Level Zero's structures that export or import a descriptor, or say what a driver's handles begin
+//! with, in the chain that `pNext` begins.
 //!
-//! The driver walks the same chain. Of each member only the first words are read, which all of them have, and the flags or the descriptor
-//! of those that have them.
+//! The driver walks the same chain. Of each member only the first words are read, which all of them have, and the
+//! flags or the descriptor of those that have them.
 
 use urscope_schema::api::constants::ze::{
     DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED, DRIVER_DDI_HANDLES_EXT_PROPERTIES,
@@ -12,7 +12,8 @@ use urscope_schema::api::constants::ze::{
 /// How many members of a chain are looked at. One that goes in a circle is the driver's to refuse.
 const LONGEST: usize = 64;
 
-/// The offsets of `pNext` behind `stype`, of the flags behind that, and of the `int` behind these in the two extensions with a descriptor.
+/// The offsets of `pNext` behind `stype`, of the flags behind that, and of the `int` behind these in the two
+/// extensions with a descriptor.
 pub const NEXT: usize = 8;
 const FLAGS: usize = 16;
 const DESCRIPTOR: usize = 20;

@@ -1,11 +1,13 @@
 //! Handle data that the application hands in: the only bytes that are read before the adapter has checked their size.
 //!
-//! A caller may pass any size, and an adapter refuses a wrong one before it reads. So data of a size that adapters make is read as
-//! they would read it, and other data by the kernel, which does not crash where there are fewer bytes.
+//! A caller may pass any size, and an adapter refuses a wrong one before it reads. So data of a size that adapters
+//! make is read as they would read it, and other data by the kernel, which does not crash where there are fewer
+//! bytes.
 
 use crate::raw::errno;
 
-/// The sizes of handle data in bytes: of physical memory and events (16, 64), of memory (104 to 120), and of our backend (128).
+/// The sizes of handle data in bytes: of physical memory and events (16, 64), of memory (104 to 120), and of our
+/// backend (128).
 const MADE: [usize; 6] = [16, 64, 104, 108, 120, 128];
 
 /// The most bytes that are read. Data of a larger size is left alone.
@@ -52,7 +54,8 @@ mod tests {
 
     /// What is read of `size` bytes that end where nothing can be read.
     fn read_at_the_end_of_a_page(there: usize, size: usize) -> Option<Vec<u8>> {
-        // SAFETY: two new pages of this test, of which the second is made inaccessible, and which are unmapped at the end.
+        // SAFETY: two new pages of this test, of which the second is made inaccessible, and which are unmapped at the
+        // end.
         unsafe {
             let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

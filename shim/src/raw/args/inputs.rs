@@ -1,7 +1,8 @@
 //! What a hooked function reads of its caller's memory before the call is passed on.
 //!
-//! The adapter is about to read the same memory. Only the first few words of what the header describes are read, never more
-//! than the caller says is there. Handle data, whose size the adapter checks first, has a module of its own (`handed_in`).
+//! The adapter is about to read the same memory. Only the first few words of what the header describes are read,
+//! never more than the caller says is there. Handle data, whose size the adapter checks first, has a module of its
+//! own (`handed_in`).
 
 use urscope_schema::{
     api::{
@@ -102,9 +103,9 @@ impl Inputs {
     #[inline]
     fn describe(&self, values: &mut Values) {
         let word = |address: usize| {
-            // SAFETY: the caller passes a description there to the adapter, which is about to read it. All kinds have their flags
-            // behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`, `ur_context_properties_t`), and
-            // `ur_usm_desc_t` has its `hints` there.
+            // SAFETY: the caller passes a description there to the adapter, which is about to read it. All kinds have
+            // their flags behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
+            // `ur_context_properties_t`), and `ur_usm_desc_t` has its `hints` there.
             Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
         };
         let Sources { desc, usm_desc, devices, count, ipc_handles, extended, physical_desc, .. } = self.0;
@@ -182,7 +183,8 @@ impl Arguments {
 
     /// What is recorded of them: the arguments themselves, and what stands in the caller's memory behind them.
     ///
-    /// The fingerprint of handle data that is handed in is taken now, because an adapter may write into it (Level Zero v1 does).
+    /// The fingerprint of handle data that is handed in is taken now, because an adapter may write into it (Level Zero
+    /// v1 does).
     #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
     #[inline(always)]
     pub fn record(self, inputs: &Inputs) -> (Values, CallerOutParams) {

@@ -1,9 +1,10 @@
 //! Arguments of Unified Runtime's functions, as types that cannot be made from numbers.
 //!
-//! An argument is an address or a handle, and a function that follows one it was given by mistake has undefined behaviour. So
-//! an [`Arg`] comes from a C caller, from an adapter or from a variable of this module, and never from an integer of ours:
-//! whoever holds one may pass it on. [`inputs`] and [`out_params`] read and write the caller's memory for the hooked functions,
-//! [`observed`] for calls that somebody else carries out, [`caller`] for our own backend. Nothing of the caller's is kept, and nothing that it handed in as `const` is written to.
+//! An argument is an address or a handle, and a function that follows one it was given by mistake has undefined
+//! behaviour. So an [`Arg`] comes from a C caller, from an adapter or from a variable of this module, and never from
+//! an integer of ours: whoever holds one may pass it on. [`inputs`] and [`out_params`] read and write the caller's
+//! memory for the hooked functions, [`observed`] for calls that somebody else carries out, [`caller`] for our own
+//! backend. Nothing of the caller's is kept, and nothing that it handed in as `const` is written to.
 
 use std::ffi::c_void;
 
@@ -32,8 +33,9 @@ impl<R: Role> Arg<R> {
     ///
     /// # Safety
     ///
-    /// `role` is null where the function allows that, a handle that the adapter made and that still lives, or the address of
-    /// memory that is as large as the role says and stays valid until the call that it is passed to has returned.
+    /// `role` is null where the function allows that, a handle that the adapter made and that still lives, or the
+    /// address of memory that is as large as the role says and stays valid until the call that it is passed to has
+    /// returned.
     #[inline]
     pub const unsafe fn new(role: R) -> Self {
         Self(role)

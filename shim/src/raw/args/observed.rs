@@ -1,5 +1,5 @@
-//! The arguments of a call that somebody else carries out, as XPTI shows them: a structure of pointers to the arguments, in the order of C
-//! (`ur_…_params_t` in `ur_api.h`). They are only read.
+//! The arguments of a call that somebody else carries out, as XPTI shows them: a structure of pointers to the
+//! arguments, in the order of C (`ur_…_params_t` in `ur_api.h`). They are only read.
 
 use urscope_schema::api::role::Role;
 
@@ -32,8 +32,8 @@ impl Parameters {
         Arg(R::of_word(u64::from_le_bytes(word)))
     }
 
-    /// The handle that the loader dispatches the call by: the first argument, or the first object of the list that the first one counts.
-    /// `First` is the role of the first argument.
+    /// The handle that the loader dispatches the call by: the first argument, or the first object of the list that the
+    /// first one counts. `First` is the role of the first argument.
     pub fn dispatched_by<First: Role>(self) -> Option<AdapterHandle> {
         let handle = if First::BYTES == size_of::<usize>() {
             self.get::<Word>(0).0.0

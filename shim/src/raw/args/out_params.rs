@@ -1,8 +1,10 @@
-//! What the callee gets instead of the caller's own memory: variables for its answers, and a copy of the handle data it opens.
+//! What the callee gets instead of the caller's own memory: variables for its answers, and a copy of the handle data
+//! it opens.
 //!
-//! An adapter may report success and leave an answer out (Level Zero v1 does, when the driver refuses). The caller's own
-//! variable would then show what stood in it before, so the callee is given variables of ours. An adapter may also write into the
-//! handle data that it opens (Level Zero v1 writes a descriptor there), which would no longer be the bytes that the producer sent.
+//! An adapter may report success and leave an answer out (Level Zero v1 does, when the driver refuses). The caller's
+//! own variable would then show what stood in it before, so the callee is given variables of ours. An adapter may
+//! also write into the handle data that it opens (Level Zero v1 writes a descriptor there), which would no longer be
+//! the bytes that the producer sent.
 
 use std::{marker::PhantomData, mem::MaybeUninit};
 
@@ -27,8 +29,8 @@ use crate::raw::{open_file, process};
 /// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
 
-/// Variables of ours that stand in for the caller's while a call is under way. Where the caller expects answers is kept apart from them:
-/// the callee can write to the variables, so the compiler must keep them in memory.
+/// Variables of ours that stand in for the caller's while a call is under way. Where the caller expects answers is
+/// kept apart from them: the callee can write to the variables, so the compiler must keep them in memory.
 pub struct RedirectedOutParams {
     pointer: usize,
     data: usize,
@@ -39,7 +41,8 @@ pub struct RedirectedOutParams {
 /// Room for a copy of the handle data that a call opens.
 pub struct OpenedCopy(MaybeUninit<[u8; handed_in::LARGEST]>);
 
-/// Where such a copy is. It is apart from the room, which the callee can write to: so nothing of it is in memory where nothing is opened.
+/// Where such a copy is. It is apart from the room, which the callee can write to: so nothing of it is in memory
+/// where nothing is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened<'room> {
     address: usize,
@@ -52,7 +55,8 @@ pub struct Opened<'room> {
 pub struct Redirection(OutParams);
 
 impl Redirection {
-    /// The argument to pass on: the address of our variable where the caller passed one of its own, otherwise the argument.
+    /// The argument to pass on: the address of our variable where the caller passed one of its own, otherwise the
+    /// argument.
     #[inline]
     pub fn redirect<R: Role>(&self, argument: Arg<R>) -> Arg<R> {
         Arg(argument.0.redirected(&self.0))
@@ -66,8 +70,8 @@ impl OpenedCopy {
         Self(MaybeUninit::uninit())
     }
 
-    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any adapter's, or
-    /// shorter than the caller says, is passed on as it is, and refused.
+    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any
+    /// adapter's, or shorter than the caller says, is passed on as it is, and refused.
     #[inline]
     pub fn take<'room>(&'room mut self, arguments: &Values) -> Opened<'room> {
         let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return Opened::NOTHING };
@@ -86,8 +90,8 @@ impl Opened<'_> {
     /// No copy.
     pub const NOTHING: Self = Self { address: 0, size: 0, room: PhantomData };
 
-    /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the driver's
-    /// allocation may be larger than the exported one.
+    /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the
+    /// driver's allocation may be larger than the exported one.
     fn extent(self) -> Option<u64> {
         // SAFETY: so many bytes are initialised, in room that lives.
         unsafe { extent_at(self.address, self.size) }
@@ -143,7 +147,8 @@ impl RedirectedOutParams {
 }
 
 impl CallerOutParams {
-    /// Gives the caller what the callee left in our variables, and returns what is recorded of it. `exported` is the memory of a get.
+    /// Gives the caller what the callee left in our variables, and returns what is recorded of it. `exported` is the
+    /// memory of a get.
     #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
     #[inline(always)]
     pub fn carry_over(
@@ -170,8 +175,8 @@ impl CallerOutParams {
         unsafe { self.completed(answers, exported, || if opened.size == 0 { None } else { opened.extent() }) }
     }
 
-    /// What is recorded of the answers of a call that somebody else carries out: they stand in the caller's variables, which are only read.
-    /// `exported` is the memory of a get, and `extent` what [`extent`] gave for an open.
+    /// What is recorded of the answers of a call that somebody else carries out: they stand in the caller's variables,
+    /// which are only read. `exported` is the memory of a get, and `extent` what [`extent`] gave for an open.
     ///
     /// A success without an answer is known by a zero only: a variable that held something before seems to be answered.
     pub fn read(&self, result: UrResult, exported: Option<u64>, extent: Option<u64>) -> Values {
@@ -219,7 +224,8 @@ impl CallerOutParams {
             values.size = Some(extent);
         }
         if caller.context != 0 {
-            // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
+            // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled
+            // (`urContextCreate`).
             values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
         }
         if caller.ipc_handle != 0 {
@@ -229,7 +235,8 @@ impl CallerOutParams {
             values.fingerprint = of_file(descriptor);
         }
         if caller.event_handle != 0 {
-            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeEventCounterBasedGetIpcHandle`).
+            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle
+            // (`zeEventCounterBasedGetIpcHandle`).
             values.fingerprint = unsafe { data_fingerprint(caller.event_handle, size_of::<EventHandle>()) };
             values.data = values.fingerprint;
         }
@@ -272,7 +279,8 @@ unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
     Some(answer as u64)
 }
 
-/// Adds the driver's allocation that handle data exports, which was got for the address `exported`: its address and size.
+/// Adds the driver's allocation that handle data exports, which was got for the address `exported`: its address and
+/// size.
 ///
 /// Data with another header than libumf's fails the comparison.
 ///

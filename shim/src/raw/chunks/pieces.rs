@@ -1,7 +1,8 @@
 //! The mapped pieces of a file, until their chunks are full.
 //!
-//! A piece is unmapped as a whole. A kernel that has large pages for files maps it by one, and where a part is unmapped, it maps the rest again by
-//! small ones: one page fault for each 4 KiB that the other threads go on to write, each of which takes the time of several calls.
+//! A piece is unmapped as a whole. A kernel that has large pages for files maps it by one, and where a part is
+//! unmapped, it maps the rest again by small ones: one page fault for each 4 KiB that the other threads go on to
+//! write, each of which takes the time of several calls.
 
 use std::ops::Range;
 
@@ -24,8 +25,8 @@ struct Piece {
 }
 
 impl Pieces {
-    /// A piece has been mapped, of 64 chunks at most. Where there are too many, the chunks of the oldest one are unmapped one by one: those that are
-    /// full now, and the others when they are.
+    /// A piece has been mapped, of 64 chunks at most. Where there are too many, the chunks of the oldest one are
+    /// unmapped one by one: those that are full now, and the others when they are.
     pub(super) fn add(&mut self, addresses: Range<usize>, unmap: impl FnMut(Range<usize>)) {
         self.0.rotate_right(1);
         let oldest = std::mem::replace(&mut self.0[0], Piece { addresses, full: 0 });

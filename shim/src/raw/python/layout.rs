@@ -1,8 +1,8 @@
 //! Where CPython's structures have the fields that a stack needs, by version.
 //!
-//! From 3.13 on the interpreter says so itself, at the beginning of `_PyRuntime` (`_Py_DebugOffsets`). For 3.10 to 3.12 the numbers are
-//! those of its headers on x86-64. They differ in no release of a version. What is read with them is checked by the types of the
-//! objects, so a build with other structures gives no frames, not wrong ones.
+//! From 3.13 on the interpreter says so itself, at the beginning of `_PyRuntime` (`_Py_DebugOffsets`). For 3.10 to
+//! 3.12 the numbers are those of its headers on x86-64. They differ in no release of a version. What is read with
+//! them is checked by the types of the objects, so a build with other structures gives no frames, not wrong ones.
 
 use super::lines::Table;
 
@@ -18,14 +18,16 @@ pub(super) enum Innermost {
     OnStack(usize, usize),
 }
 
-/// Which frames the interpreter's C function was entered with. Those that a Python function calls need no entry of their own.
+/// Which frames the interpreter's C function was entered with. Those that a Python function calls need no entry of
+/// their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entries {
     /// Every frame: 3.10.
     All,
     /// Those with a byte that is not 0 at this offset: 3.11.
     Marked(usize),
-    /// Each entry has a frame of its own outside of the others, which runs nothing: the byte at the offset is at least so much.
+    /// Each entry has a frame of its own outside of the others, which runs nothing: the byte at the offset is at least
+    /// so much.
     Apart(usize, u8),
 }
 
@@ -47,8 +49,8 @@ pub(super) struct Layout {
     pub(super) code: usize,
     pub(super) instruction: usize,
     pub(super) entries: Entries,
-    /// A code object: texts, the number of its first line, the table of lines, and the first instruction; 0 where a frame has the number
-    /// of its instruction instead of its address.
+    /// A code object: texts, the number of its first line, the table of lines, and the first instruction; 0 where a
+    /// frame has the number of its instruction instead of its address.
     pub(super) file: usize,
     pub(super) name: usize,
     pub(super) first_line: usize,

@@ -1,7 +1,8 @@
 //! The line of an instruction, from the table of its code object.
 //!
-//! CPython describes the tables in `Objects/lnotab_notes.txt` (3.10) and `Objects/locations.md` (3.11 and later). The bytes are those of
-//! the program and may be anything: a table that ends early, or a line that is no number of a line, gives `None`.
+//! CPython describes the tables in `Objects/lnotab_notes.txt` (3.10) and `Objects/locations.md` (3.11 and later). The
+//! bytes are those of the program and may be anything: a table that ends early, or a line that is no number of a
+//! line, gives `None`.
 
 /// The form of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

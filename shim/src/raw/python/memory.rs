@@ -8,7 +8,8 @@ use std::{
 
 use crate::raw::process;
 
-/// The kernel does not let this process read itself in this way: a filter of system calls, or a kernel without the call.
+/// The kernel does not let this process read itself in this way: a filter of system calls, or a kernel without the
+/// call.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the kernel has refused such a read.

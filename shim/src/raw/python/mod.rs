@@ -1,8 +1,9 @@
 //! The frames of Python in a call stack: function, file and line, read from the memory of CPython.
 //!
-//! The interpreter is not asked: no function of it is called and its lock is not taken, because a call may come at any time, also from a
-//! thread that has released the lock. What a thread finds of itself does not change meanwhile, because it is in a call. The first read
-//! of a place goes through the kernel ([`memory`]) and checks the type of every object. A build that is not as expected gives no frames.
+//! The interpreter is not asked: no function of it is called and its lock is not taken, because a call may come at
+//! any time, also from a thread that has released the lock. What a thread finds of itself does not change meanwhile,
+//! because it is in a call. The first read of a place goes through the kernel ([`memory`]) and checks the type of
+//! every object. A build that is not as expected gives no frames.
 
 use std::{ffi::CStr, ops::Range, sync::OnceLock};
 
@@ -23,7 +24,8 @@ pub use place::Place;
 struct Interpreter {
     layout: Layout,
     runtime: usize,
-    /// The function that runs Python code; all code of the interpreter where it is many functions, which no symbol tells from others.
+    /// The function that runs Python code; all code of the interpreter where it is many functions, which no symbol
+    /// tells from others.
     runs: Range<usize>,
     /// Whether it is one function, so that each of its calls can be told from the others.
     is_one_function: bool,
@@ -44,13 +46,15 @@ pub enum Kind {
     Other,
     /// An interpreter whose frames can be read.
     Known,
-    /// An interpreter of a version or a build whose frames cannot be read, with its version as Python writes it in `Py_Version`, or 0.
+    /// An interpreter of a version or a build whose frames cannot be read, with its version as Python writes it in
+    /// `Py_Version`, or 0.
     Unknown(usize),
     /// An interpreter in a process that the kernel does not let read itself.
     Refused,
 }
 
-/// The function that runs all instructions of Python has at least so many bytes of code: 40,000 and more in builds that were seen.
+/// The function that runs all instructions of Python has at least so many bytes of code: 40,000 and more in builds
+/// that were seen.
 const LOOP: usize = 16 << 10;
 
 static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
@@ -73,7 +77,8 @@ pub fn look_at(address: usize) -> Kind {
     let types = symbol(c"PyCode_Type").zip(symbol(c"PyUnicode_Type")).zip(symbol(c"PyBytes_Type"));
     let Some(((code, text), bytes)) = types else { return unknown };
     let size = modules::size_of_function(runs).unwrap_or(1);
-    // From 3.14 on, each instruction may be a function of its own (`Py_TAIL_CALL_INTERP`), and this one only calls the first.
+    // From 3.14 on, each instruction may be a function of its own (`Py_TAIL_CALL_INTERP`), and this one only calls the
+    // first.
     let is_one_function = version < 0x030e_0000 || size >= LOOP;
     let all = if is_one_function { None } else { modules::code_around(runs) };
     let runs = all.unwrap_or(runs..runs + size);
@@ -88,7 +93,8 @@ pub fn look_at(address: usize) -> Kind {
     Kind::Known
 }
 
-/// Where this thread is in Python; `None` if none of the return addresses is in the interpreter, or nothing can be read.
+/// Where this thread is in Python; `None` if none of the return addresses is in the interpreter, or nothing can be
+/// read.
 pub fn here(addresses: &[usize]) -> Option<Box<Place>> {
     let interpreter = INTERPRETER.get()?;
     if memory::is_refused() || !addresses.iter().any(|address| interpreter.runs(*address)) {

@@ -18,7 +18,8 @@ const DEPTH: usize = 24;
 const NAME: usize = 256;
 const PATH: usize = 1024;
 
-/// The most bytes of names and paths of a stack: its record must fit into a chunk of a trace, where a byte may take six.
+/// The most bytes of names and paths of a stack: its record must fit into a chunk of a trace, where a byte may take
+/// six.
 const TEXTS: usize = 4 << 10;
 
 /// The most bytes of a table of lines.
@@ -49,8 +50,8 @@ pub struct Place {
     /// The state of the thread in the interpreter.
     state: usize,
     frames: Vec<Frame>,
-    /// Words of memory that have these values at this place. Each address follows from the words before it, so that as long as they
-    /// have their values, the address is valid.
+    /// Words of memory that have these values at this place. Each address follows from the words before it, so that as
+    /// long as they have their values, the address is valid.
     words: Vec<Word>,
     /// `None` where it would take too long.
     look: Option<Look>,
@@ -75,8 +76,8 @@ enum Holder {
     Code,
 }
 
-/// How to see through the kernel whether a place is current. Each part takes time there, so codes are not read: a frame has the same as
-/// long as it has the code's address.
+/// How to see through the kernel whether a place is current. Each part takes time there, so codes are not read: a
+/// frame has the same as long as it has the code's address.
 #[derive(Default)]
 struct Look {
     /// Parts of memory: address and length.
@@ -209,17 +210,19 @@ impl Place {
 
     /// Whether the thread that the place was found in is there again.
     ///
-    /// The main thread reads it without the kernel: its state lives as long as its frames, because it is the one that finalizes the
-    /// interpreter. The states of other threads are freed under them at that time, which no check can exclude.
+    /// The main thread reads it without the kernel: its state lives as long as its frames, because it is the one that
+    /// finalizes the interpreter. The states of other threads are freed under them at that time, which no check can
+    /// exclude.
     pub fn is_current(&self) -> bool {
         if own_state() != Some(self.state) {
             return false;
         }
         let is_main = thread::id() == process::known_id();
         let are_there = self.words.iter().filter(|word| is_main || word.holder == Holder::Stack).all(|word| {
-            // SAFETY: in the main thread, the first word is in the thread's state, which is alive; every other address was read from words
-            // before it, which have the same values now, so it is that of an object that the thread's frames hold. On the stack, the place is
-            // in the frame of a function that is still called, because the return addresses are the same.
+            // SAFETY: in the main thread, the first word is in the thread's state, which is alive; every other address
+            // was read from words before it, which have the same values now, so it is that of an object that the
+            // thread's frames hold. On the stack, the place is in the frame of a function that is still called, because
+            // the return addresses are the same.
             unsafe { std::ptr::with_exposed_provenance::<usize>(word.at).read_unaligned() == word.value }
         });
         are_there && (is_main || self.look.as_ref().is_some_and(Look::is_there))

@@ -19,7 +19,8 @@ impl Form {
     }
 }
 
-/// The text at an address, at most `limit` characters of it, the last ones if `keep_end`. `None` where there is no text.
+/// The text at an address, at most `limit` characters of it, the last ones if `keep_end`. `None` where there is no
+/// text.
 pub(super) fn read(interpreter: &Interpreter, at: usize, limit: usize, keep_end: bool) -> Option<String> {
     let layout = &interpreter.layout;
     if memory::word(at + layout.of_type)? != interpreter.types.text {

@@ -1,7 +1,8 @@
 //! The Level Zero driver, as this process reaches it: the functions of its `libze_loader.so.1`, by name.
 //!
-//! The adapter loaded that library and took its own functions from it, so the handles of both are the same. A function may be
-//! missing; a call of it then answers UNSUPPORTED_FEATURE. We never initialise the driver and never tear it down.
+//! The adapter loaded that library and took its own functions from it, so the handles of both are the same. A
+//! function may be missing; a call of it then answers UNSUPPORTED_FEATURE. We never initialise the driver and never
+//! tear it down.
 
 use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
 
@@ -24,12 +25,14 @@ pub(crate) use self::{
 
 const LOADER: &str = "libze_loader.so.1";
 
-/// A handle of the driver's: `ze_context_handle_t`, `ze_device_handle_t` and so on. Only the driver and the adapter make them.
+/// A handle of the driver's: `ze_context_handle_t`, `ze_device_handle_t` and so on. Only the driver and the adapter
+/// make them.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ZeHandle(*mut c_void);
 
-// SAFETY: a driver's handles may be used by any thread (`ze_api.h`: the functions that are called here are thread-safe).
+// SAFETY: a driver's handles may be used by any thread (`ze_api.h`: the functions that are called here are
+// thread-safe).
 unsafe impl Send for ZeHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ZeHandle {}

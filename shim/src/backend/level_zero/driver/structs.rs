@@ -81,8 +81,8 @@ pub(super) struct ContextDesc {
     pub(super) flags: u32,
 }
 
-/// `ze_external_memory_import_fd_t` and `ze_external_memory_export_fd_t`; `ze_external_memory_export_desc_t` ends before the
-/// descriptor.
+/// `ze_external_memory_import_fd_t` and `ze_external_memory_export_fd_t`; `ze_external_memory_export_desc_t` ends
+/// before the descriptor.
 #[repr(C)]
 pub(super) struct ExternalMemory {
     stype: u32,
