@@ -93,5 +93,5 @@ pub mod process {
 }
 
 pub mod stack {
-    pub fn leave() {}
+    pub fn free_cache() {}
 }

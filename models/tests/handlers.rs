@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use urscope_models::handlers::{
     chunks::{self, Appended, Chunks, append, append_with},
-    explorer::{Model, explore, hold_off},
+    explorer::{Model, explore, without_interruptions},
     thread::next_call,
 };
 use urscope_schema::{
@@ -66,7 +66,7 @@ impl chunks::Record for Appends<'_> {
         }
     }
 
-    fn says(&self, before: Before) -> Option<Before> {
+    fn for_next(&self, before: Before) -> Option<Before> {
         match self.0 {
             Record::Enter(begins) => Some(before.behind_enter(begins)),
             Record::Exit(returns) => Some(before.behind_exit(returns)),
@@ -171,7 +171,7 @@ impl Trace {
         self.records.borrow_mut().push((record.clone(), None));
         let mut appended = append_with(&Appends(&record));
         if appended != Appended::Yes {
-            hold_off(|| {
+            without_interruptions(|| {
                 appended = append_with(&Appends(&record));
                 if appended == Appended::NoRoom
                     && let Ok(mut chunks) = self.chunks.try_borrow_mut()
@@ -263,7 +263,7 @@ fn a_chunk_that_a_thread_leaves_is_used_further_without_harm() {
         },
         run: &|| {
             trace.append();
-            trace.chunks.borrow_mut().leave();
+            trace.chunks.borrow_mut().leave_chunk();
             trace.append();
         },
         handler: {

@@ -2,8 +2,8 @@
 //!
 //! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers
 //! does not reach the layers behind it nor the backend; its exit is shown to all layers. A layer that panics is
-//! switched off with one message, and calls go on without it. Most records of calls take no layer: [`trace::begins`]
-//! and [`trace::returns`] write them, and cannot panic.
+//! switched off with one message, and calls go on without it. Most records of calls take no layer: [`trace::record_enter`]
+//! and [`trace::record_exit`] write them, and cannot panic.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -46,13 +46,13 @@ pub struct Entered {
 pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Entered {
     let call = thread::next_call();
     let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
-    let [traced, validated] = &LAYERS;
+    let [trace_layer, validation_layer] = &LAYERS;
     // What is not inlined gets a copy, so that the values of most calls are never in memory.
-    if traced.is_on() && !trace::begins(hot, &enter) {
-        let _ = traced.enter(enter, nulls);
+    if trace_layer.is_on() && !trace::record_enter(hot, &enter) {
+        let _ = trace_layer.enter(enter, nulls);
     }
     if validate::is_on(hot)
-        && let Verdict::Answered(result) = validated.enter(enter, nulls)
+        && let Verdict::Answered(result) = validation_layer.enter(enter, nulls)
     {
         return Entered { call, answer: Some(result) };
     }
@@ -74,11 +74,11 @@ pub fn device(device: &Device) {
 #[inline(always)]
 pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
-    let [_, validated] = &LAYERS;
+    let [_, validation_layer] = &LAYERS;
     if validate::is_on(hot)
-        && let Verdict::Answered(result) = validated.exit(exit)
+        && let Verdict::Answered(result) = validation_layer.exit(exit)
     {
-        return recorded(hot, Exit { result, values: Values::NONE, ..exit });
+        return record_cold(hot, Exit { result, values: Values::NONE, ..exit });
     }
     record(hot, exit)
 }
@@ -86,20 +86,20 @@ pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: V
 /// Shows a call to every layer that returned, and whose result the caller has already.
 pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
-    let [_, validated] = &LAYERS;
+    let [_, validation_layer] = &LAYERS;
     if validate::is_on(hot) {
-        let _ = validated.exit(exit);
+        let _ = validation_layer.exit(exit);
     }
-    recorded(hot, exit);
+    record_cold(hot, exit);
 }
 
 /// Shows the trace a call that returned; gives its result.
 #[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]
 fn record(hot: Hot, exit: Exit) -> UrResult {
-    let [traced, _] = &LAYERS;
-    if traced.is_on() && !trace::returns(hot, &exit) {
-        let _ = traced.exit(exit);
+    let [trace_layer, _] = &LAYERS;
+    if trace_layer.is_on() && !trace::record_exit(hot, &exit) {
+        let _ = trace_layer.exit(exit);
     }
     exit.result
 }
@@ -107,24 +107,24 @@ fn record(hot: Hot, exit: Exit) -> UrResult {
 /// Shows the trace a call whose result a layer has replaced.
 #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
 #[cold]
-fn recorded(hot: Hot, exit: Exit) -> UrResult {
+fn record_cold(hot: Hot, exit: Exit) -> UrResult {
     record(hot, exit)
 }
 
 /// Shows the trace a call that begins inside of the one with its number. No other layer sees it.
 pub fn inner_enter(enter: &Enter) {
-    let [traced, _] = &LAYERS;
-    let _ = traced.show(|_| {
-        trace::inner_begins(enter);
+    let [trace_layer, _] = &LAYERS;
+    let _ = trace_layer.show(|_| {
+        trace::record_inner_enter(enter);
         Verdict::Passed
     });
 }
 
 /// Shows the trace a call that returned inside of the one with its number.
 pub fn inner_exit(exit: &Exit) {
-    let [traced, _] = &LAYERS;
-    let _ = traced.show(|_| {
-        trace::inner_returns(exit);
+    let [trace_layer, _] = &LAYERS;
+    let _ = trace_layer.show(|_| {
+        trace::record_inner_exit(exit);
         Verdict::Passed
     });
 }

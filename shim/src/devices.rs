@@ -21,42 +21,42 @@ use crate::{
 };
 
 /// The most devices that are described.
-const LIMIT: usize = 256;
+const DEVICE_LIMIT: usize = 256;
 
-static KNOWN: ForkReset<RwLock<Vec<Known>>> = ForkReset::new(RwLock::default);
+static DEVICES: ForkReset<RwLock<Vec<KnownDevice>>> = ForkReset::new(RwLock::default);
 
 /// Devices that are in the list and need nothing more, each at a place that follows from its handle: found without
 /// the lock, which threads would share on the way of every call. 0 for none.
-static DONE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+static SHOWN_DEVICES: [AtomicUsize; SHOWN_SLOTS] = [const { AtomicUsize::new(0) }; SHOWN_SLOTS];
 
-const PLACES: usize = 64;
+const SHOWN_SLOTS: usize = 64;
 
-/// What [`DONE`] has of a device. A handle is the address of an object, so its low bits are free for the number of
+/// What [`SHOWN_DEVICES`] has of a device. A handle is the address of an object, so its low bits are free for the number of
 /// the adapter.
 fn key(via: usize, device: Arg<Device>) -> usize {
     device.get().0 | via
 }
 
-fn place(key: usize) -> Option<&'static AtomicUsize> {
-    DONE.get((key >> 4) % PLACES)
+fn shown_slot(key: usize) -> Option<&'static AtomicUsize> {
+    SHOWN_DEVICES.get((key >> 4) % SHOWN_SLOTS)
 }
 
 #[inline]
-fn is_done(via: usize, device: Arg<Device>) -> bool {
+fn is_shown(via: usize, device: Arg<Device>) -> bool {
     let key = key(via, device);
-    place(key).is_some_and(|place| place.load(Ordering::Relaxed) == key)
+    shown_slot(key).is_some_and(|shown_slot| shown_slot.load(Ordering::Relaxed) == key)
 }
 
 /// Forgets all of them.
-fn none_is_done() {
-    for place in &DONE {
-        place.store(0, Ordering::Relaxed);
+fn forget_shown() {
+    for shown_slot in &SHOWN_DEVICES {
+        shown_slot.store(0, Ordering::Relaxed);
     }
 }
 
 /// A device that an adapter was asked about.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownDevice {
     via: usize,
     handle: usize,
     /// What the adapter said, if it answered.
@@ -65,7 +65,7 @@ struct Known {
     shown: bool,
 }
 
-impl Known {
+impl KnownDevice {
     fn is(&self, via: usize, device: Arg<Device>) -> bool {
         (self.via, self.handle) == (via, device.get().0)
     }
@@ -79,19 +79,19 @@ impl Known {
 #[inline(always)]
 pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device {
-        if !is_done(via, device) {
+        if !is_shown(via, device) {
             show_known(via, device);
         }
     } else if function.effect() == Effect::Releases(Kind::Adapter) {
         // The last release ends all devices, and other ones may have their addresses afterwards.
-        KNOWN.get().write().retain(|known| known.via != via);
-        none_is_done();
+        DEVICES.get().write().retain(|known| known.via != via);
+        forget_shown();
     }
 }
 
 #[cold]
 fn show_known(via: usize, device: Arg<Device>) {
-    let known = KNOWN.get().read();
+    let known = DEVICES.get().read();
     let Some(found) = known.iter().find(|known| known.is(via, device)) else { return };
     if !found.shown {
         drop(known);
@@ -99,8 +99,8 @@ fn show_known(via: usize, device: Arg<Device>) {
         return;
     }
     let key = key(via, device);
-    if let Some(place) = place(key) {
-        place.store(key, Ordering::Relaxed);
+    if let Some(shown_slot) = shown_slot(key) {
+        shown_slot.store(key, Ordering::Relaxed);
     }
 }
 
@@ -108,7 +108,7 @@ fn show_known(via: usize, device: Arg<Device>) {
 #[inline]
 pub(crate) fn after(via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device
-        && !is_done(via, device)
+        && !is_shown(via, device)
         && !is_known(via, device)
     {
         ask(via, device);
@@ -116,8 +116,8 @@ pub(crate) fn after(via: usize, device: Option<Arg<Device>>) {
 }
 
 fn is_known(via: usize, device: Arg<Device>) -> bool {
-    let known = KNOWN.get().read();
-    known.len() >= LIMIT || known.iter().any(|known| known.is(via, device))
+    let known = DEVICES.get().read();
+    known.len() >= DEVICE_LIMIT || known.iter().any(|known| known.is(via, device))
 }
 
 #[cold]
@@ -126,19 +126,19 @@ fn ask(via: usize, device: Arg<Device>) {
         return;
     }
     let described = device_info::describe(via, device);
-    let mut known = KNOWN.get().write();
+    let mut known = DEVICES.get().write();
     for description in described {
         let handle = description.device.0 as usize;
-        learn(&mut known, Known { via, handle, description: Some(description), shown: false });
+        learn(&mut known, KnownDevice { via, handle, description: Some(description), shown: false });
     }
-    learn(&mut known, Known { via, handle: device.get().0, description: None, shown: true });
+    learn(&mut known, KnownDevice { via, handle: device.get().0, description: None, shown: true });
     drop(known);
     show(via, device);
 }
 
 /// Adds a device, unless it is known: another thread may have asked meanwhile.
-fn learn(known: &mut Vec<Known>, new: Known) {
-    if known.len() < LIMIT && !known.iter().any(|known| (known.via, known.handle) == (new.via, new.handle)) {
+fn learn(known: &mut Vec<KnownDevice>, new: KnownDevice) {
+    if known.len() < DEVICE_LIMIT && !known.iter().any(|known| (known.via, known.handle) == (new.via, new.handle)) {
         known.push(new);
     }
 }
@@ -146,7 +146,7 @@ fn learn(known: &mut Vec<Known>, new: Known) {
 /// Shows a device to the layers, unless another thread has done so. The lock makes its calls come after that.
 #[cold]
 fn show(via: usize, device: Arg<Device>) {
-    let mut known = KNOWN.get().write();
+    let mut known = DEVICES.get().write();
     let Some(known) = known.iter_mut().find(|known| known.is(via, device) && !known.shown) else { return };
     known.shown = true;
     if let Some(description) = &known.description {
@@ -157,10 +157,10 @@ fn show(via: usize, device: Arg<Device>) {
 /// Starts over in a forked child with a copy, whose layers have seen none of them. If a thread was just changing the
 /// list, nothing is known there.
 pub(crate) fn after_fork_in_child() {
-    let mut inherited = KNOWN.get().try_read().map(|known| known.clone()).unwrap_or_default();
+    let mut inherited = DEVICES.get().try_read().map(|known| known.clone()).unwrap_or_default();
     for known in &mut inherited {
         known.shown = false;
     }
-    KNOWN.reset(RwLock::new(inherited));
-    none_is_done();
+    DEVICES.reset(RwLock::new(inherited));
+    forget_shown();
 }

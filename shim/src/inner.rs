@@ -25,16 +25,16 @@ pub(crate) fn start() {
 
 /// The bits of what is noted of a call. The others are its number.
 const IS_IPC: u64 = 1;
-const IS_THE_RUNTIMES: u64 = 2;
-const NUMBER: u32 = 2;
+const IS_OF_RUNTIME: u64 = 2;
+const NUMBER_SHIFT: u32 = 2;
 
 /// What a thread is in during a call.
 #[expect(clippy::inline_always, reason = "the function is a constant of the caller")]
 #[inline(always)]
 pub(crate) fn outer(function: Function, call: u64) -> Outer {
     let is_ipc = if function.is_ipc() { IS_IPC } else { 0 };
-    let is_the_runtimes = if may_call_back(function) { 0 } else { IS_THE_RUNTIMES };
-    Outer::new(call << NUMBER | is_ipc | is_the_runtimes)
+    let is_of_runtime = if may_call_back(function) { 0 } else { IS_OF_RUNTIME };
+    Outer::new(call << NUMBER_SHIFT | is_ipc | is_of_runtime)
 }
 
 /// Whether code of the program may run inside of a call of `function`: with adapters other than those of Level Zero,
@@ -47,7 +47,7 @@ const fn may_call_back(function: Function) -> bool {
 /// Whether this thread is in a call in which no code of the program runs.
 #[inline]
 pub(crate) fn is_in_runtime() -> bool {
-    outer::call().is_some_and(|outer| outer & IS_THE_RUNTIMES != 0)
+    outer::call().is_some_and(|outer| outer & IS_OF_RUNTIME != 0)
 }
 
 /// The number of the call that a call of the runtime on this thread is inside of, if it is recorded: inside of an IPC
@@ -59,7 +59,7 @@ pub(crate) fn inside_of(function: Function) -> Option<u64> {
         return None;
     }
     let outer = outer::call()?;
-    (outer & IS_IPC != 0 || function.is_ipc()).then_some(outer >> NUMBER)
+    (outer & IS_IPC != 0 || function.is_ipc()).then_some(outer >> NUMBER_SHIFT)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ knobs! {
     inner_calls: bool = "URSCOPE_INNER_CALLS", default "0", example "1";
     /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero`
     /// (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
-    backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
+    backend: BackendChoice = "URSCOPE_BACKEND", default "auto", example "level_zero";
     /// How calls of Unified Runtime reach urscope: `auto` (the tables of adapters; where none reaches an adapter, its
     /// code, if this build can change that; otherwise XPTI, if the variables of XPTI name urscope), or `xpti` (only
     /// XPTI's stream `ur.call`, which shows calls, but cannot refuse or replace them). `urscope run` sets the variables
@@ -116,7 +116,7 @@ impl Knob for bool {
 
 /// Which backend implements a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum BackendChoice {
     /// The adapter where it has the function, otherwise our own.
     Auto,
     /// The runtime's own adapter.
@@ -125,7 +125,7 @@ pub enum Choice {
     LevelZero,
 }
 
-impl Knob for Choice {
+impl Knob for BackendChoice {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         match text.to_str() {
             Some("auto") => Ok(Self::Auto),
@@ -313,7 +313,7 @@ impl Hot {
     fn of(knobs: &Knobs) -> Self {
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
         let binary = bit(knobs.format.0 == Form::Binary, Self::BINARY);
-        let adapter = bit(knobs.backend != Choice::LevelZero, Self::ADAPTER);
+        let adapter = bit(knobs.backend != BackendChoice::LevelZero, Self::ADAPTER);
         let (stacks, validates) = (bit(knobs.stacks, Self::STACKS), bit(knobs.validate.0, Self::VALIDATES));
         Self(Self::READ | binary | stacks | validates | adapter)
     }
@@ -376,7 +376,7 @@ pub fn rank() -> Option<u32> {
 
 /// Whether this process is to run as if urscope were not loaded: it has gained rights, so that its user must not
 /// control what it reads and writes, or it is a rank that is not to be traced.
-pub fn leave_alone() -> bool {
+pub fn is_excluded() -> bool {
     process::has_gained_rights() || !read().ranks.has(rank())
 }
 
@@ -388,13 +388,13 @@ pub fn complaints() -> Vec<String> {
 }
 
 /// Variables of the command `urscope` that its child processes inherit.
-const NOT_OURS: &[&str] = &["URSCOPE_LIBRARY"];
+const COMMAND_VARIABLES: &[&str] = &["URSCOPE_LIBRARY"];
 
 /// How the names of all variables begin.
 const PREFIX: &str = "URSCOPE_";
 
 fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with(PREFIX) || NOT_OURS.contains(&name) || ROWS.iter().any(|row| row.0 == name) {
+    if !name.starts_with(PREFIX) || COMMAND_VARIABLES.contains(&name) || ROWS.iter().any(|row| row.0 == name) {
         return None;
     }
     let own = |name: &str| name.trim_start_matches(PREFIX).to_owned();

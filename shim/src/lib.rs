@@ -39,7 +39,7 @@ mod stacks;
 /// A process that gained rights (setuid, setgid or capabilities) is left alone: its user must not control what it
 /// reads and writes. So is a rank that the user does not want to trace.
 pub fn start() {
-    if knobs::leave_alone() {
+    if knobs::is_excluded() {
         chain::switch_off();
         return;
     }
@@ -69,7 +69,7 @@ pub fn start() {
     };
     raw::fork::on_fork(before, in_parent, in_child);
     raw::process::on_exit(|| {
-        entry::unseen::report();
+        entry::untraced_adapters::report();
         chain::end("exit");
     });
     #[cfg(feature = "frida-gum")]

@@ -14,13 +14,13 @@ use urscope_schema::{
 
 use crate::{
     chain,
-    commands::{self, Waits},
+    commands::{self, WaitState},
     event_filter::{self, Recording},
     knobs,
     raw::{
         args::{
             AdapterHandle,
-            inputs::{Arguments, Inputs},
+            inputs::{CallArguments, Inputs},
             observed::Parameters,
             out_params,
         },
@@ -40,15 +40,15 @@ pub(crate) struct Observed {
     call: u64,
     /// The event that it is recorded for; 0 for none.
     event: usize,
-    waits: Waits,
+    waits: WaitState,
     /// What [`out_params::extent`] found; 0 for nothing.
     extent: u64,
 }
 
 /// The arguments of a call, in the form in which they are recorded.
-struct Read {
+struct ReadArguments {
     inputs: Inputs,
-    arguments: Arguments,
+    arguments: CallArguments,
     nulls: Nulls,
     /// Whether it is recorded at all with these arguments.
     is_watched: bool,
@@ -64,9 +64,9 @@ macro_rules! observed {
             }
         }
 
-        fn read(function: Function, via: usize, parameters: Parameters) -> Option<Read> {
+        fn read(function: Function, via: usize, parameters: Parameters) -> Option<ReadArguments> {
             let mut inputs = Inputs::default();
-            let mut arguments = Arguments::new(Some(via as u64));
+            let mut arguments = CallArguments::new(Some(via as u64));
             let mut nulls = Nulls::default();
             let (mut is_watched, mut place) = (true, 0);
             match function {
@@ -84,7 +84,7 @@ macro_rules! observed {
             }
             // The last parameter of a function has no place behind it.
             let _ = place;
-            Some(Read { inputs, arguments, nulls, is_watched })
+            Some(ReadArguments { inputs, arguments, nulls, is_watched })
         }
     };
 }
@@ -100,11 +100,11 @@ ur_functions!(observed);
 /// Shows the layers a call that begins, of the adapter number `via`; `None` for a function that is not hooked.
 pub(crate) fn begins(function: Function, via: usize, parameters: Parameters) -> Option<Observed> {
     fork::notice();
-    let Read { inputs, arguments, nulls, is_watched } = read(function, via, parameters)?;
+    let ReadArguments { inputs, arguments, nulls, is_watched } = read(function, via, parameters)?;
     let recording = if is_watched { event_filter::decide(function, &inputs) } else { Recording::No };
     let event = recording.event();
     let via = via as u8;
-    let waits = Waits::default();
+    let waits = WaitState::default();
     let unrecorded =
         Observed { function, via, is_recorded: false, call: 0, event: event.unwrap_or(0), waits, extent: 0 };
     if recording == Recording::No && nulls.is_empty() {
@@ -125,8 +125,8 @@ impl Observed {
     pub(crate) fn returns(self, parameters: Parameters, result: UrResult) {
         let Self { function, via, is_recorded, call, event, waits, extent } = self;
         let read = if is_recorded { read(function, via.into(), parameters) } else { None };
-        let Some(Read { inputs, arguments, .. }) = read else {
-            commands::passed(function, result);
+        let Some(ReadArguments { inputs, arguments, .. }) = read else {
+            commands::note_return(function, result);
             return;
         };
         let (Values { flags, pointer, value: blocking, .. }, out_params) = arguments.described(&inputs);
@@ -137,7 +137,7 @@ impl Observed {
     }
 
     /// Shows the layers that the adapter has left the call by a C++ exception, for which the loader answers UNKNOWN.
-    pub(crate) fn was_left(self) {
+    pub(crate) fn record_exception(self) {
         if self.is_recorded {
             chain::returned(knobs::hot(), self.function, self.call, UrResult::UNKNOWN, Values::NONE);
         }

@@ -80,10 +80,10 @@ pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
         return Some(found);
     }
     // One more than is kept, so that a longer way is known as one.
-    let mut way = [(0, 0); unwound_callers::LONGEST + 2];
-    let found = stack::first_caller(&own(), &wanted, from, &mut way);
+    let mut frames = [(0, 0); unwound_callers::PATH_LIMIT + 2];
+    let found = stack::first_caller(&own(), &wanted, from, &mut frames);
     if let Some(found) = found
-        && unwound_callers::keep(from, &way)
+        && unwound_callers::insert(from, &frames)
     {
         unwind_tables::give_back(&[found]);
     }
@@ -114,7 +114,7 @@ fn register(addresses: &[usize]) -> Registered {
     if before < LIMIT {
         known.add_modules(addresses);
     }
-    let place = python::here(addresses);
+    let place = python::current_stack(addresses);
     let python = place.as_ref().map_or_else(Vec::new, |place| python::frames(place, addresses));
     let number = known.number(Frames { addresses: addresses.into(), python });
     // After each of the first ones, which most processes have before they share anything, and then ever more rarely. Not after the very first

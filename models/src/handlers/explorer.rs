@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A store to a cell that the compiler may still move.
-pub(super) struct Waiting {
+pub(super) struct PendingStore {
     /// The address of the cell.
     pub(super) cell: usize,
     /// Performs it.
@@ -23,20 +23,20 @@ pub(super) struct Waiting {
 }
 
 /// What is run at a step, besides the handler: it looks at the file as a reader could.
-type Look = Rc<dyn Fn()>;
+type Reader = Rc<dyn Fn()>;
 
 #[derive(Default)]
 struct Execution {
     /// The choices: which, and of how many.
     choices: Vec<(usize, usize)>,
     /// The number of choices that this execution has made.
-    made: usize,
+    choices_made: usize,
     /// How often the handler may still interrupt.
-    left: usize,
+    interruptions_left: usize,
     handler: Option<Rc<dyn Fn()>>,
-    look: Option<Look>,
+    reader: Option<Reader>,
     /// The stores of the interrupted functions, the innermost last.
-    waiting: Vec<Vec<Waiting>>,
+    pending: Vec<Vec<PendingStore>>,
 }
 
 thread_local! {
@@ -75,13 +75,13 @@ pub fn explore(model: &Model<'_>, least: usize) {
 fn executions(model: &Model<'_>, interruptions: usize) -> usize {
     let mut choices = Vec::new();
     for executions in 1.. {
-        let look = (model.begin)();
+        let reader = (model.begin)();
         EXECUTION.set(Some(Execution {
             choices,
-            left: interruptions,
+            interruptions_left: interruptions,
             handler: Some(Rc::clone(&model.handler)),
-            look: Some(look),
-            waiting: vec![Vec::new()],
+            reader: Some(reader),
+            pending: vec![Vec::new()],
             ..Execution::default()
         }));
         (model.run)();
@@ -89,11 +89,11 @@ fn executions(model: &Model<'_>, interruptions: usize) -> usize {
         let execution = EXECUTION.take().expect("it was set above");
         (model.end)();
         choices = execution.choices;
-        while choices.last().is_some_and(|(chosen, of)| chosen + 1 == *of) {
+        while choices.last().is_some_and(|(choice, of)| choice + 1 == *of) {
             choices.pop();
         }
         match choices.last_mut() {
-            Some((chosen, _)) => *chosen += 1,
+            Some((choice, _)) => *choice += 1,
             None => return executions,
         }
     }
@@ -107,46 +107,46 @@ fn with<R>(then: impl FnOnce(&mut Execution) -> R) -> Option<R> {
 impl Execution {
     /// One of so many possibilities.
     fn choose(&mut self, of: usize) -> usize {
-        if self.made == self.choices.len() {
+        if self.choices_made == self.choices.len() {
             self.choices.push((0, of));
         }
-        let (chosen, known) = self.choices[self.made];
+        let (choice, known) = self.choices[self.choices_made];
         assert_eq!(known, of, "an execution repeats the one before up to its last choice");
-        self.made += 1;
-        chosen
+        self.choices_made += 1;
+        choice
     }
 }
 
 /// A place where a handler may interrupt, and where a reader may look.
 pub(super) fn step() {
-    let Some(look) = with(|execution| execution.look.clone()).flatten() else { return };
-    look();
+    let Some(reader) = with(|execution| execution.reader.clone()).flatten() else { return };
+    reader();
     let handler = with(|execution| {
-        if execution.left == 0 || execution.choose(2) == 0 {
+        if execution.interruptions_left == 0 || execution.choose(2) == 0 {
             return None;
         }
-        execution.left -= 1;
+        execution.interruptions_left -= 1;
         // Of the stores that wait, any may have been performed.
-        let waiting = execution.waiting.last_mut().expect("there is always one level");
-        let mut kept = Vec::new();
-        let stores = std::mem::take(waiting);
+        let pending = execution.pending.last_mut().expect("there is always one level");
+        let mut deferred = Vec::new();
+        let stores = std::mem::take(pending);
         for store in stores {
-            if execution.choose(2) == 1 { (store.perform)() } else { kept.push(store) }
+            if execution.choose(2) == 1 { (store.perform)() } else { deferred.push(store) }
         }
-        *execution.waiting.last_mut().expect("as above") = kept;
-        execution.waiting.push(Vec::new());
+        *execution.pending.last_mut().expect("as above") = deferred;
+        execution.pending.push(Vec::new());
         execution.handler.clone()
     });
     if let Some(Some(handler)) = handler {
         handler();
         barrier();
-        with(|execution| execution.waiting.pop());
+        with(|execution| execution.pending.pop());
     }
 }
 
 /// All stores that wait are performed, in their order.
 pub(super) fn barrier() {
-    let stores = with(|execution| execution.waiting.last_mut().map(std::mem::take)).flatten();
+    let stores = with(|execution| execution.pending.last_mut().map(std::mem::take)).flatten();
     for store in stores.into_iter().flatten() {
         (store.perform)();
     }
@@ -154,13 +154,13 @@ pub(super) fn barrier() {
 
 /// Lets a store wait; performs it at once where nothing is explored. Of two stores to one cell, only the later one
 /// remains.
-pub(super) fn wait(store: Waiting) {
+pub(super) fn defer(store: PendingStore) {
     let mut store = Some(store);
     with(|execution| {
-        let waiting = execution.waiting.last_mut().expect("there is always one level");
+        let pending = execution.pending.last_mut().expect("there is always one level");
         let store = store.take().expect("it is taken once");
-        waiting.retain(|other| other.cell != store.cell);
-        waiting.push(store);
+        pending.retain(|other| other.cell != store.cell);
+        pending.push(store);
     });
     if let Some(store) = store {
         (store.perform)();
@@ -170,15 +170,15 @@ pub(super) fn wait(store: Waiting) {
 /// What this function has stored to a cell, if that store waits.
 pub(super) fn stored(cell: usize) -> Option<Rc<dyn Any>> {
     let of = |execution: &mut Execution| {
-        let store = execution.waiting.last()?.iter().find(|store| store.cell == cell)?;
+        let store = execution.pending.last()?.iter().find(|store| store.cell == cell)?;
         Some(Rc::clone(&store.value))
     };
     with(of).flatten()
 }
 
 /// Does something that no handler interrupts.
-pub fn hold_off(then: impl FnOnce()) {
-    let left = with(|execution| std::mem::take(&mut execution.left)).unwrap_or(0);
+pub fn without_interruptions(then: impl FnOnce()) {
+    let interruptions_left = with(|execution| std::mem::take(&mut execution.interruptions_left)).unwrap_or(0);
     then();
-    with(|execution| execution.left = left);
+    with(|execution| execution.interruptions_left = interruptions_left);
 }

@@ -8,7 +8,7 @@ pub use std::hint::spin_loop;
 pub use std::sync::atomic::Ordering;
 pub use std::thread::yield_now;
 
-use super::explorer::{Waiting, barrier, step, stored, wait};
+use super::explorer::{PendingStore, barrier, defer, step, stored};
 
 /// A cell whose stores the compiler may move.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl<T: Copy + 'static> Cell<T> {
             let memory = unsafe { &*(cell as *const Self) };
             memory.memory.set(value);
         };
-        wait(Waiting { cell, perform: Box::new(perform), value: Rc::new(value) });
+        defer(PendingStore { cell, perform: Box::new(perform), value: Rc::new(value) });
     }
 
     pub fn replace(&self, value: T) -> T {

@@ -15,24 +15,24 @@ pub use std::sync::atomic::{Ordering, compiler_fence};
 static EXECUTION: Number = Number::new(0);
 
 thread_local! {
-    static PRESENT: Cell<u64> = const { Cell::new(0) };
+    static CURRENT: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Runs something in every order of its threads.
 pub fn explore(run: impl Fn() + Sync + Send + 'static) {
     loom::model(move || {
-        PRESENT.set(EXECUTION.fetch_add(1, Ordering::Relaxed) + 1);
+        CURRENT.set(EXECUTION.fetch_add(1, Ordering::Relaxed) + 1);
         run();
     });
 }
 
 /// A value with an initial state, and loom's atomic of an execution.
-struct Made<V, A: 'static> {
+struct PerExecution<V, A: 'static> {
     initial: V,
     atomic: Mutex<Option<(u64, &'static A)>>,
 }
 
-impl<V: Copy, A: 'static> Made<V, A> {
+impl<V: Copy, A: 'static> PerExecution<V, A> {
     const fn new(initial: V) -> Self {
         Self { initial, atomic: Mutex::new(None) }
     }
@@ -40,10 +40,10 @@ impl<V: Copy, A: 'static> Made<V, A> {
     fn get(&self, make: impl Fn(V) -> A) -> &'static A {
         let mut atomic = self.atomic.lock().unwrap();
         match *atomic {
-            Some((execution, atomic)) if execution == PRESENT.get() => atomic,
+            Some((execution, atomic)) if execution == CURRENT.get() => atomic,
             _ => {
                 let new: &'static A = Box::leak(Box::new(make(self.initial)));
-                *atomic = Some((PRESENT.get(), new));
+                *atomic = Some((CURRENT.get(), new));
                 new
             }
         }
@@ -52,11 +52,11 @@ impl<V: Copy, A: 'static> Made<V, A> {
 
 macro_rules! atomic {
     ($($name:ident of $value:ty;)*) => {$(
-        pub struct $name(Made<$value, loom::sync::atomic::$name>);
+        pub struct $name(PerExecution<$value, loom::sync::atomic::$name>);
 
         impl $name {
             pub const fn new(value: $value) -> Self {
-                Self(Made::new(value))
+                Self(PerExecution::new(value))
             }
             fn atomic(&self) -> &'static loom::sync::atomic::$name {
                 self.0.get(loom::sync::atomic::$name::new)
@@ -98,7 +98,7 @@ atomic! {
 }
 
 /// As above, for a pointer.
-pub struct AtomicPtr<T: 'static>(Made<*mut T, loom::sync::atomic::AtomicPtr<T>>);
+pub struct AtomicPtr<T: 'static>(PerExecution<*mut T, loom::sync::atomic::AtomicPtr<T>>);
 
 // SAFETY: a pointer in an atomic can be given to another thread, as with that of the standard library.
 unsafe impl<T> Sync for AtomicPtr<T> {}
@@ -107,7 +107,7 @@ unsafe impl<T> Send for AtomicPtr<T> {}
 
 impl<T> AtomicPtr<T> {
     pub const fn new(value: *mut T) -> Self {
-        Self(Made::new(value))
+        Self(PerExecution::new(value))
     }
     fn atomic(&self) -> &'static loom::sync::atomic::AtomicPtr<T> {
         self.0.get(loom::sync::atomic::AtomicPtr::new)

@@ -467,10 +467,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_redirected_only_where_one_is_wanted() {
-        let ours = OutParams { data: 0x1000, ..OutParams::default() };
-        assert_eq!(OutData(9).redirected(&ours), OutData(0x1000));
-        assert_eq!(OutData(0).redirected(&ours), OutData(0), "a null place stays null");
-        assert_eq!(OutPointer(9).redirected(&ours), OutPointer(9), "no place of ours for it");
-        assert_eq!(Pointer(9).redirected(&ours), Pointer(9), "not an answer");
+        let places = OutParams { data: 0x1000, ..OutParams::default() };
+        assert_eq!(OutData(9).redirected(&places), OutData(0x1000));
+        assert_eq!(OutData(0).redirected(&places), OutData(0), "a null place stays null");
+        assert_eq!(OutPointer(9).redirected(&places), OutPointer(9), "no place of ours for it");
+        assert_eq!(Pointer(9).redirected(&places), Pointer(9), "not an answer");
     }
 }

@@ -18,8 +18,8 @@ use urscope_shim::{
     backend::level_zero::without_adapter,
     chain,
     entry::{
-        dlsym::{REAL, intercept},
-        exec::{self, Arguments, Real},
+        dlsym::{NEXT_DLSYM, intercept},
+        exec::{self, CFunction, ExecArguments},
         exports, xpti,
     },
     late_functions, note_caller,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn urscope_handles_around(
     device: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let Some((around_context, around_device)) = (unsafe { without_adapter::adapters_own(ze_context, ze_device) })
+    let Some((around_context, around_device)) = (unsafe { without_adapter::adapter_handles(ze_context, ze_device) })
     else {
         return 0;
     };
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "jmp rax",
         "2: ret",
         intercept = sym intercept,
-        real = sym REAL,
+        real = sym NEXT_DLSYM,
     )
 }
 
@@ -226,14 +226,14 @@ extern "C" fn end_now(status: c_int) -> ! {
 // SAFETY: the real symbol is behind us, and does the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
-    signal_stack::with_room(end_now, status)
+    signal_stack::on_large_stack(end_now, status)
 }
 
 /// `_Exit(3)`: the same under the name that C gives it.
 // SAFETY: as for `_exit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
-    signal_stack::with_room(end_now, status)
+    signal_stack::on_large_stack(end_now, status)
 }
 
 type Text = *const c_char;
@@ -249,11 +249,11 @@ macro_rules! execs {
         // SAFETY: the real symbol is behind us; it is found and called.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($param: $type),*) -> c_int {
-            let Some(real) = real(&exec::$real) else { return -1 };
+            let Some(real) = function_of_c(&exec::$real) else { return -1 };
             // SAFETY: the C library's function of this name has this signature.
             let real = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(real) };
             // SAFETY: the caller's promise.
-            exec::announced(|| unsafe { real($($param),*) })
+            exec::record_exec(|| unsafe { real($($param),*) })
         }
     )*};
 }
@@ -274,7 +274,7 @@ execs! {
 }
 
 /// The function behind ours; `None`, with errno set, where the C library has none.
-fn real(of: &Real) -> Option<*mut c_void> {
+fn function_of_c(of: &CFunction) -> Option<*mut c_void> {
     let address = of.address();
     if address.is_null() {
         errno::set_unsupported();
@@ -330,23 +330,23 @@ unsafe fn argument(registers: Texts, stack: Texts, index: usize) -> Text {
 
 unsafe extern "C" fn execl_with(path: Text, registers: Texts, stack: Texts) -> c_int {
     // SAFETY: the arguments end with a null pointer.
-    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
     unsafe { execv(path, all.array()) }
 }
 
 unsafe extern "C" fn execlp_with(file: Text, registers: Texts, stack: Texts) -> c_int {
     // SAFETY: as for `execl_with`.
-    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
     unsafe { execvp(file, all.array()) }
 }
 
 unsafe extern "C" fn execle_with(path: Text, registers: Texts, stack: Texts) -> c_int {
     // SAFETY: as for `execl_with`.
-    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the environment is behind the null pointer.
-    let environment = unsafe { argument(registers, stack, all.behind()) };
+    let environment = unsafe { argument(registers, stack, all.next_index()) };
     // SAFETY: the caller's promise.
     unsafe { execve(path, all.array(), environment.cast()) }
 }

@@ -15,7 +15,7 @@ use urscope_schema::{
 
 use self::adapter::registry;
 use crate::{
-    knobs::{self, Choice},
+    knobs::{self, BackendChoice},
     raw::args::Arg,
 };
 
@@ -64,27 +64,27 @@ impl Family {
     }
 
     /// Whether our own backend implements it for the adapter of that number.
-    pub fn is_ours(self, via: usize) -> bool {
+    pub fn uses_level_zero(self, via: usize) -> bool {
         match knobs::read().backend {
-            Choice::Adapter => false,
-            Choice::LevelZero => registry::is_level_zero(via),
-            Choice::Auto => !adapter::has(via, self.export()) && registry::is_level_zero(via),
+            BackendChoice::Adapter => false,
+            BackendChoice::LevelZero => registry::is_level_zero(via),
+            BackendChoice::Auto => !adapter::has(via, self.export()) && registry::is_level_zero(via),
         }
     }
 }
 
 /// Whether our own backend sees a call of `function` that came to the adapter of that number.
 #[inline]
-pub fn is_ours(function: Function, via: usize) -> bool {
+pub fn uses_level_zero(function: Function, via: usize) -> bool {
     match Family::of(function) {
-        Some(family) => family.is_ours(via),
-        None => Family::ALL.into_iter().any(|family| family.is_ours(via)),
+        Some(family) => family.uses_level_zero(via),
+        None => Family::ALL.into_iter().any(|family| family.uses_level_zero(via)),
     }
 }
 
 /// Whether the adapter of that number implements a function because it has what the function's objects are shared by.
 #[inline]
-fn is_plain(function: Function, via: usize) -> bool {
+fn is_adapter_only(function: Function, via: usize) -> bool {
     knobs::hot_or_nothing().prefers_adapter()
         && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }
@@ -112,7 +112,7 @@ macro_rules! backends {
         }
 
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod served {
+        mod caught {
             use super::*;
 
             $(
@@ -126,15 +126,15 @@ macro_rules! backends {
         /// The functions that implement calls where it is plain that the adapter does, which takes a few instructions
         /// to see; `None` elsewhere.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        pub mod plain {
+        pub mod adapter_only {
             use super::*;
 
             $(
                 #[doc = concat!("That of `", stringify!($name), "` for the adapter number `VIA`.")]
                 #[inline]
                 pub fn $name<const VIA: usize>() -> Option<extern "C-unwind" fn($(Arg<$role>),*) -> UrResult> {
-                    let is_plain = is_plain(Function::$name, VIA);
-                    is_plain.then(|| adapter::$name(VIA))
+                    let is_adapter_only = is_adapter_only(Function::$name, VIA);
+                    is_adapter_only.then(|| adapter::$name(VIA))
                 }
             )*
         }
@@ -145,7 +145,7 @@ macro_rules! backends {
             #[inline]
             pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
                 let passes = Function::$name.is_command() || matches!(Function::$name.effect(), Effect::Waits(_));
-                if !passes && is_ours(Function::$name, VIA) { served::$name::<VIA> } else { adapter::$name(VIA) }
+                if !passes && uses_level_zero(Function::$name, VIA) { caught::$name::<VIA> } else { adapter::$name(VIA) }
             }
         )*
     };

@@ -11,11 +11,11 @@ use urscope_schema::{api::Function, ur_functions};
 use crate::raw::args::Arg;
 use crate::{
     backend::adapter,
-    call::{self, stand_in as recorded},
+    call::{self, hook as recorded},
     commands,
 };
 
-macro_rules! stand_ins {
+macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod passed {
@@ -34,8 +34,8 @@ macro_rules! stand_ins {
                         "test rax, rax",
                         "jz {recorded}",
                         "jmp rax",
-                        shares = sym commands::SHARES,
-                        recorded = sym call::stand_in::$name::<VIA>,
+                        shares = sym commands::IS_SHARING,
+                        recorded = sym call::hook::$name::<VIA>,
                         originals = sym adapter::ORIGINALS,
                         place = const adapter::place(VIA, Function::$name),
                     )
@@ -45,7 +45,7 @@ macro_rules! stand_ins {
 
         /// The function that replaces `function` in the tables of the adapter number `via`, which is below
         /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
-        pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
+        pub(super) fn hook(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
                 $(Function::$name => if Function::$name.is_command() {
                     adapter::for_adapter!(passed::$name, via)
@@ -70,4 +70,4 @@ macro_rules! stand_ins {
     };
 }
 
-ur_functions!(stand_ins);
+ur_functions!(hooks);

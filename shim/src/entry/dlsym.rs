@@ -23,16 +23,16 @@ use crate::{
 
 /// The `dlsym` behind ours, for the trampoline to jump to: that of another library that wraps it, or the C library's
 /// own. Never null once [`intercept`] has returned.
-pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+pub static NEXT_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// The C library's own `dlsym`.
-static OF_C: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static DLSYM_OF_C: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 /// Does what [`resolve`] does, unless it takes a library that the process lacks. Without that, nobody calls `dlsym`.
 pub fn resolve_early() {
-    if late_functions::is_lookup_there() {
+    if late_functions::can_look_up() {
         resolve();
     }
 }
@@ -40,7 +40,7 @@ pub fn resolve_early() {
 /// Finds the C library's `dlsym`, and the one behind ours. Rust's standard library calls `dlsym`, so this may run
 /// before anything else.
 pub fn resolve() -> *mut c_void {
-    let known = OF_C.load(Ordering::Acquire);
+    let known = DLSYM_OF_C.load(Ordering::Acquire);
     if !known.is_null() {
         return known;
     }
@@ -56,17 +56,17 @@ pub fn resolve() -> *mut c_void {
     }
     // A wrapper has no version of the C library, so `dlvsym` passes over it.
     // SAFETY: the C library's `dlsym` has this signature; `RTLD_NEXT` is always allowed, and the name is a C string.
-    let behind = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(real)(libc::RTLD_NEXT, c"dlsym".as_ptr()) };
-    REAL.store(if behind.is_null() { real } else { behind }, Ordering::Release);
-    OF_C.store(real, Ordering::Release);
+    let next = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(real)(libc::RTLD_NEXT, c"dlsym".as_ptr()) };
+    NEXT_DLSYM.store(if next.is_null() { real } else { next }, Ordering::Release);
+    DLSYM_OF_C.store(real, Ordering::Release);
     real
 }
 
 /// The C library's `dlsym` calls ours from now on, and this does what it did before.
 #[cfg(feature = "frida-gum")]
-pub(super) fn is_behind(of_c: *mut c_void) {
-    REAL.store(of_c, Ordering::Release);
-    OF_C.store(of_c, Ordering::Release);
+pub(super) fn set_dlsym_of_c(dlsym_of_c: *mut c_void) {
+    NEXT_DLSYM.store(dlsym_of_c, Ordering::Release);
+    DLSYM_OF_C.store(dlsym_of_c, Ordering::Release);
 }
 
 /// Asks the `dlsym` behind ours. With `RTLD_NEXT` it is the C library's, which searches the libraries behind ours:
@@ -76,8 +76,8 @@ pub(super) fn is_behind(of_c: *mut c_void) {
 ///
 /// `handle` is one of a library, or one of the special ones, as for dlsym(3).
 pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
-    let of_c = resolve();
-    let dlsym = if handle == libc::RTLD_NEXT { of_c } else { REAL.load(Ordering::Acquire) };
+    let dlsym_of_c = resolve();
+    let dlsym = if handle == libc::RTLD_NEXT { dlsym_of_c } else { NEXT_DLSYM.load(Ordering::Acquire) };
     // SAFETY: both are a `dlsym`, with this signature.
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(dlsym) };
     // SAFETY: the caller's promise, and a C string.
@@ -85,16 +85,16 @@ pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
 }
 
 /// The library or program whose `dlsym` other libraries find instead of ours, if there is one.
-pub fn in_front() -> Option<Module> {
+pub fn preceding() -> Option<Module> {
     // SAFETY: the C library's `dlsym` has this signature.
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
     // SAFETY: `RTLD_DEFAULT` is always allowed, and the name is a C string.
     let first = unsafe { dlsym(libc::RTLD_DEFAULT, c"dlsym".as_ptr()) };
     let first = Module::of(first as usize)?;
     // One behind ours is not in the way, nor the C library's, which is the first one where ours is not preloaded.
-    let ours = Module::of(intercept as *const () as usize)?;
-    let behind = Module::of(REAL.load(Ordering::Acquire) as usize)?;
-    (first != ours && first != behind).then_some(first)
+    let own = Module::of(intercept as *const () as usize)?;
+    let next = Module::of(NEXT_DLSYM.load(Ordering::Acquire) as usize)?;
+    (first != own && first != next).then_some(first)
 }
 
 /// What `dlsym(handle, name)` is to return; null where the real one is to answer.
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     if !super::inline::notice() {
         return null_mut();
     }
-    if !(begins(b"urGet") || begins(b"zeGet")) || handle == libc::RTLD_NEXT || knobs::leave_alone() {
+    if !(begins(b"urGet") || begins(b"zeGet")) || handle == libc::RTLD_NEXT || knobs::is_excluded() {
         return null_mut();
     }
     match Table::of_getter(name.to_bytes()) {

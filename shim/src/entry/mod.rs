@@ -4,7 +4,7 @@
 //! those for commands), and [`exports`] serves programs that call our exported functions. [`level_zero`] does the
 //! same for the drivers of Level Zero. `inline`, of the cargo feature `frida-gum`, changes the code of adapters that
 //! none of these reaches, and [`xpti`] observes their calls. [`exec`] notices when the process becomes another
-//! program. [`unseen`] finds at the end which adapters were reached without them.
+//! program. [`untraced_adapters`] finds at the end which adapters were reached without them.
 //!
 //! An entry point must reject what it does not recognise, report that, and leave the program alone.
 
@@ -16,5 +16,5 @@ pub mod exports;
 #[cfg(feature = "frida-gum")]
 pub mod inline;
 mod level_zero;
-pub mod unseen;
+pub mod untraced_adapters;
 pub mod xpti;

@@ -25,7 +25,7 @@ use urscope_schema::{
 use super::ddi;
 use crate::{
     backend::adapter::registry::{self, VERSION},
-    knobs::{self, Choice, Entry, OnError},
+    knobs::{self, BackendChoice, Entry, OnError},
     layer::trace::notices,
     observed::{self, Observed},
     raw::{
@@ -77,7 +77,7 @@ pub fn is_subscribed() -> bool {
 /// The arguments are those of a call by the dispatcher of XPTI: `stream` is a C string.
 pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_char, stream: *const c_char) {
     // SAFETY: the caller's promise.
-    if stream.is_null() || unsafe { CStr::from_ptr(stream) } != STREAM || knobs::leave_alone() {
+    if stream.is_null() || unsafe { CStr::from_ptr(stream) } != STREAM || knobs::is_excluded() {
         return;
     }
     let _held_off = interruptions::hold_off();
@@ -124,7 +124,7 @@ fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
     // unloaded.
     let results = unsafe {
         let stream = stream(STREAM.as_ptr());
-        [callback(stream, BEGIN, begins), callback(stream, END, ends)]
+        [callback(stream, BEGIN, call_begins), callback(stream, END, call_ends)]
     };
     if results != [0, 0] {
         return Err("its dispatcher refuses a subscription");
@@ -160,35 +160,35 @@ fn function_of(call: &Call) -> Option<Function> {
 }
 
 /// The most adapters for which is remembered how they are watched.
-const KEPT: usize = 16;
+const ADAPTER_LIMIT: usize = 16;
 
 /// The adapters that calls came for: the dispatch table, null for none, and the number of one that is watched here,
-/// or [`ELSEWHERE`].
-static DECIDED: [(AtomicPtr<c_void>, AtomicUsize); KEPT] =
-    [const { (AtomicPtr::new(null_mut()), AtomicUsize::new(ELSEWHERE)) }; KEPT];
+/// or [`NOT_OBSERVED`].
+static ADAPTER_CACHE: [(AtomicPtr<c_void>, AtomicUsize); ADAPTER_LIMIT] =
+    [const { (AtomicPtr::new(null_mut()), AtomicUsize::new(NOT_OBSERVED)) }; ADAPTER_LIMIT];
 
-static DECIDING: Mutex<()> = Mutex::new(());
+static ADAPTER_CACHE_LOCK: Mutex<()> = Mutex::new(());
 
-const ELSEWHERE: usize = usize::MAX;
+const NOT_OBSERVED: usize = usize::MAX;
 
 /// The number of the adapter that a handle belongs to, if its calls are recorded here.
-fn watched_here(handle: AdapterHandle) -> Option<usize> {
+fn observed_adapter(handle: AdapterHandle) -> Option<usize> {
     let table = handle.dispatch_table();
-    let known = DECIDED.iter().map(|(known, via)| (known.load(Ordering::Acquire), via));
+    let known = ADAPTER_CACHE.iter().map(|(known, via)| (known.load(Ordering::Acquire), via));
     let known = known.take_while(|(known, _)| !known.is_null()).find(|(known, _)| *known == table);
-    let via = known.map_or_else(|| decide(handle), |(_, via)| via.load(Ordering::Relaxed));
-    (via != ELSEWHERE).then_some(via)
+    let via = known.map_or_else(|| classify(handle), |(_, via)| via.load(Ordering::Relaxed));
+    (via != NOT_OBSERVED).then_some(via)
 }
 
 /// Decides how an adapter is watched, when its first call is shown. Its tables, and its code, were seen before that,
 /// if ever.
 #[cold]
-fn decide(handle: AdapterHandle) -> usize {
+fn classify(handle: AdapterHandle) -> usize {
     let _held_off = interruptions::hold_off();
     let table = handle.dispatch_table();
-    let _deciding = DECIDING.lock();
+    let _deciding = ADAPTER_CACHE_LOCK.lock();
     let mut free = None;
-    for (known, via) in &DECIDED {
+    for (known, via) in &ADAPTER_CACHE {
         let there = known.load(Ordering::Acquire);
         if there == table {
             return via.load(Ordering::Relaxed);
@@ -199,19 +199,19 @@ fn decide(handle: AdapterHandle) -> usize {
         }
     }
     // Nothing could be remembered of it.
-    let Some((known, kept)) = free.filter(|_| !table.is_null()) else { return ELSEWHERE };
-    let via = number(handle).unwrap_or(ELSEWHERE);
-    kept.store(via, Ordering::Relaxed);
+    let Some((known, stored)) = free.filter(|_| !table.is_null()) else { return NOT_OBSERVED };
+    let via = add_adapter(handle).unwrap_or(NOT_OBSERVED);
+    stored.store(via, Ordering::Relaxed);
     known.store(table, Ordering::Release);
     via
 }
 
-fn number(handle: AdapterHandle) -> Option<usize> {
+fn add_adapter(handle: AdapterHandle) -> Option<usize> {
     let module = Module::of(handle.dispatch_table() as usize)?;
     if registry::adapter_of(handle).is_some() || ddi::is_inline(&module) {
         return None;
     }
-    let via = ddi::number_observed(module.clone())?;
+    let via = ddi::add_observed(module.clone())?;
     let functions = Function::ALL.iter().filter(|function| !function.is_level_zero());
     ddi::report(&EntryPoint {
         kind: XPTI.into(),
@@ -228,21 +228,21 @@ fn number(handle: AdapterHandle) -> Option<usize> {
             "URSCOPE_ON_ERROR=refuse refuses no call of {}: XPTI only shows its calls, so what violates a rule is reported and goes on; \
              {}",
             module.file_name(),
-            instead(knobs.entry)
+            alternative(knobs.entry)
         );
     }
-    if knobs.backend == Choice::LevelZero {
+    if knobs.backend == BackendChoice::LevelZero {
         tracing::warn!(
             "URSCOPE_BACKEND=level_zero replaces no function of {}: XPTI only shows its calls; {}",
             module.file_name(),
-            instead(knobs.entry)
+            alternative(knobs.entry)
         );
     }
     Some(via)
 }
 
 /// What the user can do who wants more than to observe.
-const fn instead(entry: Entry) -> &'static str {
+const fn alternative(entry: Entry) -> &'static str {
     match entry {
         Entry::Xpti => "without URSCOPE_ENTRY=xpti, adapters are reached by their tables where that is possible",
         Entry::Auto => {
@@ -253,13 +253,13 @@ const fn instead(entry: Entry) -> &'static str {
 
 /// How many calls of a thread may be inside each other: a callback of a call may make one. Each thread has room for
 /// them, also where the library is opened late, for which the C library sets little room aside.
-const DEPTH: usize = 2;
+const NESTING_LIMIT: usize = 2;
 
 const _: () = assert!(size_of::<Calls<Observed>>() <= 128, "it is small");
 
 /// A call of this thread that has not ended.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay<T> {
+struct ActiveCall<T> {
     /// The number that XPTI has for it.
     instance: u64,
     /// Where its arguments are: on the stack.
@@ -269,38 +269,38 @@ struct UnderWay<T> {
 
 /// The calls of a thread that have not ended.
 #[derive(Debug)]
-struct Calls<T>([Option<UnderWay<T>>; DEPTH]);
+struct Calls<T>([Option<ActiveCall<T>>; NESTING_LIMIT]);
 
 impl<T: Copy> Calls<T> {
     /// Makes room for a call whose arguments are at `place`. Those that the adapter has left by an exception are given
-    /// to `left`: the stack has been used again where their arguments were, or there is no room for another one.
-    fn make_room(&mut self, place: usize, mut left: impl FnMut(T)) {
-        self.leave(|call| call.place <= place, &mut left);
+    /// to `on_exception`: the stack has been used again where their arguments were, or there is no room for another one.
+    fn make_room(&mut self, place: usize, mut on_exception: impl FnMut(T)) {
+        self.remove(|call| call.place <= place, &mut on_exception);
         if self.0.iter().all(Option::is_some) {
-            self.leave(|_| true, left);
+            self.remove(|_| true, on_exception);
         }
     }
 
     /// Adds a call for which there is room.
-    fn add(&mut self, new: UnderWay<T>) {
+    fn add(&mut self, new: ActiveCall<T>) {
         if let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(new);
         }
     }
 
     /// Takes out a call that has ended. Those that were inside of it were left by an exception.
-    fn end(&mut self, instance: u64, left: impl FnMut(T)) -> Option<T> {
+    fn end(&mut self, instance: u64, on_exception: impl FnMut(T)) -> Option<T> {
         let slot = self.0.iter_mut().find(|slot| slot.is_some_and(|call| call.instance == instance))?;
         let ended = slot.take()?;
-        self.leave(|call| call.place < ended.place, left);
+        self.remove(|call| call.place < ended.place, on_exception);
         Some(ended.observed)
     }
 
-    /// Takes out the calls that `gone` holds for.
-    fn leave(&mut self, gone: impl Fn(&UnderWay<T>) -> bool, mut left: impl FnMut(T)) {
+    /// Takes out the calls that `is_removed` holds for.
+    fn remove(&mut self, is_removed: impl Fn(&ActiveCall<T>) -> bool, mut on_exception: impl FnMut(T)) {
         for slot in &mut self.0 {
-            if let Some(call) = slot.take_if(|call| gone(call)) {
-                left(call.observed);
+            if let Some(call) = slot.take_if(|call| is_removed(call)) {
+                on_exception(call.observed);
             }
         }
     }
@@ -309,16 +309,16 @@ impl<T: Copy> Calls<T> {
 thread_local! {
     /// In a box, because every thread of every process has this variable, and without a destructor, because adapters
     /// are called until the process has ended.
-    static UNDER_WAY: Cell<ManuallyDrop<Option<Box<Calls<Observed>>>>> = const { Cell::new(ManuallyDrop::new(None)) };
+    static ACTIVE_CALLS: Cell<ManuallyDrop<Option<Box<Calls<Observed>>>>> = const { Cell::new(ManuallyDrop::new(None)) };
 }
 
 /// Calls `with` with the calls of this thread.
 fn of_this_thread<R>(with: impl FnOnce(&mut Calls<Observed>) -> R) -> R {
-    let kept = ManuallyDrop::into_inner(UNDER_WAY.replace(ManuallyDrop::new(None)));
-    let mut calls = kept.unwrap_or_else(|| Box::new(Calls([None; DEPTH])));
+    let stored = ManuallyDrop::into_inner(ACTIVE_CALLS.replace(ManuallyDrop::new(None)));
+    let mut calls = stored.unwrap_or_else(|| Box::new(Calls([None; NESTING_LIMIT])));
     let result = with(&mut calls);
     if calls.0.iter().any(Option::is_some) {
-        UNDER_WAY.set(ManuallyDrop::new(Some(calls)));
+        ACTIVE_CALLS.set(ManuallyDrop::new(Some(calls)));
     }
     result
 }
@@ -328,18 +328,18 @@ fn of_this_thread<R>(with: impl FnOnce(&mut Calls<Observed>) -> R) -> R {
 /// # Safety
 ///
 /// `call` is a `function_with_args_t` of the stream, with the arguments of the function that it names.
-unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
+unsafe extern "C" fn call_begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
     let Some(function) = function_of(call) else { return };
     let place = call.arguments.expose_provenance();
     // SAFETY: the caller's promise; the arguments are asked for by the row of the function.
     let Some(parameters) = (unsafe { Parameters::new(place) }) else { return };
-    let Some(via) = observed::dispatched_by(function, parameters).and_then(watched_here) else { return };
+    let Some(via) = observed::dispatched_by(function, parameters).and_then(observed_adapter) else { return };
     of_this_thread(|calls| {
-        calls.make_room(place, Observed::was_left);
+        calls.make_room(place, Observed::record_exception);
         if let Some(observed) = observed::begins(function, via, parameters) {
-            calls.add(UnderWay { instance, place, observed });
+            calls.add(ActiveCall { instance, place, observed });
         }
     });
 }
@@ -348,11 +348,11 @@ unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u6
 ///
 /// # Safety
 ///
-/// As for [`begins`], with the result.
-unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
+/// As for [`call_begins`], with the result.
+unsafe extern "C" fn call_ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
-    let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::was_left)) else { return };
+    let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::record_exception)) else { return };
     // SAFETY: the caller's promise; they are the arguments that were there at the beginning.
     let Some(parameters) = (unsafe { Parameters::new(call.arguments.expose_provenance()) }) else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.
@@ -364,35 +364,35 @@ unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64,
 mod tests {
     use super::*;
 
-    fn begin(calls: &mut Calls<u64>, instance: u64, place: usize, left: &mut Vec<u64>) {
-        calls.make_room(place, |call| left.push(call));
-        calls.add(UnderWay { instance, place, observed: instance });
+    fn begin(calls: &mut Calls<u64>, instance: u64, place: usize, on_exception: &mut Vec<u64>) {
+        calls.make_room(place, |call| on_exception.push(call));
+        calls.add(ActiveCall { instance, place, observed: instance });
     }
 
     #[test]
     fn a_call_that_was_left_by_an_exception_is_found_by_the_next_one() {
-        let (mut calls, mut left) = (Calls([None; DEPTH]), Vec::new());
+        let (mut calls, mut on_exception) = (Calls([None; NESTING_LIMIT]), Vec::new());
         // The stack grows down: 2 is inside of 1.
-        begin(&mut calls, 1, 0x2000, &mut left);
-        begin(&mut calls, 2, 0x1000, &mut left);
+        begin(&mut calls, 1, 0x2000, &mut on_exception);
+        begin(&mut calls, 2, 0x1000, &mut on_exception);
         assert_eq!(calls.end(2, |_| panic!("none is inside")), Some(2));
         assert_eq!(calls.end(2, |_| panic!("it has ended")), None);
         // 3 is left.
-        begin(&mut calls, 3, 0x1000, &mut left);
-        begin(&mut calls, 4, 0x1000, &mut left);
-        assert_eq!(left, [3]);
-        assert_eq!(calls.end(1, |call| left.push(call)), Some(1));
-        assert_eq!(left, [3, 4], "it was inside of 1");
+        begin(&mut calls, 3, 0x1000, &mut on_exception);
+        begin(&mut calls, 4, 0x1000, &mut on_exception);
+        assert_eq!(on_exception, [3]);
+        assert_eq!(calls.end(1, |call| on_exception.push(call)), Some(1));
+        assert_eq!(on_exception, [3, 4], "it was inside of 1");
         assert!(calls.0.iter().all(Option::is_none));
     }
 
     #[test]
     fn calls_that_are_left_take_no_room() {
-        let (mut calls, mut left) = (Calls([None; DEPTH]), Vec::new());
+        let (mut calls, mut on_exception) = (Calls([None; NESTING_LIMIT]), Vec::new());
         for instance in 0..10 {
-            begin(&mut calls, instance, 0x9000 - instance as usize, &mut left);
+            begin(&mut calls, instance, 0x9000 - instance as usize, &mut on_exception);
         }
-        assert_eq!(calls.end(9, |call| left.push(call)), Some(9));
-        assert_eq!(left.len() + calls.0.iter().flatten().count(), 9);
+        assert_eq!(calls.end(9, |call| on_exception.push(call)), Some(9));
+        assert_eq!(on_exception.len() + calls.0.iter().flatten().count(), 9);
     }
 }

@@ -15,7 +15,7 @@ use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, ho
 
 use self::pieces::Pieces;
 use super::{
-    named_file::{KeptByte, NamedFile},
+    named_file::{MappedByte, NamedFile},
     plain_file,
     sync::{self, AtomicU32, Cell, Ordering, compiler_fence},
     variables,
@@ -35,13 +35,13 @@ const SECOND_PIECE: u64 = 1 << 20;
 const WORD: usize = size_of::<u64>();
 
 /// How many bytes behind a record the processor is to fetch what the next ones will be written to.
-const AHEAD: usize = 128;
+const PREFETCH_DISTANCE: usize = 128;
 
 /// A position behind every end.
-const NOWHERE: usize = usize::MAX / 2;
+const NO_POSITION: usize = usize::MAX / 2;
 
 /// The contents of new parts of the file.
-static FREE: [u64; CHUNK] = [UNWRITTEN; CHUNK];
+static UNWRITTEN_CHUNK: [u64; CHUNK] = [UNWRITTEN; CHUNK];
 
 /// A growing file. The chunks that it hands out are used by [`append`].
 pub struct Chunks {
@@ -55,7 +55,7 @@ pub struct Chunks {
     lanes: u32,
     pieces: Pieces,
     /// Chunks with room of threads that have ended: the first free word, the end, and the number of the lane.
-    left: Vec<Position>,
+    reusable: Vec<Position>,
 }
 
 /// Where a thread writes: addresses in a chunk.
@@ -78,8 +78,8 @@ pub(super) struct Lane {
     busy: Cell<bool>,
     /// What the latest record of a call says, and its end: there is the next record, unless something comes in between.
     /// A handler that interrupts a record does not use them.
-    said: Cell<Before>,
-    behind: Cell<usize>,
+    latest: Cell<Before>,
+    latest_end: Cell<usize>,
 }
 
 /// Changes when the file does: in a forked child, and at the end of the process.
@@ -90,7 +90,7 @@ impl Chunks {
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let pieces = Pieces::default();
-        let mut chunks = Self { name, size: 0, next: 0, mapped_to: 0, lanes: 0, pieces, left: Vec::new() };
+        let mut chunks = Self { name, size: 0, next: 0, mapped_to: 0, lanes: 0, pieces, reusable: Vec::new() };
         if let Err(error) = chunks.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
             chunks.name.remove();
@@ -105,13 +105,13 @@ impl Chunks {
     }
 
     /// Keeps the byte at that offset of the file writable.
-    pub fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
-        self.name.keep_byte(at)
+    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
+        self.name.map_byte(at)
     }
 
     /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
-        self.name.write_kept(byte, value)
+    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
+        self.name.write_mapped(byte, value)
     }
 
     /// The path of the file.
@@ -132,13 +132,13 @@ impl Chunks {
     fn renew_lane(&mut self, lane: &Lane, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
         let old = lane.take();
         if old.end != 0 {
-            self.finish(lane, old);
-        } else if let Some(position) = self.left.pop() {
+            self.retire_chunk(lane, old);
+        } else if let Some(position) = self.reusable.pop() {
             lane.set(position);
             append(&write::thread(pid, tid));
             return Ok(());
         }
-        let start = self.chunk()?;
+        let start = self.next_chunk()?;
         let number = if old.end == 0 { self.lanes } else { old.lane };
         self.lanes += u32::from(old.end == 0);
         lane.set(Position { next: start, end: start + CHUNK_BYTES as usize, lane: number });
@@ -151,27 +151,27 @@ impl Chunks {
     }
 
     /// Takes over the chunk of this thread, which ends.
-    pub fn leave(&mut self) {
+    pub fn leave_chunk(&mut self) {
         let lane = Lane::own();
         let position = lane.take();
         if position.end.saturating_sub(position.next) >= WORD * CHUNK / 2 {
-            self.left.push(position);
+            self.reusable.push(position);
         } else if position.end != 0 {
-            self.finish(lane, position);
+            self.retire_chunk(lane, position);
         }
     }
 
     /// This thread writes no more to its chunk, and no other one will.
-    fn finish(&mut self, lane: &Lane, position: Position) {
+    fn retire_chunk(&mut self, lane: &Lane, position: Position) {
         let start = position.end - CHUNK_BYTES as usize;
         // What a handler interrupted goes on in the chunk, which therefore stays mapped.
         if !(start..position.end).contains(&lane.writes.get()) {
-            self.pieces.fill(start, unmap);
+            self.pieces.mark_full(start, unmap);
         }
     }
 
     /// The address of a new chunk.
-    fn chunk(&mut self) -> io::Result<usize> {
+    fn next_chunk(&mut self) -> io::Result<usize> {
         if self.next == self.size {
             let file = self.name.reopen()?;
             if (plain_file::status_of(&file)?.st_size as u64) < self.size {
@@ -196,7 +196,9 @@ impl Chunks {
         if size <= self.size {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
         }
-        if let Err(error) = plain_file::write_copies(file, zerocopy::IntoBytes::as_bytes(&FREE), self.size, size) {
+        if let Err(error) =
+            plain_file::write_copies(file, zerocopy::IntoBytes::as_bytes(&UNWRITTEN_CHUNK), self.size, size)
+        {
             // The disk is full: no part of a chunk may stay.
             let _ = file.set_len(self.size);
             return Err(error);
@@ -249,7 +251,7 @@ impl Lane {
     fn take(&self) -> Position {
         let current = self.epoch.get() == EPOCH.load(Ordering::Relaxed);
         // At once: what a handler appends before is in front of the position, and after it there is no room.
-        let next = sync::exchange(&self.next, NOWHERE);
+        let next = sync::exchange(&self.next, NO_POSITION);
         let position = Position { next, end: self.end.get(), lane: self.number.get() };
         self.end.set(0);
         compiler_fence(Ordering::SeqCst);
@@ -261,7 +263,7 @@ impl Lane {
         self.epoch.set(EPOCH.load(Ordering::Relaxed));
         self.end.set(position.end);
         // In a forked child, the chunk may be where one of the parent's was.
-        self.behind.set(0);
+        self.latest_end.set(0);
         compiler_fence(Ordering::SeqCst);
         // The last, so that a handler that found no room has not moved it.
         self.next.set(position.next);
@@ -270,8 +272,8 @@ impl Lane {
     /// What is in front of a record at `next`.
     #[inline]
     fn before(&self, next: usize) -> Before {
-        let is_next = self.writes.get() == 0 && self.behind.get() == next;
-        if is_next { self.said.get() } else { Before::default() }
+        let is_next = self.writes.get() == 0 && self.latest_end.get() == next;
+        if is_next { self.latest.get() } else { Before::default() }
     }
 
     /// Claims room for so many bytes at `next` and notes in [`Self::writes`] where it is.
@@ -281,7 +283,7 @@ impl Lane {
             return Claim::NoRoom;
         }
         let end = self.end.get();
-        if next.checked_add(bytes).is_none_or(|behind| behind > end) {
+        if next.checked_add(bytes).is_none_or(|latest_end| latest_end > end) {
             return Claim::NoRoom;
         }
         if !sync::advance(&self.next, next, next + bytes) {
@@ -300,10 +302,10 @@ impl Lane {
 
     /// A record is written, that of a call if it says something; the thread goes on with the one that it was at before.
     #[inline]
-    fn written(&self, says: Option<Before>, behind: usize, outer: usize) {
-        if let (0, Some(says)) = (outer, says) {
-            self.said.set(says);
-            self.behind.set(behind);
+    fn finish_record(&self, for_next: Option<Before>, latest_end: usize, outer: usize) {
+        if let (0, Some(for_next)) = (outer, for_next) {
+            self.latest.set(for_next);
+            self.latest_end.set(latest_end);
         }
         compiler_fence(Ordering::SeqCst);
         self.writes.set(outer);
@@ -346,7 +348,7 @@ pub trait Record {
 
     /// What it says to the next record, if it is that of a call.
     #[inline]
-    fn says(&self, _before: Before) -> Option<Before> {
+    fn for_next(&self, _before: Before) -> Option<Before> {
         None
     }
 }
@@ -390,16 +392,16 @@ pub fn append_with(record: &impl Record) -> Appended {
             record.words(before, &mut Words(place.add(1)));
             sync::store(place, first);
         }
-        sync::prefetch_to_write(next + bytes + AHEAD);
-        lane.written(record.says(before), next + bytes, outer);
+        sync::prefetch_to_write(next + bytes + PREFETCH_DISTANCE);
+        lane.finish_record(record.for_next(before), next + bytes, outer);
         return Appended::Yes;
     }
 }
 
 /// A record whose words are known.
-struct Made<'a>(&'a [u64]);
+struct Encoded<'a>(&'a [u64]);
 
-impl Record for Made<'_> {
+impl Record for Encoded<'_> {
     fn words(&self, _: Before, to: &mut impl write::Sink) -> Option<u64> {
         let (first, rest) = self.0.split_first()?;
         for word in rest {
@@ -412,7 +414,7 @@ impl Record for Made<'_> {
 /// Appends a record whose words are known.
 pub fn append(words: &[u64]) -> Appended {
     let fits = words.first().is_some_and(|first| write::length(*first) == words.len()) && words.len() <= CHUNK - HEAD;
-    if fits { append_with(&Made(words)) } else { Appended::Never }
+    if fits { append_with(&Encoded(words)) } else { Appended::Never }
 }
 
 /// Appends several records at once, to a chunk that nothing was written to.
@@ -424,7 +426,7 @@ fn append_all(words: &[u64]) {
             // SAFETY: as in `append_with`.
             unsafe { sync::store(place.add(at), *word) };
         }
-        lane.written(None, next + bytes, outer);
+        lane.finish_record(None, next + bytes, outer);
     }
 }
 
@@ -433,7 +435,7 @@ pub fn forget() {
     let lane = Lane::own();
     let position = lane.take();
     if position.end != 0 {
-        stand_in(position.end - CHUNK_BYTES as usize);
+        map_placeholder(position.end - CHUNK_BYTES as usize);
     }
     EPOCH.fetch_add(1, Ordering::Relaxed);
     lane.busy.set(false);
@@ -441,7 +443,7 @@ pub fn forget() {
 
 /// Puts memory where the chunk at `start` is in the parent: a signal handler that forks may have interrupted this
 /// thread inside a record, which the child then finishes there.
-fn stand_in(start: usize) {
+fn map_placeholder(start: usize) {
     let (place, protection) = (std::ptr::with_exposed_provenance_mut(start), libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: a new mapping that replaces none. Where there is one, or the kernel refuses, everything stays as it is.

@@ -41,7 +41,7 @@ pub fn notice() {
 fn call_in_unnoticed_child() {
     let _held_off = interruptions::hold_off();
     // Nobody read the clock before this fork.
-    OWN.began.store(0, Ordering::Release);
+    OWN_FORK.began.store(0, Ordering::Release);
     process::forget_id();
     call(&IN_CHILD);
 }
@@ -58,7 +58,7 @@ pub struct Fork {
 }
 
 /// What is known of a fork.
-struct Noted {
+struct ForkTimes {
     parent: AtomicU32,
     /// 0 if there was no fork.
     began: AtomicU64,
@@ -68,7 +68,7 @@ struct Noted {
     slot: AtomicU64,
 }
 
-impl Noted {
+impl ForkTimes {
     const fn new() -> Self {
         let [began, returned, slot] = [const { AtomicU64::new(0) }; 3];
         Self { parent: AtomicU32::new(0), began, returned, slot }
@@ -76,14 +76,14 @@ impl Noted {
 }
 
 /// The latest fork of this process. A forked child has its parent's in here.
-static LATEST: Noted = Noted::new();
+static LATEST_FORK: ForkTimes = ForkTimes::new();
 
 /// The fork that this process comes from.
-static OWN: Noted = Noted::new();
+static OWN_FORK: ForkTimes = ForkTimes::new();
 
 /// The fork that this process comes from; `None` if it comes from none, or from one without handlers.
 pub fn own() -> Option<Fork> {
-    let Noted { parent, began, returned, slot } = &OWN;
+    let ForkTimes { parent, began, returned, slot } = &OWN_FORK;
     let [began, returned, slot] = [began, returned, slot].map(|value| value.load(Ordering::Acquire));
     let in_parent = returned_in_parent(slot, began).unwrap_or(u64::MAX);
     let parent = parent.load(Ordering::Acquire);
@@ -107,19 +107,19 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
         call(&BEFORE_FORK);
         // Behind the handler, which takes a lock: of two threads that fork, one comes after the other.
         let began = clock::now().0;
-        LATEST.parent.store(process::id(), Ordering::Release);
-        LATEST.slot.store(new_slot(began), Ordering::Release);
-        LATEST.began.store(began, Ordering::Release);
+        LATEST_FORK.parent.store(process::id(), Ordering::Release);
+        LATEST_FORK.slot.store(new_slot(began), Ordering::Release);
+        LATEST_FORK.began.store(began, Ordering::Release);
     }
     extern "C" fn call_in_parent() {
-        note_return(LATEST.slot.load(Ordering::Acquire), LATEST.began.load(Ordering::Acquire));
+        note_return(LATEST_FORK.slot.load(Ordering::Acquire), LATEST_FORK.began.load(Ordering::Acquire));
         call(&IN_PARENT);
     }
     extern "C" fn call_in_child() {
-        OWN.returned.store(clock::now().0, Ordering::Release);
-        OWN.parent.store(LATEST.parent.load(Ordering::Acquire), Ordering::Release);
-        OWN.slot.store(LATEST.slot.load(Ordering::Acquire), Ordering::Release);
-        OWN.began.store(LATEST.began.load(Ordering::Acquire), Ordering::Release);
+        OWN_FORK.returned.store(clock::now().0, Ordering::Release);
+        OWN_FORK.parent.store(LATEST_FORK.parent.load(Ordering::Acquire), Ordering::Release);
+        OWN_FORK.slot.store(LATEST_FORK.slot.load(Ordering::Acquire), Ordering::Release);
+        OWN_FORK.began.store(LATEST_FORK.began.load(Ordering::Acquire), Ordering::Release);
         process::forget_id();
         call(&IN_CHILD);
     }
@@ -137,10 +137,10 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
 const SLOTS: usize = 255;
 
 /// The page of this process; null before its first fork.
-static SHARED: AtomicPtr<Shared> = AtomicPtr::new(null_mut());
+static SHARED_PAGE: AtomicPtr<SharedPage> = AtomicPtr::new(null_mut());
 
 #[repr(C)]
-struct Shared {
+struct SharedPage {
     /// How many slots were taken.
     taken: AtomicU64,
     slots: [Slot; SLOTS],
@@ -154,25 +154,25 @@ struct Slot {
 }
 
 /// The page, where the kernel has given one.
-fn shared() -> Option<&'static Shared> {
+fn shared_page() -> Option<&'static SharedPage> {
     // SAFETY: null, or a page that is never unmapped, and of which every value is valid.
-    unsafe { SHARED.load(Ordering::Acquire).as_ref() }
+    unsafe { SHARED_PAGE.load(Ordering::Acquire).as_ref() }
 }
 
 /// A slot for a fork that began at that time.
 fn new_slot(began: u64) -> u64 {
-    if shared().is_none() {
+    if shared_page().is_none() {
         // SAFETY: a new anonymous mapping.
         let page = unsafe {
             let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-            libc::mmap(null_mut(), size_of::<Shared>(), protection, flags, -1, 0)
+            libc::mmap(null_mut(), size_of::<SharedPage>(), protection, flags, -1, 0)
         };
         if page != libc::MAP_FAILED {
-            SHARED.store(page.cast(), Ordering::Release);
+            SHARED_PAGE.store(page.cast(), Ordering::Release);
         }
     }
-    let Some(shared) = shared() else { return 0 };
-    let number = shared.taken.fetch_add(1, Ordering::AcqRel);
+    let Some(shared_page) = shared_page() else { return 0 };
+    let number = shared_page.taken.fetch_add(1, Ordering::AcqRel);
     if let Some(slot) = slot(number) {
         slot.returned.store(0, Ordering::Release);
         slot.began.store(began, Ordering::Release);
@@ -181,7 +181,7 @@ fn new_slot(began: u64) -> u64 {
 }
 
 fn slot(number: u64) -> Option<&'static Slot> {
-    shared()?.slots.get((number % SLOTS as u64) as usize)
+    shared_page()?.slots.get((number % SLOTS as u64) as usize)
 }
 
 /// Notes in the parent that its fork has returned.
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_slot_tells_when_its_fork_returned_until_it_is_used_again() {
-        assert_eq!(size_of::<Shared>(), 4088, "one page");
+        assert_eq!(size_of::<SharedPage>(), 4088, "one page");
         let first = new_slot(7);
         assert_eq!(returned_in_parent(first, 7), None, "it has not returned");
         note_return(first, 7);

@@ -44,15 +44,15 @@ impl<T: Send + Sync> ForkReset<T> {
     #[cold]
     fn first(&self) -> &'static T {
         let _held_off = interruptions::hold_off();
-        let ours = Box::into_raw(Box::new((self.make)()));
-        match self.value.compare_exchange(std::ptr::null_mut(), ours, Ordering::AcqRel, Ordering::Acquire) {
+        let new = Box::into_raw(Box::new((self.make)()));
+        match self.value.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: just leaked, and never freed.
-            Ok(_) => unsafe { &*ours },
-            Err(theirs) => {
-                // SAFETY: nobody else has seen `ours`; `theirs` was stored as a leaked box.
+            Ok(_) => unsafe { &*new },
+            Err(existing) => {
+                // SAFETY: nobody else has seen `new`; `existing` was stored as a leaked box.
                 unsafe {
-                    drop(Box::from_raw(ours));
-                    &*theirs
+                    drop(Box::from_raw(new));
+                    &*existing
                 }
             }
         }

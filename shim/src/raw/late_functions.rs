@@ -85,7 +85,7 @@ type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) ->
 ///
 /// `handle` is one of a library, or one of the special ones. It is asked for as the library of this function.
 pub unsafe fn dlvsym(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c_void {
-    let function = of_process().or_else(of_its_library);
+    let function = from_process().or_else(from_libdl);
     // SAFETY: the caller's promise, and C strings.
     function.map_or(null_mut(), |dlvsym| unsafe { dlvsym(handle, name.as_ptr(), version.as_ptr()) })
 }
@@ -111,14 +111,14 @@ macro_rules! weak {
 pub(super) use weak;
 
 /// The function, where the process had it when this library was loaded.
-fn of_process() -> Option<Dlvsym> {
+fn from_process() -> Option<Dlvsym> {
     let address = weak!("dlvsym");
     // SAFETY: null, or the function of that name, which has this signature.
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(address) }
 }
 
 /// The function in a glibc before 2.34, whose `libdl.so.2` the process lacks.
-fn of_its_library() -> Option<Dlvsym> {
+fn from_libdl() -> Option<Dlvsym> {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     type Find = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
@@ -132,7 +132,7 @@ fn of_its_library() -> Option<Dlvsym> {
             FOUND.store(unsafe { find(library, c"dlvsym".as_ptr()) }, Ordering::Relaxed);
         }
     }
-    // SAFETY: as in `of_process`.
+    // SAFETY: as in `from_process`.
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(FOUND.load(Ordering::Relaxed)) }
 }
 
@@ -153,12 +153,12 @@ fn load(library: &CStr) -> *mut c_void {
 }
 
 /// Whether symbols can be looked up without loading a library for that. It is so with glibc 2.34 and later.
-pub fn is_lookup_there() -> bool {
-    of_process().is_some()
+pub fn can_look_up() -> bool {
+    from_process().is_some()
 }
 
 /// The C library's function of that name, or that of a library between it and ours, in a process where
-/// [`is_lookup_there`] says no; null where glibc has another way to look up symbols for itself.
+/// [`can_look_up`] says no; null where glibc has another way to look up symbols for itself.
 ///
 /// # Safety
 ///

@@ -17,10 +17,10 @@ use urscope_schema::trace::write::{self, UNFINISHED};
 use super::plain_file;
 
 /// The mode of a file: a trace shows addresses, paths and a command line.
-const PRIVATE: u32 = 0o600;
+const OWNER_ONLY: u32 = 0o600;
 
 /// How many names are tried where somebody else takes them.
-const NAMES: u32 = 100;
+const NAME_LIMIT: u32 = 100;
 
 /// The path of a file that this process made, and its device and inode.
 pub(super) struct NamedFile {
@@ -43,11 +43,11 @@ impl NamedFile {
             .read(true)
             .write(true)
             .create_new(true)
-            .mode(PRIVATE)
+            .mode(OWNER_ONLY)
             .custom_flags(libc::O_NOFOLLOW)
             .open(&unfinished)?;
         // The mask of the process may have taken more away, and the file is opened again when it grows.
-        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
         let inode = identity(&file)?;
         Ok((Self { path: path.into(), unfinished: Some(unfinished.into()), inode }, file))
     }
@@ -57,7 +57,7 @@ impl NamedFile {
     pub(super) fn publish(&mut self) -> io::Result<()> {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
         let mut failed = None;
-        for number in 0..NAMES {
+        for number in 0..NAME_LIMIT {
             let Some(path) = self.name(number) else { break };
             // A file of this process from before is not replaced.
             if number > 0 && plain_file::status(&path).is_ok() {
@@ -112,19 +112,19 @@ impl NamedFile {
 
 /// A byte of a file that can be written at any time, also when no descriptor is free and the disk is full: its page
 /// stays mapped.
-pub struct KeptByte {
+pub struct MappedByte {
     page: NonNull<u8>,
     at: u64,
 }
 
 // SAFETY: the page is mapped for good, and is written by atomic stores only.
-unsafe impl Send for KeptByte {}
+unsafe impl Send for MappedByte {}
 
 const PAGE: u64 = 4096;
 
 impl NamedFile {
     /// Keeps the page of the byte at that offset mapped.
-    pub(super) fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
+    pub(super) fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
         let file = self.reopen()?;
         let (protection, from) = (libc::PROT_READ | libc::PROT_WRITE, at - at % PAGE);
         // SAFETY: a new shared mapping of a part of the file, at an address of the kernel's choice.
@@ -144,11 +144,11 @@ impl NamedFile {
         // A child must not write into the file of its parent.
         // SAFETY: the mapping that has just been made.
         unsafe { libc::madvise(page, PAGE as usize, libc::MADV_DONTFORK) };
-        NonNull::new(page.cast()).map(|page| KeptByte { page, at }).ok_or_else(|| io::ErrorKind::Other.into())
+        NonNull::new(page.cast()).map(|page| MappedByte { page, at }).ok_or_else(|| io::ErrorKind::Other.into())
     }
 
     /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub(super) fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
+    pub(super) fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
         let is_there = plain_file::status(self.place())
             .is_ok_and(|status| (status.st_dev, status.st_ino) == self.inode && status.st_size as u64 > byte.at);
         if is_there {

@@ -8,7 +8,7 @@ use super::errno;
 pub fn identity(descriptor: u32) -> Option<(u64, u64)> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: fstat(2) refuses a number that is no descriptor, and fills the structure when it returns 0.
-    let filled = errno::keep(|| unsafe { libc::fstat(descriptor as libc::c_int, status.as_mut_ptr()) }) == 0;
+    let filled = errno::preserve(|| unsafe { libc::fstat(descriptor as libc::c_int, status.as_mut_ptr()) }) == 0;
     // SAFETY: as above.
     filled.then(|| unsafe { status.assume_init() }).map(|status| (status.st_dev, status.st_ino))
 }

@@ -15,7 +15,7 @@ pub struct Outer {
     /// Where this is, once it has begun.
     place: Cell<usize>,
     /// The place of the call that this one was made in; 0 for none.
-    before: Cell<usize>,
+    enclosing: Cell<usize>,
     call: u64,
 }
 
@@ -23,7 +23,7 @@ impl Outer {
     /// The call with this number, or what else says which one it is.
     #[inline]
     pub fn new(call: u64) -> Self {
-        Self { place: Cell::new(0), before: Cell::new(0), call }
+        Self { place: Cell::new(0), enclosing: Cell::new(0), call }
     }
 
     /// Says that this thread is in the call now. It must not move before [`Self::end`].
@@ -31,13 +31,13 @@ impl Outer {
     pub fn begin(&self) {
         let place = std::ptr::from_ref(self).expose_provenance();
         self.place.set(place);
-        self.before.set(variables::own().outer.replace(place));
+        self.enclosing.set(variables::own().outer.replace(place));
     }
 
     /// Says that this thread is again in what it was in before.
     #[inline]
     pub fn end(&self) {
-        variables::own().outer.set(self.before.get());
+        variables::own().outer.set(self.enclosing.get());
     }
 }
 
@@ -70,11 +70,11 @@ mod tests {
 
     #[test]
     fn a_call_that_was_left_by_longjmp_is_over() {
-        let left = Outer::new(3);
-        left.begin();
+        let abandoned = Outer::new(3);
+        abandoned.begin();
         assert_eq!(call(), Some(3));
         // As when another frame lies there now.
-        left.place.set(7);
+        abandoned.place.set(7);
         assert_eq!(call(), None);
         let next = Outer::new(4);
         next.begin();
@@ -82,7 +82,7 @@ mod tests {
         next.end();
         assert_eq!(call(), None);
         // The end of a frame that lies below.
-        variables::own().outer.set((&raw const left).addr() - (1 << 16));
+        variables::own().outer.set((&raw const abandoned).addr() - (1 << 16));
         assert_eq!(call(), None);
         variables::own().outer.set(0);
     }

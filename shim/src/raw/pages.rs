@@ -17,7 +17,7 @@ use std::{
 use urscope_schema::trace::write::STEP;
 
 use super::{
-    named_file::{KeptByte, NamedFile},
+    named_file::{MappedByte, NamedFile},
     plain_file,
 };
 
@@ -64,13 +64,13 @@ impl Pages {
     }
 
     /// Keeps the byte at that offset of the file writable.
-    pub fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
-        self.name.keep_byte(at)
+    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
+        self.name.map_byte(at)
     }
 
     /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
-        self.name.write_kept(byte, value)
+    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
+        self.name.write_mapped(byte, value)
     }
 
     /// The path of the file.

@@ -20,16 +20,16 @@ use std::{
 };
 
 /// The most bytes that are read of a file. What is read here are short files of the kernel.
-const MOST: u64 = 1 << 20;
+const READ_LIMIT: u64 = 1 << 20;
 
 /// As many bytes as most of them have.
-const USUAL: usize = 4096;
+const READ_CAPACITY: usize = 4096;
 
 /// The contents of a short file: at most one mebibyte.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     // Room for most of them, so that few calls read it. `Take` does not ask for the size.
-    let mut bytes = Vec::with_capacity(USUAL);
-    File::open(path)?.take(MOST).read_to_end(&mut bytes)?;
+    let mut bytes = Vec::with_capacity(READ_CAPACITY);
+    File::open(path)?.take(READ_LIMIT).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -68,7 +68,7 @@ pub fn status_of(file: &impl AsFd) -> io::Result<libc::stat> {
 }
 
 /// How many copies [`write_copies`] writes at once, at most.
-const COPIES: usize = 64;
+const COPY_LIMIT: usize = 64;
 
 /// Writes `template` again and again from `from` up to `to`, which is a whole number of times. On an error, some of
 /// it may be written.
@@ -76,11 +76,11 @@ const COPIES: usize = 64;
 /// One call for all of them takes half as long as one for each: the kernel gives such a write large pieces of memory.
 pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Result<()> {
     let template_at = libc::iovec { iov_base: template.as_ptr().cast_mut().cast(), iov_len: template.len() };
-    let all = [template_at; COPIES];
+    let all = [template_at; COPY_LIMIT];
     let mut at = from;
     while at < to {
         let begun = ((at - from) % template.len() as u64) as usize;
-        let copies = ((to - at) / template.len() as u64).min(COPIES as u64);
+        let copies = ((to - at) / template.len() as u64).min(COPY_LIMIT as u64);
         let written = if begun == 0 {
             // SAFETY: pwritev(2) reads the template, as often as the number says, which is not more than there are.
             unsafe { libc::pwritev(file.as_raw_fd(), all.as_ptr(), copies as i32, at.cast_signed()) }
@@ -140,7 +140,7 @@ mod tests {
     fn copies_fill_a_part_of_a_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let template: Vec<u8> = (0..100).collect();
-        let copies = 2 * COPIES + 1;
+        let copies = 2 * COPY_LIMIT + 1;
         write_copies(file.as_file(), &template, 7, (7 + copies * template.len()) as u64).unwrap();
         assert_eq!(fs::read(file.path()).unwrap(), [vec![0; 7], template.repeat(copies)].concat());
         let read_only = File::open(file.path()).unwrap();

@@ -28,7 +28,7 @@ pub fn id() -> u32 {
 
 /// The process id, without a system call where it is known.
 #[inline]
-pub fn known_id() -> u32 {
+pub fn cached_id() -> u32 {
     match ID.load(Ordering::Relaxed) {
         0 => {
             let id = id();
@@ -171,13 +171,13 @@ pub fn start_of(pid: u32) -> io::Result<u64> {
 
 fn command() -> Vec<String> {
     let bytes = plain_file::read("/proc/self/cmdline").unwrap_or_default();
-    let kept = bytes.get(..COMMAND_LIMIT).unwrap_or(&bytes);
+    let shown = bytes.get(..COMMAND_LIMIT).unwrap_or(&bytes);
     let mut words: Vec<String> =
-        kept.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        shown.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     if words.last().is_some_and(String::is_empty) {
         words.pop();
     }
-    if kept.len() < bytes.len() {
+    if shown.len() < bytes.len() {
         words.push("…".into());
     }
     words

@@ -13,28 +13,28 @@ use super::{
 };
 
 /// How many a thread keeps: where two lie at different places, each most likely has a room of its own.
-const ROOMS: usize = 4;
+const SLOTS: usize = 4;
 
 /// The sizes in bytes of what is kept. Shorter data takes no longer to hash.
-const LONGEST: usize = 128;
-const SHORTEST: usize = 64;
+const MAX_SIZE: usize = 128;
+const MIN_SIZE: usize = 64;
 
 /// What a thread keeps. A signal handler may use it at any instruction.
 #[derive(Default)]
-pub(super) struct RecentData([Room; ROOMS]);
+pub(super) struct RecentData([Slot; SLOTS]);
 
-struct Room {
+struct Slot {
     /// Rises with each change, by two. Odd during one.
     turn: Cell<u64>,
     size: Cell<usize>,
-    bytes: UnsafeCell<[u8; LONGEST]>,
+    bytes: UnsafeCell<[u8; MAX_SIZE]>,
     fingerprint: Cell<u64>,
 }
 
-impl Default for Room {
+impl Default for Slot {
     fn default() -> Self {
         let (turn, fingerprint) = (Cell::new(0), Cell::new(0));
-        Self { turn, size: Cell::new(0), bytes: UnsafeCell::new([0; LONGEST]), fingerprint }
+        Self { turn, size: Cell::new(0), bytes: UnsafeCell::new([0; MAX_SIZE]), fingerprint }
     }
 }
 
@@ -44,15 +44,15 @@ unsafe impl Sync for RecentData {}
 /// The [fingerprint] of handle data.
 #[inline]
 pub(super) fn fingerprint_of(data: &[u8]) -> u64 {
-    let kept = if (SHORTEST..=LONGEST).contains(&data.len()) { thread::recent_data() } else { None };
-    let place = data.as_ptr().addr() / 16 % ROOMS;
-    match kept.and_then(|kept| kept.0.get(place)) {
-        Some(room) => room.fingerprint_of(data),
+    let cached = if (MIN_SIZE..=MAX_SIZE).contains(&data.len()) { thread::recent_data() } else { None };
+    let place = data.as_ptr().addr() / 16 % SLOTS;
+    match cached.and_then(|cached| cached.0.get(place)) {
+        Some(slot) => slot.fingerprint_of(data),
         None => fingerprint(data),
     }
 }
 
-impl Room {
+impl Slot {
     #[inline]
     fn fingerprint_of(&self, data: &[u8]) -> u64 {
         let turn = self.turn.get();
@@ -61,9 +61,9 @@ impl Room {
         // one.
         let bytes = unsafe { &*self.bytes.get() };
         let is_it = self.size.get() == data.len() && bytes.get(..data.len()) == Some(data);
-        let kept = self.fingerprint.get();
+        let cached = self.fingerprint.get();
         compiler_fence(Ordering::SeqCst);
-        if is_it && turn.is_multiple_of(2) && self.turn.get() == turn { kept } else { self.renew(data) }
+        if is_it && turn.is_multiple_of(2) && self.turn.get() == turn { cached } else { self.renew(data) }
     }
 
     #[inline(never)]
@@ -75,8 +75,8 @@ impl Room {
             self.turn.set(turn + 1);
             compiler_fence(Ordering::SeqCst);
             // SAFETY: as above; nobody else writes there before the turn is over.
-            if let Some(room) = unsafe { &mut *self.bytes.get() }.get_mut(..data.len()) {
-                room.copy_from_slice(data);
+            if let Some(slot) = unsafe { &mut *self.bytes.get() }.get_mut(..data.len()) {
+                slot.copy_from_slice(data);
                 self.size.set(data.len());
                 self.fingerprint.set(fingerprint);
             }
@@ -114,15 +114,15 @@ mod tests {
 
     #[test]
     fn data_is_kept_whole_or_not_at_all_where_a_handler_comes_in_between() {
-        let room = Room::default();
+        let slot = Slot::default();
         let [one, other] = [[1_u8; 120], [2; 120]];
-        assert_eq!(room.fingerprint_of(&one), fingerprint(&one));
-        assert_eq!(room.turn.get(), 2);
+        assert_eq!(slot.fingerprint_of(&one), fingerprint(&one));
+        assert_eq!(slot.turn.get(), 2);
         // As in a handler that has interrupted a change.
-        room.turn.set(3);
-        room.fingerprint.set(0);
-        assert_eq!(room.fingerprint_of(&one), fingerprint(&one));
-        assert_eq!(room.fingerprint_of(&other), fingerprint(&other));
-        assert_eq!((room.turn.get(), room.fingerprint.get()), (3, 0));
+        slot.turn.set(3);
+        slot.fingerprint.set(0);
+        assert_eq!(slot.fingerprint_of(&one), fingerprint(&one));
+        assert_eq!(slot.fingerprint_of(&other), fingerprint(&other));
+        assert_eq!((slot.turn.get(), slot.fingerprint.get()), (3, 0));
     }
 }

@@ -25,16 +25,16 @@ unsafe impl Sync for Reserve {}
 static RESERVE: Reserve = Reserve(UnsafeCell::new([0; SIZE]));
 
 /// How many bytes of the reserve are handed out.
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static USED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether an allocation was ever refused.
-static USED: AtomicBool = AtomicBool::new(false);
+static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Whether malloc(3) has ever had nothing left for this library. What needs more memory and can be left out is left
 /// out from then on.
 #[inline]
 pub fn is_used() -> bool {
-    USED.load(Ordering::Relaxed)
+    IS_USED.load(Ordering::Relaxed)
 }
 
 /// The allocator.
@@ -43,14 +43,14 @@ pub struct Allocator;
 impl Allocator {
     #[cold]
     fn from_reserve(layout: Layout) -> *mut u8 {
-        USED.store(true, Ordering::Relaxed);
+        IS_USED.store(true, Ordering::Relaxed);
         let size = layout.size().next_multiple_of(ALIGNMENT);
         if layout.align() > ALIGNMENT || size > SIZE {
             return std::ptr::null_mut();
         }
-        let at = TAKEN.fetch_add(size, Ordering::Relaxed);
+        let at = USED_BYTES.fetch_add(size, Ordering::Relaxed);
         if at > SIZE - size {
-            TAKEN.fetch_sub(size, Ordering::Relaxed);
+            USED_BYTES.fetch_sub(size, Ordering::Relaxed);
             return std::ptr::null_mut();
         }
         // SAFETY: the bytes from there on lie in the reserve, and nobody else was given them.
@@ -66,7 +66,7 @@ impl Allocator {
     #[cold]
     fn to_reserve(at: usize, layout: Layout) {
         let end = at + layout.size().next_multiple_of(ALIGNMENT);
-        let _ = TAKEN.compare_exchange(end, at, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = USED_BYTES.compare_exchange(end, at, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 

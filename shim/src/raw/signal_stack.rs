@@ -23,7 +23,7 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Calls `end` with the status that the process ends with. In a signal handler that has a stack of its own
 /// (sigaltstack(2)), it is called on a stack of ours, because the handler's may have 2 KiB left.
-pub fn with_room(end: extern "C" fn(c_int) -> !, status: c_int) -> ! {
+pub fn on_large_stack(end: extern "C" fn(c_int) -> !, status: c_int) -> ! {
     if is_in_use() && !IS_TAKEN.swap(true, Ordering::Relaxed) {
         let top = STACK.0.get().expose_provenance() + SIZE;
         // SAFETY: the stack is aligned as a call needs it, and nobody else has it. What is on the old one is never

@@ -19,13 +19,13 @@ use super::{interruptions, python, thread, unwound_callers::Frame, variables};
 pub const DEPTH: usize = 24;
 
 /// The number of stacks that a thread keeps: a loop of calls has a handful.
-const KEPT: usize = 16;
+const CACHE_LIMIT: usize = 16;
 
 /// So many frames are compared at a time.
 const GROUP: usize = 4;
 
 /// One kept stack.
-struct Kept {
+struct CachedStack {
     /// The stack pointer it was unwound at, and the generation it belongs to; 0 for none.
     at: usize,
     generation: u32,
@@ -37,30 +37,37 @@ struct Kept {
     /// it is kept.
     frames: [[(usize, usize); GROUP]; DEPTH / GROUP],
     /// The place in Python; `None` where the stack does not lead through it.
-    python: Option<Box<python::Place>>,
+    python: Option<Box<python::PythonStack>>,
 }
 
 /// No stack.
-const NOTHING: Kept =
-    Kept { at: 0, generation: 0, id: 0, len: 0, groups: 0, frames: [[(0, 0); GROUP]; DEPTH / GROUP], python: None };
+const EMPTY: CachedStack = CachedStack {
+    at: 0,
+    generation: 0,
+    id: 0,
+    len: 0,
+    groups: 0,
+    frames: [[(0, 0); GROUP]; DEPTH / GROUP],
+    python: None,
+};
 
 /// What a stack was registered as.
 pub struct Registered {
     /// Its number; 0 for none.
     pub number: u32,
     /// Its place in Python. Another place has another number.
-    pub python: Option<Box<python::Place>>,
+    pub python: Option<Box<python::PythonStack>>,
 }
 
 struct Cache {
     /// On the heap, and made there one by one: all of them would fill a small stack.
-    kept: Box<[Kept]>,
+    cached: Box<[CachedStack]>,
     /// The place of the next stack that is unwound.
     next: usize,
     /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in
     /// loops.
     latest: Cell<usize>,
-    after: [Cell<usize>; KEPT],
+    successor: [Cell<usize>; CACHE_LIMIT],
 }
 
 impl Cache {
@@ -68,24 +75,28 @@ impl Cache {
     /// Python is not found so.
     #[inline]
     fn expected(&self, at: usize, generation: u32) -> Option<u32> {
-        let expected = self.after.get(self.latest.get() % KEPT)?.get() % KEPT;
-        let kept = self.kept.get(expected)?;
-        if kept.at != at || kept.generation != generation || kept.python.is_some() || !kept.are_addresses_there() {
+        let expected = self.successor.get(self.latest.get() % CACHE_LIMIT)?.get() % CACHE_LIMIT;
+        let cached = self.cached.get(expected)?;
+        if cached.at != at
+            || cached.generation != generation
+            || cached.python.is_some()
+            || !cached.are_addresses_there()
+        {
             return None;
         }
         self.latest.set(expected);
-        Some(kept.id)
+        Some(cached.id)
     }
 
     /// The number of the current stack, if it is kept.
     fn find(&self, at: usize, generation: u32) -> Option<u32> {
-        let is_it = |kept: &Kept| kept.at == at && kept.generation == generation && kept.is_current();
-        let after = self.after.get(self.latest.get())?;
-        let expected = Some(after.get()).filter(|expected| self.kept.get(*expected).is_some_and(is_it));
-        let found = expected.or_else(|| self.kept.iter().position(is_it))?;
-        after.set(found);
+        let is_it = |cached: &CachedStack| cached.at == at && cached.generation == generation && cached.is_current();
+        let successor = self.successor.get(self.latest.get())?;
+        let expected = Some(successor.get()).filter(|expected| self.cached.get(*expected).is_some_and(is_it));
+        let found = expected.or_else(|| self.cached.iter().position(is_it))?;
+        successor.set(found);
         self.latest.set(found);
-        self.kept.get(found).map(|kept| kept.id)
+        self.cached.get(found).map(|cached| cached.id)
     }
 }
 
@@ -135,8 +146,8 @@ impl Stacks {
     ) -> u32 {
         // SAFETY: as in `number`.
         let cache = unsafe { self.cache.get().as_ref() };
-        let kept = cache.and_then(|cache| cache.find(at, generation));
-        kept.unwrap_or_else(|| self.number_of_new(at, generation, own, register))
+        let cached = cache.and_then(|cache| cache.find(at, generation));
+        cached.unwrap_or_else(|| self.number_of_new(at, generation, own, register))
     }
 
     #[cold]
@@ -150,33 +161,33 @@ impl Stacks {
     ) -> u32 {
         self.busy.set(true);
         compiler_fence(Ordering::SeqCst);
-        let mut kept = Kept { at, generation, ..NOTHING };
+        let mut cached = CachedStack { at, generation, ..EMPTY };
         let mut id = 0;
-        if !unwind(&own(), &mut kept) {
+        if !unwind(&own(), &mut cached) {
             let mut addresses = [0; DEPTH];
-            for (address, (_, found)) in addresses.iter_mut().zip(kept.frames.as_flattened()) {
+            for (address, (_, found)) in addresses.iter_mut().zip(cached.frames.as_flattened()) {
                 *address = *found;
             }
-            let registered = register(addresses.get(..kept.len).unwrap_or_default());
-            (kept.id, kept.python) = (registered.number, registered.python);
-            id = kept.id;
-            self.keep(kept);
+            let registered = register(addresses.get(..cached.len).unwrap_or_default());
+            (cached.id, cached.python) = (registered.number, registered.python);
+            id = cached.id;
+            self.insert(cached);
         }
         compiler_fence(Ordering::SeqCst);
         self.busy.set(false);
         id
     }
 
-    fn keep(&self, mut kept: Kept) {
-        let frames = kept.frames.as_flattened_mut();
-        let is_comparable = frames.iter().take(kept.len).all(|(place, _)| *place != 0);
-        if let Some(last) = kept.len.checked_sub(1).and_then(|last| frames.get(last).copied()) {
-            frames.iter_mut().skip(kept.len).for_each(|frame| *frame = last);
+    fn insert(&self, mut cached: CachedStack) {
+        let frames = cached.frames.as_flattened_mut();
+        let is_comparable = frames.iter().take(cached.len).all(|(place, _)| *place != 0);
+        if let Some(last) = cached.len.checked_sub(1).and_then(|last| frames.get(last).copied()) {
+            frames.iter_mut().skip(cached.len).for_each(|frame| *frame = last);
         }
-        kept.groups = kept.len.div_ceil(GROUP);
-        if kept.len == 0 || !is_comparable {
-            let _held_off = kept.python.is_some().then(interruptions::hold_off);
-            drop(kept);
+        cached.groups = cached.len.div_ceil(GROUP);
+        if cached.len == 0 || !is_comparable {
+            let _held_off = cached.python.is_some().then(interruptions::hold_off);
+            drop(cached);
             return;
         }
         if self.cache.get().is_null() {
@@ -185,11 +196,11 @@ impl Stacks {
         // SAFETY: the box of this thread. Nobody else refers to it: the thread is busy, and what it interrupted was not
         // in `find`, because nothing is kept in a signal handler.
         let cache = unsafe { &mut *self.cache.get() };
-        if let Some(slot) = cache.kept.get_mut(cache.next) {
+        if let Some(slot) = cache.cached.get_mut(cache.next) {
             // A place in Python is on the heap.
             let _held_off = slot.python.is_some().then(interruptions::hold_off);
-            *slot = kept;
-            cache.next = (cache.next + 1) % KEPT;
+            *slot = cached;
+            cache.next = (cache.next + 1) % CACHE_LIMIT;
         }
     }
 }
@@ -197,13 +208,13 @@ impl Stacks {
 fn new_cache() -> *mut Cache {
     let _held_off = interruptions::hold_off();
     thread::arrange_end();
-    let after = [const { Cell::new(0) }; KEPT];
-    let kept = (0..KEPT).map(|_| NOTHING).collect();
-    Box::into_raw(Box::new(Cache { kept, next: 0, latest: Cell::new(0), after }))
+    let successor = [const { Cell::new(0) }; CACHE_LIMIT];
+    let cached = (0..CACHE_LIMIT).map(|_| EMPTY).collect();
+    Box::into_raw(Box::new(Cache { cached, next: 0, latest: Cell::new(0), successor }))
 }
 
 /// Frees what this thread keeps, which ends. Calls that it still makes have no stack.
-pub(super) fn leave() {
+pub(super) fn free_cache() {
     let stacks = &variables::own().stacks;
     stacks.busy.set(true);
     let cache = stacks.cache.replace(std::ptr::null_mut());
@@ -221,9 +232,9 @@ pub fn forget() {
     variables::own().stacks.busy.set(false);
 }
 
-impl Kept {
+impl CachedStack {
     fn is_current(&self) -> bool {
-        self.are_addresses_there() && self.python.as_deref().is_none_or(python::Place::is_current)
+        self.are_addresses_there() && self.python.as_deref().is_none_or(python::PythonStack::is_current)
     }
 
     #[expect(
@@ -250,7 +261,7 @@ impl Kept {
 
 struct Unwinding<'a> {
     own: &'a [Range<usize>],
-    kept: &'a mut Kept,
+    cached: &'a mut CachedStack,
     /// A signal's frame was found.
     in_handler: bool,
 }
@@ -262,8 +273,8 @@ unsafe extern "C" {
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
-/// Fills `kept`; true in a signal handler.
-fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
+/// Fills `cached`; true in a signal handler.
+fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
     extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
@@ -279,20 +290,20 @@ fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
         }
         // The return address is just below the frame's canonical frame address.
         let place = frame.wrapping_sub(size_of::<usize>());
-        let ours = place < unwinding.kept.at || unwinding.own.iter().any(|own| own.contains(&address));
-        if ours && unwinding.kept.len == 0 {
+        let is_own = place < unwinding.cached.at || unwinding.own.iter().any(|own| own.contains(&address));
+        if is_own && unwinding.cached.len == 0 {
             return CONTINUE;
         }
-        let Some(slot) = unwinding.kept.frames.as_flattened_mut().get_mut(unwinding.kept.len) else { return END };
+        let Some(slot) = unwinding.cached.frames.as_flattened_mut().get_mut(unwinding.cached.len) else { return END };
         // SAFETY: the unwinder has read this stack. A frame that no call entered (a signal's) fails the comparison.
         let there =
             frame != 0 && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;
         *slot = (if there { place } else { 0 }, address);
-        unwinding.kept.len += 1;
+        unwinding.cached.len += 1;
         CONTINUE
     }
 
-    let mut unwinding = Unwinding { own, kept, in_handler: false };
+    let mut unwinding = Unwinding { own, cached, in_handler: false };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn` and does not unwind; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut unwinding).cast()) };
     unwinding.in_handler
@@ -314,14 +325,14 @@ pub fn is_near_with(place: usize, word: usize) -> bool {
 
 /// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in
 /// `own`, the addresses of this library, are not asked about. Every call unwinds the stack, as far as that address.
-/// `way` gets the frames from `from` on, which it begins with; if there are more than fit, only the first ones.
+/// `frames` gets the frames from `from` on, which it begins with; if there are more than fit, only the first ones.
 pub fn first_caller(
     own: &[Range<usize>],
     wanted: impl FnMut(usize) -> bool,
     from: Frame,
-    way: &mut [Frame],
+    frames: &mut [Frame],
 ) -> Option<usize> {
-    first(own, wanted, from, way).map(|(_, address)| address)
+    first(own, wanted, from, frames).map(|(_, address)| address)
 }
 
 /// The first frame that is not in `own`.
@@ -329,12 +340,17 @@ pub fn first_frame(own: &[Range<usize>]) -> Option<Frame> {
     first(own, |_| true, Frame::default(), &mut [])
 }
 
-fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Frame, way: &mut [Frame]) -> Option<Frame> {
+fn first(
+    own: &[Range<usize>],
+    mut wanted: impl FnMut(usize) -> bool,
+    from: Frame,
+    frames: &mut [Frame],
+) -> Option<Frame> {
     struct Search<'a> {
         wanted: &'a mut dyn FnMut(usize) -> bool,
         found: Option<Frame>,
         from: Frame,
-        way: &'a mut [Frame],
+        frames: &'a mut [Frame],
         length: usize,
     }
 
@@ -352,7 +368,7 @@ fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Fram
         }
         let frame = (frame.wrapping_sub(size_of::<usize>()), address);
         if search.length > 0 || frame == search.from {
-            if let Some(place) = search.way.get_mut(search.length) {
+            if let Some(place) = search.frames.get_mut(search.length) {
                 *place = frame;
             }
             search.length += 1;
@@ -365,7 +381,7 @@ fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Fram
     }
 
     let mut outside = |address: usize| !own.iter().any(|own| own.contains(&address)) && wanted(address);
-    let mut search = Search { wanted: &mut outside, found: None, from, way, length: 0 };
+    let mut search = Search { wanted: &mut outside, found: None, from, frames, length: 0 };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn`; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut search).cast()) };
     search.found

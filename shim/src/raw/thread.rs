@@ -198,7 +198,7 @@ pub(super) fn arrange_end() {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
     extern "C" fn call_end(_: *mut c_void) {
-        stack::leave();
+        stack::free_cache();
         if let Some(end) = END.get() {
             end();
         }

@@ -21,10 +21,10 @@ type GetInfo = unsafe extern "C-unwind" fn(Arg<Device>, u32, usize, *mut c_void,
 type Release = unsafe extern "C-unwind" fn(Arg<Device>) -> UrResult;
 
 /// The most devices of a platform that are counted.
-const MOST: u32 = 1024;
+const DEVICE_LIMIT: u32 = 1024;
 
 /// The room for a name. The longest one of a Level Zero driver has 256 bytes.
-const ROOM: usize = 1024;
+const NAME_SIZE: usize = 1024;
 
 /// The functions of one adapter.
 struct Functions {
@@ -66,7 +66,7 @@ impl Functions {
         let mut count = 0;
         // SAFETY: without room for handles, only their number is given, in a live variable.
         let result = unsafe { (self.get)(platform, constants::UR_DEVICE_TYPE_ALL, 0, null_mut(), &raw mut count) };
-        if !result.is_success() || count == 0 || count > MOST {
+        if !result.is_success() || count == 0 || count > DEVICE_LIMIT {
             return None;
         }
         // SAFETY: null is what room for a handle may hold before the call.
@@ -86,7 +86,7 @@ impl Functions {
 
     /// The name of a device; empty where the adapter gives none.
     fn name(&self, device: Arg<Device>) -> String {
-        let (mut bytes, mut size) = ([0_u8; ROOM], 0);
+        let (mut bytes, mut size) = ([0_u8; NAME_SIZE], 0);
         let (property, room) = (constants::UR_DEVICE_INFO_NAME, bytes.as_mut_ptr().cast());
         // SAFETY: so many bytes are there, and the size of the answer goes into a live variable.
         let result = unsafe { (self.get_info)(device, property, bytes.len(), room, &raw mut size) };

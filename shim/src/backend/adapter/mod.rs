@@ -60,7 +60,7 @@ fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>
 /// # Safety
 ///
 /// `implementation` is the adapter's implementation of `function`, as its table getter named it.
-pub unsafe fn keep(via: usize, function: Function, implementation: *mut c_void) {
+pub unsafe fn store(via: usize, function: Function, implementation: *mut c_void) {
     if let Some(original) = original(via, function) {
         let _ = original.compare_exchange(null_mut(), implementation, Ordering::Release, Ordering::Relaxed);
     }
@@ -72,9 +72,11 @@ pub fn has(via: usize, function: Function) -> bool {
     original(via, function).is_some_and(|original| !original.load(Ordering::Acquire).is_null())
 }
 
-/// The adapter's own function, as [`keep`] got it.
-pub fn own(via: usize, function: Function) -> Option<*mut c_void> {
-    original(via, function).map(|original| original.load(Ordering::Acquire)).filter(|own| !own.is_null())
+/// The adapter's own function, as [`store`] got it.
+pub fn implementation(via: usize, function: Function) -> Option<*mut c_void> {
+    original(via, function)
+        .map(|original| original.load(Ordering::Acquire))
+        .filter(|implementation| !implementation.is_null())
 }
 
 macro_rules! originals {
@@ -90,7 +92,7 @@ macro_rules! originals {
                 if original.is_null() {
                     return absent;
                 }
-                // SAFETY: `keep` was given the adapter's function of this name, whose C signature is the row's
+                // SAFETY: `store` was given the adapter's function of this name, whose C signature is the row's
                 // (`ur_api.h` of 2026.2; the functions in the rows kept theirs since 2026.0).
                 unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(original) }
             }

@@ -23,7 +23,7 @@ pub const ADAPTERS: usize = 8;
 pub const VERSION: u32 = 12;
 
 /// More slots than any table of ours has in any release.
-const SCRATCH: usize = 64;
+const SLOT_LIMIT: usize = 64;
 
 /// What a slot holds that the adapter did not fill; no address of a function.
 const UNFILLED: *mut c_void = std::ptr::without_provenance_mut(0x5a5a_5a5a_5a5a_5a5a);
@@ -42,7 +42,7 @@ struct Adapter {
     generation: AtomicU32,
 }
 
-static KNOWN: [Adapter; ADAPTERS] = [const {
+static REGISTRY: [Adapter; ADAPTERS] = [const {
     Adapter {
         getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()],
         dispatch_table: AtomicPtr::new(null_mut()),
@@ -56,25 +56,25 @@ static KNOWN: [Adapter; ADAPTERS] = [const {
 /// # Safety
 ///
 /// `getter` is what the adapter exports under the getter's name.
-pub unsafe fn keep_getter(via: usize, table: Table, getter: *mut c_void) -> bool {
-    let kept = KNOWN.get(via).and_then(|known| known.getters.get(table as usize));
-    kept.inspect(|kept| kept.store(getter, Ordering::Release)).is_some()
+pub unsafe fn store_getter(via: usize, table: Table, getter: *mut c_void) -> bool {
+    let slot = REGISTRY.get(via).and_then(|known| known.getters.get(table as usize));
+    slot.inspect(|slot| slot.store(getter, Ordering::Release)).is_some()
 }
 
 /// The adapter's getter of a table.
 pub fn getter(via: usize, table: Table) -> Option<Getter> {
-    let getter = KNOWN.get(via)?.getters.get(table as usize)?.load(Ordering::Acquire);
+    let getter = REGISTRY.get(via)?.getters.get(table as usize)?.load(Ordering::Acquire);
     if getter.is_null() {
         return None;
     }
-    // SAFETY: `keep_getter` keeps only what an adapter exports under the getter's name, which has this signature
+    // SAFETY: `store_getter` keeps only what an adapter exports under the getter's name, which has this signature
     // (`ur_ddi.h`).
     Some(unsafe { std::mem::transmute::<*mut c_void, Getter>(getter) })
 }
 
 /// The pointers with which the adapter fills a table, as many as it fills.
 pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
-    let mut scratch = [UNFILLED; SCRATCH];
+    let mut scratch = [UNFILLED; SLOT_LIMIT];
     // SAFETY: no table that is asked for has more slots in any release.
     let result = getter(via, table).map(|getter| unsafe { getter(VERSION, scratch.as_mut_ptr()) });
     if result.is_some_and(UrResult::is_success) {
@@ -93,7 +93,7 @@ pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
 pub fn identify(via: usize, handle: AdapterHandle) {
     type GetInfo = unsafe extern "C" fn(AdapterHandle, u32, usize, *mut u32, *mut usize) -> UrResult;
 
-    let Some(known) = KNOWN.get(via).filter(|known| known.dispatch_table.load(Ordering::Acquire).is_null()) else {
+    let Some(known) = REGISTRY.get(via).filter(|known| known.dispatch_table.load(Ordering::Acquire).is_null()) else {
         return;
     };
     if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
@@ -114,18 +114,18 @@ pub fn identify(via: usize, handle: AdapterHandle) {
 /// Whether that is an adapter for Level Zero devices.
 #[inline]
 pub fn is_level_zero(via: usize) -> bool {
-    KNOWN.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
+    REGISTRY.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
 }
 
 /// The generation of the adapter among those of its kind (`UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 where it does not say.
 pub fn generation(via: usize) -> u32 {
-    KNOWN.get(via).map_or(0, |known| known.generation.load(Ordering::Acquire))
+    REGISTRY.get(via).map_or(0, |known| known.generation.load(Ordering::Acquire))
 }
 
 /// The number of the adapter that made a handle.
 pub fn adapter_of(handle: AdapterHandle) -> Option<usize> {
     let table = handle.dispatch_table();
-    KNOWN.iter().position(|known| !table.is_null() && known.dispatch_table.load(Ordering::Acquire) == table)
+    REGISTRY.iter().position(|known| !table.is_null() && known.dispatch_table.load(Ordering::Acquire) == table)
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ pub struct HandleData {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// They begin differently: they come from an adapter.
-    NotOurs,
+    Foreign,
     /// They are of a version of the format that this urscope does not know.
     Version,
     /// They begin as ours do, but are damaged, cut short or too long.
@@ -115,7 +115,7 @@ impl HandleData {
     /// What was encoded, if [`Self::encode`] made these bytes and nothing happened to them since.
     pub fn decode(bytes: &[u8]) -> Result<Self, Refusal> {
         if !bytes.starts_with(&MAGIC) {
-            return Err(Refusal::NotOurs);
+            return Err(Refusal::Foreign);
         }
         let layout = Layout::ref_from_bytes(bytes).map_err(|_| Refusal::Damaged)?;
         if layout.checksum.get() != layout.expected_checksum() {
@@ -225,7 +225,7 @@ mod tests {
             }
             // Of any length, also that of an adapter's: what begins as ours is never taken for another's.
             for length in 0..SIZE {
-                let refusal = if length < MAGIC.len() { Refusal::NotOurs } else { Refusal::Damaged };
+                let refusal = if length < MAGIC.len() { Refusal::Foreign } else { Refusal::Damaged };
                 assert_eq!(HandleData::decode(&whole[..length]), Err(refusal));
             }
             assert_eq!(HandleData::decode(&[&whole[..], &[0]].concat()), Err(Refusal::Damaged));

@@ -2,7 +2,7 @@
 //!
 //! It uses the adapter's public functions only ([`native`]) and the driver that the process has loaded ([`driver`]),
 //! so it serves any runtime, also one whose adapter lacks these functions. Handle data have a checksum
-//! ([`handle_data`]), and descriptors are fetched as libumf fetches them ([`fetch`]). [`issued`] holds the handle
+//! ([`handle_data`]), and descriptors are fetched as libumf fetches them ([`fetch`]). [`issued_handles`] holds the handle
 //! data that have not been put.
 //!
 //! Wrong, foreign, altered and stale data get the documented error and change nothing. Of the caller's memory, only
@@ -17,7 +17,7 @@ use urscope_schema::api::{
     },
 };
 
-use self::{driver::ZeHandle, native::Native, result::answer};
+use self::{driver::ZeHandle, native::NativeFunctions, result::answer};
 use super::{
     Backend, Family,
     adapter::{self, registry},
@@ -29,7 +29,7 @@ mod driver;
 mod event;
 mod fetch;
 pub mod handle_data;
-mod issued;
+mod issued_handles;
 mod memory;
 mod native;
 mod opening;
@@ -62,8 +62,8 @@ impl LevelZero {
         Self { via }
     }
 
-    fn native(self) -> Result<&'static Native, UrResult> {
-        Native::of(self.via).ok_or(UrResult::UNSUPPORTED_FEATURE)
+    fn native(self) -> Result<&'static NativeFunctions, UrResult> {
+        NativeFunctions::of(self.via).ok_or(UrResult::UNSUPPORTED_FEATURE)
     }
 
     /// Whether the adapter can wait again for an event that is signalled again, which is what a shared event is for.
@@ -105,7 +105,7 @@ impl Backend for LevelZero {
         if result.is_success()
             && let Some(made) = context.read_after()
         {
-            contexts::made(*self, made);
+            contexts::insert(*self, made);
         }
         result
     }
@@ -116,11 +116,11 @@ impl Backend for LevelZero {
             && native.is_last_reference(context)
             && let Ok(ze_context) = native.context(context)
         {
-            if Family::Memory.is_ours(self.via) {
-                memory::end_of_context(context.get().0, ze_context);
+            if Family::Memory.uses_level_zero(self.via) {
+                memory::end_context(context.get().0, ze_context);
             }
-            signal::end_of_context(ze_context);
-            contexts::ends(ze_context);
+            signal::end_context(ze_context);
+            contexts::remove(ze_context);
         }
         adapter::urContextRelease(self.via)(context)
     }

@@ -31,7 +31,7 @@ struct EventProperties {
 }
 
 /// The functions of one adapter.
-pub(crate) struct Native {
+pub(crate) struct NativeFunctions {
     context: Option<GetNative<Context>>,
     context_info: Option<GetContextInfo>,
     device: Option<GetNative<Device>>,
@@ -40,10 +40,10 @@ pub(crate) struct Native {
     make_event: Option<EventOfNative>,
 }
 
-impl Native {
+impl NativeFunctions {
     /// Those of the adapter of that number.
     pub(crate) fn of(via: usize) -> Option<&'static Self> {
-        static ALL: [OnceLock<Native>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
+        static ALL: [OnceLock<NativeFunctions>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
         Some(ALL.get(via)?.get_or_init(|| {
             // SAFETY: these slots hold functions of these types (`ur_ddi.h`): `ur_pfnContextGetNativeHandle_t`,
             // `ur_pfnContextGetInfo_t`, `ur_pfnDeviceGetNativeHandle_t`, `ur_pfnDeviceGetInfo_t`,
@@ -72,12 +72,12 @@ impl Native {
     }
 
     /// The driver's event behind the adapter's.
-    pub(crate) fn event_behind(&self, event: Arg<Event>) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn driver_event(&self, event: Arg<Event>) -> Result<ZeHandle, UrResult> {
         native(self.event, event)
     }
 
     /// An event of the adapter's around one of the driver's, which it does not end with its own.
-    pub(crate) fn event_around(&self, context: Arg<Context>, native: ZeHandle) -> Result<Arg<Event>, UrResult> {
+    pub(crate) fn wrap_driver_event(&self, context: Arg<Context>, native: ZeHandle) -> Result<Arg<Event>, UrResult> {
         let make = self.make_event.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
         let stype = constants::UR_STRUCTURE_TYPE_EVENT_NATIVE_PROPERTIES;
         let properties = EventProperties { stype, next: std::ptr::null_mut(), owned: false };

@@ -34,7 +34,7 @@ pub(super) fn creation_flags(
 
 /// Checks the arguments of a function that opens handle data, and decodes them. `check` is made before the data are
 /// read.
-pub(super) fn opened_data<T, R: Role>(
+pub(super) fn decode_opened<T, R: Role>(
     at: LevelZero,
     context: Arg<Context>,
     (data, size): (Arg<OpenedData>, Arg<DataSize>),

@@ -27,12 +27,12 @@ use crate::{
 
 /// The driver's context and device in which an event is signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct SignalDevice {
     context: ZeHandle,
     device: ZeHandle,
 }
 
-impl Place {
+impl SignalDevice {
     /// In that context, on that device.
     pub(crate) const fn new(context: ZeHandle, device: ZeHandle) -> Self {
         Self { context, device }
@@ -40,43 +40,47 @@ impl Place {
 }
 
 /// Our command lists.
-static LISTS: ForkReset<Mutex<HashMap<Place, ZeHandle>>> = ForkReset::new(Mutex::default);
+static LISTS: ForkReset<Mutex<HashMap<SignalDevice, ZeHandle>>> = ForkReset::new(Mutex::default);
 
 /// A driver's event that was released before it was signalled, and the function that ends it.
-struct Released {
-    place: Place,
+struct PendingRelease {
+    signal_device: SignalDevice,
     native: ZeHandle,
     end: End,
 }
 
 type End = fn(&Driver, ZeHandle);
 
-static RELEASED: ForkReset<Mutex<Vec<Released>>> = ForkReset::new(Mutex::default);
+static PENDING_RELEASES: ForkReset<Mutex<Vec<PendingRelease>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child, which must not use its parent's lists.
 pub(crate) fn after_fork_in_child() {
     LISTS.reset(Mutex::default());
-    RELEASED.reset(Mutex::default());
+    PENDING_RELEASES.reset(Mutex::default());
 }
 
 /// Ends what is in a context, before the last release of it.
-pub(crate) fn end_of_context(ze_context: ZeHandle) {
-    let ended: Vec<ZeHandle> =
-        LISTS.get().lock().extract_if(|place, _| place.context == ze_context).map(|(_, list)| list).collect();
+pub(crate) fn end_context(ze_context: ZeHandle) {
+    let ended: Vec<ZeHandle> = LISTS
+        .get()
+        .lock()
+        .extract_if(|signal_device, _| signal_device.context == ze_context)
+        .map(|(_, list)| list)
+        .collect();
     for list in ended {
         driver().end_list(list);
     }
-    end_released(|released| released.place.context == ze_context);
+    end_signalled(|released| released.signal_device.context == ze_context);
 }
 
 /// Ends a driver's event as soon as nothing is left to signal it, because a program may release a pending event.
-pub(crate) fn end(place: Place, native: ZeHandle, end: End) {
-    RELEASED.get().lock().push(Released { place, native, end });
-    end_released(|released| driver().is_signalled(released.native));
+pub(crate) fn end(signal_device: SignalDevice, native: ZeHandle, end: End) {
+    PENDING_RELEASES.get().lock().push(PendingRelease { signal_device, native, end });
+    end_signalled(|released| driver().is_signalled(released.native));
 }
 
-fn end_released(which: impl Fn(&Released) -> bool) {
-    let ended: Vec<_> = RELEASED.get().lock().extract_if(.., |released| which(released)).collect();
+fn end_signalled(which: impl Fn(&PendingRelease) -> bool) {
+    let ended: Vec<_> = PENDING_RELEASES.get().lock().extract_if(.., |released| which(released)).collect();
     for released in ended {
         (released.end)(driver(), released.native);
     }
@@ -100,18 +104,18 @@ impl Barrier {
 }
 
 /// Signals `native` behind everything that is in the queue; `event` holds the adapter's event around it.
-pub(crate) fn behind(
+pub(crate) fn signal_after(
     at: LevelZero,
     barrier: Barrier,
     event: Arg<InOutEvent>,
     native: ZeHandle,
-    place: Place,
+    signal_device: SignalDevice,
 ) -> Result<(), UrResult> {
     let enqueue = adapter::urEnqueueEventsWaitWithBarrierExt(at.via);
     let Barrier { queue, properties, count, events } = barrier;
     let reached = receive_event(|out| enqueue(queue, properties, count, events, out))?.ok_or(UrResult::UNKNOWN)?;
-    let first = at.native().and_then(|adapter| adapter.event_behind(reached));
-    let signalled = first.and_then(|first| signal(place, first, native));
+    let first = at.native().and_then(|adapter| adapter.driver_event(reached));
+    let signalled = first.and_then(|first| signal(signal_device, first, native));
     let _ = adapter::urEventRelease(at.via)(reached);
     signalled?;
     // SAFETY: the event that the caller's variable holds is one of ours, and the list of it is the caller's variable; a
@@ -124,11 +128,11 @@ pub(crate) fn behind(
 
 /// Has our list of that place signal `event` when `first` has been signalled. Two threads must not append to one list
 /// at once, so this holds the lock.
-fn signal(place: Place, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
+fn signal(signal_device: SignalDevice, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
     let mut lists = LISTS.get().lock();
-    let list = match lists.get(&place) {
+    let list = match lists.get(&signal_device) {
         Some(list) => *list,
-        None => *lists.entry(place).or_insert(driver().make_list(place.context, place.device)?),
+        None => *lists.entry(signal_device).or_insert(driver().make_list(signal_device.context, signal_device.device)?),
     };
-    driver().signal_behind(list, first, event)
+    driver().signal_after(list, first, event)
 }

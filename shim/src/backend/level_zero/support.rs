@@ -26,11 +26,11 @@ use crate::{
     },
 };
 
-static FOUND: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
+static SUPPORT_CACHE: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child, where the trials start over.
 pub(crate) fn after_fork_in_child() {
-    FOUND.reset(Mutex::default());
+    SUPPORT_CACHE.reset(Mutex::default());
 }
 
 /// `urDeviceGetInfo`
@@ -48,20 +48,20 @@ pub(crate) fn get_info(
         _ => None,
     };
     if asked == constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP
-        && Family::Event.is_ours(at.via)
+        && Family::Event.uses_level_zero(at.via)
         && !adapter::has(at.via, Function::urEventCreateExp)
     {
         return super::result::answer(|| query.answer(&[u8::from(at.shares_events())]));
     }
-    let Some(family) = family.filter(|family| family.is_ours(at.via)) else {
+    let Some(family) = family.filter(|family| family.uses_level_zero(at.via)) else {
         return adapter::urDeviceGetInfo(at.via)(device, property, query.size, query.value, query.size_ret);
     };
     super::result::answer(|| {
         let ze_device = at.device(device)?;
         let key = (ze_device, asked);
-        let known = FOUND.get().lock().get(&key).copied();
+        let known = SUPPORT_CACHE.get().lock().get(&key).copied();
         let supported = known.unwrap_or_else(|| supports(driver(), ze_device, family) && is_usable(at, device, family));
-        FOUND.get().lock().insert(key, supported);
+        SUPPORT_CACHE.get().lock().insert(key, supported);
         query.answer(&[u8::from(supported)])
     })
 }

@@ -70,7 +70,7 @@ pub unsafe fn close(context: *mut c_void, pointer: *mut c_void) -> Result<(), Ur
 /// # Safety
 ///
 /// Both are live handles of the driver's.
-pub unsafe fn adapters_own(context: *mut c_void, device: *mut c_void) -> Option<(*mut c_void, *mut c_void)> {
+pub unsafe fn adapter_handles(context: *mut c_void, device: *mut c_void) -> Option<(*mut c_void, *mut c_void)> {
     // SAFETY: the caller's promise.
     let (context, device) = unsafe { (ZeHandle::new(context), ZeHandle::new(device)) };
     let (context, device) = contexts::find(context, device)?;

@@ -75,7 +75,7 @@ macro_rules! keeping_registers {
     };
 }
 
-macro_rules! stand_ins {
+macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod entry {
@@ -104,13 +104,13 @@ macro_rules! stand_ins {
                     if outermost.is_none() {
                         return adapter::$name(VIA)($($param),*);
                     }
-                    call::stand_in::$name::<VIA>($($param),*)
+                    call::hook::$name::<VIA>($($param),*)
                 }
             )*
         }
 
         /// The function that the code of `function` of the adapter number `via` is to jump to.
-        pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
+        pub(super) fn hook(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
                 $(Function::$name => adapter::for_adapter!(entry::$name, via),)*
                 _ => None,
@@ -126,4 +126,4 @@ fn is_adapters_own(via: usize) -> bool {
     begin != 0 && (begin..end.load(Ordering::Acquire)).contains(&caller::address())
 }
 
-ur_functions!(stand_ins);
+ur_functions!(hooks);

@@ -71,7 +71,7 @@ pub fn start() {
     IS_ON.store(true, Ordering::Release);
     let late = modules::came_late();
     if late {
-        take_dlsym();
+        replace_dlsym();
     }
     search(late);
 }
@@ -170,14 +170,14 @@ fn of_adapter(symbol: &str) -> Option<(String, Function)> {
 
 /// Watches an adapter that is linked into a program or library.
 fn from_symbols(module: &Module, namespace: &str, functions: &Functions) {
-    let Some(via) = ddi::number_inline(module.clone()) else { return };
+    let Some(via) = ddi::add_inline(module.clone()) else { return };
     let ipc = functions.keys().filter(|function| function.is_ipc()).count();
     change(via, module, namespace, functions, ipc);
 }
 
 /// Watches an adapter whose tables the loader may have.
 fn from_tables(module: &Module, described: &records::Module) {
-    let Some(via) = ddi::number_inline(module.clone()) else { return };
+    let Some(via) = ddi::add_inline(module.clone()) else { return };
     if let Some((begin, end)) = OWN_CODE.get(via) {
         end.store(described.end.0 as usize, Ordering::Release);
         begin.store(described.start.0 as usize, Ordering::Release);
@@ -187,7 +187,7 @@ fn from_tables(module: &Module, described: &records::Module) {
         let getter = CString::new(table.getter()).ok().and_then(|getter| module.address_of(&getter));
         let Some(getter) = getter else { continue };
         // SAFETY: the adapter exports it under the name of the getter.
-        unsafe { registry::keep_getter(via, table, std::ptr::with_exposed_provenance_mut(getter)) };
+        unsafe { registry::store_getter(via, table, std::ptr::with_exposed_provenance_mut(getter)) };
         let filled = registry::query_table(via, table);
         if table == Table::IPCExp {
             ipc = filled.len();
@@ -206,10 +206,10 @@ fn from_tables(module: &Module, described: &records::Module) {
 fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, ipc: usize) {
     let gum = Gum::obtain();
     let mut interceptor = Interceptor::obtain(&gum);
-    let (mut taken, mut short, mut same) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut changed, mut short, mut same) = (Vec::new(), Vec::new(), Vec::new());
     interceptor.begin_transaction();
     for (function, address) in functions {
-        let Some(ours) = calls::stand_in(*function, via).map(NativePointer) else { continue };
+        let Some(ours) = calls::hook(*function, via).map(NativePointer) else { continue };
         let place = NativePointer(std::ptr::with_exposed_provenance_mut(*address));
         let original = match interceptor.replace_fast(place, ours) {
             Err(Error::InterceptorBadSignature) if code::calls_nothing(*address) => {
@@ -220,8 +220,8 @@ fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, i
         match original {
             Ok(NativePointer(original)) => {
                 // SAFETY: it begins with the first instructions of the adapter's function and goes on behind them.
-                unsafe { adapter::keep(via, *function, original) };
-                taken.push(function.name().to_owned());
+                unsafe { adapter::store(via, *function, original) };
+                changed.push(function.name().to_owned());
             }
             // It begins with a jump to one that is changed: its calls are seen as calls of that.
             Err(Error::InterceptorAlreadyReplaced) => same.push(function.name()),
@@ -243,15 +243,15 @@ fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, i
         library: if namespace.is_empty() { name } else { format!("{name} ({namespace})") },
         directory: module.directory(),
         runtime: Module::paths_of(&["libsycl.so", "libur_loader.so"]),
-        slots: taken.len() as u32,
+        slots: changed.len() as u32,
         ipc_slots: ipc as u32,
-        functions: taken,
+        functions: changed,
         problem: problem.join("; "),
     });
 }
 
 /// Has `dlsym` of the C library call ours, so that loaders that are opened from now on are noticed.
-fn take_dlsym() {
+fn replace_dlsym() {
     let of_c = dlsym::resolve();
     let ours = Module::of(start as *const () as usize).and_then(|ours| ours.address_of(c"dlsym"));
     let Some(ours) = ours else { return };
@@ -259,8 +259,8 @@ fn take_dlsym() {
     let mut interceptor = Interceptor::obtain(&gum);
     let ours = NativePointer(std::ptr::with_exposed_provenance_mut::<c_void>(ours));
     interceptor.begin_transaction();
-    if let Ok(NativePointer(behind)) = interceptor.replace_fast(NativePointer(of_c), ours) {
-        dlsym::is_behind(behind);
+    if let Ok(NativePointer(original)) = interceptor.replace_fast(NativePointer(of_c), ours) {
+        dlsym::set_dlsym_of_c(original);
     }
     interceptor.end_transaction();
     std::mem::forget(interceptor);

@@ -22,7 +22,7 @@ use urscope_schema::{
     ze_functions,
 };
 
-use super::{Driver, KNOWN, real, report_once};
+use super::{DRIVER_STATES, Driver, real, report_once};
 use crate::{
     chain, commands,
     event_filter::{self, Recording},
@@ -30,7 +30,7 @@ use crate::{
     raw::{
         args::{
             Arg, extensions,
-            inputs::{Arguments, Inputs},
+            inputs::{CallArguments, Inputs},
             out_params::{self, Opened, RedirectedOutParams},
         },
         caller::{self, Owner},
@@ -41,7 +41,7 @@ use crate::{
     stacks,
 };
 
-macro_rules! stand_ins {
+macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod entry {
@@ -74,9 +74,9 @@ macro_rules! stand_ins {
                         "cmp byte ptr [rip + {shares}], 0",
                         "jne {entry}",
                         "jmp qword ptr [rip + {known} + {place}]",
-                        shares = sym commands::SHARES,
+                        shares = sym commands::IS_SHARING,
                         entry = sym entry::$name::<VIA>,
-                        known = sym KNOWN,
+                        known = sym DRIVER_STATES,
                         place = const place(VIA, Function::$name),
                     )
                 }
@@ -103,7 +103,7 @@ macro_rules! stand_ins {
                         "jmp qword ptr [rip + {known} + {place}]",
                         next = const extensions::NEXT,
                         entry = sym entry::$name::<VIA>,
-                        known = sym KNOWN,
+                        known = sym DRIVER_STATES,
                         place = const place(VIA, Function::$name),
                     )
                 }
@@ -125,11 +125,11 @@ macro_rules! stand_ins {
                     // Intel's driver), which is the row's.
                     let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
                     let mut inputs = Inputs::default();
-                    if picks(Function::$name) {
+                    if depends_on_arguments(Function::$name) {
                         $(inputs.add($param);)*
                     }
                     if is_recorded(Function::$name, &inputs) $(&& $param.watched())* {
-                        if is_programs() {
+                        if is_call_of_program() {
                             return recorded::$name(VIA, real, $($param),*);
                         }
                         if let Some(outer) = inner::inside_of(Function::$name) {
@@ -137,7 +137,7 @@ macro_rules! stand_ins {
                         }
                     }
                     let result = real($($param),*);
-                    commands::passed(Function::$name, result);
+                    commands::note_return(Function::$name, result);
                     result
                 }
             )*
@@ -158,7 +158,7 @@ macro_rules! stand_ins {
                     $(inputs.add($param);)*
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    let mut arguments = Arguments::new(None);
+                    let mut arguments = CallArguments::new(None);
                     $(arguments.add($param);)*
                     let (mut values, expected) = arguments.record(&inputs);
                     identify(Function::$name, &mut values);
@@ -178,10 +178,10 @@ macro_rules! stand_ins {
                     let result = real($(ours.redirect($param)),*);
                     commands::after(Function::$name, entered.call, waits, None, result);
                     if imports {
-                        commands::imported(result);
+                        commands::note_imported(result);
                     }
                     let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
-                    commands::shared(Function::$name, pointer, &values);
+                    commands::note_shared(Function::$name, pointer, &values);
                     event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(hot, Function::$name, entered.call, result, values)
                 }
@@ -201,7 +201,7 @@ macro_rules! stand_ins {
                     let (function, tid) = (Function::$name, thread::id());
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*
-                    let mut arguments = Arguments::new(None);
+                    let mut arguments = CallArguments::new(None);
                     $(arguments.add($param);)*
                     let (mut values, expected) = arguments.record(&inputs);
                     identify(function, &mut values);
@@ -210,7 +210,7 @@ macro_rules! stand_ins {
                     let mut answers = RedirectedOutParams::untouched();
                     let ours = answers.redirection(&expected, Opened::NOTHING);
                     let result = real($(ours.redirect($param)),*);
-                    commands::passed(function, result);
+                    commands::note_return(function, result);
                     let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
                     chain::inner_exit(&Exit { function, call, tid, time: clock::now(), result, values });
                     result
@@ -219,13 +219,13 @@ macro_rules! stand_ins {
         }
 
         /// The function that replaces `function` of the driver number `VIA`.
-        pub(super) fn stand_in<const VIA: usize>(function: Function) -> Option<*mut c_void> {
+        pub(super) fn hook<const VIA: usize>(function: Function) -> Option<*mut c_void> {
             match function {
-                $(Function::$name => Some(match Way::of(Function::$name) {
-                    Way::Noted => code_address!(entry::$name::<VIA>),
-                    Way::Command => code_address!(command::$name::<VIA>),
-                    Way::Property => code_address!(property::$name::<VIA>),
-                    Way::Wait => code_address!(passed::$name::<VIA>),
+                $(Function::$name => Some(match EntryKind::of(Function::$name) {
+                    EntryKind::Caller => code_address!(entry::$name::<VIA>),
+                    EntryKind::Command => code_address!(command::$name::<VIA>),
+                    EntryKind::Property => code_address!(property::$name::<VIA>),
+                    EntryKind::Wait => code_address!(passed::$name::<VIA>),
                 }),)*
                 _ => None,
             }
@@ -234,9 +234,9 @@ macro_rules! stand_ins {
 }
 
 /// How a call of a function comes in.
-enum Way {
+enum EntryKind {
     /// Its caller is noted.
-    Noted,
+    Caller,
     /// By `command`.
     Command,
     /// By `property`.
@@ -245,7 +245,7 @@ enum Way {
     Wait,
 }
 
-impl Way {
+impl EntryKind {
     const fn of(function: Function) -> Self {
         if function.is_command() {
             Self::Command
@@ -254,19 +254,19 @@ impl Way {
         } else if matches!(function.effect(), Effect::Waits(_)) {
             Self::Wait
         } else {
-            Self::Noted
+            Self::Caller
         }
     }
 }
 
-/// Where in [`KNOWN`] the function of a driver is kept.
+/// Where in [`DRIVER_STATES`] the function of a driver is kept.
 const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
 
 /// Whether it depends on its arguments if a call of `function` is recorded.
 #[inline]
-const fn picks(function: Function) -> bool {
+const fn depends_on_arguments(function: Function) -> bool {
     function.may_export() || matches!(function.effect(), Effect::Releases(Kind::Event))
 }
 
@@ -278,14 +278,14 @@ fn is_recorded(function: Function, inputs: &Inputs) -> bool {
 
 /// Whether what the call is about is known by the file of a descriptor that is handed in.
 #[inline]
-const fn takes_file(function: Function) -> bool {
+const fn is_identified_by_file(function: Function) -> bool {
     matches!(function.effect(), Effect::Makes(_) | Effect::Asks(_))
 }
 
 /// Adds the fingerprint of the file that the call is about, if it is known by one.
 #[inline]
 fn identify(function: Function, values: &mut Values) {
-    if values.fingerprint.is_none() && takes_file(function) {
+    if values.fingerprint.is_none() && is_identified_by_file(function) {
         values.fingerprint = values.data.and_then(descriptor_in).and_then(out_params::of_file);
     }
 }
@@ -295,16 +295,16 @@ fn identify(function: Function, values: &mut Values) {
 /// a program that uses libumf itself. Inside of a recorded call it is the adapter. Otherwise the caller is asked for
 /// at each call, because libumf puts handles and closes mappings later than it is told to: when memory is freed, when
 /// another handle is opened, and when a pool or a provider is destroyed.
-fn is_programs() -> bool {
+fn is_call_of_program() -> bool {
     match caller::owner(caller::address()) {
         Owner::Program => true,
         Owner::Runtime => false,
-        Owner::ForOthers if inner::is_in_runtime() => false,
-        Owner::ForOthers => {
-            let behind = stacks::first_caller(|address| caller::owner(address) != Owner::ForOthers);
-            behind.is_some_and(|address| caller::owner(address) == Owner::Program)
+        Owner::Forwarder if inner::is_in_runtime() => false,
+        Owner::Forwarder => {
+            let caller = stacks::first_caller(|address| caller::owner(address) != Owner::Forwarder);
+            caller.is_some_and(|address| caller::owner(address) == Owner::Program)
         }
     }
 }
 
-ze_functions!(stand_ins);
+ze_functions!(hooks);

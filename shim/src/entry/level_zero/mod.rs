@@ -9,8 +9,8 @@
 //! that is recorded already; it passes unseen. What is no driver must be left alone: a loader and its layers export
 //! getters of the same names.
 
-mod behind_handles;
 mod calls;
+mod handle_tables;
 
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -66,24 +66,24 @@ type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *m
 struct Driver {
     getters: [AtomicPtr<c_void>; TABLES.len()],
     /// The getter of its `ze_driver_dditable_t`.
-    own_getter: AtomicPtr<c_void>,
+    table_getter: AtomicPtr<c_void>,
     /// Those of [`DRIVER_FUNCTIONS`].
-    leading: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
+    originals: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
     /// The latest version that it was asked for a table of.
     version: AtomicU32,
     /// The tables behind its handles were looked for.
-    followed: AtomicBool,
+    tables_replaced: AtomicBool,
     functions: [AtomicPtr<c_void>; Function::COUNT],
     reported: AtomicBool,
 }
 
-static KNOWN: [Driver; DRIVERS] = [const {
+static DRIVER_STATES: [Driver; DRIVERS] = [const {
     Driver {
         getters: [const { AtomicPtr::new(null_mut()) }; TABLES.len()],
-        own_getter: AtomicPtr::new(null_mut()),
-        leading: [const { AtomicPtr::new(null_mut()) }; DRIVER_FUNCTIONS.len()],
+        table_getter: AtomicPtr::new(null_mut()),
+        originals: [const { AtomicPtr::new(null_mut()) }; DRIVER_FUNCTIONS.len()],
         version: AtomicU32::new(0),
-        followed: AtomicBool::new(false),
+        tables_replaced: AtomicBool::new(false),
         functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
         reported: AtomicBool::new(false),
     }
@@ -99,11 +99,11 @@ static MODULES: Mutex<Vec<Module>> = Mutex::new(Vec::new());
 /// `real` is what `dlsym` found under the name of the getter of `table`.
 pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     let Some(via) = number(real) else { return real };
-    let Some(driver) = KNOWN.get(via) else { return real };
+    let Some(driver) = DRIVER_STATES.get(via) else { return real };
     let place = TABLES.iter().position(|known| *known == table);
-    let kept = place.map_or(Some(&driver.own_getter), |place| driver.getters.get(place));
-    let Some(kept) = kept else { return real };
-    kept.store(real, Ordering::Release);
+    let original = place.map_or(Some(&driver.table_getter), |place| driver.getters.get(place));
+    let Some(original) = original else { return real };
+    original.store(real, Ordering::Release);
     match place {
         Some(0) => for_driver!(via, get_table, 0),
         Some(1) => for_driver!(via, get_table, 1),
@@ -158,7 +158,7 @@ use for_driver;
 ///
 /// `into` is null or a table of the API version `version` (`ze_ddi.h`).
 unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
-    let driver = KNOWN.get(VIA);
+    let driver = DRIVER_STATES.get(VIA);
     let getter = driver.and_then(|driver| driver.getters.get(TABLE));
     // SAFETY: the caller's promise.
     let result = unsafe { fill(getter, version, into) };
@@ -183,13 +183,13 @@ unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u3
 ///
 /// As for [`get_table`].
 unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
-    let Some(driver) = KNOWN.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
+    let Some(driver) = DRIVER_STATES.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: the caller's promise.
-    let result = unsafe { fill(Some(&driver.own_getter), version, into) };
+    let result = unsafe { fill(Some(&driver.table_getter), version, into) };
     if !result.is_success() || into.is_null() {
         return result;
     }
-    for ((which, (slot, since)), kept) in DRIVER_FUNCTIONS.iter().enumerate().zip(&driver.leading) {
+    for ((which, (slot, since)), original) in DRIVER_FUNCTIONS.iter().enumerate().zip(&driver.originals) {
         if version & 0xffff < *since {
             continue;
         }
@@ -197,18 +197,18 @@ unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut 
         let slot = unsafe { into.add(*slot) };
         // SAFETY: as above.
         let real = unsafe { *slot };
-        let ours = of_driver::<VIA>(which);
-        if !real.is_null() && real != ours {
-            kept.store(real, Ordering::Release);
+        let hook_address = driver_hook::<VIA>(which);
+        if !real.is_null() && real != hook_address {
+            original.store(real, Ordering::Release);
             // SAFETY: as above.
-            unsafe { put(slot, ours) };
+            unsafe { put(slot, hook_address) };
         }
     }
     result
 }
 
 /// Our function of that place in [`DRIVER_FUNCTIONS`].
-fn of_driver<const VIA: usize>(which: usize) -> *mut c_void {
+fn driver_hook<const VIA: usize>(which: usize) -> *mut c_void {
     if which == PROPERTIES { code_address!(properties::<VIA>) } else { code_address!(extension_address::<VIA>) }
 }
 
@@ -247,13 +247,13 @@ unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut
 unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) {
     // SAFETY: the caller's promise.
     let real = unsafe { *slot };
-    if let (Some(kept), Some(ours)) = (kept(VIA, function), calls::stand_in::<VIA>(function))
+    if let (Some(original), Some(hook_address)) = (original(VIA, function), calls::hook::<VIA>(function))
         && !real.is_null()
-        && real != ours
+        && real != hook_address
     {
-        kept.store(real, Ordering::Release);
+        original.store(real, Ordering::Release);
         // SAFETY: the caller's promise.
-        unsafe { put(slot, ours) };
+        unsafe { put(slot, hook_address) };
     }
 }
 
@@ -264,7 +264,10 @@ unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) 
 ///
 /// As for the real one: `about` is a `ze_driver_properties_t` (`ze_api.h`).
 unsafe extern "C" fn properties<const VIA: usize>(driver: *mut c_void, about: *mut c_void) -> UrResult {
-    let real = KNOWN.get(VIA).and_then(|known| known.leading.get(PROPERTIES)).map(|kept| kept.load(Ordering::Acquire));
+    let real = DRIVER_STATES
+        .get(VIA)
+        .and_then(|known| known.originals.get(PROPERTIES))
+        .map(|original| original.load(Ordering::Acquire));
     let Some(real) = real.filter(|real| !real.is_null()) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, Properties>(real) };
@@ -273,7 +276,7 @@ unsafe extern "C" fn properties<const VIA: usize>(driver: *mut c_void, about: *m
     // SAFETY: the driver has just walked the chain behind the structure.
     if result.is_success() && unsafe { extensions::have_tables(about.expose_provenance()) } {
         // SAFETY: the driver says so of its handles, and this is one.
-        unsafe { behind_handles::follow::<VIA>(driver) };
+        unsafe { handle_tables::replace_in_handle::<VIA>(driver) };
     }
     result
 }
@@ -288,8 +291,8 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
     name: *const c_char,
     address: *mut *mut c_void,
 ) -> UrResult {
-    let kept = KNOWN.get(VIA).and_then(|known| known.leading.get(EXTENSION_ADDRESS));
-    let Some(real) = kept.map(|kept| kept.load(Ordering::Acquire)).filter(|real| !real.is_null()) else {
+    let original = DRIVER_STATES.get(VIA).and_then(|known| known.originals.get(EXTENSION_ADDRESS));
+    let Some(real) = original.map(|original| original.load(Ordering::Acquire)).filter(|real| !real.is_null()) else {
         return UrResult::UNSUPPORTED_FEATURE.level_zero();
     };
     // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
@@ -310,19 +313,19 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
 }
 
 /// Where the driver's own function is kept.
-fn kept(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
-    KNOWN.get(via)?.functions.get(function as usize)
+fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
+    DRIVER_STATES.get(via)?.functions.get(function as usize)
 }
 
 /// The driver's own function; null if it has not been seen.
 fn real(via: usize, function: Function) -> *mut c_void {
-    kept(via, function).map_or(null_mut(), |kept| kept.load(Ordering::Acquire))
+    original(via, function).map_or(null_mut(), |original| original.load(Ordering::Acquire))
 }
 
 /// Reports the driver, at its first call that is recorded: a process that only runs kernels has nothing of it in its
 /// trace.
 fn report_once(via: usize) {
-    let Some(driver) = KNOWN.get(via) else { return };
+    let Some(driver) = DRIVER_STATES.get(via) else { return };
     if driver.reported.load(Ordering::Relaxed) {
         return;
     }

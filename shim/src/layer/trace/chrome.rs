@@ -11,11 +11,11 @@ use urscope_schema::trace::{
 };
 
 use super::{
-    ENTRY_POINTS, STATE,
+    ENTRY_POINTS, PROCESS_TRACE, count_lost,
     file::{self, Growth},
-    footer, lost,
+    footer,
 };
-use crate::raw::{interruptions, named_file::KeptByte, pages::Pages, process};
+use crate::raw::{interruptions, named_file::MappedByte, pages::Pages, process};
 
 /// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
 const RESERVE: u64 = 16 << 10;
@@ -32,12 +32,12 @@ pub(super) fn append_line(line: &Line) {
 /// Appends lines.
 #[inline]
 pub(super) fn append(bytes: &[u8]) {
-    let appended = STATE.get().get().is_some_and(|mut state| {
+    let appended = PROCESS_TRACE.get().get().is_some_and(|mut state| {
         let ended = state.ended;
         state.chrome().is_some_and(|file| file.append(bytes, ended))
     });
     if !appended {
-        lost();
+        count_lost();
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn append(bytes: &[u8]) {
 pub(super) struct ChromeFile {
     pages: Option<Pages>,
     /// The digit that says whether records are lost.
-    loss: Option<KeptByte>,
+    loss: Option<MappedByte>,
     growth: Growth,
     closed: bool,
 }
@@ -58,7 +58,7 @@ impl ChromeFile {
         let mut beginning = write::start(header.pid, process::name(&header), &run);
         beginning.extend(write::record(header.pid, &header));
         beginning.extend(write::record(header.pid, &Gap { lost: 0 }));
-        let digit = (beginning.len() - super::DIGIT_FROM_END) as u64;
+        let digit = (beginning.len() - super::LOSS_DIGIT_FROM_END) as u64;
         if let Some(entry_points) = ENTRY_POINTS.get() {
             beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
         }
@@ -71,13 +71,16 @@ impl ChromeFile {
             pages.publish()?;
             Ok(pages)
         });
-        let loss = pages.as_ref().and_then(|pages| pages.keep_byte(digit).ok());
+        let loss = pages.as_ref().and_then(|pages| pages.map_byte(digit).ok());
         Self { pages, loss, growth: Growth::default(), closed: false }
     }
 
     /// Says that records are lost; false where that is not possible.
-    pub(super) fn say_lost(&self) -> bool {
-        self.pages.as_ref().zip(self.loss.as_ref()).is_some_and(|(pages, digit)| pages.write_kept(digit, super::SOME))
+    pub(super) fn mark_lost(&self) -> bool {
+        self.pages
+            .as_ref()
+            .zip(self.loss.as_ref())
+            .is_some_and(|(pages, digit)| pages.write_mapped(digit, super::SOME_LOST))
     }
 
     /// The path, if the file could be created.
@@ -89,14 +92,14 @@ impl ChromeFile {
     fn append(&mut self, bytes: &[u8], ended: Option<&str>) -> bool {
         match ended {
             None => self.write(bytes),
-            Some(how) => self.append_behind_end(bytes, how),
+            Some(how) => self.append_after_end(bytes, how),
         }
     }
 
     /// Apart from the others: footers take several KiB of the stack, which may be a small one.
     #[cold]
     #[inline(never)]
-    fn append_behind_end(&mut self, bytes: &[u8], how: &str) -> bool {
+    fn append_after_end(&mut self, bytes: &[u8], how: &str) -> bool {
         let _held_off = interruptions::hold_off();
         if !self.closed {
             self.end(&footer(how));
@@ -111,7 +114,7 @@ impl ChromeFile {
         // Behind a record that is lost, a shorter one is lost, too, until the file grows: it may need the lost one.
         if wanted > pages.room() || self.growth.has_failed() {
             let _held_off = interruptions::hold_off();
-            if !self.growth.may_be_tried() {
+            if !self.growth.may_retry() {
                 return false;
             }
             loop {

@@ -13,10 +13,10 @@ use crate::{
 };
 
 /// The pause after the first attempt to grow that failed, and the longest one, in nanoseconds. Each failure doubles it.
-const PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;
+const RETRY_PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;
 
 /// The most files of one process: one for each program that it executes by `exec`.
-const AGAIN: u32 = 10_000;
+const FILE_LIMIT: u32 = 10_000;
 
 /// The header of this process. Reports what is wrong with the environment, because now tracing begins.
 pub(super) fn header(forked: bool) -> Header {
@@ -37,11 +37,11 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     let directory = &knobs::read().directory;
     let create = || {
         plain_file::make_directory(directory)?;
-        if let Some(why) = objection(directory)? {
+        if let Some(why) = reason_against(directory)? {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        for again in 0..AGAIN {
-            let name = write::file_name(form, process::name(header), header.pid, header.start, again);
+        for attempt in 0..FILE_LIMIT {
+            let name = write::file_name(form, process::name(header), header.pid, header.start, attempt);
             match make(&directory.join(name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => return done,
@@ -62,7 +62,7 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
 
 /// Why a directory is not used, because of its owner or that of its parent.
 #[inline(never)] // What it needs must not lie on a small stack for longer than it takes.
-fn objection(directory: &Path) -> io::Result<Option<String>> {
+fn reason_against(directory: &Path) -> io::Result<Option<String>> {
     let owner = |path: &Path| plain_file::status(path).map(|status| (status.st_uid, is_system(&status)));
     let owners = Owners { user: process::user(), root: plain_file::status(Path::new("/"))?.st_uid };
     Ok(owners.object(owner(directory)?, owner(&directory.join(".."))?))
@@ -81,12 +81,12 @@ pub(super) struct Growth {
     next: u64,
     pause: u64,
     /// Whether the user knows that records are lost.
-    said: bool,
+    is_reported: bool,
 }
 
 impl Growth {
     /// Whether the file may be grown now.
-    pub(super) fn may_be_tried(&self) -> bool {
+    pub(super) fn may_retry(&self) -> bool {
         self.next == 0 || clock::now().0 >= self.next
     }
 
@@ -104,9 +104,9 @@ impl Growth {
     /// Notes that the file could not grow. What is to be recorded until the next attempt is lost.
     #[cold]
     pub(super) fn failed(&mut self, path: &Path, error: &io::Error) {
-        self.pause = (2 * self.pause).clamp(*PAUSES.start(), *PAUSES.end());
+        self.pause = (2 * self.pause).clamp(*RETRY_PAUSES.start(), *RETRY_PAUSES.end());
         self.next = clock::now().0.saturating_add(self.pause).max(1);
-        if !std::mem::replace(&mut self.said, true) {
+        if !std::mem::replace(&mut self.is_reported, true) {
             stderr::say(&format!(
                 "the trace {} cannot grow: {error}; the program continues, and calls are counted but not recorded until it can",
                 path.display()
@@ -122,12 +122,12 @@ mod tests {
     #[test]
     fn growth_is_tried_again_after_longer_and_longer_pauses() {
         let mut growth = Growth::default();
-        assert!(growth.may_be_tried() && !growth.succeeded());
+        assert!(growth.may_retry() && !growth.succeeded());
         let error = io::Error::other("full");
         growth.failed(Path::new("t"), &error);
         let first = growth.pause;
         growth.failed(Path::new("t"), &error);
-        assert!(growth.has_failed() && !growth.may_be_tried() && growth.pause == 2 * first);
-        assert!(growth.succeeded() && !growth.has_failed() && growth.may_be_tried());
+        assert!(growth.has_failed() && !growth.may_retry() && growth.pause == 2 * first);
+        assert!(growth.succeeded() && !growth.has_failed() && growth.may_retry());
     }
 }

@@ -40,7 +40,7 @@ pub mod notices;
 /// The layer.
 pub struct Trace;
 
-static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
+static PROCESS_TRACE: ForkReset<Lock<ProcessTrace>> = ForkReset::new(Lock::default);
 
 /// The entry points so far: a forked child's file begins with them.
 static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
@@ -48,7 +48,7 @@ static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Default)]
-struct State {
+struct ProcessTrace {
     /// `None` before the first record.
     file: Option<File>,
     forked: bool,
@@ -62,7 +62,7 @@ enum File {
     Binary(Box<BinaryFile>),
 }
 
-impl State {
+impl ProcessTrace {
     #[inline]
     fn chrome(&mut self) -> Option<&mut ChromeFile> {
         let forked = self.forked;
@@ -93,18 +93,18 @@ fn is_binary() -> bool {
 /// Records a call that begins, without a lock; false where it takes the layer ([`Trace`]) to do so.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
-pub fn begins(hot: Hot, enter: &Enter) -> bool {
+pub fn record_enter(hot: Hot, enter: &Enter) -> bool {
     // Also where the call cannot be recorded.
     thread::count_call(enter.function);
-    hot.is_binary() && binary::shortly_begins(enter)
+    hot.is_binary() && binary::append_short_enter(enter)
 }
 
 /// Records a call that has returned, without a lock; false where it takes the layer to do so.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-pub fn returns(hot: Hot, exit: &Exit) -> bool {
+pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
     thread::count_return();
-    if !hot.is_binary() || !binary::shortly_returns(exit) {
+    if !hot.is_binary() || !binary::append_short_exit(exit) {
         return false;
     }
     if exit.function.is_ipc() {
@@ -114,9 +114,9 @@ pub fn returns(hot: Hot, exit: &Exit) -> bool {
 }
 
 /// Records a call that begins inside of the one with its number. It is not counted.
-pub fn inner_begins(enter: &Enter) {
+pub fn record_inner_enter(enter: &Enter) {
     if is_binary() {
-        binary::inner_begins(enter);
+        binary::record_inner_enter(enter);
     } else {
         let mut line = Line::default();
         line.inner_enter(pid(), base(), enter);
@@ -125,9 +125,9 @@ pub fn inner_begins(enter: &Enter) {
 }
 
 /// Records a call that has returned inside of the one with its number.
-pub fn inner_returns(exit: &Exit) {
+pub fn record_inner_exit(exit: &Exit) {
     if is_binary() {
-        binary::inner_returns(exit);
+        binary::record_inner_exit(exit);
     } else {
         let mut line = Line::default();
         line.inner_exit(pid(), base(), exit);
@@ -138,7 +138,7 @@ pub fn inner_returns(exit: &Exit) {
 impl Layer for Trace {
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if is_binary() {
-            binary::begins(enter);
+            binary::record_enter(enter);
         } else {
             if let Some(name) = thread::name_once() {
                 chrome::append(&write::thread_name(pid(), enter.tid, &name.text()));
@@ -158,7 +158,7 @@ impl Layer for Trace {
     #[inline]
     fn exit(&self, exit: &Exit) -> Verdict {
         if is_binary() {
-            binary::returns(exit);
+            binary::record_exit(exit);
         } else {
             let mut line = Line::default();
             line.exit(pid(), base(), exit);
@@ -182,29 +182,29 @@ impl Layer for Trace {
 /// Counts a record that could not be written. The file says so from then on: the process may be killed before it can
 /// say how many there are.
 #[cold]
-fn lost() {
+fn count_lost() {
     LOST.fetch_add(1, Ordering::Relaxed);
-    if IS_SAID.load(Ordering::Relaxed) {
+    if LOSS_IS_MARKED.load(Ordering::Relaxed) {
         return;
     }
-    if let Some(state) = STATE.get().get() {
-        let is_said = match &state.file {
-            Some(File::Chrome(file)) => file.say_lost(),
-            Some(File::Binary(file)) => file.say_lost(),
+    if let Some(state) = PROCESS_TRACE.get().get() {
+        let is_marked = match &state.file {
+            Some(File::Chrome(file)) => file.mark_lost(),
+            Some(File::Binary(file)) => file.mark_lost(),
             None => false,
         };
-        IS_SAID.store(is_said, Ordering::Relaxed);
+        LOSS_IS_MARKED.store(is_marked, Ordering::Relaxed);
     }
 }
 
 /// Whether the file says that records are lost.
-static IS_SAID: AtomicBool = AtomicBool::new(false);
+static LOSS_IS_MARKED: AtomicBool = AtomicBool::new(false);
 
 /// The digit of a [`Gap`] of no records, from the end of the record in the Chrome form, and from the beginning of its
-/// JSON: it becomes [`SOME`] when the first record is lost.
-const DIGIT_FROM_END: usize = "0}}".len();
-const DIGIT: usize = "{\"lost\":".len();
-const SOME: u8 = b'1';
+/// JSON: it becomes [`SOME_LOST`] when the first record is lost.
+const LOSS_DIGIT_FROM_END: usize = "0}}".len();
+const LOSS_DIGIT: usize = "{\"lost\":".len();
+const SOME_LOST: u8 = b'1';
 
 /// The number of records that are lost so far, where the file goes on.
 fn gap() -> Gap {
@@ -226,7 +226,7 @@ pub fn entry_point(entry_point: &EntryPoint) {
 
 /// Creates the file, which begins with what is known so far; false if there is one already.
 fn make_file() -> bool {
-    let Some(mut state) = STATE.get().get() else { return false };
+    let Some(mut state) = PROCESS_TRACE.get().get() else { return false };
     let is_new = state.file.is_none();
     if is_binary() {
         state.binary();
@@ -297,7 +297,7 @@ impl StackSink for Trace {
 
 /// The path of this process's trace, if there is one.
 pub fn path() -> Option<PathBuf> {
-    let state = STATE.get().get()?;
+    let state = PROCESS_TRACE.get().get()?;
     match state.file.as_ref()? {
         File::Chrome(file) => file.path().map(Path::to_owned),
         File::Binary(file) => file.path().map(Path::to_owned),
@@ -312,7 +312,7 @@ pub fn end(how: &'static str) {
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) {
         return;
     }
-    let Some(mut state) = STATE.get().get() else { return };
+    let Some(mut state) = PROCESS_TRACE.get().get() else { return };
     if state.ended.is_none() {
         state.ended = Some(how);
         match &mut state.file {
@@ -368,36 +368,36 @@ fn footer(how: &str) -> End {
 }
 
 /// The lock, while a thread forks.
-static HELD: ForkLock<State> = ForkLock::new();
+static FORK_LOCK: ForkLock<ProcessTrace> = ForkLock::new();
 
 /// Takes the lock, so that the child does not inherit a file with half a record.
 pub fn before_fork() {
-    if let Some(held) = STATE.get().get() {
-        HELD.put(held);
+    if let Some(held) = PROCESS_TRACE.get().get() {
+        FORK_LOCK.put(held);
     }
 }
 
 /// Releases the lock.
 pub fn after_fork_in_parent() {
-    drop(HELD.take());
+    drop(FORK_LOCK.take());
 }
 
 /// Starts over: the file belongs to the parent, and so do the threads that may wait for the lock.
 pub fn after_fork_in_child() {
     // A fork that the C library did not notice took no lock.
-    if let Some(mut parents) = HELD.take_in_child().or_else(|| STATE.get().try_get()) {
+    if let Some(mut parents) = FORK_LOCK.take_in_child().or_else(|| PROCESS_TRACE.get().try_get()) {
         if let Some(File::Chrome(file)) = parents.file.take() {
             file.abandon();
         }
         // Unlocking it would wake threads that do not exist here.
         std::mem::forget(parents);
     }
-    STATE.reset(Lock::new(State { forked: true, ..State::default() }));
+    PROCESS_TRACE.reset(Lock::new(ProcessTrace { forked: true, ..ProcessTrace::default() }));
     binary::after_fork_in_child();
     thread::forget();
     fork_mark::note();
     descriptor_sampler::restart();
     PID.store(0, Ordering::Relaxed);
     LOST.store(0, Ordering::Relaxed);
-    IS_SAID.store(false, Ordering::Relaxed);
+    LOSS_IS_MARKED.store(false, Ordering::Relaxed);
 }

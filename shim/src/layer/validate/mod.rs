@@ -31,7 +31,7 @@ mod report;
 /// The layer.
 pub struct Validate;
 
-static STATE: ForkReset<Lock<State>> = ForkReset::new(|| {
+static VALIDATION: ForkReset<Lock<Validation>> = ForkReset::new(|| {
     OWNER.store(process::id(), Ordering::Relaxed);
     Lock::default()
 });
@@ -41,38 +41,38 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// A call could not be followed. Nothing is checked from then on: what follows could be misjudged. The analyzer
 /// judges the trace.
-static MISSED: AtomicBool = AtomicBool::new(false);
+static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// What is known of this process.
 #[derive(Default)]
-struct State {
+struct Validation {
     tracker: Tracker,
     checker: Checker,
     /// This process in the tracker, from its first call on.
-    who: Option<ProcessId>,
+    process_id: Option<ProcessId>,
     /// The process that this one was forked from, if that had made calls.
     parent: Option<ProcessId>,
     /// It has ended: later calls come from the teardown of libraries.
-    over: bool,
+    ended: bool,
 }
 
-impl State {
-    fn take(&mut self, step: Step<'_>) {
-        if self.over {
+impl Validation {
+    fn apply(&mut self, step: Step<'_>) {
+        if self.ended {
             return;
         }
-        let who = self.begun();
+        let process_id = self.process_id();
         let Self { tracker, checker, .. } = self;
         match step {
-            Step::Enter(enter, nulls) => tracker.enter_with(who, enter, nulls, checker),
-            Step::Device(device) => tracker.device(who, device.device.0, device.index, &device.name),
-            Step::Exit(exit) => tracker.exit(who, exit, checker),
+            Step::Enter(enter, nulls) => tracker.enter_with(process_id, enter, nulls, checker),
+            Step::Device(device) => tracker.device(process_id, device.device.0, device.index, &device.name),
+            Step::Exit(exit) => tracker.exit(process_id, exit, checker),
         }
     }
 
-    fn begun(&mut self) -> ProcessId {
-        match self.who {
-            Some(who) => who,
+    fn process_id(&mut self) -> ProcessId {
+        match self.process_id {
+            Some(process_id) => process_id,
             None => self.begin(),
         }
     }
@@ -81,7 +81,7 @@ impl State {
     fn begin(&mut self) -> ProcessId {
         let _held_off = interruptions::hold_off();
         let header = process::describe("", false, knobs::rank());
-        let who = self.tracker.begin(Process {
+        let process_id = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,
             host: 0,
@@ -97,8 +97,8 @@ impl State {
             self.tracker.end(parent, End::Running, clock::now(), &mut self.checker);
             self.checker.take();
         }
-        self.who = Some(who);
-        who
+        self.process_id = Some(process_id);
+        process_id
     }
 }
 
@@ -118,20 +118,20 @@ pub fn send_findings_to(sink: &'static dyn FindingSink) {
 /// Whether the layer is switched on.
 #[inline]
 pub fn is_on(hot: Hot) -> bool {
-    hot.validates() && !MISSED.load(Ordering::Relaxed)
+    hot.validates() && !IS_STOPPED.load(Ordering::Relaxed)
 }
 
 impl Layer for Validate {
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict {
-        follow(Step::Enter(enter, nulls))
+        check(Step::Enter(enter, nulls))
     }
 
     fn device(&self, device: &Device) {
-        let _ = follow(Step::Device(device));
+        let _ = check(Step::Device(device));
     }
 
     fn exit(&self, exit: &Exit) -> Verdict {
-        follow(Step::Exit(exit))
+        check(Step::Exit(exit))
     }
 
     fn end(&self, how: &'static str) {
@@ -140,90 +140,93 @@ impl Layer for Validate {
             return;
         }
         // A process without calls has nothing to report.
-        let Some(state) = STATE.made().filter(|_| OWNER.load(Ordering::Relaxed) == process::id()) else { return };
+        let Some(state) = VALIDATION.made().filter(|_| OWNER.load(Ordering::Relaxed) == process::id()) else { return };
         let _held_off = interruptions::hold_off();
         let Some(mut state) = state.get() else { return };
         let mut found = state.checker.take();
         // A forked child without calls leaves what its parent has found to the parent.
-        let State { tracker, checker, who: Some(who), over: over @ false, .. } = &mut *state else { return };
-        *over = true;
-        tracker.facts_of_end(*who, End::Exited, clock::now(), checker);
+        let Validation { tracker, checker, process_id: Some(process_id), ended: ended @ false, .. } = &mut *state
+        else {
+            return;
+        };
+        *ended = true;
+        tracker.facts_of_end(*process_id, End::Exited, clock::now(), checker);
         found.append(&mut checker.take());
         drop(state);
-        report::at_end(&found);
+        report::report_end(&found);
     }
 }
 
 /// Takes a step, and reports what it finds.
-fn follow(step: Step<'_>) -> Verdict {
+fn check(step: Step<'_>) -> Verdict {
     if !is_on(knobs::hot()) {
         return Verdict::Passed;
     }
-    let Some(mut state) = STATE.get().get() else {
-        end(
+    let Some(mut state) = VALIDATION.get().get() else {
+        stop(
             "a call could not be checked, because a signal handler made it inside the check of another call, or a thread has not left its \
              check for 3 s: from here on the process is not checked while it runs; `urscope check` judges its trace",
         );
         return Verdict::Passed;
     };
-    state.take(step);
+    state.apply(step);
     let found = state.checker.take();
     drop(state);
     if reserve::is_used() {
         // What the process does from now on may need more memory to follow than there is.
-        end(
+        stop(
             "no memory is left: from here on the process is not checked while it runs, and its calls have no call stacks; \
              `urscope check` judges its trace",
         );
     }
-    if found.is_empty() { Verdict::Passed } else { report::found(&found) }
+    if found.is_empty() { Verdict::Passed } else { report::report_call(&found) }
 }
 
 /// Ends the validation of this process, and says why.
 #[cold]
-fn end(why: &str) {
-    if !MISSED.swap(true, Ordering::Relaxed) {
+fn stop(why: &str) {
+    if !IS_STOPPED.swap(true, Ordering::Relaxed) {
         stderr::say(why);
     }
 }
 
 /// The lock, while a thread forks.
-static HELD: ForkLock<State> = ForkLock::new();
+static FORK_LOCK: ForkLock<Validation> = ForkLock::new();
 
 /// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
 pub fn before_fork() {
     if is_on(knobs::hot())
-        && let Some(held) = STATE.get().get()
+        && let Some(held) = VALIDATION.get().get()
     {
-        HELD.put(held);
+        FORK_LOCK.put(held);
     }
 }
 
 /// Releases the lock.
 pub fn after_fork_in_parent() {
-    drop(HELD.take());
+    drop(FORK_LOCK.take());
 }
 
 /// Continues with a copy of the parent's tracker, in which this process begins with its first call. What it has from
 /// its parent is never held against it.
 pub fn after_fork_in_child() {
-    let mut state = State::default();
+    let mut state = Validation::default();
     // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is
     // unknown.
-    let parents = HELD.take_in_child().or_else(|| STATE.get().try_get());
-    state.over = parents.is_none();
-    if state.over {
+    let parents = FORK_LOCK.take_in_child().or_else(|| VALIDATION.get().try_get());
+    state.ended = parents.is_none();
+    if state.ended {
         // The thread may go on with a step that a handler has interrupted.
-        MISSED.store(true, Ordering::Relaxed);
+        IS_STOPPED.store(true, Ordering::Relaxed);
     }
     if let Some(mut parents) = parents {
         state.tracker = std::mem::take(&mut parents.tracker);
         state.checker = std::mem::take(&mut parents.checker);
-        state.parent = parents.who.or(parents.parent);
+        state.parent = parents.process_id.or(parents.parent);
         // Unlocking it would wake threads that do not exist here.
         std::mem::forget(parents);
     }
     OWNER.store(process::id(), Ordering::Relaxed);
-    STATE.reset(Lock::new(state));
+    VALIDATION.reset(Lock::new(state));
     report::after_fork_in_child();
 }

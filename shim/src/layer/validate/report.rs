@@ -40,13 +40,13 @@ impl Site {
 }
 
 /// The most sites that are distinguished: a program may violate a rule under very many stacks.
-const SITES: usize = 256;
+const SITE_LIMIT: usize = 256;
 
 /// What was found so far.
-static REPORTED: ForkReset<Mutex<Reported>> = ForkReset::new(Mutex::default);
+static VIOLATIONS: ForkReset<Mutex<Violations>> = ForkReset::new(Mutex::default);
 
 #[derive(Default)]
-struct Reported {
+struct Violations {
     /// How often each violation was found, and whether it is printed.
     sites: BTreeMap<Site, (u64, bool)>,
     /// How often one was found at a site for which there was no room.
@@ -61,7 +61,7 @@ enum Output {
     Counted,
 }
 
-impl Reported {
+impl Violations {
     fn add(&mut self, site: Site, times: u64, printed: bool) -> Output {
         if let Some((known, before)) = self.sites.get_mut(&site) {
             *known += times;
@@ -69,7 +69,7 @@ impl Reported {
             *before |= printed;
             return if first { Output::Full } else { Output::Counted };
         }
-        if self.sites.len() < SITES {
+        if self.sites.len() < SITE_LIMIT {
             self.sites.insert(site, (times, printed));
             return if printed { Output::Full } else { Output::Counted };
         }
@@ -83,7 +83,7 @@ impl Reported {
 
 /// Reports the findings at a call, and decides what is to become of the call.
 #[cold]
-pub(super) fn found(findings: &[Finding]) -> Verdict {
+pub(super) fn report_call(findings: &[Finding]) -> Verdict {
     let _held_off = interruptions::hold_off();
     let serious = findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = findings.iter().find_map(|finding| finding.answer);
@@ -102,9 +102,9 @@ pub(super) fn found(findings: &[Finding]) -> Verdict {
 }
 
 /// Reports the findings at the end of the process, and how often each violation was found that was printed once.
-pub(super) fn at_end(findings: &[Finding]) {
+pub(super) fn report_end(findings: &[Finding]) {
     report(findings);
-    let reported = std::mem::take(&mut *REPORTED.get().lock());
+    let reported = std::mem::take(&mut *VIOLATIONS.get().lock());
     let often = reported.sites.into_iter().filter(|(_, (times, printed))| *times > 1 && *printed);
     for (site, (times, _)) in often {
         let of = site.function.map_or_else(String::new, |function| format!(" of {}", function.name()));
@@ -128,11 +128,11 @@ fn report(findings: &[Finding]) {
             });
         }
         let printed = finding.severity > Severity::Note || !knobs::read().quiet;
-        let output = REPORTED.get().lock().add(Site::of(finding), finding.count, printed);
+        let output = VIOLATIONS.get().lock().add(Site::of(finding), finding.count, printed);
         match output {
             Output::Full => stderr::say(&line(finding)),
             Output::NoRoom => stderr::say(&format!(
-                "violations at more than {SITES} places: further ones are only counted; the trace has all of them"
+                "violations at more than {SITE_LIMIT} places: further ones are only counted; the trace has all of them"
             )),
             Output::Counted => {}
         }
@@ -154,5 +154,5 @@ fn line(finding: &Finding) -> String {
 
 /// Starts over in a forked child, where a thread that holds the lock does not exist.
 pub(super) fn after_fork_in_child() {
-    REPORTED.reset(Mutex::default());
+    VIOLATIONS.reset(Mutex::default());
 }

@@ -13,7 +13,7 @@ use urscope_schema::api::{
 #[cfg(test)]
 use urscope_schema::api::role::Data;
 
-use super::{Arg, handed_in, inputs::FLAGS};
+use super::{Arg, handle_data, inputs::FLAGS};
 
 impl Arg<OpenedData> {
     /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where it is longer than
@@ -21,7 +21,7 @@ impl Arg<OpenedData> {
     pub fn copy(self, size: Arg<DataSize>) -> Option<Vec<u8>> {
         // SAFETY: the caller passes handle data (`urIPCOpenMemHandleExp` and its like), which is read if it has a size
         // that adapters make.
-        unsafe { handed_in::read(self.0.0, size.0.0, <[u8]>::to_vec) }
+        unsafe { handle_data::read(self.0.0, size.0.0, <[u8]>::to_vec) }
     }
 }
 
@@ -119,7 +119,7 @@ impl<V: ValueRole> Query<V> {
 }
 
 /// What an adapter gives out: a role, and the role of the out-parameter that it comes through.
-pub trait Given: Role {
+pub trait Received: Role {
     /// The role of the out-parameter.
     type Out: Role;
 
@@ -133,9 +133,9 @@ pub trait Given: Role {
     fn word(self) -> usize;
 }
 
-macro_rules! given {
+macro_rules! receive_word {
     ($($role:ident by $out:ident)*) => {
-        $(impl Given for $role {
+        $(impl Received for $role {
             type Out = $out;
 
             fn out_param(address: usize) -> $out {
@@ -153,19 +153,19 @@ macro_rules! given {
     };
 }
 
-given!(Event by OutObject PhysicalMem by OutObject Pointer by OutPointer);
+receive_word!(Event by OutObject PhysicalMem by OutObject Pointer by OutPointer);
 
 /// Calls an adapter with an out-parameter of ours; `None` where it reports success and leaves no answer.
-pub fn receive<T: Given>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
-    received(|address| call(Arg(T::out_param(address))))
+pub fn receive<T: Received>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+    receive_word(|address| call(Arg(T::out_param(address))))
 }
 
 /// Calls an adapter with an event of ours as the out-parameter of a command; `None` as for [`receive`].
 pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> UrResult) -> Result<Option<Arg<Event>>, UrResult> {
-    received(|address| call(Arg(InOutEvent(address))))
+    receive_word(|address| call(Arg(InOutEvent(address))))
 }
 
-fn received<T: Given>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+fn receive_word<T: Received>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
     let mut word = 0_usize;
     let result = call((&raw mut word).expose_provenance());
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
@@ -238,11 +238,11 @@ mod tests {
 
     #[test]
     fn a_success_without_an_answer_is_told_from_an_answer() {
-        let given = receive::<Event>(|out| {
+        let receive_word = receive::<Event>(|out| {
             out.write(7);
             UrResult::SUCCESS
         });
-        assert_eq!(given.map(|event| event.map(Arg::get)), Ok(Some(Event(7))));
+        assert_eq!(receive_word.map(|event| event.map(Arg::get)), Ok(Some(Event(7))));
         assert_eq!(receive::<Pointer>(|_| UrResult::SUCCESS), Ok(None));
         assert_eq!(receive::<Pointer>(|_| UrResult::INVALID_VALUE), Err(UrResult::INVALID_VALUE));
     }
@@ -263,7 +263,7 @@ mod tests {
         let mut bytes = [1_u8, 2, 3];
         let copy = |data: Arg<OpenedData>, size| data.copy(size);
         assert_eq!(with_data(&mut bytes, copy), Some(vec![1, 2, 3]));
-        assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(handed_in::LARGEST + 1)))), None);
+        assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(handle_data::SIZE_LIMIT + 1)))), None);
         assert_eq!(Arg(OpenedData(0)).copy(Arg(DataSize(1))), None);
     }
 }

@@ -10,7 +10,7 @@ use urscope_schema::api::constants::ze::{
 };
 
 /// How many members of a chain are looked at. One that goes in a circle is the driver's to refuse.
-const LONGEST: usize = 64;
+const CHAIN_LIMIT: usize = 64;
 
 /// The offsets of `pNext` behind `stype`, of the flags behind that, and of the `int` behind these in the two
 /// extensions with a descriptor.
@@ -44,7 +44,7 @@ impl Extension {
     ///
     /// As for [`of`](Self::of).
     unsafe fn first(mut address: usize, kinds: &[u64]) -> Option<Self> {
-        for _ in 0..LONGEST {
+        for _ in 0..CHAIN_LIMIT {
             // SAFETY: the caller's promise.
             address = unsafe { next(address) }?;
             // SAFETY: as above; every structure begins with its type.

@@ -2,7 +2,7 @@
 //!
 //! The adapter is about to read the same memory. Only the first few words of what the header describes are read,
 //! never more than the caller says is there. Handle data, whose size the adapter checks first, has a module of its
-//! own (`handed_in`).
+//! own (`handle_data`).
 
 use urscope_schema::{
     api::{
@@ -16,7 +16,7 @@ use urscope_schema::{
 use super::{
     AdapterHandle, Arg,
     extensions::Extension,
-    handed_in,
+    handle_data,
     umf_header::{UMF_SIZES, UmfHeader},
 };
 use crate::raw::recent_data::fingerprint_of;
@@ -158,7 +158,7 @@ impl Inputs {
 
 /// The arguments of one call: what is recorded of them, and where the caller expects the answers.
 #[derive(Debug)]
-pub struct Arguments {
+pub struct CallArguments {
     values: Values,
     out: OutParams,
 }
@@ -167,7 +167,7 @@ pub struct Arguments {
 #[derive(Clone, Copy, Debug)]
 pub struct CallerOutParams(pub(super) OutParams);
 
-impl Arguments {
+impl CallArguments {
     /// No argument yet, of a call that came to the adapter number `via`; `None` for a call that came to no adapter.
     #[inline]
     pub const fn new(via: Option<u64>) -> Self {
@@ -192,7 +192,7 @@ impl Arguments {
         inputs.describe(&mut values);
         if let (Some(data), Some(size)) = (values.data, values.data_size) {
             // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
-            values.fingerprint = unsafe { handed_in::read(data as usize, size as usize, fingerprint_of) };
+            values.fingerprint = unsafe { handle_data::read(data as usize, size as usize, fingerprint_of) };
             if values.fingerprint.is_some() && UMF_SIZES.contains(&(size as usize)) {
                 // SAFETY: so many bytes have just been read.
                 let header = unsafe { UmfHeader::read(data as usize, size as usize) };
@@ -242,7 +242,7 @@ pub(super) unsafe fn descriptor_at(handle: usize) -> u32 {
 /// `address` is null, or `size` bytes can be read there.
 #[inline]
 pub(super) unsafe fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
-    if address == 0 || size == 0 || size > handed_in::LARGEST {
+    if address == 0 || size == 0 || size > handle_data::SIZE_LIMIT {
         return None;
     }
     // SAFETY: the caller's promise.

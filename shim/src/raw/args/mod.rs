@@ -15,7 +15,7 @@ use urscope_schema::api::{
 
 pub mod caller;
 pub mod extensions;
-mod handed_in;
+mod handle_data;
 pub mod inputs;
 pub mod observed;
 pub mod out_params;

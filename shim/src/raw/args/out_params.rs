@@ -20,7 +20,7 @@ use urscope_schema::{
 use super::{
     Arg,
     extensions::Extension,
-    handed_in,
+    handle_data,
     inputs::{CallerOutParams, data_fingerprint, descriptor_at},
     umf_header::{UMF_SIZES, UmfHeader},
 };
@@ -39,7 +39,7 @@ pub struct RedirectedOutParams {
 }
 
 /// Room for a copy of the handle data that a call opens.
-pub struct OpenedCopy(MaybeUninit<[u8; handed_in::LARGEST]>);
+pub struct OpenedCopy(MaybeUninit<[u8; handle_data::SIZE_LIMIT]>);
 
 /// Where such a copy is. It is apart from the room, which the callee can write to: so nothing of it is in memory
 /// where nothing is opened.
@@ -79,7 +79,7 @@ impl OpenedCopy {
         // SAFETY: there is room for so many bytes in a variable of ours, which is no part of the caller's memory.
         let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
         // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
-        match unsafe { handed_in::read(data as usize, size as usize, copy) } {
+        match unsafe { handle_data::read(data as usize, size as usize, copy) } {
             Some(()) => Opened { address: to.expose_provenance(), size: size as usize, room: PhantomData },
             None => Opened::NOTHING,
         }
@@ -134,12 +134,13 @@ impl RedirectedOutParams {
     #[inline]
     pub fn redirection(&mut self, CallerOutParams(caller): &CallerOutParams, opened: Opened<'_>) -> Redirection {
         // A variable whose address is not taken costs nothing.
-        let ours = |callers: usize, ours: *mut usize| if callers == 0 { 0 } else { ours.expose_provenance() };
+        let redirected =
+            |callers: usize, redirected: *mut usize| if callers == 0 { 0 } else { redirected.expose_provenance() };
         Redirection(OutParams {
-            pointer: ours(caller.pointer, &raw mut self.pointer),
-            data: ours(caller.data, &raw mut self.data),
-            data_size: ours(caller.data_size, &raw mut self.data_size),
-            object: ours(caller.object, &raw mut self.object),
+            pointer: redirected(caller.pointer, &raw mut self.pointer),
+            data: redirected(caller.data, &raw mut self.data),
+            data_size: redirected(caller.data_size, &raw mut self.data_size),
+            object: redirected(caller.object, &raw mut self.object),
             copied_data: opened.address,
             ..OutParams::NONE
         })
@@ -153,20 +154,20 @@ impl CallerOutParams {
     #[inline(always)]
     pub fn carry_over(
         &self,
-        ours: &RedirectedOutParams,
+        redirected: &RedirectedOutParams,
         opened: Opened<'_>,
         result: UrResult,
         exported: Option<u64>,
     ) -> Values {
         let Self(caller) = self;
         // SAFETY: the variable lives, and the caller's of the same role takes a word; so for the others.
-        let pointer = unsafe { carry(&ours.pointer, caller.pointer) };
+        let pointer = unsafe { carry(&redirected.pointer, caller.pointer) };
         // SAFETY: as above.
-        let data = unsafe { carry(&ours.data, caller.data) };
+        let data = unsafe { carry(&redirected.data, caller.data) };
         // SAFETY: as above.
-        let data_size = unsafe { carry(&ours.data_size, caller.data_size) };
+        let data_size = unsafe { carry(&redirected.data_size, caller.data_size) };
         // SAFETY: as above.
-        let object = unsafe { carry(&ours.object, caller.object) };
+        let object = unsafe { carry(&redirected.object, caller.object) };
         if !result.is_success() {
             return Values::NONE;
         }
@@ -265,12 +266,12 @@ pub fn of_file(descriptor: u32) -> Option<u64> {
 ///
 /// `callers` is null or the address of a variable of the caller's that takes a word.
 #[inline]
-unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
+unsafe fn carry(redirected: &usize, callers: usize) -> Option<u64> {
     if callers == 0 {
         return None;
     }
-    // SAFETY: `ours` is a live variable; it is read as volatile because the callee wrote to it through its address.
-    let answer = unsafe { (&raw const *ours).read_volatile() };
+    // SAFETY: `redirected` is a live variable; it is read as volatile because the callee wrote to it through its address.
+    let answer = unsafe { (&raw const *redirected).read_volatile() };
     if answer == UNTOUCHED {
         return None;
     }
@@ -296,7 +297,7 @@ unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
     };
     // SAFETY: the caller's promise.
     let Some(header) = (unsafe { UmfHeader::read(data as usize, size as usize) }) else { return };
-    let is_it = header.exported() == Some(pointer) && header.process == process::known_id();
+    let is_it = header.exported() == Some(pointer) && header.process == process::cached_id();
     if is_it && header.offset < header.size {
         (values.pointer, values.size) = (Some(header.base), Some(header.size));
     }
@@ -307,7 +308,7 @@ mod tests {
     use urscope_schema::api::role::{OutData, OutDataSize, OutPointer};
 
     use super::{
-        super::inputs::{Arguments, Inputs},
+        super::inputs::{CallArguments, Inputs},
         *,
     };
 
@@ -321,27 +322,27 @@ mod tests {
     fn what_the_callee_wrote_reaches_the_caller() {
         let mut variable = 1_usize;
         let caller = arg(OutPointer((&raw mut variable).expose_provenance()));
-        let mut arguments = Arguments::new(None);
+        let mut arguments = CallArguments::new(None);
         arguments.add(caller);
         let expected = arguments.record(&Inputs::default()).1;
-        let mut ours = RedirectedOutParams::untouched();
-        let to = ours.redirection(&expected, Opened::NOTHING).redirect(caller).get().0;
+        let mut redirected = RedirectedOutParams::untouched();
+        let to = redirected.redirection(&expected, Opened::NOTHING).redirect(caller).get().0;
         // SAFETY: the address of a variable that was just made for this.
         unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
-        assert_eq!(expected.carry_over(&ours, Opened::NOTHING, UrResult::SUCCESS, None).pointer, Some(7));
+        assert_eq!(expected.carry_over(&redirected, Opened::NOTHING, UrResult::SUCCESS, None).pointer, Some(7));
         assert_eq!(variable, 7);
     }
 
     #[test]
     fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
         let (mut data, mut size) = (1_usize, 2_usize);
-        let mut arguments = Arguments::new(None);
+        let mut arguments = CallArguments::new(None);
         arguments.add(arg(OutData((&raw mut data).expose_provenance())));
         arguments.add(arg(OutDataSize((&raw mut size).expose_provenance())));
         let expected = arguments.record(&Inputs::default()).1;
-        let mut ours = RedirectedOutParams::untouched();
-        ours.redirection(&expected, Opened::NOTHING);
-        assert_eq!(expected.carry_over(&ours, Opened::NOTHING, UrResult::SUCCESS, None), Values::default());
+        let mut redirected = RedirectedOutParams::untouched();
+        redirected.redirection(&expected, Opened::NOTHING);
+        assert_eq!(expected.carry_over(&redirected, Opened::NOTHING, UrResult::SUCCESS, None), Values::default());
         assert_eq!((data, size), (1, 2));
     }
 

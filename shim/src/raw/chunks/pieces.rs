@@ -9,11 +9,11 @@ use std::ops::Range;
 use urscope_schema::trace::fxt::CHUNK_BYTES;
 
 /// How many pieces are kept of which threads still have chunks: one that calls rarely keeps its own for long.
-const KEPT: usize = 4;
+const PIECE_LIMIT: usize = 4;
 
 /// The pieces, the latest first.
 #[derive(Default)]
-pub(super) struct Pieces([Piece; KEPT]);
+pub(super) struct Pieces([Piece; PIECE_LIMIT]);
 
 /// A mapped piece.
 #[derive(Clone, Default)]
@@ -34,7 +34,7 @@ impl Pieces {
     }
 
     /// The chunk that begins there is full, and nobody writes there any more.
-    pub(super) fn fill(&mut self, start: usize, mut unmap: impl FnMut(Range<usize>)) {
+    pub(super) fn mark_full(&mut self, start: usize, mut unmap: impl FnMut(Range<usize>)) {
         let Some(piece) = self.0.iter_mut().find(|piece| piece.addresses.contains(&start)) else {
             unmap(start..start + CHUNK_BYTES as usize);
             return;
@@ -72,13 +72,13 @@ mod tests {
         pieces.add(100 * CHUNK..104 * CHUNK, |addresses| unmapped.push(addresses));
         // The threads do not fill their chunks in the order in which they got them.
         for chunk in (4..68).filter(|chunk| *chunk != 66).chain([100, 101]) {
-            pieces.fill(chunk * CHUNK, |addresses| unmapped.push(addresses));
+            pieces.mark_full(chunk * CHUNK, |addresses| unmapped.push(addresses));
         }
         assert_eq!(chunks(&unmapped), []);
-        pieces.fill(66 * CHUNK, |addresses| unmapped.push(addresses));
+        pieces.mark_full(66 * CHUNK, |addresses| unmapped.push(addresses));
         assert_eq!(chunks(&unmapped).first(), Some(&(4..68)));
         for chunk in [103, 102] {
-            pieces.fill(chunk * CHUNK, |addresses| unmapped.push(addresses));
+            pieces.mark_full(chunk * CHUNK, |addresses| unmapped.push(addresses));
         }
         assert_eq!(chunks(&unmapped), [4..68, 100..104]);
     }
@@ -86,19 +86,19 @@ mod tests {
     #[test]
     fn a_slow_thread_keeps_no_more_than_its_chunk() {
         let (mut pieces, mut unmapped) = (Pieces::default(), Vec::new());
-        for piece in 0..=KEPT {
+        for piece in 0..=PIECE_LIMIT {
             assert_eq!(chunks(&unmapped), []);
             let first = 10 * piece;
             pieces.add(first * CHUNK..(first + 3) * CHUNK, |addresses| unmapped.push(addresses));
             // It has the second.
-            for chunk in [first, first + 2].into_iter().filter(|_| piece < KEPT) {
-                pieces.fill(chunk * CHUNK, |addresses| unmapped.push(addresses));
+            for chunk in [first, first + 2].into_iter().filter(|_| piece < PIECE_LIMIT) {
+                pieces.mark_full(chunk * CHUNK, |addresses| unmapped.push(addresses));
             }
         }
         assert_eq!(chunks(&unmapped), [0..1, 2..3]);
-        pieces.fill(CHUNK, |addresses| unmapped.push(addresses));
+        pieces.mark_full(CHUNK, |addresses| unmapped.push(addresses));
         assert_eq!(chunks(&unmapped), [0..1, 2..3, 1..2]);
-        pieces.fill(11 * CHUNK, |addresses| unmapped.push(addresses));
+        pieces.mark_full(11 * CHUNK, |addresses| unmapped.push(addresses));
         assert_eq!(chunks(&unmapped), [0..1, 2..3, 1..2, 10..13]);
     }
 }

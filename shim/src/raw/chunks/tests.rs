@@ -55,7 +55,7 @@ fn every_record_of_every_thread_is_in_the_file_whole() {
                         chunks.lock().unwrap().renew(1, thread, &[]).unwrap();
                     }
                 }
-                chunks.lock().unwrap().leave();
+                chunks.lock().unwrap().leave_chunk();
             });
         }
     });

@@ -166,7 +166,7 @@ const PLACES_3_14: Places =
     Places { threads: 72, thread: 176, frame: 248, code: 312, of_type: 408, bytes: 592, text: 616 };
 
 /// What a structure of CPython may have, in bytes: an offset above it is none.
-const LARGEST: usize = 1 << 20;
+const OFFSET_LIMIT: usize = 1 << 20;
 
 fn published(version: Version, head: &[u8], places: &Places) -> Option<Layout> {
     let word = |at: usize| Some(u64::from_ne_bytes(*head.get(at..)?.first_chunk()?));
@@ -176,7 +176,7 @@ fn published(version: Version, head: &[u8], places: &Places) -> Option<Layout> {
     if !is_it || is_free_threaded {
         return None;
     }
-    let offset = |at: usize| usize::try_from(word(at)?).ok().filter(|offset| *offset < LARGEST);
+    let offset = |at: usize| usize::try_from(word(at)?).ok().filter(|offset| *offset < OFFSET_LIMIT);
     let Places { threads, thread, frame, code, of_type, bytes, text } = *places;
     let ascii = offset(text + 24)?;
     Some(Layout {

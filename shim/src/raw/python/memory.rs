@@ -29,7 +29,7 @@ pub(super) fn read_parts<'a>(parts: &[libc::iovec], to: &'a mut [MaybeUninit<u8>
     // SAFETY: the kernel writes into `to` only, and fails for parts that are not mapped.
     let read = unsafe {
         libc::process_vm_readv(
-            process::known_id() as libc::pid_t,
+            process::cached_id() as libc::pid_t,
             &raw const local,
             1,
             parts.as_ptr(),

@@ -15,10 +15,10 @@ use super::symbols::modules;
 mod layout;
 mod lines;
 mod memory;
-mod place;
+mod stack;
 mod text;
 
-pub use place::Place;
+pub use stack::PythonStack;
 
 /// What was found of CPython in this process.
 struct Interpreter {
@@ -55,7 +55,7 @@ pub enum Kind {
 
 /// The function that runs all instructions of Python has at least so many bytes of code: 40,000 and more in builds
 /// that were seen.
-const LOOP: usize = 16 << 10;
+const LOOP_SIZE: usize = 16 << 10;
 
 static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
 
@@ -79,7 +79,7 @@ pub fn look_at(address: usize) -> Kind {
     let size = modules::size_of_function(runs).unwrap_or(1);
     // From 3.14 on, each instruction may be a function of its own (`Py_TAIL_CALL_INTERP`), and this one only calls the
     // first.
-    let is_one_function = version < 0x030e_0000 || size >= LOOP;
+    let is_one_function = version < 0x030e_0000 || size >= LOOP_SIZE;
     let all = if is_one_function { None } else { modules::code_around(runs) };
     let runs = all.unwrap_or(runs..runs + size);
     // Only the first one counts: the stack of a second interpreter in one process has no frames of Python.
@@ -95,17 +95,17 @@ pub fn look_at(address: usize) -> Kind {
 
 /// Where this thread is in Python; `None` if none of the return addresses is in the interpreter, or nothing can be
 /// read.
-pub fn here(addresses: &[usize]) -> Option<Box<Place>> {
+pub fn current_stack(addresses: &[usize]) -> Option<Box<PythonStack>> {
     let interpreter = INTERPRETER.get()?;
     if memory::is_refused() || !addresses.iter().any(|address| interpreter.runs(*address)) {
         return None;
     }
-    Place::of_this_thread(interpreter).map(Box::new)
+    PythonStack::of_this_thread(interpreter).map(Box::new)
 }
 
 /// The frames of a place, innermost first. `addresses` are the return addresses that it was found with.
-pub fn frames(place: &Place, addresses: &[usize]) -> Vec<PythonFrame> {
-    INTERPRETER.get().map_or_else(Vec::new, |interpreter| place.frames(interpreter, addresses))
+pub fn frames(stack: &PythonStack, addresses: &[usize]) -> Vec<PythonFrame> {
+    INTERPRETER.get().map_or_else(Vec::new, |interpreter| stack.frames(interpreter, addresses))
 }
 
 impl Interpreter {

@@ -71,7 +71,7 @@ impl Driver {
     }
 
     /// Has a list signal an event when another one has been signalled.
-    pub(crate) fn signal_behind(&self, list: ZeHandle, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
+    pub(crate) fn signal_after(&self, list: ZeHandle, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
         // SAFETY: one event stands there, and the driver copies it.
         unsafe { self.append_wait(list, 1, &raw const first) }?;
         // SAFETY: the driver made both.

@@ -48,7 +48,7 @@ fn reason(of_program: bool) -> String {
                 UR_ENABLE_LAYERS=UR_LAYER_TRACING"
             .into();
     }
-    match dlsym::in_front() {
+    match dlsym::preceding() {
         Some(other) => format!("{} exports a dlsym that stands before urscope's", other.path.display()),
         None => {
             "its loader did not use urscope's dlsym, as after dlopen with RTLD_DEEPBIND, or it was not asked for any \

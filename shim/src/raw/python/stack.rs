@@ -12,28 +12,28 @@ use super::{
 use crate::raw::{process, thread};
 
 /// The most frames that are kept, innermost first.
-const DEPTH: usize = 24;
+const FRAME_LIMIT: usize = 24;
 
 /// The most characters of a function's name and of a path.
-const NAME: usize = 256;
+const NAME_LIMIT: usize = 256;
 const PATH: usize = 1024;
 
 /// The most bytes of names and paths of a stack: its record must fit into a chunk of a trace, where a byte may take
 /// six.
-const TEXTS: usize = 4 << 10;
+const TEXT_LIMIT: usize = 4 << 10;
 
 /// The most bytes of a table of lines.
-const TABLE: usize = 1 << 20;
+const TABLE_LIMIT: usize = 1 << 20;
 
 /// The most interpreters and threads that are searched.
-const SEARCHED: usize = 1 << 12;
+const SEARCH_LIMIT: usize = 1 << 12;
 
 /// Words with at most so many bytes between them are read together, and the most bytes of one look.
 const GAP: usize = 1024;
 const LOOK: usize = 8 << 10;
 
 /// The most parts of memory of one look.
-const PARTS: usize = 16;
+const PART_LIMIT: usize = 16;
 
 /// A frame.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ struct Frame {
 }
 
 /// Where a thread is in Python, and how to see whether it is still there.
-pub struct Place {
+pub struct PythonStack {
     /// The state of the thread in the interpreter.
     state: usize,
     frames: Vec<Frame>,
@@ -114,11 +114,11 @@ impl Look {
             }
             look.words.push((length - size_of::<usize>(), word.value));
         }
-        (look.parts.len() <= PARTS && length <= LOOK).then_some(look)
+        (look.parts.len() <= PART_LIMIT && length <= LOOK).then_some(look)
     }
 
     fn is_there(&self) -> bool {
-        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PART_LIMIT];
         let mut length = 0;
         for (vector, (start, part)) in vectors.iter_mut().zip(&self.parts) {
             vector.iov_base = std::ptr::without_provenance_mut::<c_void>(*start);
@@ -135,17 +135,17 @@ impl Look {
     }
 }
 
-impl Place {
+impl PythonStack {
     /// The place of this thread; `None` if it cannot be read, or has no frame.
     pub(super) fn of_this_thread(interpreter: &Interpreter) -> Option<Self> {
         let state = state_of_this_thread(interpreter)?;
-        let mut place = Self { state, frames: Vec::new(), words: Vec::new(), look: None };
-        let mut at = place.innermost(interpreter)?;
-        while at != 0 && place.frames.len() < DEPTH && place.words.len() < DEPTH * 8 {
-            at = place.add(interpreter, at)?;
+        let mut stack = Self { state, frames: Vec::new(), words: Vec::new(), look: None };
+        let mut at = stack.innermost(interpreter)?;
+        while at != 0 && stack.frames.len() < FRAME_LIMIT && stack.words.len() < FRAME_LIMIT * 8 {
+            at = stack.add(interpreter, at)?;
         }
-        place.look = Look::of(&place.words);
-        (!place.frames.is_empty()).then_some(place)
+        stack.look = Look::of(&stack.words);
+        (!stack.frames.is_empty()).then_some(stack)
     }
 
     /// The address of the innermost frame.
@@ -217,7 +217,7 @@ impl Place {
         if own_state() != Some(self.state) {
             return false;
         }
-        let is_main = thread::id() == process::known_id();
+        let is_main = thread::id() == process::cached_id();
         let are_there = self.words.iter().filter(|word| is_main || word.holder == Holder::Stack).all(|word| {
             // SAFETY: in the main thread, the first word is in the thread's state, which is alive; every other address
             // was read from words before it, which have the same values now, so it is that of an object that the
@@ -232,12 +232,12 @@ impl Place {
     pub(super) fn frames(&self, interpreter: &Interpreter, addresses: &[usize]) -> Vec<PythonFrame> {
         let mut entries = addresses.iter().enumerate().filter(|(_, address)| interpreter.runs(**address));
         let Some((mut at, _)) = entries.next() else { return Vec::new() };
-        let mut room = TEXTS;
+        let mut room = TEXT_LIMIT;
         let mut found = Vec::new();
         for frame in &self.frames {
             let Some(described) = describe(interpreter, frame, at as u32) else { break };
-            let Some(left) = room.checked_sub(described.file.len() + described.function.len()) else { break };
-            room = left;
+            let Some(remaining) = room.checked_sub(described.file.len() + described.function.len()) else { break };
+            room = remaining;
             // A frame of the interpreter's own, between a class that is called and its `__init__` (3.12 and later).
             if described.line.is_some() || described.file != "__init__" {
                 found.push(described);
@@ -256,11 +256,11 @@ fn describe(interpreter: &Interpreter, frame: &Frame, at: u32) -> Option<PythonF
     let layout = &interpreter.layout;
     let field = |offset: usize| memory::word(frame.code + offset);
     let file = text::read(interpreter, field(layout.file)?, PATH, true)?;
-    let function = text::read(interpreter, field(layout.name)?, NAME, false)?;
+    let function = text::read(interpreter, field(layout.name)?, NAME_LIMIT, false)?;
     let first = u32::try_from(field(layout.first_line)? as i32).ok()?;
     let table = field(layout.lines)?;
     let line = (memory::word(table + layout.of_type)? == interpreter.types.bytes)
-        .then(|| memory::bytes(table + layout.first_byte, memory::word(table + layout.byte_count)?, TABLE))
+        .then(|| memory::bytes(table + layout.first_byte, memory::word(table + layout.byte_count)?, TABLE_LIMIT))
         .flatten()
         .and_then(|bytes| lines::line_of(layout.table, &bytes, first, frame.instruction));
     Some(PythonFrame { at, function, file, line })
@@ -302,11 +302,11 @@ fn is_of_this_thread(interpreter: &Interpreter, state: usize) -> bool {
 fn searched_state(interpreter: &Interpreter) -> Option<usize> {
     let layout = &interpreter.layout;
     let mut of = memory::word(interpreter.runtime + layout.interpreters)?;
-    let mut left = SEARCHED;
+    let mut remaining = SEARCH_LIMIT;
     while of != 0 {
         let mut state = memory::word(of + layout.threads)?;
         while state != 0 {
-            left = left.checked_sub(1)?;
+            remaining = remaining.checked_sub(1)?;
             if memory::word(state + layout.interpreter)? != of {
                 return None;
             }
@@ -315,7 +315,7 @@ fn searched_state(interpreter: &Interpreter) -> Option<usize> {
             }
             state = memory::word(state + layout.next_thread)?;
         }
-        left = left.checked_sub(1)?;
+        remaining = remaining.checked_sub(1)?;
         of = memory::word(of + layout.next_interpreter)?;
     }
     None

@@ -13,14 +13,14 @@ use std::{ffi::c_void, ptr::null_mut, sync::atomic::Ordering};
 
 use urscope_schema::api::{Function, Table};
 
-use super::{DRIVER_FUNCTIONS, Driver, KNOWN, TABLES, fill, put, replace};
+use super::{DRIVER_FUNCTIONS, DRIVER_STATES, Driver, TABLES, fill, put, replace};
 use crate::raw::symbols::modules;
 
 /// How many tables are looked for behind a handle. The API 1.17 has 32.
-const MOST: usize = 64;
+const TABLE_LIMIT: usize = 64;
 
 /// More slots than any table has.
-const ROOM: usize = 128;
+const SLOT_LIMIT: usize = 128;
 
 /// Where the pointers to the tables begin in a `ze_dditable_driver_t`: behind a version and a flag.
 const POINTERS: usize = 8;
@@ -31,32 +31,32 @@ const POINTERS: usize = 8;
 ///
 /// `handle` is one that the driver number `VIA` has made, which has said that its handles begin with its tables (a
 /// `ze_handle_t` of `ze_ddi_common.h`).
-pub(super) unsafe fn follow<const VIA: usize>(handle: *mut c_void) {
-    let Some(driver) = KNOWN.get(VIA).filter(|_| !handle.is_null()) else { return };
-    if driver.followed.swap(true, Ordering::Relaxed) {
+pub(super) unsafe fn replace_in_handle<const VIA: usize>(handle: *mut c_void) {
+    let Some(driver) = DRIVER_STATES.get(VIA).filter(|_| !handle.is_null()) else { return };
+    if driver.tables_replaced.swap(true, Ordering::Relaxed) {
         return;
     }
     // SAFETY: the caller's promise: the first word is the address of a `ze_dditable_driver_t`.
     let tables = unsafe { handle.cast::<usize>().read_unaligned() };
-    let count = (modules::mapped_from(tables).saturating_sub(POINTERS) / size_of::<usize>()).min(MOST);
+    let count = (modules::mapped_from(tables).saturating_sub(POINTERS) / size_of::<usize>()).min(TABLE_LIMIT);
     let places = std::ptr::with_exposed_provenance::<usize>(tables + POINTERS);
     // SAFETY: so many words are mapped there, in a library that is never unloaded.
-    let behind: Vec<usize> = (0..count).map(|place| unsafe { places.add(place).read_unaligned() }).collect();
+    let addresses: Vec<usize> = (0..count).map(|place| unsafe { places.add(place).read_unaligned() }).collect();
     let mut found = 0;
     for (place, table) in TABLES.iter().enumerate() {
-        let asked = asked(driver, place, *table);
-        let Some(slots) = behind.iter().find_map(|at| at_place(*at, &asked)) else { continue };
+        let expected = query_table(driver, place, *table);
+        let Some(slots) = addresses.iter().find_map(|at| slots_at(*at, &expected)) else { continue };
         found += 1;
         for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == *table) {
             let (_, slot) = function.slot();
-            if slot < asked.len() {
-                // SAFETY: `at_place` has found so many slots, which may be written.
+            if slot < expected.len() {
+                // SAFETY: `slots_at` has found so many slots, which may be written.
                 unsafe { replace::<VIA>(slots.add(slot), function) };
             }
         }
     }
-    for at in behind {
-        // SAFETY: as in `at_place`.
+    for at in addresses {
+        // SAFETY: as in `slots_at`.
         unsafe { driver_table::<VIA>(driver, at) };
     }
     if found == 0 {
@@ -67,23 +67,24 @@ pub(super) unsafe fn follow<const VIA: usize>(handle: *mut c_void) {
 }
 
 /// What the driver fills a table with.
-fn asked(driver: &Driver, place: usize, table: Table) -> Vec<*mut c_void> {
+fn query_table(driver: &Driver, place: usize, table: Table) -> Vec<*mut c_void> {
     let version = driver.version.load(Ordering::Relaxed);
-    let mut slots = vec![null_mut(); ROOM];
+    let mut slots = vec![null_mut(); SLOT_LIMIT];
     // SAFETY: there is room for a table of any version.
     let result = unsafe { fill(driver.getters.get(place), version, slots.as_mut_ptr()) };
     slots.truncate(if result.is_success() { table.slots(version & 0xffff) } else { 0 });
     slots
 }
 
-/// The slots at that address, if they are in writable data of a library and hold what was `asked`.
-fn at_place(at: usize, asked: &[*mut c_void]) -> Option<*mut *mut c_void> {
-    if asked.iter().all(|slot| slot.is_null()) || writable_slots(at) < asked.len() {
+/// The slots at that address, if they are in writable data of a library and hold what was `expected`.
+fn slots_at(at: usize, expected: &[*mut c_void]) -> Option<*mut *mut c_void> {
+    if expected.iter().all(|slot| slot.is_null()) || writable_slots(at) < expected.len() {
         return None;
     }
     let slots = std::ptr::with_exposed_provenance_mut::<*mut c_void>(at);
     // SAFETY: so many slots are writable data of a library that is never unloaded.
-    let same = asked.iter().enumerate().all(|(slot, asked)| unsafe { slots.add(slot).read_volatile() } == *asked);
+    let same =
+        expected.iter().enumerate().all(|(slot, expected)| unsafe { slots.add(slot).read_volatile() } == *expected);
     same.then_some(slots)
 }
 
@@ -104,14 +105,14 @@ unsafe fn driver_table<const VIA: usize>(driver: &Driver, at: usize) {
         return;
     }
     let is_own = DRIVER_FUNCTIONS.iter().enumerate().all(|(which, (slot, _))| {
-        let kept = driver.leading.get(which).map_or(null_mut(), |kept| kept.load(Ordering::Acquire));
+        let original = driver.originals.get(which).map_or(null_mut(), |original| original.load(Ordering::Acquire));
         // SAFETY: so many slots are writable data of a library that is never unloaded.
-        !kept.is_null() && unsafe { slots.add(*slot).read_volatile() } == kept
+        !original.is_null() && unsafe { slots.add(*slot).read_volatile() } == original
     });
     if is_own {
         for (which, (slot, _)) in DRIVER_FUNCTIONS.iter().enumerate() {
             // SAFETY: as above.
-            unsafe { put(slots.add(*slot), super::of_driver::<VIA>(which)) };
+            unsafe { put(slots.add(*slot), super::driver_hook::<VIA>(which)) };
         }
     }
 }

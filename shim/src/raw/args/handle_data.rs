@@ -8,14 +8,14 @@ use crate::raw::errno;
 
 /// The sizes of handle data in bytes: of physical memory and events (16, 64), of memory (104 to 120), and of our
 /// backend (128).
-const MADE: [usize; 6] = [16, 64, 104, 108, 120, 128];
+const ADAPTER_SIZES: [usize; 6] = [16, 64, 104, 108, 120, 128];
 
 /// The most bytes that are read. Data of a larger size is left alone.
-pub(super) const LARGEST: usize = 256;
+pub(super) const SIZE_LIMIT: usize = 256;
 
 /// Whether an adapter makes handle data of that size.
-pub(super) fn is_made(size: usize) -> bool {
-    MADE.contains(&size)
+pub(super) fn is_adapter_size(size: usize) -> bool {
+    ADAPTER_SIZES.contains(&size)
 }
 
 /// What `of` makes of handle data; `None` for a null pointer, and for bytes that are not all there.
@@ -25,14 +25,14 @@ pub(super) fn is_made(size: usize) -> bool {
 /// If an adapter makes handle data of that size, then `size` bytes can be read at `address`, or it is null.
 #[inline]
 pub(super) unsafe fn read<R>(address: usize, size: usize, of: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    if address == 0 || size == 0 || size > LARGEST {
+    if address == 0 || size == 0 || size > SIZE_LIMIT {
         return None;
     }
-    if is_made(size) {
+    if is_adapter_size(size) {
         // SAFETY: the caller's promise.
         return Some(of(unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(address), size) }));
     }
-    let mut copy = [0; LARGEST];
+    let mut copy = [0; SIZE_LIMIT];
     let copy = copy.get_mut(..size)?;
     copied(address, copy).then(|| of(copy))
 }
@@ -43,8 +43,9 @@ fn copied(address: usize, to: &mut [u8]) -> bool {
     let from = libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(address), iov_len: to.len() };
     let into = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     // SAFETY: process_vm_readv(2) writes to `to` only, and reports what it cannot read.
-    let size =
-        errno::keep(|| unsafe { libc::process_vm_readv(libc::getpid(), &raw const into, 1, &raw const from, 1, 0) });
+    let size = errno::preserve(|| unsafe {
+        libc::process_vm_readv(libc::getpid(), &raw const into, 1, &raw const from, 1, 0)
+    });
     usize::try_from(size) == Ok(to.len())
 }
 
