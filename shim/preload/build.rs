@@ -1,8 +1,8 @@
 //! Says how the library is linked.
 //!
-//! It stays where it is once it is loaded: XPTI closes its subscribers, and functions of adapters, threads and
-//! `atexit` lead here until the process ends. What runs at the start of a process lies together, as `order.ld` says;
-//! it adds to the linker's own script.
+//! It is never unloaded: XPTI closes its subscribers, but adapters, threads and `atexit` call functions of the
+//! library until the process ends. What runs at the start of a process lies together, as `order.ld` says; it adds to
+//! the linker's own script.
 
 fn main() {
     let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into());

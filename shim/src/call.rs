@@ -1,8 +1,8 @@
-//! The functions that replace an adapter's: one for each row of the function table and each adapter.
+//! The hooks of an adapter's functions: one for each row of the function table and each adapter.
 //!
-//! Such a function records the call around the real one. There is one per adapter because a C function in a table has
-//! no other way to know whose table it was found in. The code is the same for every function; what differs is in the
-//! roles of its row. Must never hold a lock or allocate across the real call.
+//! A hook records the call around the real one. There is one per adapter, because a C function cannot know in whose
+//! table it is. The code of all functions is alike; only the roles of the rows differ. Must never hold a lock or
+//! allocate across the real call.
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
@@ -29,7 +29,7 @@ use crate::{
 
 macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// The functions that replace those of the adapter number `VIA`.
+        /// The hooks of adapter `VIA`.
         pub mod hook {
             use super::*;
 
@@ -38,7 +38,7 @@ macro_rules! hooks {
                 pub extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    // Programs that share nothing make very many of these calls.
+                    // Programs that share nothing make many of these calls.
                     if event_filter::passes_any(Function::$name) && nulls.is_empty() {
                         let result = backend::$name::<VIA>()($($param),*);
                         commands::note_return(Function::$name, result);
@@ -49,7 +49,7 @@ macro_rules! hooks {
             )*
         }
 
-        /// Continues a call that may have to be recorded. The arguments are passed on unchanged, so they stay in their
+        /// Continues a call that may be recorded. The arguments are passed on unchanged, so they stay in their
         /// registers.
         mod filtered {
             use super::*;
@@ -68,8 +68,7 @@ macro_rules! hooks {
             )*
         }
 
-        /// Continues a call whose implementation has to be looked up by a function call, over which the arguments must
-        /// be saved.
+        /// Continues a call whose implementation is found by a function call, which needs the arguments to be saved.
         mod resolved {
             use super::*;
 
@@ -82,7 +81,7 @@ macro_rules! hooks {
             )*
         }
 
-        /// What the stand-ins of a function have in common.
+        /// Records a call: the part of a function's hooks that is common to all adapters.
         mod recorded {
             use super::*;
 
@@ -97,7 +96,7 @@ macro_rules! hooks {
                     let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &inputs) } else { Recording::No };
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    // A call with a missing argument is always recorded, so that the trace shows every violation.
+                    // A call with a missing argument is always recorded: it is a violation.
                     if recording == Recording::No && nulls.is_empty() {
                         let result = real($($param),*);
                         commands::note_return(Function::$name, result);
@@ -142,8 +141,8 @@ macro_rules! hooks {
     };
 }
 
-/// Records the exit of a call that the adapter leaves by a C++ exception. The exception passes through us, and the
-/// loader answers UNKNOWN for it.
+/// Records the exit of a call that ends by a C++ exception of the adapter. The exception passes through, and the
+/// loader returns UNKNOWN for it.
 struct ExceptionGuard<'a> {
     function: Function,
     call: u64,
@@ -157,7 +156,7 @@ impl Drop for ExceptionGuard<'_> {
     }
 }
 
-/// Records the exit of a call that the adapter has not answered.
+/// Records the exit of a call without answers of the adapter.
 #[cold]
 #[inline(never)]
 fn exit_without_answers(function: Function, call: u64, result: UrResult) -> UrResult {

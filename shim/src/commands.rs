@@ -1,12 +1,11 @@
-//! Commands that access memory: which of them are recorded, and whether the host has waited since.
+//! Commands that access memory: which of them are recorded, and whether the host has waited for them.
 //!
-//! Programs launch many kernels that have nothing to do with shared memory: of these none is recorded. A kernel may
-//! have many pointers as arguments, and a record has room for two.
+//! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them.
 //!
-//! A program enqueues many commands, so they are recorded only once the process shares memory. Waits are not recorded
-//! at all: a close or a free says which command was the first since the last wait. Any wait counts for all commands
-//! before it, because commands may depend on each other in ways that are not seen. So what is reported as not waited
-//! for was not waited for by any call that is watched.
+//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. Waits are not
+//! recorded: a close or a free has the number of the first command since the last wait. A wait counts for all
+//! commands before it, because dependencies between commands are not known. So a command that is reported as
+//! unfinished was not waited for by any hooked call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -18,33 +17,31 @@ use urscope_schema::{
 
 use crate::raw::{args::inputs::Inputs, software_device};
 
-/// Whether this process has got or opened handle data of memory. What stands in for a command looks at it in its
-/// first instruction.
+/// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
+/// instruction.
 pub(crate) static IS_SHARING: AtomicBool = AtomicBool::new(false);
 
-/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 if there is
-/// none. They are one word, so that a command which another thread's wait overtakes is not taken for one that came
-/// later.
+/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 for none.
+/// Both are one word, so that a command which another thread's wait overtakes is not taken for a later one.
 static FIRST_UNWAITED: AtomicU64 = AtomicU64::new(0);
 
 /// The bits of [`FIRST_UNWAITED`] that are the number of a call.
 const CALL_BITS: u32 = 40;
 const CALL_MASK: u64 = (1 << CALL_BITS) - 1;
 
-/// The memory that was shared: where it begins, and where it ends; 0 for none. More than these are forgotten, the
-/// oldest first.
+/// The start and end of shared memory; 0 for none. New entries replace the oldest.
 static SHARED_RANGES: [[AtomicU64; 2]; 128] = [const { [const { AtomicU64::new(0) }; 2] }; 128];
 
-/// The place of the next one.
+/// The number of entries that were added.
 static NEXT_RANGE: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the one begins that was kept last.
+/// The start of the latest entry.
 static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
 
-/// The most bytes that memory is taken to have whose size is not known.
+/// The assumed size of memory whose size is unknown.
 const UNKNOWN_SIZE: u64 = 1 << 32;
 
-/// What [`before`] has seen.
+/// The number of waits that [`before`] has read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitState(u64);
 
@@ -54,9 +51,8 @@ pub(crate) fn are_recorded() -> bool {
     IS_SHARING.load(Ordering::Relaxed)
 }
 
-/// Adds to the arguments of a call that ends memory what is known of commands that access it: the number of the first
-/// one that the host has not waited for, and how far behind the address the first byte is that an unfinished one
-/// accesses. What it returns is for [`after`].
+/// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
+/// and the offset of the first byte that an unfinished command accesses. The result is for [`after`].
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -64,10 +60,10 @@ pub(crate) fn are_recorded() -> bool {
 #[inline(always)]
 pub(crate) fn before(function: Function, values: &mut Values) -> WaitState {
     let ends_memory = matches!(function.effect(), Effect::Ends(Kind::Usm | Kind::Mapping));
-    // These two may be told to wait, or to free later.
+    // These two can wait, or free later.
     let at_once = !matches!(function, Function::urEnqueueUSMFreeExp | Function::zeMemFreeExt);
     if ends_memory && are_recorded() {
-        // What is at that address next may have another size.
+        // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);
     }
     if ends_memory && at_once && are_recorded() {
@@ -77,7 +73,8 @@ pub(crate) fn before(function: Function, values: &mut Values) -> WaitState {
     WaitState(if function.is_command() { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 })
 }
 
-/// Whether a command is recorded: a launch of a kernel is if it names shared memory, any other one in any case.
+/// Whether a command is recorded. A launch of a kernel is if it has pointers into shared memory; other commands
+/// always are.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn is_recorded(function: Function, inputs: &Inputs) -> bool {
@@ -88,7 +85,7 @@ const fn launches(function: Function) -> bool {
     matches!(function, Function::urEnqueueKernelLaunchWithArgsExp)
 }
 
-/// Adds to the arguments of a launch which memory it names.
+/// Adds the pointers into shared memory to the arguments of a launch.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn add_shared_pointers(function: Function, inputs: &Inputs, values: &mut Values) {
@@ -97,7 +94,7 @@ pub(crate) fn add_shared_pointers(function: Function, inputs: &Inputs, values: &
     }
 }
 
-/// The two of these addresses that are in shared memory and nearest to where it begins.
+/// The two addresses in shared memory that are nearest to its start.
 #[inline(never)]
 fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
     let mut best = [None; 2];
@@ -121,17 +118,17 @@ fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
     best
 }
 
-/// Takes notice of memory that a call has shared: `pointer` was asked for, and `answers` says what there is.
+/// Registers memory that a call has shared: `pointer` is its argument, `answers` are its answers.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn note_shared(function: Function, pointer: Option<u64>, answers: &Values) {
     let begins = match function.effect() {
-        // The driver's allocation, of which the pointer may name a part.
+        // The driver's allocation, which contains the pointer.
         Effect::Makes(Kind::MemHandle) if answers.data.is_some() => answers.pointer.or(pointer),
         Effect::Makes(Kind::Mapping) => answers.pointer,
         _ => None,
     };
-    // Mostly the same memory is shared again.
+    // Most programs share the same memory again.
     if let Some(begins) = begins
         && LATEST_RANGE.load(Ordering::Relaxed) != begins
     {
@@ -144,7 +141,7 @@ fn add_shared_range(begins: u64, size: u64) {
     let place = SHARED_RANGES.iter().position(|[known, _]| known.load(Ordering::Relaxed) == begins);
     let place = place.unwrap_or_else(|| NEXT_RANGE.fetch_add(1, Ordering::Relaxed) % SHARED_RANGES.len());
     if let Some([known, ends]) = SHARED_RANGES.get(place) {
-        // Half of the old one and half of the new one would be empty at most.
+        // A reader sees the old range, the new one, or an empty one.
         ends.store(0, Ordering::Relaxed);
         known.store(begins, Ordering::Relaxed);
         ends.store(begins.saturating_add(size), Ordering::Relaxed);
@@ -152,8 +149,7 @@ fn add_shared_range(begins: u64, size: u64) {
     }
 }
 
-/// Takes notice of a recorded call that has returned. `call` is its number, `blocking` whether it waited for its own
-/// command.
+/// Processes a recorded call that has returned. `call` is its number, `blocking` whether it waited for its command.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn after(
@@ -172,7 +168,7 @@ pub(crate) fn after(
         if blocking.is_some_and(|blocking| blocking as u8 != 0) {
             note_wait();
         } else if call <= CALL_MASK {
-            // If there was a wait meanwhile, the command may be one of those that it was for.
+            // If there was a wait meanwhile, it may have been for this command.
             let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
     } else if matches!(function.effect(), Effect::Makes(Kind::MemHandle | Kind::Mapping)) && !are_recorded() {
@@ -180,7 +176,7 @@ pub(crate) fn after(
     }
 }
 
-/// Takes notice of an allocation that has imported memory of another process.
+/// Processes an allocation that has imported memory of another process.
 #[cold]
 pub(crate) fn note_imported(result: UrResult) {
     if result.is_success() {
@@ -188,7 +184,7 @@ pub(crate) fn note_imported(result: UrResult) {
     }
 }
 
-/// Takes notice of a call that has returned and is not recorded.
+/// Processes a call that has returned, recorded or not: it may be a wait.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn note_return(function: Function, result: UrResult) {
@@ -218,7 +214,7 @@ mod tests {
         let got = Values { data: Some(1), size: Some(0x1000), ..Values::NONE };
         note_shared(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
         note_shared(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
-        // What was refused shares nothing.
+        // A refused call shares nothing.
         note_shared(Function::urIPCGetMemHandleExp, Some(base + 0x2_0000), &Values::NONE);
         assert_eq!(nearest_of(&[0x2_0000, 0x1_1000, 0, 0xffff]), [None, None]);
         let both = [Some(base + 0x3_0000), Some(base + 0x1_0040)];

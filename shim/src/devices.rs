@@ -1,10 +1,9 @@
-//! Describes devices: each one once per process, so that messages name it by its index and its name.
+//! Describes each device once per process, so that messages can show its index and name.
 //!
-//! An adapter is asked after a call that named the device has succeeded, because a handle that it has not accepted
-//! may be no device. It is asked about all devices of the same platform, so that a later call that fails can be
-//! described, too. The answer is kept, so that a forked child need not ask: there, a thread that held a lock of the
-//! adapter does not exist. The lock of this module is never held while an adapter is asked, and nothing is asked
-//! where this may be a signal handler.
+//! An adapter is asked after the first successful call with the device, because a handle that it has not accepted may
+//! be invalid. It is asked about all devices of the platform, so that they are known in a later call that fails. A
+//! forked child inherits the answers and need not ask: a thread that held a lock of the adapter does not exist there.
+//! The lock of this module is never held while an adapter is asked, and no adapter is asked in a signal handler.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,14 +24,14 @@ const DEVICE_LIMIT: usize = 256;
 
 static DEVICES: ForkReset<RwLock<Vec<KnownDevice>>> = ForkReset::new(RwLock::default);
 
-/// Devices that are in the list and need nothing more, each at a place that follows from its handle: found without
-/// the lock, which threads would share on the way of every call. 0 for none.
+/// Devices that need nothing more, each in a slot that follows from its handle; 0 for none. Calls read them without
+/// the lock.
 static SHOWN_DEVICES: [AtomicUsize; SHOWN_SLOTS] = [const { AtomicUsize::new(0) }; SHOWN_SLOTS];
 
 const SHOWN_SLOTS: usize = 64;
 
-/// What [`SHOWN_DEVICES`] has of a device. A handle is the address of an object, so its low bits are free for the number of
-/// the adapter.
+/// The value of a device in [`SHOWN_DEVICES`]. A handle is the address of an object, so its low bits are free for the
+/// adapter's number.
 fn key(via: usize, device: Arg<Device>) -> usize {
     device.get().0 | via
 }
@@ -47,7 +46,7 @@ fn is_shown(via: usize, device: Arg<Device>) -> bool {
     shown_slot(key).is_some_and(|shown_slot| shown_slot.load(Ordering::Relaxed) == key)
 }
 
-/// Forgets all of them.
+/// Empties [`SHOWN_DEVICES`].
 fn forget_shown() {
     for shown_slot in &SHOWN_DEVICES {
         shown_slot.store(0, Ordering::Relaxed);
@@ -59,9 +58,9 @@ fn forget_shown() {
 struct KnownDevice {
     via: usize,
     handle: usize,
-    /// What the adapter said, if it answered.
+    /// The adapter's description, if it gave one.
     description: Option<records::Device>,
-    /// The layers of this process have seen it.
+    /// Whether the layers of this process have seen it.
     shown: bool,
 }
 
@@ -71,7 +70,7 @@ impl KnownDevice {
     }
 }
 
-/// A call is about to be shown that names a device of the adapter number `via`: a device that is known is shown first.
+/// Shows a known device of adapter `via` to the layers, before the call with it.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -83,7 +82,7 @@ pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>
             show_known(via, device);
         }
     } else if function.effect() == Effect::Releases(Kind::Adapter) {
-        // The last release ends all devices, and other ones may have their addresses afterwards.
+        // The last release ends all devices; their addresses may be reused.
         DEVICES.get().write().retain(|known| known.via != via);
         forget_shown();
     }
@@ -104,7 +103,7 @@ fn show_known(via: usize, device: Arg<Device>) {
     }
 }
 
-/// Such a call has succeeded: the adapter is asked about a device that is not known yet.
+/// Asks the adapter about an unknown device after a call with it has succeeded.
 #[inline]
 pub(crate) fn after(via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device
@@ -136,14 +135,14 @@ fn ask(via: usize, device: Arg<Device>) {
     show(via, device);
 }
 
-/// Adds a device, unless it is known: another thread may have asked meanwhile.
+/// Adds a device, unless another thread has added it meanwhile.
 fn learn(known: &mut Vec<KnownDevice>, new: KnownDevice) {
     if known.len() < DEVICE_LIMIT && !known.iter().any(|known| (known.via, known.handle) == (new.via, new.handle)) {
         known.push(new);
     }
 }
 
-/// Shows a device to the layers, unless another thread has done so. The lock makes its calls come after that.
+/// Shows a device to the layers, unless another thread has. The lock makes that thread's calls come later.
 #[cold]
 fn show(via: usize, device: Arg<Device>) {
     let mut known = DEVICES.get().write();
@@ -154,8 +153,8 @@ fn show(via: usize, device: Arg<Device>) {
     }
 }
 
-/// Starts over in a forked child with a copy, whose layers have seen none of them. If a thread was just changing the
-/// list, nothing is known there.
+/// Replaces the list in a forked child by a copy; its layers have seen no device. If a thread was changing the list,
+/// the copy is empty.
 pub(crate) fn after_fork_in_child() {
     let mut inherited = DEVICES.get().try_read().map(|known| known.clone()).unwrap_or_default();
     for known in &mut inherited {

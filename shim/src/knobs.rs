@@ -1,8 +1,8 @@
 //! Every environment variable of the shim, one row each.
 //!
 //! The table generates the parsed [`Knobs`], the list in `docs/knobs.md` and the message for an unknown variable. The
-//! environment is read once, when the library is loaded; an invalid value is reported and the default used. No other
-//! module may read the environment.
+//! environment is read once, when the library is loaded; for an invalid value, the default is used and a message
+//! printed. No other module may read the environment.
 
 use std::{
     ffi::OsString,
@@ -83,7 +83,7 @@ knobs! {
 
 /// A type that a variable can have.
 trait Knob: Sized {
-    /// The value, or what was expected instead.
+    /// The value, or the expected form.
     fn parse(text: &OsString) -> Result<Self, &'static str>;
 
     /// The value of the default.
@@ -117,11 +117,11 @@ impl Knob for bool {
 /// Which backend implements a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// The adapter where it has the function, otherwise our own.
+    /// The adapter if it has the function, otherwise urscope's backend.
     Auto,
     /// The runtime's own adapter.
     Adapter,
-    /// Our own backend.
+    /// urscope's own backend.
     LevelZero,
 }
 
@@ -143,7 +143,7 @@ impl Knob for BackendChoice {
 /// How calls of Unified Runtime reach urscope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// For each adapter by the best way there is.
+    /// By the best entry point for each adapter.
     Auto,
     /// Only by XPTI.
     Xpti,
@@ -230,7 +230,7 @@ impl Knob for OnError {
 pub enum CommandLine {
     /// All of it.
     Full,
-    /// Its first word, and how many there are.
+    /// Its first word, and the number of words.
     Program,
 }
 
@@ -238,7 +238,7 @@ impl Knob for CommandLine {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         match text.to_str() {
             Some("full") => Ok(Self::Full),
-            // `redacted` is an earlier name, of what hid less.
+            // `redacted` is an earlier name.
             Some("program" | "redacted") => Ok(Self::Program),
             _ => Err("full or program"),
         }
@@ -271,14 +271,14 @@ impl Knob for Ranks {
 
 static KNOBS: OnceLock<Knobs> = OnceLock::new();
 
-/// What is wrong with the environment, until it is reported.
+/// The problems of the environment that are not reported yet.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The values; the first call reads the environment.
 pub fn read() -> &'static Knobs {
     KNOBS.get_or_init(|| {
         let mut complaints = Vec::new();
-        // Looking for each of the names would take a pass over the whole environment.
+        // One pass over the environment for all names.
         let variables = process::variables(PREFIX);
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let mut knobs = Knobs::from(value, &mut complaints);
@@ -297,7 +297,7 @@ pub fn read() -> &'static Knobs {
     })
 }
 
-/// What every call looks at, in one word that is read once for a call.
+/// The settings that every call needs, in one word.
 #[derive(Clone, Copy, Debug)]
 pub struct Hot(u32);
 
@@ -336,14 +336,14 @@ impl Hot {
         self.0 & Self::VALIDATES != 0
     }
 
-    /// Whether the runtime's own adapter implements what it has the functions for.
+    /// Whether the adapter implements the functions that it has.
     #[inline]
     pub const fn prefers_adapter(self) -> bool {
         self.0 & Self::ADAPTER != 0
     }
 }
 
-/// What every call looks at.
+/// The settings that every call needs.
 #[inline]
 pub fn hot() -> Hot {
     match HOT.load(Ordering::Relaxed) {
@@ -352,8 +352,8 @@ pub fn hot() -> Hot {
     }
 }
 
-/// What every call looks at, read without a function call, so that a caller need not save its arguments. All is off
-/// before the first [`hot`].
+/// The settings that every call needs, read without a function call, so that a caller need not save its arguments.
+/// All are off before the first [`hot`].
 #[inline]
 pub fn hot_or_nothing() -> Hot {
     Hot(HOT.load(Ordering::Relaxed))
@@ -366,7 +366,7 @@ fn first_hot() -> Hot {
     hot
 }
 
-/// The rank that a launcher gave this process; later changes of the environment have no effect.
+/// The rank of this process from its launcher; later changes of the environment have no effect.
 pub fn rank() -> Option<u32> {
     static RANK: OnceLock<Option<u32>> = OnceLock::new();
     let value =
@@ -374,15 +374,15 @@ pub fn rank() -> Option<u32> {
     *RANK.get_or_init(|| placeholders::rank(value))
 }
 
-/// Whether this process is to run as if urscope were not loaded: it has gained rights, so that its user must not
-/// control what it reads and writes, or it is a rank that is not to be traced.
+/// Whether this process runs as if urscope were not loaded: it has gained rights, so that its user must not control
+/// what it reads and writes, or its rank is not traced.
 pub fn is_excluded() -> bool {
     process::has_gained_rights() || !read().ranks.has(rank())
 }
 
-/// What is wrong with the environment; empty from the second call on.
+/// The problems of the environment; empty from the second call on.
 ///
-/// It is not reported before tracing begins, because most processes with a preloaded library never use Unified Runtime.
+/// Reported when tracing begins, because most processes never use Unified Runtime.
 pub fn complaints() -> Vec<String> {
     std::mem::take(&mut *COMPLAINTS.lock())
 }
@@ -390,7 +390,7 @@ pub fn complaints() -> Vec<String> {
 /// Variables of the command `urscope` that its child processes inherit.
 const COMMAND_VARIABLES: &[&str] = &["URSCOPE_LIBRARY"];
 
-/// How the names of all variables begin.
+/// The prefix of all variables.
 const PREFIX: &str = "URSCOPE_";
 
 fn unknown(name: &str) -> Option<String> {
@@ -398,10 +398,10 @@ fn unknown(name: &str) -> Option<String> {
         return None;
     }
     let own = |name: &str| name.trim_start_matches(PREFIX).to_owned();
-    // A name that begins alike is nearer than one with more of the same letters.
+    // A common prefix counts more than common letters.
     let likeness = |known: &&str| strsim::jaro_winkler(&own(known), &own(name));
     let nearest = ROWS.iter().map(|row| row.0).max_by(|one, other| likeness(one).total_cmp(&likeness(other)))?;
-    // Whoever started the program chose the name.
+    // The name may contain any character.
     Some(format!("{} is not a variable of urscope; did you mean {nearest}?", name.escape_debug()))
 }
 

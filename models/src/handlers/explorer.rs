@@ -1,18 +1,17 @@
-//! Runs a thread with a signal handler that interrupts it everywhere: one execution for each place, and for each set
-//! of places.
+//! Runs a thread with a signal handler that interrupts it everywhere: one execution for each set of places.
 //!
-//! Before each access to a cell or an atomic, and before each store into the file, the thread takes a [`step`]: there
-//! the handler may run. It can be interrupted itself. A store to a cell is not in memory at once: the compiler may
-//! move it as far as the next barrier (a fence, or an instruction in assembly), past other stores. So at each
-//! interruption, every subset of the stores that wait is tried as what the handler finds. The places and subsets are
-//! tried one after the other, as loom does: each execution repeats the choices of the one before, except for the last
-//! that has another possibility left.
+//! Before each access to a cell or an atomic, and before each store into the file, the thread takes a [`step`], in
+//! which the handler may run. A handler can be interrupted, too. A store to a cell is not in memory at once: the
+//! compiler may move it as far as the next barrier (a fence, or an instruction in assembly), past other stores. So at
+//! each interruption, the handler finds every subset of the pending stores performed. All combinations are tried in
+//! order, as loom does: an execution repeats the choices of the one before, except for the last choice that has
+//! another possibility.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A store to a cell that the compiler may still move.
+/// A store to a cell that has not reached memory: the compiler may move it.
 pub(super) struct PendingStore {
     /// The address of the cell.
     pub(super) cell: usize,
@@ -22,12 +21,12 @@ pub(super) struct PendingStore {
     pub(super) value: Rc<dyn Any>,
 }
 
-/// What is run at a step, besides the handler: it looks at the file as a reader could.
+/// Looks at the file as a reader could. It runs at each step.
 type Reader = Rc<dyn Fn()>;
 
 #[derive(Default)]
 struct Execution {
-    /// The choices: which, and of how many.
+    /// The choices: which one, and of how many.
     choices: Vec<(usize, usize)>,
     /// The number of choices that this execution has made.
     choices_made: usize,
@@ -35,7 +34,7 @@ struct Execution {
     interruptions_left: usize,
     handler: Option<Rc<dyn Fn()>>,
     reader: Option<Reader>,
-    /// The stores of the interrupted functions, the innermost last.
+    /// The pending stores of the interrupted functions, the innermost last.
     pending: Vec<Vec<PendingStore>>,
 }
 
@@ -45,9 +44,9 @@ thread_local! {
 
 /// What an execution does: `begin` without interruptions, then `run` with them.
 pub struct Model<'a> {
-    /// Prepares an execution. Returns what looks at the file at each step.
+    /// Prepares an execution. Returns the reader.
     pub begin: &'a dyn Fn() -> Rc<dyn Fn()>,
-    /// What is interrupted.
+    /// The code that is interrupted.
     pub run: &'a dyn Fn(),
     /// The signal handler.
     pub handler: Rc<dyn Fn()>,
@@ -62,8 +61,8 @@ fn is_quick() -> bool {
     std::env::var_os("URSCOPE_MODELS").is_some_and(|share| share == "quick")
 }
 
-/// Tries all places. Panics if fewer than `least` executions do that, or a tenth of it with `scripts/models --quick`,
-/// because then something is no longer interrupted.
+/// Tries all places. Panics if that takes fewer than `least` executions (a tenth with `scripts/models --quick`):
+/// something is no longer interrupted then.
 pub fn explore(model: &Model<'_>, least: usize) {
     let (interruptions, least) =
         if is_quick() { (model.interruptions - 1, least / 10) } else { (model.interruptions, least) };
@@ -105,7 +104,7 @@ fn with<R>(then: impl FnOnce(&mut Execution) -> R) -> Option<R> {
 }
 
 impl Execution {
-    /// One of so many possibilities.
+    /// The choice of this execution among `of` possibilities.
     fn choose(&mut self, of: usize) -> usize {
         if self.choices_made == self.choices.len() {
             self.choices.push((0, of));
@@ -117,7 +116,7 @@ impl Execution {
     }
 }
 
-/// A place where a handler may interrupt, and where a reader may look.
+/// A place where the handler may interrupt, and where the reader looks.
 pub(super) fn step() {
     let Some(reader) = with(|execution| execution.reader.clone()).flatten() else { return };
     reader();
@@ -126,7 +125,7 @@ pub(super) fn step() {
             return None;
         }
         execution.interruptions_left -= 1;
-        // Of the stores that wait, any may have been performed.
+        // Any of the pending stores may have been performed.
         let pending = execution.pending.last_mut().expect("there is always one level");
         let mut deferred = Vec::new();
         let stores = std::mem::take(pending);
@@ -144,7 +143,7 @@ pub(super) fn step() {
     }
 }
 
-/// All stores that wait are performed, in their order.
+/// Performs all pending stores, in their order.
 pub(super) fn barrier() {
     let stores = with(|execution| execution.pending.last_mut().map(std::mem::take)).flatten();
     for store in stores.into_iter().flatten() {
@@ -152,8 +151,7 @@ pub(super) fn barrier() {
     }
 }
 
-/// Lets a store wait; performs it at once where nothing is explored. Of two stores to one cell, only the later one
-/// remains.
+/// Makes a store pending, or performs it if nothing is explored. Of two stores to one cell, only the later one remains.
 pub(super) fn defer(store: PendingStore) {
     let mut store = Some(store);
     with(|execution| {
@@ -167,7 +165,7 @@ pub(super) fn defer(store: PendingStore) {
     }
 }
 
-/// What this function has stored to a cell, if that store waits.
+/// The value of the pending store to a cell, if this function made one.
 pub(super) fn stored(cell: usize) -> Option<Rc<dyn Any>> {
     let of = |execution: &mut Execution| {
         let store = execution.pending.last()?.iter().find(|store| store.cell == cell)?;
@@ -176,7 +174,7 @@ pub(super) fn stored(cell: usize) -> Option<Rc<dyn Any>> {
     with(of).flatten()
 }
 
-/// Does something that no handler interrupts.
+/// Runs a function that no handler interrupts.
 pub fn without_interruptions(then: impl FnOnce()) {
     let interruptions_left = with(|execution| std::mem::take(&mut execution.interruptions_left)).unwrap_or(0);
     then();

@@ -1,7 +1,7 @@
-//! The atomics of loom, under the names that the shim uses.
+//! Loom's atomics, under the names that the shim uses.
 //!
-//! Loom's atomics live as long as one execution and cannot be made in a constant. So each of ours makes one at its
-//! first use in an execution.
+//! They live as long as one execution and cannot be made in a constant. So each atomic here makes one at its first
+//! use in an execution.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64 as Number;
@@ -11,14 +11,14 @@ pub use loom::thread::yield_now;
 pub use std::cell::Cell;
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
-/// The number of the present execution, over all tests.
+/// The number of the current execution, over all tests.
 static EXECUTION: Number = Number::new(0);
 
 thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs something in every order of its threads.
+/// Runs a function in every order of its threads.
 pub fn explore(run: impl Fn() + Sync + Send + 'static) {
     loom::model(move || {
         CURRENT.set(EXECUTION.fetch_add(1, Ordering::Relaxed) + 1);
@@ -26,7 +26,7 @@ pub fn explore(run: impl Fn() + Sync + Send + 'static) {
     });
 }
 
-/// A value with an initial state, and loom's atomic of an execution.
+/// An initial value, and loom's atomic of the current execution.
 struct PerExecution<V, A: 'static> {
     initial: V,
     atomic: Mutex<Option<(u64, &'static A)>>,
@@ -97,10 +97,10 @@ atomic! {
     AtomicU64 of u64;
 }
 
-/// As above, for a pointer.
+/// An atomic pointer.
 pub struct AtomicPtr<T: 'static>(PerExecution<*mut T, loom::sync::atomic::AtomicPtr<T>>);
 
-// SAFETY: a pointer in an atomic can be given to another thread, as with that of the standard library.
+// SAFETY: as `std::sync::atomic::AtomicPtr`.
 unsafe impl<T> Sync for AtomicPtr<T> {}
 // SAFETY: as above.
 unsafe impl<T> Send for AtomicPtr<T> {}
@@ -145,12 +145,12 @@ pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     word.replace(value)
 }
 
-/// One instruction for its own thread, but a load and a store for all others.
+/// One instruction for the thread itself, but a load and a store for all others.
 pub(super) fn add_one(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// A number of the thread, which is never 0.
+/// The number of the thread, which is never 0.
 pub(super) fn thread_id() -> u32 {
     loom::thread_local! {
         static ID: u32 = NEXT.fetch_add(1, Ordering::Relaxed) as u32;

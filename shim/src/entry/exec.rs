@@ -1,5 +1,5 @@
-//! The functions of the C library by which a process becomes another program: the trace shows when, because what the
-//! process leaves then is left for good. The exported symbols are in the preload library.
+//! The `exec` functions of the C library. The trace has the time of an exec, because what the process has not
+//! released then is leaked. The exported symbols are in the preload library.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -13,7 +13,7 @@ use crate::{
     raw::{errno, late_functions},
 };
 
-/// A function behind ours.
+/// A function of the C library.
 pub struct CFunction {
     name: &'static CStr,
     /// Every C library has it.
@@ -26,7 +26,7 @@ impl CFunction {
         Self { name, is_in_all_versions, address: AtomicPtr::new(null_mut()) }
     }
 
-    /// The function; null where the C library has none.
+    /// The function; null if the C library has none.
     pub fn address(&self) -> *mut c_void {
         let found_before = self.address.load(Ordering::Acquire);
         if !found_before.is_null() {
@@ -59,18 +59,17 @@ pub static EXECVEAT: CFunction = CFunction::new(c"execveat", false);
 /// `fexecve(3)`.
 pub static FEXECVE: CFunction = CFunction::new(c"fexecve", true);
 
-/// Looks all of them up: a forked child must be able to call them without a lookup.
+/// Looks all of them up, because a forked child must be able to call them without a lookup.
 pub fn resolve() {
     for real in [&EXECV, &EXECVE, &EXECVP, &EXECVPE, &EXECVEAT, &FEXECVE] {
-        // What a C library lacks that has no lookup of its own is not worth loading a library.
+        // An old C library that lacks the function would load a library for the lookup.
         if real.is_in_all_versions || late_functions::can_look_up() {
             real.address();
         }
     }
 }
 
-/// Calls a function that replaces this process by another program. Returns what it returns, which is only where it
-/// failed.
+/// Calls an `exec` function and records it. Returns only if it failed.
 pub fn record_exec(exec: impl FnOnce() -> c_int) -> c_int {
     chain::exec(false);
     let result = exec();
@@ -80,18 +79,18 @@ pub fn record_exec(exec: impl FnOnce() -> c_int) -> c_int {
 
 /// The arguments of `execl`, `execlp` and `execle`.
 pub struct ExecArguments {
-    /// As many as need no allocation: a forked child of a program with threads may not be able to allocate.
+    /// The arguments, if they fit: a forked child of a program with threads may not be able to allocate.
     inline: [*const c_char; INLINE_LIMIT],
-    /// All of them, if there are more.
+    /// All arguments, if there are more.
     heap: Vec<*const c_char>,
-    /// How many there are, with the null pointer at their end.
+    /// The number of arguments with the null pointer.
     length: usize,
 }
 
 const INLINE_LIMIT: usize = 256;
 
 impl ExecArguments {
-    /// Collects the arguments up to the null pointer. `argument` gives them by their index.
+    /// Collects the arguments up to the null pointer. `argument` returns the one at an index.
     pub fn collect(argument: impl Fn(usize) -> *const c_char) -> Self {
         let mut all = Self { inline: [std::ptr::null(); INLINE_LIMIT], heap: Vec::new(), length: 0 };
         loop {
@@ -116,7 +115,7 @@ impl ExecArguments {
         if self.heap.is_empty() { self.inline.as_ptr() } else { self.heap.as_ptr() }
     }
 
-    /// The index of the argument behind the null pointer.
+    /// The index of the argument after the null pointer.
     pub fn next_index(&self) -> usize {
         self.length
     }

@@ -1,13 +1,13 @@
-//! The entry point for adapters that nothing else reaches: XPTI's stream `ur.call`, in which a loader of Unified
-//! Runtime shows each call before and after it. Nothing is refused or replaced there.
+//! The entry point for adapters that no other reaches: XPTI's stream `ur.call`, in which a loader of Unified Runtime
+//! shows each call before and after it. Calls cannot be refused or replaced.
 //!
-//! A loader does so with the layer `UR_LAYER_TRACING`, and the dispatcher of XPTI (`libxptifw.so`) opens what
-//! `XPTI_SUBSCRIBERS` names and calls `xptiTraceInit` of it (`xpti_trace_framework.h`). libsycl does so in its
-//! constructors, which may run before ours, so the variables must be there when the program starts.
+//! The loader's layer `UR_LAYER_TRACING` writes the stream. The dispatcher of XPTI (`libxptifw.so`) opens the
+//! libraries in `XPTI_SUBSCRIBERS` and calls their `xptiTraceInit` (`xpti_trace_framework.h`). libsycl starts it in
+//! its constructors, which may run before urscope's, so the variables must be set when the program starts.
 //!
-//! The stream shows the calls of all adapters. Those of an adapter that [`super::ddi`] or `inline` watches are left
-//! to them: no call may be recorded twice. A call that the adapter leaves by an exception never ends here; the next
-//! one of the thread finds it.
+//! The stream shows the calls of all adapters. Those of an adapter that [`super::ddi`] or `inline` hooks are ignored:
+//! no call may be recorded twice. The stream does not show the end of a call that throws; the next call of the thread
+//! detects it.
 
 use std::{
     cell::Cell,
@@ -40,7 +40,7 @@ use crate::{
 /// The stream of the calls (`ur_tracing_layer.cpp`).
 const STREAM: &CStr = c"ur.call";
 
-/// The kinds of records in it: `trace_point_type_t::function_with_args_begin` and `_end` (`xpti_data_types.h`).
+/// The kinds of its records: `trace_point_type_t::function_with_args_begin` and `_end` (`xpti_data_types.h`).
 const BEGIN: u16 = 14 << 1;
 const END: u16 = (14 << 1) | 1;
 
@@ -61,16 +61,16 @@ type Callback = unsafe extern "C" fn(u16, *mut c_void, *mut c_void, u64, *const 
 type RegisterStream = unsafe extern "C" fn(*const c_char) -> u8;
 type RegisterCallback = unsafe extern "C" fn(u8, u16, Callback) -> i32;
 
-/// Whether a loader shows its calls to us.
+/// Whether a loader shows its calls to urscope.
 static SUBSCRIBED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a loader shows its calls to us.
+/// Whether a loader shows its calls to urscope.
 pub fn is_subscribed() -> bool {
     SUBSCRIBED.load(Ordering::Relaxed)
 }
 
-/// What our exported `xptiTraceInit` does, which has noted its caller: subscribes to the stream of the calls, of
-/// version `major`.`minor`.
+/// Called by the exported `xptiTraceInit`, which has stored its caller: subscribes to the stream of version
+/// `major`.`minor`.
 ///
 /// # Safety
 ///
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_c
         ))
     };
     if let Some(problem) = problem {
-        // Our constructor may not have run yet.
+        // The constructor of this library may not have run yet.
         notices::install();
         let module = Module::of(dispatcher);
         ddi::report(&EntryPoint {
@@ -136,13 +136,12 @@ fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
 /// The most ids of functions. The largest one of 2026.2 is below 350 (`ur_function_t`).
 const IDS: usize = 1024;
 
-/// The functions by their ids: 0 for one that was not looked up, [`NOT_HOOKED`], or one more than its place in
-/// [`Function::ALL`].
+/// The functions by their ids: 0 before the lookup, [`NOT_HOOKED`], or the index in [`Function::ALL`] plus 1.
 static BY_ID: [AtomicU16; IDS] = [const { AtomicU16::new(0) }; IDS];
 
 const NOT_HOOKED: u16 = u16::MAX;
 
-/// The hooked function that a call is of.
+/// The function of a call, if it is hooked.
 fn function_of(call: &Call) -> Option<Function> {
     let known = BY_ID.get(call.function_id as usize)?;
     let mut place = known.load(Ordering::Relaxed);
@@ -159,11 +158,11 @@ fn function_of(call: &Call) -> Option<Function> {
     Function::ALL.get(usize::from(place).checked_sub(1)?).copied()
 }
 
-/// The most adapters for which is remembered how they are watched.
+/// The most adapters in the cache.
 const ADAPTER_LIMIT: usize = 16;
 
-/// The adapters that calls came for: the dispatch table, null for none, and the number of one that is watched here,
-/// or [`NOT_OBSERVED`].
+/// The adapters of calls so far: the dispatch table, null for none, and the number of an observed adapter, or
+/// [`NOT_OBSERVED`].
 static ADAPTER_CACHE: [(AtomicPtr<c_void>, AtomicUsize); ADAPTER_LIMIT] =
     [const { (AtomicPtr::new(null_mut()), AtomicUsize::new(NOT_OBSERVED)) }; ADAPTER_LIMIT];
 
@@ -171,7 +170,7 @@ static ADAPTER_CACHE_LOCK: Mutex<()> = Mutex::new(());
 
 const NOT_OBSERVED: usize = usize::MAX;
 
-/// The number of the adapter that a handle belongs to, if its calls are recorded here.
+/// The number of the adapter of a handle, if its calls are observed here.
 fn observed_adapter(handle: AdapterHandle) -> Option<usize> {
     let table = handle.dispatch_table();
     let known = ADAPTER_CACHE.iter().map(|(known, via)| (known.load(Ordering::Acquire), via));
@@ -180,8 +179,7 @@ fn observed_adapter(handle: AdapterHandle) -> Option<usize> {
     (via != NOT_OBSERVED).then_some(via)
 }
 
-/// Decides how an adapter is watched, when its first call is shown. Its tables, and its code, were seen before that,
-/// if ever.
+/// Decides at the first call of an adapter whether it is observed. If it is hooked, that happened before.
 #[cold]
 fn classify(handle: AdapterHandle) -> usize {
     let _held_off = interruptions::hold_off();
@@ -198,7 +196,7 @@ fn classify(handle: AdapterHandle) -> usize {
             break;
         }
     }
-    // Nothing could be remembered of it.
+    // The cache has no room for it.
     let Some((known, stored)) = free.filter(|_| !table.is_null()) else { return NOT_OBSERVED };
     let via = add_adapter(handle).unwrap_or(NOT_OBSERVED);
     stored.store(via, Ordering::Relaxed);
@@ -241,7 +239,7 @@ fn add_adapter(handle: AdapterHandle) -> Option<usize> {
     Some(via)
 }
 
-/// What the user can do who wants more than to observe.
+/// The advice for a user who wants more than observation.
 const fn alternative(entry: Entry) -> &'static str {
     match entry {
         Entry::Xpti => "without URSCOPE_ENTRY=xpti, adapters are reached by their tables where that is possible",
@@ -251,18 +249,18 @@ const fn alternative(entry: Entry) -> &'static str {
     }
 }
 
-/// How many calls of a thread may be inside each other: a callback of a call may make one. Each thread has room for
-/// them, also where the library is opened late, for which the C library sets little room aside.
+/// The most nested calls of a thread: a callback of a call may make one. It is small, because the C library reserves
+/// little space for thread-local variables of libraries that are opened late.
 const NESTING_LIMIT: usize = 2;
 
 const _: () = assert!(size_of::<Calls<Observed>>() <= 128, "it is small");
 
-/// A call of this thread that has not ended.
+/// A call that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct ActiveCall<T> {
-    /// The number that XPTI has for it.
+    /// XPTI's number of the call.
     instance: u64,
-    /// Where its arguments are: on the stack.
+    /// The address of its arguments, on the stack.
     place: usize,
     observed: T,
 }
@@ -272,8 +270,8 @@ struct ActiveCall<T> {
 struct Calls<T>([Option<ActiveCall<T>>; NESTING_LIMIT]);
 
 impl<T: Copy> Calls<T> {
-    /// Makes room for a call whose arguments are at `place`. Those that the adapter has left by an exception are given
-    /// to `on_exception`: the stack has been used again where their arguments were, or there is no room for another one.
+    /// Makes room for a call whose arguments are at `place`. Passes calls that ended by an exception to `on_exception`:
+    /// the stack of their arguments is in use again, or there is no room for another call.
     fn make_room(&mut self, place: usize, mut on_exception: impl FnMut(T)) {
         self.remove(|call| call.place <= place, &mut on_exception);
         if self.0.iter().all(Option::is_some) {
@@ -281,14 +279,14 @@ impl<T: Copy> Calls<T> {
         }
     }
 
-    /// Adds a call for which there is room.
+    /// Adds a call, for which there is room.
     fn add(&mut self, new: ActiveCall<T>) {
         if let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(new);
         }
     }
 
-    /// Takes out a call that has ended. Those that were inside of it were left by an exception.
+    /// Removes a call that has ended. Calls inside of it ended by an exception.
     fn end(&mut self, instance: u64, on_exception: impl FnMut(T)) -> Option<T> {
         let slot = self.0.iter_mut().find(|slot| slot.is_some_and(|call| call.instance == instance))?;
         let ended = slot.take()?;
@@ -296,7 +294,7 @@ impl<T: Copy> Calls<T> {
         Some(ended.observed)
     }
 
-    /// Takes out the calls that `is_removed` holds for.
+    /// Removes the calls for which `is_removed` is true.
     fn remove(&mut self, is_removed: impl Fn(&ActiveCall<T>) -> bool, mut on_exception: impl FnMut(T)) {
         for slot in &mut self.0 {
             if let Some(call) = slot.take_if(|call| is_removed(call)) {
@@ -307,8 +305,8 @@ impl<T: Copy> Calls<T> {
 }
 
 thread_local! {
-    /// In a box, because every thread of every process has this variable, and without a destructor, because adapters
-    /// are called until the process has ended.
+    /// The calls of the thread. Boxed, because every thread of every process has this variable; without a destructor,
+    /// because adapters are called until the process ends.
     static ACTIVE_CALLS: Cell<ManuallyDrop<Option<Box<Calls<Observed>>>>> = const { Cell::new(ManuallyDrop::new(None)) };
 }
 
@@ -333,7 +331,7 @@ unsafe extern "C" fn call_begins(_: u16, _: *mut c_void, _: *mut c_void, instanc
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
     let Some(function) = function_of(call) else { return };
     let place = call.arguments.expose_provenance();
-    // SAFETY: the caller's promise; the arguments are asked for by the row of the function.
+    // SAFETY: the caller's promise; the arguments are read in the order of the row.
     let Some(parameters) = (unsafe { Parameters::new(place) }) else { return };
     let Some(via) = observed::dispatched_by(function, parameters).and_then(observed_adapter) else { return };
     of_this_thread(|calls| {
@@ -353,7 +351,7 @@ unsafe extern "C" fn call_ends(_: u16, _: *mut c_void, _: *mut c_void, instance:
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
     let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::record_exception)) else { return };
-    // SAFETY: the caller's promise; they are the arguments that were there at the beginning.
+    // SAFETY: the caller's promise; they are the arguments of the begin.
     let Some(parameters) = (unsafe { Parameters::new(call.arguments.expose_provenance()) }) else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.
     let result = unsafe { call.result.as_ref() };
@@ -377,7 +375,7 @@ mod tests {
         begin(&mut calls, 2, 0x1000, &mut on_exception);
         assert_eq!(calls.end(2, |_| panic!("none is inside")), Some(2));
         assert_eq!(calls.end(2, |_| panic!("it has ended")), None);
-        // 3 is left.
+        // 3 throws.
         begin(&mut calls, 3, 0x1000, &mut on_exception);
         begin(&mut calls, 4, 0x1000, &mut on_exception);
         assert_eq!(on_exception, [3]);

@@ -1,26 +1,26 @@
-//! Whose call it is: of the program and its middleware, or of the runtime below Unified Runtime, whose calls of Level
-//! Zero are part of a call that is recorded already; and which library it comes from.
+//! Finds the caller of a hooked function: the program and its middleware, or the runtime, whose calls of Level Zero
+//! are part of a call that is recorded already; and its library.
 //!
-//! An address is classified by the file name of its library, once for each library. Must never be asked about a call
-//! that did not come in through [`note_caller`](crate::note_caller).
+//! An address is classified by the file name of its library, once for each library. Only for calls that came through
+//! [`note_caller`](crate::note_caller).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{interruptions, mutex::Mutex, stack, symbols::modules, unwound_callers, variables};
 
-/// What code belongs to.
+/// The owner of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The program, or a library that calls for itself.
     Program,
     /// Unified Runtime and urscope.
     Runtime,
-    /// What calls for others: the loader of Level Zero, and libumf, with which Unified Runtime's adapters allocate, and
-    /// programs too.
+    /// A library that calls for others: the loader of Level Zero, and libumf, which Unified Runtime's adapters and
+    /// programs use.
     Forwarder,
 }
 
-/// How the file names of the libraries begin that are not the program's.
+/// The prefixes of the file names of other libraries than the program's.
 const LIBRARIES: [(&str, Owner); 6] = [
     ("libur_", Owner::Runtime),
     ("libumf.", Owner::Forwarder),
@@ -30,10 +30,10 @@ const LIBRARIES: [(&str, Owner); 6] = [
     ("libpi_", Owner::Runtime),
 ];
 
-/// How many libraries are remembered. One more is looked up at every call.
+/// The most libraries in the cache. Others are looked up at every call.
 pub const LIBRARY_LIMIT: usize = 64;
 
-/// Where a library begins, and where it ends with its owner.
+/// The address range of a library, and its owner.
 #[derive(Debug)]
 struct LibraryEntry {
     start: AtomicUsize,
@@ -47,26 +47,25 @@ static LIBRARY_CACHE: [LibraryEntry; LIBRARY_LIMIT] =
 
 static CACHE_LENGTH: Mutex<usize> = Mutex::new(0);
 
-/// The place of the library that called last: mostly it calls again.
+/// The index of the latest library, which is likely to call again.
 static LATEST_LIBRARY: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the call returns to that has just come in through [`note_caller`](crate::note_caller) on this thread.
+/// The return address of the current call, which came through [`note_caller`](crate::note_caller) on this thread.
 #[inline]
 pub fn address() -> usize {
     entry().1
 }
 
-/// The place on the stack of the return address of that call, and the address.
+/// The return address of the current call and its place on the stack.
 #[inline]
 pub fn entry() -> unwound_callers::Frame {
     let own = variables::own();
     let recorded = (own.entry.get(), own.caller.get());
-    // A signal handler that has interrupted the call may have made others since. They came in below, where the stack
-    // ends now, or on a stack of their own.
+    // A signal handler may have made other calls since, further down this stack or on another one.
     if stack::is_near_with(recorded.0, recorded.1) { recorded } else { unwound_entry() }
 }
 
-/// The first return address on the stack outside of this library, and its place, found by unwinding.
+/// The first return address outside of this library and its place on the stack, by unwinding.
 #[cold]
 #[inline(never)]
 fn unwound_entry() -> unwound_callers::Frame {
@@ -75,7 +74,7 @@ fn unwound_entry() -> unwound_callers::Frame {
     stack::first_frame(&[own]).unwrap_or_default()
 }
 
-/// Whom the code at an address belongs to. Where no library is, it was generated, and is the program's.
+/// The owner of the code at an address. Generated code, which is in no library, is the program's.
 #[inline]
 pub fn owner(address: usize) -> Owner {
     match LIBRARY_CACHE.get(LATEST_LIBRARY.load(Ordering::Relaxed)) {
@@ -84,7 +83,7 @@ pub fn owner(address: usize) -> Owner {
     }
 }
 
-/// A number, below [`LIBRARY_LIMIT`], for the library that the code at an address is in; `None` where it cannot be remembered.
+/// The index, below [`LIBRARY_LIMIT`], of the library that contains an address; `None` if the cache is full.
 #[inline]
 pub fn library(address: usize) -> Option<usize> {
     let latest = LATEST_LIBRARY.load(Ordering::Relaxed);
@@ -104,7 +103,7 @@ fn search(address: usize) -> (Owner, Option<usize>) {
 }
 
 impl LibraryEntry {
-    /// Whether that is an address of the library. An entry that is not used has none.
+    /// Whether the library contains an address. An unused entry contains none.
     #[inline]
     fn has(&self, address: usize) -> bool {
         let start = self.start.load(Ordering::Acquire);

@@ -1,6 +1,6 @@
-//! `errno(3)`, which what urscope does must not change for the program.
+//! `errno(3)`, which urscope must not change for the program.
 
-/// Runs a function and leaves errno as it was.
+/// Calls a function and restores errno.
 pub fn preserve<T>(function: impl FnOnce() -> T) -> T {
     // SAFETY: errno(3) is a variable of this thread.
     let before = unsafe { *libc::__errno_location() };

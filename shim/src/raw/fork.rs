@@ -1,8 +1,8 @@
-//! The forks of this process: handlers for them, and when the one happened that the process comes from.
+//! Handlers for the forks of this process, and the time of the fork that made it.
 //!
-//! A child has all that its parent did before the fork, and nothing of what it did later. So both note when the fork
-//! returned: what happened after the earlier of the two times happened in the parent only. A page that they share has
-//! the parent's time.
+//! A child inherits what its parent did before the fork, and nothing that it did later. So both store when the fork
+//! returned: the child does not inherit calls after the earlier of the two times. A page that they share has the
+//! parent's time.
 
 use std::{
     ffi::{c_int, c_void},
@@ -28,8 +28,7 @@ fn call(handler: &AtomicUsize) {
     }
 }
 
-/// In a child of a fork that the C library did not notice (`_Fork`, a bare `clone`), calls what [`on_fork`] arranged
-/// for a child.
+/// Calls the handler of [`on_fork`] in a child of an unnoticed fork (`_Fork`, a bare `clone`).
 #[inline]
 pub fn notice() {
     if fork_mark::is_unnoticed() {
@@ -40,24 +39,24 @@ pub fn notice() {
 #[cold]
 fn call_in_unnoticed_child() {
     let _held_off = interruptions::hold_off();
-    // Nobody read the clock before this fork.
+    // The time of this fork is unknown.
     OWN_FORK.began.store(0, Ordering::Release);
     process::forget_id();
     call(&IN_CHILD);
 }
 
-/// The fork that a process comes from.
+/// The fork that made a process.
 #[derive(Clone, Copy)]
 pub struct Fork {
     /// The process that forked.
     pub parent: u32,
-    /// When that began to.
+    /// When the fork began.
     pub began: Nanos,
     /// When the fork returned in one of the two processes, whichever was first.
     pub returned: Nanos,
 }
 
-/// What is known of a fork.
+/// The times of a fork.
 struct ForkTimes {
     parent: AtomicU32,
     /// 0 if there was no fork.
@@ -75,13 +74,13 @@ impl ForkTimes {
     }
 }
 
-/// The latest fork of this process. A forked child has its parent's in here.
+/// The latest fork of this process; in a forked child, of its parent.
 static LATEST_FORK: ForkTimes = ForkTimes::new();
 
-/// The fork that this process comes from.
+/// The fork that made this process.
 static OWN_FORK: ForkTimes = ForkTimes::new();
 
-/// The fork that this process comes from; `None` if it comes from none, or from one without handlers.
+/// The fork that made this process; `None` without a fork, or after an unnoticed one.
 pub fn own() -> Option<Fork> {
     let ForkTimes { parent, began, returned, slot } = &OWN_FORK;
     let [began, returned, slot] = [began, returned, slot].map(|value| value.load(Ordering::Acquire));
@@ -91,8 +90,8 @@ pub fn own() -> Option<Fork> {
 }
 
 unsafe extern "C" {
-    // What pthread_atfork(3) calls, which glibc before 2.34 has in `libpthread.so.0`. Handlers without a library's
-    // handle stay.
+    // pthread_atfork(3) calls it; glibc before 2.34 has that in `libpthread.so.0`. Handlers without a library's handle
+    // are never removed.
     fn __register_atfork(
         before: extern "C" fn(),
         in_parent: extern "C" fn(),
@@ -101,11 +100,11 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Has the three called around every `fork` of the C library.
+/// Registers handlers for every `fork` of the C library.
 pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
     extern "C" fn call_before() {
         call(&BEFORE_FORK);
-        // Behind the handler, which takes a lock: of two threads that fork, one comes after the other.
+        // After the handler, whose lock orders threads that fork.
         let began = clock::now().0;
         LATEST_FORK.parent.store(process::id(), Ordering::Release);
         LATEST_FORK.slot.store(new_slot(began), Ordering::Release);
@@ -133,7 +132,7 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
 
 // --- The shared page -----------------------------------------------------------------------------------------
 
-/// How many forks the page holds. A process and all that come from it by forks share it, and use the slots in turn.
+/// The number of slots for forks. A process and its descendants share the page and use the slots in turn.
 const SLOTS: usize = 255;
 
 /// The page of this process; null before its first fork.
@@ -141,25 +140,25 @@ static SHARED_PAGE: AtomicPtr<SharedPage> = AtomicPtr::new(null_mut());
 
 #[repr(C)]
 struct SharedPage {
-    /// How many slots were taken.
+    /// The number of slots that were used.
     taken: AtomicU64,
     slots: [Slot; SLOTS],
 }
 
 struct Slot {
-    /// When the fork began: tells whose slot it is.
+    /// When the fork began, which identifies it.
     began: AtomicU64,
     /// When it returned in the parent; 0 before that.
     returned: AtomicU64,
 }
 
-/// The page, where the kernel has given one.
+/// The page, if the kernel has mapped one.
 fn shared_page() -> Option<&'static SharedPage> {
     // SAFETY: null, or a page that is never unmapped, and of which every value is valid.
     unsafe { SHARED_PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// A slot for a fork that began at that time.
+/// The slot number for a fork that began at this time.
 fn new_slot(began: u64) -> u64 {
     if shared_page().is_none() {
         // SAFETY: a new anonymous mapping.
@@ -184,14 +183,14 @@ fn slot(number: u64) -> Option<&'static Slot> {
     shared_page()?.slots.get((number % SLOTS as u64) as usize)
 }
 
-/// Notes in the parent that its fork has returned.
+/// Stores in the parent when its fork returned.
 fn note_return(number: u64, began: u64) {
     if let Some(slot) = slot(number).filter(|slot| slot.began.load(Ordering::Acquire) == began) {
         slot.returned.store(clock::now().0, Ordering::Release);
     }
 }
 
-/// When that fork returned in the parent; `None` if it has not yet, or if its slot is used again.
+/// When a fork returned in the parent; `None` if it has not yet, or if its slot is reused.
 fn returned_in_parent(number: u64, began: u64) -> Option<u64> {
     let slot = slot(number)?;
     let returned = slot.returned.load(Ordering::Acquire);

@@ -1,7 +1,7 @@
 //! A lock that a thread holds while it forks.
 //!
-//! The functions before and after a fork(2) are called one by one, so what the first has taken waits here for the
-//! others. Variables of each thread would do as well, but every thread of every process would have them.
+//! It passes the guard from the handler before a fork(2) to those after it. A thread-local variable would need space
+//! in every thread.
 
 use std::{
     ptr,
@@ -13,11 +13,11 @@ use super::{
     variables,
 };
 
-/// A lock, taken, of the one thread that has put it here.
+/// A locked lock of the thread that has put it here.
 pub struct ForkLock<T: 'static> {
-    /// Where the variables of the thread are, which the child has at the same address; 0 for no thread.
+    /// The address of the thread's variables, which is the same in the child; 0 for no thread.
     owner: AtomicUsize,
-    /// It is read and written by that thread only.
+    /// Read and written by that thread only.
     lock: AtomicPtr<Lock<T>>,
 }
 
@@ -37,8 +37,8 @@ impl<T> ForkLock<T> {
         Self { owner: AtomicUsize::new(0), lock: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Keeps a lock for this thread. It is given back at once if another thread has put its lock here, which only
-    /// happens after that has kept this one waiting for too long.
+    /// Stores a lock of this thread. It is released at once if another thread's lock is here, which happens only if the
+    /// wait for that timed out.
     pub fn put(&self, guard: LockGuard<'static, T>) {
         if self.owner.compare_exchange(0, this_thread(), Ordering::Acquire, Ordering::Relaxed).is_ok() {
             self.lock.store(ptr::from_ref(guard.into_locked()).cast_mut(), Ordering::Relaxed);
@@ -52,13 +52,11 @@ impl<T> ForkLock<T> {
         }
         let lock = self.lock.load(Ordering::Relaxed);
         self.owner.store(0, Ordering::Release);
-        // SAFETY: this thread has put it here, as `owner` says. It is alive, as it was a static reference, and left taken
-        // by its holder.
+        // SAFETY: this thread has put it here, as `owner` says, by `into_locked`. It is a static reference.
         Some(unsafe { (*lock).resume() })
     }
 
-    /// The lock that this thread, the only one of a forked child, has put here. What another thread has put here is
-    /// forgotten.
+    /// The lock that this thread, the only one of a forked child, has put here. Another thread's lock is removed.
     pub fn take_in_child(&self) -> Option<LockGuard<'static, T>> {
         let own = self.take();
         self.owner.store(0, Ordering::Relaxed);

@@ -1,20 +1,18 @@
-//! A static that can be replaced as a whole, in the child of a `fork`. Must never free a value: threads may be using
-//! it.
+//! A static that can be replaced in the child of a `fork`. Values are never freed: threads may be using them.
 
 use super::{
     interruptions,
     sync::{AtomicPtr, Ordering},
 };
 
-/// A value that is made at first use and can be replaced. The old value is never freed, because other threads may use
-/// it.
+/// A value that is made at its first use and can be replaced. The old value is never freed.
 pub struct ForkReset<T: 'static> {
     value: AtomicPtr<T>,
     make: fn() -> T,
 }
 
 impl<T: Send + Sync> ForkReset<T> {
-    /// A value that `make` will make.
+    /// A value that `make` makes.
     pub const fn new(make: fn() -> T) -> Self {
         Self { value: AtomicPtr::new(std::ptr::null_mut()), make }
     }
@@ -49,7 +47,7 @@ impl<T: Send + Sync> ForkReset<T> {
             // SAFETY: just leaked, and never freed.
             Ok(_) => unsafe { &*new },
             Err(existing) => {
-                // SAFETY: nobody else has seen `new`; `existing` was stored as a leaked box.
+                // SAFETY: no other thread has seen `new`; `existing` was stored as a leaked box.
                 unsafe {
                     drop(Box::from_raw(new));
                     &*existing

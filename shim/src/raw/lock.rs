@@ -1,7 +1,7 @@
-//! A mutex that a signal handler may ask for.
+//! A mutex that a signal handler may lock.
 //!
-//! A handler can interrupt the thread that holds the lock, or a thread that is inside malloc(3). So [`Lock::get`]
-//! never waits for its own thread, waits for others only for a limited time, and does not allocate while it waits.
+//! A handler can interrupt the thread that holds the lock, or malloc(3). So [`Lock::get`] never waits for its own
+//! thread, waits for others for a limited time, and does not allocate.
 
 use std::{
     cell::UnsafeCell,
@@ -15,15 +15,14 @@ use super::{
     thread,
 };
 
-/// How long a thread waits. Each holder does microseconds of work, but it may be one of many threads on a loaded
-/// machine; or a handler interrupted it that never returns, or that waits for this thread.
+/// How long a thread waits. Holders need microseconds, but there may be many on a loaded machine, and a holder may be
+/// interrupted by a handler that never returns, or that waits for this thread.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A mutex that is never waited for without end.
+/// A mutex with a timeout.
 #[derive(Default)]
 pub struct Lock<T> {
-    /// The thread that holds it; 0 if none does. It is taken by one instruction, so that a handler always knows whose
-    /// it is.
+    /// The thread that holds it; 0 for none. Set by one instruction, so that a handler always knows the holder.
     holder: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -31,10 +30,10 @@ pub struct Lock<T> {
 // SAFETY: the value is reached through `LockGuard` only, of which there is one at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The lock, held by this thread.
+/// The guard of a lock that this thread holds.
 pub struct LockGuard<'a, T> {
     lock: &'a Lock<T>,
-    /// It is given back by the thread that took it.
+    /// Only the thread that locked it unlocks it.
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -57,11 +56,11 @@ impl<T> Lock<T> {
         taken.is_ok().then(|| LockGuard { lock: self, of_this_thread: PhantomData })
     }
 
-    /// The lock again, after [`LockGuard::into_locked`].
+    /// The guard of a lock after [`LockGuard::into_locked`].
     ///
     /// # Safety
     ///
-    /// The thread that left it taken calls this, or that thread in a child of its process, and only once.
+    /// The thread that called `into_locked` calls this once, in its process or in a child.
     pub(super) unsafe fn resume(&self) -> LockGuard<'_, T> {
         LockGuard { lock: self, of_this_thread: PhantomData }
     }
@@ -85,7 +84,7 @@ impl<T> Lock<T> {
 }
 
 impl<'a, T> LockGuard<'a, T> {
-    /// Leaves the lock taken, without a holder that would give it back.
+    /// Drops the guard without unlocking.
     pub(super) fn into_locked(self) -> &'a Lock<T> {
         let lock = self.lock;
         std::mem::forget(self);

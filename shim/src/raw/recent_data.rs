@@ -1,7 +1,7 @@
-//! The handle data that a thread has met lately, with its fingerprint.
+//! A thread's cache of recent handle data and its fingerprints.
 //!
-//! Programs get the same handle data again and again. Each step of the hash waits for the one before, which takes
-//! about as long as everything else that is recorded of a call together; a comparison does not.
+//! Programs get the same handle data again and again. Each step of the hash depends on the one before, so the hash
+//! takes about as long as the rest of recording a call; a comparison is faster.
 
 use std::cell::{Cell, UnsafeCell};
 
@@ -12,19 +12,19 @@ use super::{
     thread,
 };
 
-/// How many a thread keeps: where two lie at different places, each most likely has a room of its own.
+/// The number of entries. Data at different addresses most likely have different slots.
 const SLOTS: usize = 4;
 
-/// The sizes in bytes of what is kept. Shorter data takes no longer to hash.
+/// The sizes of cached data in bytes. Hashing shorter data takes no longer.
 const MAX_SIZE: usize = 128;
 const MIN_SIZE: usize = 64;
 
-/// What a thread keeps. A signal handler may use it at any instruction.
+/// The cache. A signal handler may use it at any instruction.
 #[derive(Default)]
 pub(super) struct RecentData([Slot; SLOTS]);
 
 struct Slot {
-    /// Rises with each change, by two. Odd during one.
+    /// Increases by two with each change. Odd during a change.
     turn: Cell<u64>,
     size: Cell<usize>,
     bytes: UnsafeCell<[u8; MAX_SIZE]>,
@@ -38,7 +38,7 @@ impl Default for Slot {
     }
 }
 
-// SAFETY: it is a part of what one thread has at a time (`thread::recent_data`).
+// SAFETY: one thread at a time uses it (`thread::recent_data`).
 unsafe impl Sync for RecentData {}
 
 /// The [fingerprint] of handle data.
@@ -57,8 +57,7 @@ impl Slot {
     fn fingerprint_of(&self, data: &[u8]) -> u64 {
         let turn = self.turn.get();
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: only this thread writes there. A handler may do so during the comparison; then the turn is another
-        // one.
+        // SAFETY: only this thread writes there. If a handler does so during the comparison, the turn differs.
         let bytes = unsafe { &*self.bytes.get() };
         let is_it = self.size.get() == data.len() && bytes.get(..data.len()) == Some(data);
         let cached = self.fingerprint.get();
@@ -74,7 +73,7 @@ impl Slot {
         if turn.is_multiple_of(2) {
             self.turn.set(turn + 1);
             compiler_fence(Ordering::SeqCst);
-            // SAFETY: as above; nobody else writes there before the turn is over.
+            // SAFETY: as above; no handler writes there during a change.
             if let Some(slot) = unsafe { &mut *self.bytes.get() }.get_mut(..data.len()) {
                 slot.copy_from_slice(data);
                 self.size.set(data.len());
@@ -100,7 +99,7 @@ mod tests {
         let mut bytes = [7_u8; 256];
         for turn in 0..200_u8 {
             for size in [0, 1, 63, 64, 104, 108, 120, 128, 129, 256] {
-                // Often the same, and sometimes another byte, also the last one.
+                // Often the same data, sometimes with another byte, also the last one.
                 if turn % 3 == 0 {
                     let at = usize::from(turn) * 7 % size.max(1);
                     bytes[at] ^= turn;

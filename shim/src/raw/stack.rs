@@ -1,9 +1,9 @@
 //! The call stack, as a list of return addresses.
 //!
-//! Unwinding costs microseconds, so a thread keeps the stacks that it has unwound, with the position of each return
-//! address. The next call at the same depth only compares: if every position still holds the same address, it is the
-//! same stack, because the return address determines the layout of a frame. Where the stack leads through Python, the
-//! place there is compared as well. Must run no code of the program.
+//! Unwinding takes microseconds, so a thread caches its stacks, with the position of each return address. The next
+//! call at the same depth only compares: if every position has the same address, it is the same stack, because the
+//! return address determines the layout of a frame. A stack with frames of Python also compares these. Must run no
+//! code of the program.
 
 use std::{
     arch::asm,
@@ -15,28 +15,27 @@ use std::{
 
 use super::{interruptions, python, thread, unwound_callers::Frame, variables};
 
-/// The most frames that are kept, innermost first.
+/// The most frames, innermost first.
 pub const DEPTH: usize = 24;
 
-/// The number of stacks that a thread keeps: a loop of calls has a handful.
+/// The most stacks in a thread's cache: a loop of calls has a handful.
 const CACHE_LIMIT: usize = 16;
 
-/// So many frames are compared at a time.
+/// The number of frames that are compared at a time.
 const GROUP: usize = 4;
 
-/// One kept stack.
+/// A stack in the cache.
 struct CachedStack {
-    /// The stack pointer it was unwound at, and the generation it belongs to; 0 for none.
+    /// The stack pointer at which it was unwound, and its generation; 0 for none.
     at: usize,
     generation: u32,
     id: u32,
     len: usize,
-    /// How many groups there are, once it is kept.
+    /// The number of groups, set when it is cached.
     groups: usize,
-    /// The position of each return address, and the address. The last one follows again up to a whole [`GROUP`], once
-    /// it is kept.
+    /// The position of each return address, and the address. The last one is repeated up to a whole [`GROUP`].
     frames: [[(usize, usize); GROUP]; DEPTH / GROUP],
-    /// The place in Python; `None` where the stack does not lead through it.
+    /// The frames of Python; `None` if there are none.
     python: Option<Box<python::PythonStack>>,
 }
 
@@ -51,28 +50,27 @@ const EMPTY: CachedStack = CachedStack {
     python: None,
 };
 
-/// What a stack was registered as.
+/// The result of registering a stack.
 pub struct Registered {
     /// Its number; 0 for none.
     pub number: u32,
-    /// Its place in Python. Another place has another number.
+    /// Its frames of Python. Other frames have another number.
     pub python: Option<Box<python::PythonStack>>,
 }
 
 struct Cache {
-    /// On the heap, and made there one by one: all of them would fill a small stack.
+    /// Made on the heap one by one: all of them would fill a small stack.
     cached: Box<[CachedStack]>,
-    /// The place of the next stack that is unwound.
+    /// The index for the next stack.
     next: usize,
-    /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in
+    /// The index of the latest call's stack, and of the stack that followed each one the last time: calls come in
     /// loops.
     latest: Cell<usize>,
     successor: [Cell<usize>; CACHE_LIMIT],
 }
 
 impl Cache {
-    /// The number of the current stack, if it is the one that came next the last time. A stack that leads through
-    /// Python is not found so.
+    /// The number of the current stack, if it followed the latest one the last time and has no frames of Python.
     #[inline]
     fn expected(&self, at: usize, generation: u32) -> Option<u32> {
         let expected = self.successor.get(self.latest.get() % CACHE_LIMIT)?.get() % CACHE_LIMIT;
@@ -88,7 +86,7 @@ impl Cache {
         Some(cached.id)
     }
 
-    /// The number of the current stack, if it is kept.
+    /// The number of the current stack, if it is in the cache.
     fn find(&self, at: usize, generation: u32) -> Option<u32> {
         let is_it = |cached: &CachedStack| cached.at == at && cached.generation == generation && cached.is_current();
         let successor = self.successor.get(self.latest.get())?;
@@ -100,23 +98,21 @@ impl Cache {
     }
 }
 
-/// What a thread keeps. The stacks are on the heap, because every thread of the process has room for its variables,
-/// whether it makes calls or not.
+/// The cache of a thread. It is on the heap, because every thread of the process has these variables.
 pub(super) struct Stacks {
     /// From a box; null before the first call.
     cache: Cell<*mut Cache>,
-    /// A stack is being unwound, or the thread is at its end. A signal handler finds no stack then.
+    /// Whether a stack is being unwound, or the thread ends. A signal handler gets no stack then.
     busy: Cell<bool>,
 }
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
-/// The number of the current call stack, as `register` gave it for the same frames before; 0 where `register` gave
-/// none.
+/// The number of the current call stack, from `register`; 0 for none.
 ///
-/// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of
-/// this library and of what calls it for others. It is not called in a signal handler, which may have interrupted
-/// malloc(3): such a call has the number 0.
+/// `register` gets the return addresses, innermost first, without those in `own`: in this library and in libraries
+/// that call it for others. It is not called in a signal handler, which may have interrupted malloc(3): such a call
+/// has the number 0.
 #[inline(never)]
 pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[usize]) -> Registered) -> u32 {
     let marker = 0_u8;
@@ -135,7 +131,7 @@ pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[u
 }
 
 impl Stacks {
-    /// The number of a stack that was not expected, or that leads through Python.
+    /// The number of a stack that was not expected, or that has frames of Python.
     #[inline(never)]
     fn number_of_other(
         &self,
@@ -193,11 +189,11 @@ impl Stacks {
         if self.cache.get().is_null() {
             self.cache.set(new_cache());
         }
-        // SAFETY: the box of this thread. Nobody else refers to it: the thread is busy, and what it interrupted was not
-        // in `find`, because nothing is kept in a signal handler.
+        // SAFETY: the box of this thread. There is no other reference: the thread is busy, and this is no signal
+        // handler, which could have interrupted `find`.
         let cache = unsafe { &mut *self.cache.get() };
         if let Some(slot) = cache.cached.get_mut(cache.next) {
-            // A place in Python is on the heap.
+            // Frames of Python are on the heap.
             let _held_off = slot.python.is_some().then(interruptions::hold_off);
             *slot = cached;
             cache.next = (cache.next + 1) % CACHE_LIMIT;
@@ -213,22 +209,21 @@ fn new_cache() -> *mut Cache {
     Box::into_raw(Box::new(Cache { cached, next: 0, latest: Cell::new(0), successor }))
 }
 
-/// Frees what this thread keeps, which ends. Calls that it still makes have no stack.
+/// Frees the cache of this thread, which ends. Its later calls have no stack.
 pub(super) fn free_cache() {
     let stacks = &variables::own().stacks;
     stacks.busy.set(true);
     let cache = stacks.cache.replace(std::ptr::null_mut());
     if !cache.is_null() {
-        // SAFETY: the box of this thread, which nobody refers to any more.
+        // SAFETY: the box of this thread, without references.
         drop(unsafe { Box::from_raw(cache) });
     }
 }
 
-/// Forgets the kept stacks of all threads: numbers start over.
+/// Empties the caches of all threads: numbers start again.
 pub fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    // A handler may have forked where this thread was unwinding; the child does not come back there, or it finishes
-    // there.
+    // A handler may have forked while this thread was unwinding.
     variables::own().stacks.busy.set(false);
 }
 
@@ -243,12 +238,12 @@ impl CachedStack {
     )]
     #[inline(always)]
     fn are_addresses_there(&self) -> bool {
-        // Not by an iterator's `all`, which the compiler makes twice as many instructions of.
+        // Not by an iterator's `all`, which compiles to twice as many instructions.
         for [one, two, three, four] in self.frames.iter().take(self.groups) {
             let difference = |(place, address): &(usize, usize)| {
-                // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the
-                // same stack pointer before: from there up to the thread's first frame the memory is mapped as long as
-                // the thread lives.
+                // SAFETY: the place is above the current stack pointer, in a stack that this thread unwound from the
+                // same stack pointer before: up to the thread's first frame the memory is mapped as long as the thread
+                // lives.
                 unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() ^ address }
             };
             if difference(one) | difference(two) | difference(three) | difference(four) != 0 {
@@ -262,7 +257,7 @@ impl CachedStack {
 struct Unwinding<'a> {
     own: &'a [Range<usize>],
     cached: &'a mut CachedStack,
-    /// A signal's frame was found.
+    /// Whether a signal's frame was found.
     in_handler: bool,
 }
 
@@ -278,9 +273,9 @@ fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
     extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
-        // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask.
+        // SAFETY: `_Unwind_Backtrace` passes its data and a context.
         let (unwinding, frame) = unsafe { (&mut *data.cast::<Unwinding<'_>>(), _Unwind_GetCFA(context)) };
-        // What a signal interrupted goes on at its address; what made a call, behind the call.
+        // A frame that a signal interrupted has the address of the next instruction.
         let mut interrupted = 0;
         // SAFETY: as above; it fills the variable.
         let address = unsafe { _Unwind_GetIPInfo(context, &raw mut interrupted) };
@@ -288,14 +283,14 @@ fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
         if address == 0 {
             return END;
         }
-        // The return address is just below the frame's canonical frame address.
+        // The return address is below the canonical frame address.
         let place = frame.wrapping_sub(size_of::<usize>());
         let is_own = place < unwinding.cached.at || unwinding.own.iter().any(|own| own.contains(&address));
         if is_own && unwinding.cached.len == 0 {
             return CONTINUE;
         }
         let Some(slot) = unwinding.cached.frames.as_flattened_mut().get_mut(unwinding.cached.len) else { return END };
-        // SAFETY: the unwinder has read this stack. A frame that no call entered (a signal's) fails the comparison.
+        // SAFETY: the unwinder has read this stack. A signal's frame fails the comparison.
         let there =
             frame != 0 && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;
         *slot = (if there { place } else { 0 }, address);
@@ -309,23 +304,21 @@ fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
     unwinding.in_handler
 }
 
-/// Whether that place of the stack is at most 8 KiB above its end and holds that word: what a thread has noted about
-/// a frame of its own is still so, and is not about one that was left, or about one of another stack.
+/// Whether a place is at most 8 KiB above the end of this stack and has this word: then a stored address in a frame
+/// is still valid, and not of a frame that has ended or of another stack.
 #[inline]
 pub fn is_near_with(place: usize, word: usize) -> bool {
     const NEAR: usize = 1 << 13;
     let here: usize;
     // SAFETY: it reads a register.
     unsafe { asm!("mov {here}, rsp", here = out(reg) here, options(nomem, nostack, preserves_flags)) };
-    // SAFETY: the place is a little above the end of this stack, and aligned as all that is noted. Another frame's
-    // words are numbers, too.
+    // SAFETY: the place is a little above the end of this stack, and aligned. Any words of a frame are valid numbers.
     place.wrapping_sub(here) < NEAR
         && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == word
 }
 
-/// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in
-/// `own`, the addresses of this library, are not asked about. Every call unwinds the stack, as far as that address.
-/// `frames` gets the frames from `from` on, which it begins with; if there are more than fit, only the first ones.
+/// The first return address of this stack, innermost first, that is not in `own` (this library) and for which `wanted`
+/// is true. Every call unwinds the stack up to that address. `frames` gets the frames from `from` on, as many as fit.
 pub fn first_caller(
     own: &[Range<usize>],
     wanted: impl FnMut(usize) -> bool,
@@ -358,7 +351,7 @@ fn first(
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
         let mut interrupted = 0;
-        // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask; the variable is filled.
+        // SAFETY: `_Unwind_Backtrace` passes its data and a context; the variable is filled.
         let (search, address, frame) = unsafe {
             let search = &mut *data.cast::<Search<'_>>();
             (search, _Unwind_GetIPInfo(context, &raw mut interrupted), _Unwind_GetCFA(context))
@@ -393,7 +386,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers stacks in the order in which they come, and counts how often one had to be unwound.
+    /// Numbers stacks in order, and counts how often one is unwound.
     struct Register {
         seen: RefCell<Vec<Vec<usize>>>,
         asked: Cell<usize>,

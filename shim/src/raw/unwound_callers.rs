@@ -1,35 +1,34 @@
-//! Who is behind a library that calls for others: the first one that called it and does not call for others itself.
+//! Finds the caller of a library that calls for others: the first one that does not call for others itself.
 //!
-//! Unwinding finds that, which takes microseconds and reads the tables of several libraries. So the way from the
-//! library's call to that caller is kept: the return addresses, and how far apart they are on the stack. A return
-//! address determines the layout of its frame, so a stack that has the same addresses at the same distances leads to
-//! the same caller. All threads share what is kept, because none of it is where a stack begins. Must run no code of
-//! the program.
+//! Unwinding takes microseconds and reads the tables of several libraries. So the path from the library's call to
+//! that caller is cached: the return addresses and their distances on the stack. A return address determines the
+//! layout of its frame, so a stack with the same addresses at the same distances has the same caller. Paths have no
+//! absolute addresses of stacks, so all threads share the cache. Must run no code of the program.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{caller, mutex::Mutex};
 
-/// How many ways are kept. Others are unwound each time.
+/// The most paths in the cache. Others are unwound each time.
 const CACHE_LIMIT: usize = 32;
 
-/// The longest way, in frames behind the one of the library that made the call.
+/// The longest path, in frames after that of the library.
 pub const PATH_LIMIT: usize = 12;
 
-/// The largest frame in bytes. A way with a larger one is not kept.
+/// The largest frame in bytes. A path with a larger one is not cached.
 const FRAME_SIZE_LIMIT: usize = 2048;
 
 /// The place of a return address on the stack, and the address.
 pub type Frame = (usize, usize);
 
-/// One frame of a way: how far its return address lies from the one before, and the address.
+/// A frame of a path: the distance of its return address from the one before, and the address.
 struct Step {
     distance: AtomicUsize,
     address: AtomicUsize,
 }
 
 struct CallPath {
-    /// Where the library's call returns to; 0 for none.
+    /// The return address of the library's call; 0 for none.
     from: AtomicUsize,
     /// A distance of 0 ends it.
     steps: [Step; PATH_LIMIT],
@@ -44,23 +43,23 @@ static CALLER_CACHE: [CallPath; CACHE_LIMIT] = [const {
 
 static CACHE_LENGTH: Mutex<usize> = Mutex::new(0);
 
-/// The last address of the way that the stack follows from the latest entry of this thread on ([`caller::entry`]);
-/// `None` if no such way is kept.
+/// The last address of the cached path that matches the stack from the current call of this thread on
+/// ([`caller::entry`]); `None` without a match.
 pub fn find() -> Option<usize> {
     let from = caller::entry();
     let paths = CALLER_CACHE.iter().take_while(|path| path.from.load(Ordering::Acquire) != 0);
-    // SAFETY: it is the latest entry of this thread.
+    // SAFETY: it is the current call of this thread.
     paths.filter(|path| path.from.load(Ordering::Relaxed) == from.1).find_map(|path| unsafe { path.end(from) })
 }
 
 impl CallPath {
     /// # Safety
     ///
-    /// `from` is the latest entry of this thread.
+    /// `from` is the current call of this thread.
     unsafe fn end(&self, from: Frame) -> Option<usize> {
-        // SAFETY: each place lies in the frame of the address in front of it, or, if this one has another size than the
-        // last time, less than `FRAME_SIZE_LIMIT` bytes above. There the stack goes on, with the frames of whoever called, and
-        // what the C library has at its beginning.
+        // SAFETY: each place is in the frame of the address before it, or, if that has another size now, less than
+        // `FRAME_SIZE_LIMIT` bytes above. The stack continues there, with outer frames and the C library's data at its
+        // beginning.
         let is_there = |(place, address): Frame| unsafe {
             std::ptr::with_exposed_provenance::<usize>(place).read_volatile() == address
         };
@@ -83,8 +82,8 @@ impl CallPath {
     }
 }
 
-/// Keeps the way that was unwound: its frames, from the library's own on, and zeros behind them. Returns whether that
-/// is new.
+/// Adds an unwound path to the cache: its frames, from the library's on, followed by zeros. Returns whether it was
+/// added.
 pub fn insert(from: Frame, frames: &[Frame]) -> bool {
     let length = frames.iter().take_while(|(_, address)| *address != 0).count();
     let Some((first, outer)) = frames.get(..length).and_then(<[Frame]>::split_first) else { return false };
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
     use crate::raw::variables;
 
-    /// As if a call had come in with this stack above it.
+    /// Simulates a call with this stack.
     fn enter(stack: &[usize]) -> Frame {
         let own = variables::own();
         own.entry.set(stack.as_ptr().expose_provenance());

@@ -1,8 +1,8 @@
-//! Shared events: an event of the adapter around an event of the driver.
+//! Shared events: an event of the adapter that wraps one of the driver.
 //!
-//! Where the adapter can make such an event, it makes and ends it. Elsewhere the adapter makes its event around one
-//! of the driver (`urEventCreateWithNativeHandle`), which we signal ([`signal`]) and end. Must signal or end no event
-//! of the adapter's own.
+//! An adapter that can make shareable events makes and ends them. For others, this module makes, signals ([`signal`])
+//! and ends an event of the driver, which the adapter wraps (`urEventCreateWithNativeHandle`). It must not signal or
+//! end events of the adapter.
 
 use urscope_schema::api::{
     Function, UrResult,
@@ -32,22 +32,21 @@ use crate::{
     },
 };
 
-/// An event that we made or opened, and the driver's event behind it; `NULL` if that is the adapter's alone to deal
-/// with.
+/// An event that was made or opened here, with the driver's event; `NULL` if the adapter manages that.
 #[derive(Clone, Copy)]
 struct SharedEvent {
     native: ZeHandle,
     origin: Origin,
-    /// Where we signal it; `None` if the adapter's queues do.
+    /// The device that signals it here; `None` if the adapter's queues do.
     signal_device: Option<SignalDevice>,
     references: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// It was made here, to be signalled again but not to be shared.
+    /// Made here, to be signalled again but not shared.
     Unshared,
-    /// It was made here, to be shared.
+    /// Made here, to be shared.
     Shared,
     /// It was opened.
     Opened,
@@ -57,7 +56,7 @@ static EVENTS: ForkReset<Mutex<HashMap<usize, SharedEvent>>> = ForkReset::new(Mu
 
 static ISSUED_HANDLES: IssuedHandles<()> = IssuedHandles::new(Kind::Event);
 
-/// In a forked child, which has none of its parent's events.
+/// Forgets the parent's events.
 pub(crate) fn after_fork_in_child() {
     EVENTS.reset(Mutex::default());
     ISSUED_HANDLES.after_fork_in_child();
@@ -98,12 +97,12 @@ pub(crate) fn create(
         .inspect_err(|_| driver().end_event(native))
 }
 
-/// Fails where the adapter's queues could not wait for such an event.
+/// Fails if the adapter's queues cannot wait for shared events.
 fn check_support(at: LevelZero) -> Result<(), UrResult> {
     if at.shares_events() { Ok(()) } else { Err(UrResult::UNSUPPORTED_FEATURE) }
 }
 
-/// Makes the adapter's event around the driver's, and gives it out.
+/// Makes the adapter's event that wraps the driver's, and returns it in `out`.
 fn wrap(
     at: LevelZero,
     context: Arg<Context>,
@@ -117,7 +116,7 @@ fn wrap(
     Ok(())
 }
 
-/// Gives an event out, and remembers it.
+/// Registers an event and returns it in `out`.
 fn register(
     event: Arg<Event>,
     native: ZeHandle,
@@ -141,7 +140,7 @@ pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: Arg<InOutEvent>) -
     }
 }
 
-/// A shareable event that the adapter itself makes; `None` where it cannot.
+/// A shareable event of the adapter's; `None` if it cannot make one.
 fn create_in_adapter(
     at: LevelZero,
     context: Arg<Context>,
@@ -156,7 +155,7 @@ fn create_in_adapter(
     Some((event, driver_event.ok()?))
 }
 
-/// An event that the adapter itself opens from the driver's handle, and closes; `None` where it cannot.
+/// An event that the adapter opens from the driver's handle, and closes; `None` if it cannot.
 fn open_in_adapter(at: LevelZero, context: Arg<Context>, handle_data: &HandleData) -> Option<Arg<Event>> {
     let mut bytes = handle_data.native;
     let open = adapter::urIPCOpenEventHandleExp(at.via);
@@ -174,7 +173,7 @@ pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
 
 /// `urEventRelease`
 pub(crate) fn release(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
-    // Forgotten before it is released, because its address may be used again afterwards.
+    // Removed before it is released, because its address may be reused afterwards.
     let last = {
         let mut all = EVENTS.get().lock();
         if let Some(shared) = all.get_mut(&event.get().0) {

@@ -1,8 +1,8 @@
 //! Memory: the producer's exports of allocations, and the consumer's mappings.
 //!
-//! The driver's handle of an allocation is got once, however many handles the program gets for pointers into it, and
-//! put with the last of them. Every open makes a mapping of its own, which needs a close of its own. No lock may be
-//! held across a call of the driver but that of one allocation's export.
+//! The driver's handle of an allocation is got with the first handle that the program gets for a pointer into it, and
+//! put with the last. Every open makes a mapping with its own close. The only lock that may be held across a call of
+//! the driver is that of an allocation's export.
 
 use std::{collections::hash_map::Entry, os::fd::AsRawFd as _, sync::Arc};
 
@@ -32,14 +32,14 @@ use crate::{
     },
 };
 
-/// The driver's handle of one allocation, and the number of our handles that rest on it.
+/// The driver's handle of one allocation, and the number of the program's handles that use it.
 #[derive(Default)]
 struct Export {
     handle: Option<IpcHandle>,
     gets: usize,
 }
 
-/// One get's share in an export.
+/// The reference that a get holds to an export.
 struct ExportReference {
     block: Block,
     export: Arc<Mutex<Export>>,
@@ -52,9 +52,9 @@ static ISSUED_HANDLES: IssuedHandles<ExportReference> = IssuedHandles::new(Kind:
 /// Who opened a mapping.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// We opened it, and the driver's mapping begins here.
+    /// This backend. `base` is where the driver's mapping begins.
     OwnBackend { base: MappedBase },
-    /// The adapter opened it, from data of its own.
+    /// The adapter, from its own data.
     Adapter,
 }
 
@@ -62,13 +62,13 @@ enum Origin {
 struct Mapping {
     context: usize,
     origin: Origin,
-    /// How often the adapter gave this pointer. Ours are given once.
+    /// How often the adapter returned this pointer. This backend returns a pointer once.
     opens: usize,
 }
 
 static MAPPINGS: ForkReset<Mutex<HashMap<usize, Mapping>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child, which has none of its parent's exports and mappings.
+/// Forgets the parent's exports and mappings.
 pub(crate) fn after_fork_in_child() {
     EXPORTS.reset(Mutex::default());
     MAPPINGS.reset(Mutex::default());
@@ -87,7 +87,7 @@ pub(crate) fn get(
     ISSUED_HANDLES.answer_get(data, size, || export(context, pointer))
 }
 
-/// The contents of handle data for the allocation that `pointer` lies in, and a share in its export.
+/// The contents of handle data for the allocation that contains `pointer`, and a reference to its export.
 fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, ExportReference), UrResult> {
     let block = driver().block(context, pointer).map_err(|_| UrResult::INVALID_ARGUMENT)?;
     let offset =
@@ -132,7 +132,7 @@ pub(crate) fn open(
     Ok(())
 }
 
-/// Remembers a mapping.
+/// Registers a mapping.
 fn register(pointer: usize, context: usize, origin: Origin) {
     match MAPPINGS.get().lock().entry(pointer) {
         Entry::Occupied(mut mapping)
@@ -154,7 +154,7 @@ pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>)
     }
 }
 
-/// Forgets a mapping of a context, before it is closed, because its address may be used again afterwards.
+/// Removes a mapping of a context before it is closed, because its address may be reused afterwards.
 fn unregister(pointer: usize, context: usize) -> Result<Origin, UrResult> {
     let mut mappings = MAPPINGS.get().lock();
     let Entry::Occupied(mut mapping) = mappings.entry(pointer) else {
@@ -171,7 +171,7 @@ fn unregister(pointer: usize, context: usize) -> Result<Origin, UrResult> {
     Ok(origin)
 }
 
-/// Closes what was opened in a context, at the last release of it.
+/// Closes the mappings of a context at its last release.
 pub(crate) fn end_context(context: usize, ze_context: ZeHandle) {
     let ended: Vec<Mapping> =
         MAPPINGS.get().lock().extract_if(|_, mapping| mapping.context == context).map(|(_, mapping)| mapping).collect();
@@ -182,20 +182,20 @@ pub(crate) fn end_context(context: usize, ze_context: ZeHandle) {
     }
 }
 
-/// The four functions for a caller that has the driver's handles and no adapter's.
+/// The four functions for a caller that has only the driver's handles.
 pub(super) mod by_driver {
     use super::{
         HandleData, ISSUED_HANDLES, Kind, Origin, UrResult, ZeHandle, driver, export, handle_data, open_own, register,
         unregister,
     };
 
-    /// Makes handle data for the allocation that a pointer lies in: their address and their length.
+    /// Makes handle data for the allocation that contains a pointer; returns their address and length.
     pub(crate) fn get(context: ZeHandle, pointer: usize) -> Result<(usize, usize), UrResult> {
         let (contents, reference) = export(context, pointer)?;
         Ok((ISSUED_HANDLES.issue(&contents, reference), handle_data::SIZE))
     }
 
-    /// Puts handle data by their address.
+    /// Puts the handle data at an address.
     pub(crate) fn put(context: ZeHandle, data: usize) -> Result<(), UrResult> {
         if let Some(reference) = ISSUED_HANDLES.take(data)? {
             reference.end(driver(), Some(context));
@@ -203,7 +203,7 @@ pub(super) mod by_driver {
         Ok(())
     }
 
-    /// Opens handle data of [`get`], or of our functions for adapters: the address of the memory.
+    /// Opens handle data of this backend; returns the address of the memory.
     pub(crate) fn open(context: ZeHandle, device: ZeHandle, bytes: &[u8]) -> Result<usize, UrResult> {
         let handle_data = HandleData::decode(bytes).ok().filter(|data| data.kind == Kind::Memory);
         let (pointer, origin) = open_own(&handle_data.ok_or(UrResult::INVALID_VALUE)?, context, device)?;
@@ -229,7 +229,7 @@ fn open_own(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Re
     let mut handle = IpcHandle(handle_data.native);
     let producer = Process::of(handle_data);
     let fetched = if producer == Process::this() {
-        // The driver's handle may still be valid because of other data that have not been put.
+        // The driver's handle may still be valid for other data that have not been put.
         ISSUED_HANDLES.find(handle_data.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
         None
     } else {
@@ -239,7 +239,7 @@ fn open_own(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Re
         *first = fetched.as_raw_fd().to_ne_bytes();
     }
     let base = driver().open(context, device, handle).map_err(result::of_open)?;
-    // The size of the mapping is the driver's; the producer may claim any.
+    // The driver knows the size of the mapping; the producer may claim any.
     let size = driver().block(context, base.address()).map_or(handle_data.size, |block| block.size as u64);
     if handle_data.offset >= size {
         let _ = driver().close(context, base);
@@ -248,7 +248,7 @@ fn open_own(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Re
     Ok((base.address() + handle_data.offset as usize, Origin::OwnBackend { base }))
 }
 
-/// Opens data that the producer's adapter made. The adapter gets a copy, because v1 writes into them.
+/// Opens data of the producer's adapter. The adapter gets a copy, because v1 writes into them.
 fn open_by_adapter(
     at: LevelZero,
     context: Arg<Context>,
@@ -260,12 +260,12 @@ fn open_by_adapter(
     }
     let open = adapter::urIPCOpenMemHandleExp(at.via);
     let opened = with_data(&mut bytes, |data, size| receive::<Pointer>(|out| open(context, device, data, size, out)))?;
-    // v1 reports success for an open that failed, and leaves the answer out.
+    // v1 reports success for an open that failed, and writes no answer.
     opened.map(|pointer| pointer.get().0).ok_or(UrResult::INVALID_VALUE)
 }
 
 impl ExportReference {
-    /// A share in the export of an allocation. The first share makes the export.
+    /// A reference to the export of an allocation. The first one makes the export.
     fn of(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), UrResult> {
         let reference = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
         let handle = {
@@ -286,8 +286,8 @@ impl ExportReference {
         }
     }
 
-    /// Gives the share back. The last one puts the driver's handle, unless the memory has been freed, and the handle
-    /// with it: the driver may have used the handle's number again since.
+    /// Releases the reference. The last one puts the driver's handle, unless the memory has been freed, which ends the
+    /// handle: the driver may have reused its number.
     fn end(self, driver: &Driver, context: Option<ZeHandle>) {
         {
             let mut export = self.export.lock();
@@ -303,10 +303,10 @@ impl ExportReference {
         self.prune();
     }
 
-    /// Forgets an export without shares.
+    /// Removes an export without references.
     fn prune(self) {
         let mut exports = EXPORTS.get().lock();
-        // The table's and this one: no other share can be made while the table is locked.
+        // The table and this reference: no other can be made while the table is locked.
         if Arc::strong_count(&self.export) == 2 && self.export.try_lock().is_some_and(|export| export.gets == 0) {
             exports.remove(&self.block);
         }

@@ -1,8 +1,8 @@
-//! Physical memory: objects of ours where it is to be shared, otherwise the adapter's own.
+//! Physical memory: objects of this backend if it is to be shared, otherwise the adapter's.
 //!
-//! An object of ours begins with the adapter's dispatch table, as every handle must. Only we know it: every call
-//! about it comes through the functions here. `ze_api.h` does not specify who owns the descriptors that a driver
-//! exports and imports ([`DriverMemory`]), so none may be closed before it is clear that nobody else uses it.
+//! An object begins with the adapter's dispatch table, as every handle must. The adapter does not know it: every call
+//! about it comes to the functions here. `ze_api.h` does not specify who owns the descriptors that a driver exports
+//! and imports ([`DriverMemory`]), so none may be closed before it is clear that nobody else uses it.
 
 use std::{
     os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
@@ -52,7 +52,7 @@ struct Properties {
 }
 
 impl Properties {
-    /// Of an object of ours.
+    /// The properties of an object.
     const SHARED: Self = Self {
         stype: constants::UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES,
         padding: 0,
@@ -62,7 +62,7 @@ impl Properties {
     };
 }
 
-/// The driver's object, which ends with the last of ours.
+/// The driver's object, which ends with the last [`Object`] for it.
 struct DriverMemory {
     context: ZeHandle,
     handle: ZeHandle,
@@ -71,13 +71,13 @@ struct DriverMemory {
     import: Option<SharedDescriptor>,
 }
 
-/// A descriptor that the driver may use too, and one of the same open file that only we use.
+/// A descriptor that the driver may also use, and a duplicate that only urscope uses.
 struct SharedDescriptor {
     number: Option<RawFd>,
     own: OwnedFd,
 }
 
-/// An object that we give out as a physical memory handle.
+/// An object whose address is a physical memory handle.
 #[repr(C)]
 struct Object {
     /// The adapter's dispatch table: the first word of every handle.
@@ -95,10 +95,10 @@ enum PhysicalMemory {
     OfAdapter,
 }
 
-/// All physical memory by handle, with its number of references.
+/// All physical memory by handle, with its reference count.
 static OBJECTS: ForkReset<Mutex<HashMap<usize, (PhysicalMemory, u32)>>> = ForkReset::new(Mutex::default);
 
-/// What is kept until a put: the descriptor that consumers fetch, and the object as long as it lives.
+/// The resource of handle data: the descriptor that consumers fetch, and the driver's object.
 struct ExportedObject {
     descriptor: OwnedFd,
     native: Weak<DriverMemory>,
@@ -106,7 +106,7 @@ struct ExportedObject {
 
 static ISSUED_HANDLES: IssuedHandles<ExportedObject> = IssuedHandles::new(Kind::PhysicalMem);
 
-/// In a forked child, which has none of its parent's objects.
+/// Forgets the parent's objects.
 pub(crate) fn after_fork_in_child() {
     OBJECTS.reset(Mutex::default());
     ISSUED_HANDLES.after_fork_in_child();
@@ -175,8 +175,7 @@ pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrRe
 /// `urPhysicalMemRelease`
 pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
     result::not_null(memory)?;
-    // Forgotten before it is released, because its address may be used again afterwards. The object ends after the
-    // lock.
+    // Removed before it is released, because its address may be reused afterwards. The object ends after the lock.
     let (known, _last) = {
         let mut all = OBJECTS.get().lock();
         let (known, references) = all.get_mut(&memory.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
@@ -303,14 +302,14 @@ pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle
     DriverMemory { context, handle, export: Mutex::new(None), import: None }.descriptor().map(drop)
 }
 
-/// The driver's object for memory that another process, or this one, exported.
+/// The driver's object for exported memory of another process or of this one.
 fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<DriverMemory>, UrResult> {
     let producer = Process::of(handle_data);
     let own = if producer == Process::this() {
         let resources = |resource: &ExportedObject| (resource.native.upgrade(), resource.descriptor.try_clone());
         let (native, descriptor) = ISSUED_HANDLES.find(handle_data.serial, resources).ok_or(UrResult::INVALID_VALUE)?;
-        // Some drivers use the same kernel object for an import of memory of this process, and would end both objects
-        // with the first. So there is only one object.
+        // Some drivers use one kernel object for memory of this process and its import, and would end both objects with
+        // the first. So there is only one object.
         if let Some(native) = native.filter(|native| native.context == context) {
             return Ok(native);
         }
@@ -318,7 +317,7 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
     } else {
         producer.fetch(handle_data.descriptor)?
     };
-    // After a put, the number may refer to another file.
+    // After a put, the descriptor may refer to another file.
     if identity(&own)? != handle_data.native {
         return Err(UrResult::INVALID_VALUE);
     }
@@ -330,7 +329,7 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
     Ok(Arc::new(DriverMemory { context, handle, export: Mutex::new(None), import: Some(descriptors) }))
 }
 
-/// What identifies a file: device and inode.
+/// The identity of a file: device and inode.
 fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
     let data = plain_file::status_of(descriptor).map_err(|refusal| result::of_kernel(&refusal))?;
     let mut bytes = [0; NATIVE_SIZE];
@@ -341,7 +340,7 @@ fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
 }
 
 impl DriverMemory {
-    /// A descriptor of the memory that only the caller uses.
+    /// A new descriptor of the memory.
     fn descriptor(&self) -> Result<OwnedFd, UrResult> {
         let mut export = self.export.lock();
         let descriptors = match &mut *export {
@@ -351,7 +350,7 @@ impl DriverMemory {
         descriptors.own.try_clone().map_err(|refusal| result::of_kernel(&refusal))
     }
 
-    /// Asks the driver twice. If both numbers are the same, the driver owns it; if not, both are ours.
+    /// Asks the driver twice. If it returns the same descriptor, the driver owns it; otherwise the caller owns both.
     fn export(&self) -> Result<SharedDescriptor, UrResult> {
         let first = driver().export_physical(self.context, self.handle)?;
         let second = driver().export_physical(self.context, self.handle)?;
@@ -359,7 +358,7 @@ impl DriverMemory {
             let own = fetch::duplicate(first).map_err(|refusal| result::of_kernel(&refusal))?;
             return Ok(SharedDescriptor { number: Some(first), own });
         }
-        // SAFETY: the driver has just made both for us, and gave out each once.
+        // SAFETY: the driver has just made both for this call, each once.
         let [own, _second] = unsafe { [OwnedFd::from_raw_fd(first), OwnedFd::from_raw_fd(second)] };
         Ok(SharedDescriptor { number: None, own })
     }
@@ -374,10 +373,10 @@ impl Drop for DriverMemory {
 }
 
 impl Drop for SharedDescriptor {
-    /// After the driver's object has ended, nobody uses a number that still refers to our file.
+    /// After the driver's object has ended, nobody uses a descriptor that still refers to the file.
     fn drop(&mut self) {
         if let Some(number) = self.number.filter(|number| fetch::same_file(*number, self.own.as_raw_fd())) {
-            // SAFETY: it refers to the same open file as `own`, which only the ended object and we used.
+            // SAFETY: it refers to the same open file as `own`, which only the ended object and urscope used.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
     }

@@ -1,9 +1,9 @@
 //! Signals events again, for adapters that cannot.
 //!
-//! The queues of a v2 adapter older than 2026.2 signal only events that it made itself. So the queue signals one of
-//! those, a command list of ours waits for it and signals the event that the program passed, and the queue waits for
-//! that one before it continues. The queue's own command list must never be used, because other threads may be using
-//! it through the adapter.
+//! The queues of a v2 adapter before 2026.2 signal only events that it made itself. So the queue signals such an
+//! event, a command list of this module waits for it and signals the program's event, and the queue waits for that
+//! before it continues. The queue's own command list must never be used, because other threads may be using it
+//! through the adapter.
 
 use urscope_schema::api::{
     UrResult,
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The driver's context and device in which an event is signalled.
+/// The driver's context and device that signal an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SignalDevice {
     context: ZeHandle,
@@ -33,16 +33,16 @@ pub(crate) struct SignalDevice {
 }
 
 impl SignalDevice {
-    /// In that context, on that device.
+    /// The device in a context.
     pub(crate) const fn new(context: ZeHandle, device: ZeHandle) -> Self {
         Self { context, device }
     }
 }
 
-/// Our command lists.
+/// The command lists that signal events.
 static LISTS: ForkReset<Mutex<HashMap<SignalDevice, ZeHandle>>> = ForkReset::new(Mutex::default);
 
-/// A driver's event that was released before it was signalled, and the function that ends it.
+/// An event of the driver that was released before it was signalled, and the function that ends it.
 struct PendingRelease {
     signal_device: SignalDevice,
     native: ZeHandle,
@@ -53,13 +53,13 @@ type End = fn(&Driver, ZeHandle);
 
 static PENDING_RELEASES: ForkReset<Mutex<Vec<PendingRelease>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child, which must not use its parent's lists.
+/// Forgets the parent's lists and events.
 pub(crate) fn after_fork_in_child() {
     LISTS.reset(Mutex::default());
     PENDING_RELEASES.reset(Mutex::default());
 }
 
-/// Ends what is in a context, before the last release of it.
+/// Ends the lists and events of a context before its last release.
 pub(crate) fn end_context(ze_context: ZeHandle) {
     let ended: Vec<ZeHandle> = LISTS
         .get()
@@ -73,7 +73,7 @@ pub(crate) fn end_context(ze_context: ZeHandle) {
     end_signalled(|released| released.signal_device.context == ze_context);
 }
 
-/// Ends a driver's event as soon as nothing is left to signal it, because a program may release a pending event.
+/// Ends an event of the driver when it is signalled: a program may release a pending event.
 pub(crate) fn end(signal_device: SignalDevice, native: ZeHandle, end: End) {
     PENDING_RELEASES.get().lock().push(PendingRelease { signal_device, native, end });
     end_signalled(|released| driver().is_signalled(released.native));
@@ -86,7 +86,7 @@ fn end_signalled(which: impl Fn(&PendingRelease) -> bool) {
     }
 }
 
-/// The arguments of `urEnqueueEventsWaitWithBarrierExt` but for the event.
+/// The arguments of `urEnqueueEventsWaitWithBarrierExt` without the event.
 #[derive(Clone, Copy)]
 pub(crate) struct Barrier {
     pub(crate) queue: Arg<Unseen>,
@@ -96,14 +96,14 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Calls the adapter, with an out-parameter for the event or none.
+    /// Calls the adapter, with an out-parameter for the event or null.
     pub(crate) fn enqueue(self, at: LevelZero, event: Arg<InOutEvent>) -> Result<(), UrResult> {
         let Self { queue, properties, count, events } = self;
         result::done(adapter::urEnqueueEventsWaitWithBarrierExt(at.via)(queue, properties, count, events, event))
     }
 }
 
-/// Signals `native` behind everything that is in the queue; `event` holds the adapter's event around it.
+/// Signals `native` after all commands in the queue. `event` holds the adapter's event that wraps it.
 pub(crate) fn signal_after(
     at: LevelZero,
     barrier: Barrier,
@@ -118,16 +118,15 @@ pub(crate) fn signal_after(
     let signalled = first.and_then(|first| signal(signal_device, first, native));
     let _ = adapter::urEventRelease(at.via)(reached);
     signalled?;
-    // SAFETY: the event that the caller's variable holds is one of ours, and the list of it is the caller's variable; a
-    // queue needs no properties, and a wait for it no event.
+    // SAFETY: the caller's variable is a list of one valid event; the properties and the out-parameter may be null.
     let (properties, count, events, no_event) = unsafe {
         (Arg::new(Unseen(0)), Arg::new(Unseen32(1)), Arg::new(Unseen(event.get().0)), Arg::new(InOutEvent(0)))
     };
     Barrier { queue, properties, count, events }.enqueue(at, no_event)
 }
 
-/// Has our list of that place signal `event` when `first` has been signalled. Two threads must not append to one list
-/// at once, so this holds the lock.
+/// Appends to the device's list: wait for `first`, then signal `event`. It holds the lock, because two threads must
+/// not append to a list at once.
 fn signal(signal_device: SignalDevice, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
     let mut lists = LISTS.get().lock();
     let list = match lists.get(&signal_device) {

@@ -1,7 +1,6 @@
-//! What our backend can do on a device: tried once per device.
+//! What the backend supports on a device, tried once per device.
 //!
-//! A loader has every function even where its driver has not, so the functions themselves prove nothing. Everything
-//! that a trial makes must be ended again.
+//! A loader has functions that its driver lacks, so each is tried. A trial ends everything that it makes.
 
 use urscope_schema::api::{
     Function, UrResult, constants,
@@ -28,7 +27,7 @@ use crate::{
 
 static SUPPORT_CACHE: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child, where the trials start over.
+/// Forgets the results of the trials.
 pub(crate) fn after_fork_in_child() {
     SUPPORT_CACHE.reset(Mutex::default());
 }
@@ -66,7 +65,7 @@ pub(crate) fn get_info(
     })
 }
 
-/// Whether the adapter can use such an object: signal an event again that was made before.
+/// Whether the adapter can use the object: its events must be reusable.
 fn is_usable(at: LevelZero, device: Arg<Device>, family: Family) -> bool {
     if family == Family::Event && !adapter::has(at.via, Function::urEventCreateExp) {
         return at.shares_events();

@@ -1,8 +1,8 @@
-//! The functions that replace a driver's: one for each row of Level Zero and each driver.
+//! The hooks of a driver's functions: one for each row of Level Zero and each driver.
 //!
-//! Such a function notes where its call returns to, which only its first instructions know. A call of the program or
-//! its middleware is recorded around the driver's own function, any other one is passed on, or recorded as a part of
-//! the call that it is inside of. Must never hold a lock or allocate across the real call.
+//! The first instructions of a hook store the return address. A call of the program or its middleware is recorded
+//! around the driver's function. Any other call is passed on, or recorded as an inner call. Must never hold a lock or
+//! allocate across the real call.
 
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
@@ -58,8 +58,8 @@ macro_rules! hooks {
             )*
         }
 
-        /// The ways in for commands, which go on at the driver's own function while the process shares nothing:
-        /// programs make very many.
+        /// The hooks of commands, which jump to the driver's function while the process shares nothing: programs
+        /// enqueue many commands.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod command {
             use super::*;
@@ -67,7 +67,7 @@ macro_rules! hooks {
             $(
                 /// # Safety
                 ///
-                /// The arguments are those of the function of this name, which has been kept for the driver.
+                /// The arguments are those of the function of this name, and the driver's function is stored.
                 #[unsafe(naked)]
                 pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
                     naked_asm!(
@@ -83,8 +83,8 @@ macro_rules! hooks {
             )*
         }
 
-        /// The ways in for functions that export if their third argument, a structure, is extended: without an
-        /// extension, they go on at the driver's own function.
+        /// The hooks of functions that export if their third argument, a structure, has an extension. Otherwise they
+        /// jump to the driver's function.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod property {
             use super::*;
@@ -110,7 +110,7 @@ macro_rules! hooks {
             )*
         }
 
-        /// What is recorded, and what is passed on.
+        /// Records calls, or passes them on.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod passed {
             use super::*;
@@ -121,8 +121,8 @@ macro_rules! hooks {
                     if real.is_null() {
                         return UrResult::UNSUPPORTED_FEATURE.level_zero();
                     }
-                    // SAFETY: what was kept for this function has its C signature (`ze_api.h`, and `zex_memory.h` of
-                    // Intel's driver), which is the row's.
+                    // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's
+                    // driver).
                     let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
                     let mut inputs = Inputs::default();
                     if depends_on_arguments(Function::$name) {
@@ -188,7 +188,7 @@ macro_rules! hooks {
             )*
         }
 
-        /// What the runtime does inside of a recorded call.
+        /// Records inner calls: those that the runtime makes in a recorded call.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod inside {
             use super::*;
@@ -218,7 +218,7 @@ macro_rules! hooks {
             )*
         }
 
-        /// The function that replaces `function` of the driver number `VIA`.
+        /// The hook of `function` for driver `VIA`.
         pub(super) fn hook<const VIA: usize>(function: Function) -> Option<*mut c_void> {
             match function {
                 $(Function::$name => Some(match EntryKind::of(Function::$name) {
@@ -233,15 +233,15 @@ macro_rules! hooks {
     };
 }
 
-/// How a call of a function comes in.
+/// The hook of a function.
 enum EntryKind {
-    /// Its caller is noted.
+    /// It stores the caller, in `entry`.
     Caller,
     /// By `command`.
     Command,
     /// By `property`.
     Property,
-    /// It is never recorded, whoever calls.
+    /// It passes the call on, which is never recorded.
     Wait,
 }
 
@@ -259,30 +259,30 @@ impl EntryKind {
     }
 }
 
-/// Where in [`DRIVER_STATES`] the function of a driver is kept.
+/// The offset of a driver's function in [`DRIVER_STATES`].
 const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
 
-/// Whether it depends on its arguments if a call of `function` is recorded.
+/// Whether the arguments of a call of `function` decide if it is recorded.
 #[inline]
 const fn depends_on_arguments(function: Function) -> bool {
     function.may_export() || matches!(function.effect(), Effect::Releases(Kind::Event))
 }
 
-/// Whether a call with these arguments is recorded, if it is the program's.
+/// Whether a call of the program with these arguments is recorded.
 #[inline]
 fn is_recorded(function: Function, inputs: &Inputs) -> bool {
     (!function.may_export() || inputs.ask_for_descriptor()) && event_filter::decide(function, inputs) != Recording::No
 }
 
-/// Whether what the call is about is known by the file of a descriptor that is handed in.
+/// Whether the file of a descriptor argument identifies the object of the call.
 #[inline]
 const fn is_identified_by_file(function: Function) -> bool {
     matches!(function.effect(), Effect::Makes(_) | Effect::Asks(_))
 }
 
-/// Adds the fingerprint of the file that the call is about, if it is known by one.
+/// Adds the fingerprint of the file that identifies the object.
 #[inline]
 fn identify(function: Function, values: &mut Values) {
     if values.fingerprint.is_none() && is_identified_by_file(function) {
@@ -290,11 +290,11 @@ fn identify(function: Function, values: &mut Values) {
     }
 }
 
-/// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its
-/// caller's, and so is what libumf does for its caller: an adapter, whose call is part of one of Unified Runtime, or
-/// a program that uses libumf itself. Inside of a recorded call it is the adapter. Otherwise the caller is asked for
-/// at each call, because libumf puts handles and closes mappings later than it is told to: when memory is freed, when
-/// another handle is opened, and when a pool or a provider is destroyed.
+/// Whether the program or its middleware makes the current call. A call from a loader or from libumf belongs to its
+/// caller. The caller of libumf is an adapter, whose call is part of one of Unified Runtime, or a program that uses
+/// libumf itself. In a recorded call it is the adapter. Otherwise the caller is looked up at each call, because
+/// libumf puts handles and closes mappings late: when memory is freed, another handle is opened, or a pool or a
+/// provider is destroyed.
 fn is_call_of_program() -> bool {
     match caller::owner(caller::address()) {
         Owner::Program => true,

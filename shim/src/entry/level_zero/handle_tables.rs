@@ -1,13 +1,12 @@
 //! The tables that a driver's handles begin with.
 //!
-//! A loader since 1.24 that has several drivers does not call through the tables that it has asked a driver for:
-//! where the driver says that its handles begin with its tables (`ZE_extension_driver_ddi_handles`), the loader calls
-//! through these. All handles of a driver begin with the same ones, which are changed in place once the driver has
-//! said so.
+//! With several drivers, a loader since 1.24 does not call through the tables that it asks a driver for. If the
+//! driver has the extension `ZE_extension_driver_ddi_handles`, its handles begin with its tables, and the loader
+//! calls through these. All handles of a driver have the same tables, which are changed in place.
 //!
-//! The place of a table among them has changed from release to release, so a table is found by its content: the
-//! driver is asked for it into memory of ours, and the one that begins with the same pointers is it. What is not
-//! found in writable data of a library must be left alone.
+//! The order of the tables differs between releases, so a table is found by its content: the driver fills a table of
+//! urscope's, and the table with the same pointers is searched for. Only tables in writable data of a library are
+//! changed.
 
 use std::{ffi::c_void, ptr::null_mut, sync::atomic::Ordering};
 
@@ -16,21 +15,20 @@ use urscope_schema::api::{Function, Table};
 use super::{DRIVER_FUNCTIONS, DRIVER_STATES, Driver, TABLES, fill, put, replace};
 use crate::raw::symbols::modules;
 
-/// How many tables are looked for behind a handle. The API 1.17 has 32.
+/// The most tables of a handle. The API 1.17 has 32.
 const TABLE_LIMIT: usize = 64;
 
 /// More slots than any table has.
 const SLOT_LIMIT: usize = 128;
 
-/// Where the pointers to the tables begin in a `ze_dditable_driver_t`: behind a version and a flag.
+/// The offset of the pointers to the tables in a `ze_dditable_driver_t`, after a version and a flag.
 const POINTERS: usize = 8;
 
-/// Replaces functions in the tables that a handle of a driver begins with, the first time.
+/// Replaces functions in the tables of a driver's handles, once.
 ///
 /// # Safety
 ///
-/// `handle` is one that the driver number `VIA` has made, which has said that its handles begin with its tables (a
-/// `ze_handle_t` of `ze_ddi_common.h`).
+/// `handle` was made by driver `VIA`, whose handles begin with its tables (a `ze_handle_t` of `ze_ddi_common.h`).
 pub(super) unsafe fn replace_in_handle<const VIA: usize>(handle: *mut c_void) {
     let Some(driver) = DRIVER_STATES.get(VIA).filter(|_| !handle.is_null()) else { return };
     if driver.tables_replaced.swap(true, Ordering::Relaxed) {
@@ -40,7 +38,7 @@ pub(super) unsafe fn replace_in_handle<const VIA: usize>(handle: *mut c_void) {
     let tables = unsafe { handle.cast::<usize>().read_unaligned() };
     let count = (modules::mapped_from(tables).saturating_sub(POINTERS) / size_of::<usize>()).min(TABLE_LIMIT);
     let places = std::ptr::with_exposed_provenance::<usize>(tables + POINTERS);
-    // SAFETY: so many words are mapped there, in a library that is never unloaded.
+    // SAFETY: `count` words are mapped there, in a library that is never unloaded.
     let addresses: Vec<usize> = (0..count).map(|place| unsafe { places.add(place).read_unaligned() }).collect();
     let mut found = 0;
     for (place, table) in TABLES.iter().enumerate() {
@@ -50,7 +48,7 @@ pub(super) unsafe fn replace_in_handle<const VIA: usize>(handle: *mut c_void) {
         for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == *table) {
             let (_, slot) = function.slot();
             if slot < expected.len() {
-                // SAFETY: `slots_at` has found so many slots, which may be written.
+                // SAFETY: `slots_at` has found as many slots, which may be written.
                 unsafe { replace::<VIA>(slots.add(slot), function) };
             }
         }
@@ -66,7 +64,7 @@ pub(super) unsafe fn replace_in_handle<const VIA: usize>(handle: *mut c_void) {
     }
 }
 
-/// What the driver fills a table with.
+/// The pointers that the driver puts into a table.
 fn query_table(driver: &Driver, place: usize, table: Table) -> Vec<*mut c_void> {
     let version = driver.version.load(Ordering::Relaxed);
     let mut slots = vec![null_mut(); SLOT_LIMIT];
@@ -76,28 +74,28 @@ fn query_table(driver: &Driver, place: usize, table: Table) -> Vec<*mut c_void> 
     slots
 }
 
-/// The slots at that address, if they are in writable data of a library and hold what was `expected`.
+/// The slots at an address, if they are writable data of a library and have the `expected` contents.
 fn slots_at(at: usize, expected: &[*mut c_void]) -> Option<*mut *mut c_void> {
     if expected.iter().all(|slot| slot.is_null()) || writable_slots(at) < expected.len() {
         return None;
     }
     let slots = std::ptr::with_exposed_provenance_mut::<*mut c_void>(at);
-    // SAFETY: so many slots are writable data of a library that is never unloaded.
+    // SAFETY: as many slots are writable data of a library that is never unloaded.
     let same =
         expected.iter().enumerate().all(|(slot, expected)| unsafe { slots.add(slot).read_volatile() } == *expected);
     same.then_some(slots)
 }
 
-/// How many words from an address on are writable data of a library; 0 for one that is no address of a word.
+/// The number of words of writable data of a library from an address on; 0 for an unaligned address.
 fn writable_slots(at: usize) -> usize {
     if at.is_multiple_of(align_of::<usize>()) { modules::writable_from(at) / size_of::<usize>() } else { 0 }
 }
 
-/// Replaces functions at that address if the driver's own table is there, which has no row.
+/// Replaces functions at an address if the `ze_driver_dditable_t` is there, whose functions have no rows.
 ///
 /// # Safety
 ///
-/// The driver number `VIA` is `driver`.
+/// `driver` is driver `VIA`.
 unsafe fn driver_table<const VIA: usize>(driver: &Driver, at: usize) {
     let slots = std::ptr::with_exposed_provenance_mut::<*mut c_void>(at);
     let last = DRIVER_FUNCTIONS.iter().map(|(slot, _)| *slot).max().unwrap_or_default();
@@ -106,7 +104,7 @@ unsafe fn driver_table<const VIA: usize>(driver: &Driver, at: usize) {
     }
     let is_own = DRIVER_FUNCTIONS.iter().enumerate().all(|(which, (slot, _))| {
         let original = driver.originals.get(which).map_or(null_mut(), |original| original.load(Ordering::Acquire));
-        // SAFETY: so many slots are writable data of a library that is never unloaded.
+        // SAFETY: as many slots are writable data of a library that is never unloaded.
         !original.is_null() && unsafe { slots.add(*slot).read_volatile() } == original
     });
     if is_own {

@@ -1,7 +1,6 @@
-//! The binary form: each thread appends to its own chunk of the file; only a thread that needs another chunk takes
-//! the lock.
+//! The binary form: each thread appends to its own chunk of the file. A thread that needs another chunk takes the lock.
 //!
-//! An error here must never reach the program: it is reported once, and records are counted as lost.
+//! An error never reaches the program: it is reported once, and records are counted as lost.
 
 use std::{io, path::Path};
 
@@ -36,7 +35,7 @@ struct EnterRecord<'a>(&'a Enter);
 /// The record of a call that returns.
 struct ExitRecord<'a>(&'a Exit);
 
-/// The short record of a call that begins: it leaves out what the record before it says, as most can.
+/// The short record of a call that begins: it omits what the record before contains. Most records are short.
 struct ShortEnterRecord<'a>(&'a Enter);
 
 /// The short record of a call that returns.
@@ -54,7 +53,7 @@ struct ThreadNameRecord<'a> {
     name: &'a str,
 }
 
-/// A footer, from its fields as JSON.
+/// A footer, with its fields as JSON.
 struct FooterRecord<'a>(&'a str);
 
 impl Record for EnterRecord<'_> {
@@ -139,14 +138,14 @@ impl Record for FooterRecord<'_> {
     }
 }
 
-/// Appends the record of a call that begins, if it is a short one and there is room in the chunk of this thread.
+/// Appends the record of a call that begins, if it can be short and fits into this thread's chunk.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
 pub(super) fn append_short_enter(enter: &Enter) -> bool {
     chunks::append_with(&ShortEnterRecord(enter)) == Appended::Yes
 }
 
-/// Appends the record of a call that returns, if it is a short one and there is room in the chunk of this thread.
+/// Appends the record of a call that returns, if it can be short and fits into this thread's chunk.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub(super) fn append_short_exit(exit: &Exit) -> bool {
@@ -179,14 +178,14 @@ fn append(record: &impl Record) {
     }
 }
 
-/// Appends a record whose words are known; none stand for one that is too long.
+/// Appends an encoded record; no words stand for one that is too long.
 pub(super) fn append_words(words: &[u64]) {
     if chunks::append(words) != Appended::Yes {
         append_to_new_chunk(&|| chunks::append(words));
     }
 }
 
-/// Gives this thread another chunk, and tries again there.
+/// Gives this thread another chunk, and appends there.
 #[cold]
 fn append_to_new_chunk(append: &dyn Fn() -> Appended) {
     let _held_off = interruptions::hold_off();
@@ -209,16 +208,16 @@ fn append_to_new_chunk(append: &dyn Fn() -> Appended) {
     }
 }
 
-/// Apart from the others: a footer takes several KiB of the stack, which may be a small one.
+/// A function of its own, because a footer takes several KiB of the stack.
 #[inline(never)]
 fn rewrite_footer(file: &mut BinaryFile, how: &str) {
     file.end(&footer(how));
 }
 
-/// The file; without chunks where it could not be created.
+/// The trace file; without chunks if it could not be created.
 pub(super) struct BinaryFile {
     chunks: Option<Chunks>,
-    /// The digit that says whether records are lost.
+    /// The digit that shows whether records are lost.
     loss: Option<MappedByte>,
     growth: Growth,
 }
@@ -237,7 +236,7 @@ impl BinaryFile {
         Self { chunks: created.map(|(chunks, _)| chunks), loss, growth: Growth::default() }
     }
 
-    /// Says that records are lost; false where that is not possible.
+    /// Marks the file as incomplete; false if that is not possible.
     pub(super) fn mark_lost(&self) -> bool {
         self.chunks
             .as_ref()
@@ -272,20 +271,20 @@ impl BinaryFile {
         }
     }
 
-    /// Writes a footer and truncates the file.
+    /// Writes a footer and truncates the file after it.
     pub(super) fn end(&mut self, footer: &End) {
         let ends = FooterRecord(footer.args().unwrap_or_default());
         if chunks::append_with(&ends) == Appended::NoRoom && self.renew() {
             chunks::append_with(&ends);
         }
         if let Some(chunks) = &mut self.chunks {
-            // Where the file cannot be truncated, free room stays behind the records.
+            // A file that cannot be truncated has free space after the records.
             let _ = chunks.close();
         }
     }
 }
 
-/// Writes the header and the entry points so far. Returns the offset of the digit that says whether records are lost.
+/// Writes the header and the entry points so far. Returns the offset of the digit that shows whether records are lost.
 fn write_beginning(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
     let beginning = write::beginning(header.pid, process::name(header));
     chunks.renew(header.pid, thread::id(), &beginning)?;
@@ -293,7 +292,7 @@ fn write_beginning(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
     let record = write::record(header).or_else(without_command);
     let record = record.unwrap_or_default();
     chunks::append(&record);
-    // Behind its first word, the text of the record follows.
+    // The text of the record follows its first word.
     let text = (beginning.len() + HEAD + record.len() + 1) * size_of::<u64>();
     chunks::append(&write::record(&Gap { lost: 0 }).unwrap_or_default());
     for entry_point in ENTRY_POINTS.get().iter().flat_map(|known| known.iter()) {
@@ -306,7 +305,7 @@ fn write_beginning(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
     Ok((text + super::LOSS_DIGIT) as u64)
 }
 
-/// Records the name of this thread, once, and arranges that its chunk is used further when it ends.
+/// Records the name of this thread once, and registers that its chunk is reused when it ends.
 fn name_thread(pid: u32) {
     if let Some(name) = thread::name_once() {
         chunks::append_with(&ThreadNameRecord { pid, name: &name.text() });
@@ -314,7 +313,7 @@ fn name_thread(pid: u32) {
     }
 }
 
-/// Takes over the chunk of a thread that ends.
+/// Returns the chunk of a thread that ends, for reuse.
 fn leave_chunk() {
     thread::leave_counts();
     if let Some(mut state) = PROCESS_TRACE.get().get()
@@ -325,7 +324,7 @@ fn leave_chunk() {
     }
 }
 
-/// Starts over in a forked child, which has no mapping of its parent's file.
+/// Forgets the parent's file, which is not mapped in a forked child.
 pub(super) fn after_fork_in_child() {
     chunks::forget();
 }

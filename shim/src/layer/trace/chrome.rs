@@ -1,6 +1,6 @@
-//! The Chrome form: lines of JSON, appended under a lock, in a file that is closed so that it is strict JSON.
+//! The Chrome form: lines of JSON, appended under a lock. The closed file is strict JSON.
 //!
-//! An error here must never reach the program: it is reported once, and records are counted as lost.
+//! An error never reaches the program: it is reported once, and records are counted as lost.
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ use super::{
 };
 use crate::raw::{interruptions, named_file::MappedByte, pages::Pages, process};
 
-/// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
+/// The bytes that are reserved for the footer, so that a file on a full disk can be closed.
 const RESERVE: u64 = 16 << 10;
 
 /// Appends a line.
 #[inline]
 pub(super) fn append_line(line: &Line) {
-    // A line has room for the longest record, so there always are bytes.
+    // A line has room for the longest record.
     if let Some(bytes) = line.bytes() {
         append(bytes);
     }
@@ -41,10 +41,10 @@ pub(super) fn append(bytes: &[u8]) {
     }
 }
 
-/// The file; without pages where it could not be created.
+/// The trace file; without pages if it could not be created.
 pub(super) struct ChromeFile {
     pages: Option<Pages>,
-    /// The digit that says whether records are lost.
+    /// The digit that shows whether records are lost.
     loss: Option<MappedByte>,
     growth: Growth,
     closed: bool,
@@ -75,7 +75,7 @@ impl ChromeFile {
         Self { pages, loss, growth: Growth::default(), closed: false }
     }
 
-    /// Says that records are lost; false where that is not possible.
+    /// Marks the file as incomplete; false if that is not possible.
     pub(super) fn mark_lost(&self) -> bool {
         self.pages
             .as_ref()
@@ -88,7 +88,7 @@ impl ChromeFile {
         self.pages.as_ref().map(Pages::path)
     }
 
-    /// Appends a record; false if it could not. Where the process has `ended`, the file is closed again behind it.
+    /// Appends a record; false if that fails. If the process has `ended`, the file is closed again after it.
     fn append(&mut self, bytes: &[u8], ended: Option<&str>) -> bool {
         match ended {
             None => self.write(bytes),
@@ -96,7 +96,7 @@ impl ChromeFile {
         }
     }
 
-    /// Apart from the others: footers take several KiB of the stack, which may be a small one.
+    /// A function of its own, because footers take several KiB of the stack.
     #[cold]
     #[inline(never)]
     fn append_after_end(&mut self, bytes: &[u8], how: &str) -> bool {
@@ -111,7 +111,7 @@ impl ChromeFile {
     fn write(&mut self, bytes: &[u8]) -> bool {
         let Some(pages) = &mut self.pages else { return false };
         let wanted = bytes.len() as u64 + RESERVE;
-        // Behind a record that is lost, a shorter one is lost, too, until the file grows: it may need the lost one.
+        // After a lost record, shorter ones are lost, too, until the file grows: they may refer to it.
         if wanted > pages.room() || self.growth.has_failed() {
             let _held_off = interruptions::hold_off();
             if !self.growth.may_retry() {
@@ -140,13 +140,12 @@ impl ChromeFile {
         let footer = footer.bytes().unwrap_or_default();
         let Some(pages) = &mut self.pages else { return };
         if pages.close(footer).is_err() {
-            // The file cannot be truncated (its directory may have become unreachable), but its mapping can still be
-            // written to.
+            // The file cannot be opened again (its directory may be unreachable), but its mapping is still writable.
             pages.append(footer);
         }
     }
 
-    /// Leaves the file to the parent of a forked child.
+    /// Unmaps the parent's file in a forked child.
     pub(super) fn abandon(self) {
         if let Some(pages) = self.pages {
             pages.abandon();

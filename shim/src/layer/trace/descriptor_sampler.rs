@@ -1,7 +1,7 @@
-//! Samples the number of open descriptors of the process, after some of the IPC calls.
+//! Samples the number of open descriptors of the process, after some IPC calls.
 //!
-//! Counting takes microseconds, and more where many are open. It is done so rarely that its share of the time is
-//! small, and never with a lock held.
+//! Counting takes microseconds, and more if many are open. It is rare enough to take little time, and never holds a
+//! lock.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -12,19 +12,18 @@ use urscope_schema::call::Nanos;
 
 use crate::raw::{clock, interruptions, process, reserve};
 
-/// The pause between two samples: a part of the time since the first one, within these limits.
+/// The interval between two samples: the time since the first one, divided by this, within these limits.
 const INTERVAL_DIVISOR: u64 = 64;
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 const MAX_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The pause is at least so many times as long as the sample took, in processor time, so that other work on the
-/// machine does not count.
+/// The interval is at least this multiple of the processor time of a sample.
 const COST_FACTOR: u64 = 200;
 
 static FIRST_SAMPLE: AtomicU64 = AtomicU64::new(0);
 static NEXT_SAMPLE: AtomicU64 = AtomicU64::new(0);
 
-/// Takes a sample on the thread `tid`, if the pause is over.
+/// Takes a sample on the thread `tid`, if the interval is over.
 #[inline]
 pub(super) fn take(tid: u32, now: Nanos) {
     let next = NEXT_SAMPLE.load(Ordering::Relaxed);
@@ -39,7 +38,7 @@ fn sample(tid: u32, next: u64) {
         return;
     }
     let _held_off = interruptions::hold_off();
-    // The first thread takes the sample, and no other does meanwhile.
+    // Only the first thread takes the sample.
     if NEXT_SAMPLE.compare_exchange(next, u64::MAX, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
     }
@@ -52,14 +51,14 @@ fn sample(tid: u32, next: u64) {
     NEXT_SAMPLE.store(next_sample(Nanos(FIRST_SAMPLE.load(Ordering::Relaxed)), now, cost), Ordering::Relaxed);
 }
 
-/// When to take the next sample, after one at `now` that cost so many nanoseconds.
+/// When to take the next sample, after one at `now` that took `cost` nanoseconds.
 fn next_sample(first: Nanos, now: Nanos, cost: u64) -> u64 {
     let part = now.0.saturating_sub(first.0) / INTERVAL_DIVISOR;
     let interval = part.clamp(MIN_INTERVAL.as_nanos() as u64, MAX_INTERVAL.as_nanos() as u64);
     now.0 + cost + interval.max(COST_FACTOR * cost)
 }
 
-/// Starts over in a forked child.
+/// Resets the intervals in a forked child.
 pub(super) fn restart() {
     FIRST_SAMPLE.store(0, Ordering::Relaxed);
     NEXT_SAMPLE.store(0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What the trace files of both forms have in common: where they are created, and what is reported of errors.
+//! Creates the trace files of both forms, and reports errors.
 
 use std::{io, ops::RangeInclusive, path::Path};
 
@@ -12,19 +12,19 @@ use crate::{
     raw::{clock, plain_file, process, stderr},
 };
 
-/// The pause after the first attempt to grow that failed, and the longest one, in nanoseconds. Each failure doubles it.
+/// The pauses after the first failed attempt to grow and at most, in nanoseconds. Each failure doubles the pause.
 const RETRY_PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;
 
 /// The most files of one process: one for each program that it executes by `exec`.
 const FILE_LIMIT: u32 = 10_000;
 
-/// The header of this process. Reports what is wrong with the environment, because now tracing begins.
+/// The header of this process. Reports problems of the environment, because tracing begins.
 pub(super) fn header(forked: bool) -> Header {
     let knobs = knobs::read();
     for complaint in knobs::complaints() {
         stderr::say(&complaint);
     }
-    // From now on, the end of this process is that of its trace.
+    // This process owns the trace and closes it at its end.
     super::pid();
     let mut header = process::describe(&knobs.run, forked, knobs::rank());
     header.ranks = knobs.ranks.to_string();
@@ -32,7 +32,7 @@ pub(super) fn header(forked: bool) -> Header {
     header
 }
 
-/// Creates the trace file by `make`; `None`, with a message, where that is not possible.
+/// Creates the trace file by `make`; `None`, with a message, if that is not possible.
 pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io::Result<F>) -> Option<F> {
     let directory = &knobs::read().directory;
     let create = || {
@@ -60,7 +60,7 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     created.ok()
 }
 
-/// Why a directory is not used, because of its owner or that of its parent.
+/// Why a directory is not used: the owner of it or of its parent is not trusted.
 #[inline(never)] // What it needs must not lie on a small stack for longer than it takes.
 fn reason_against(directory: &Path) -> io::Result<Option<String>> {
     let owner = |path: &Path| plain_file::status(path).map(|status| (status.st_uid, is_system(&status)));
@@ -68,16 +68,16 @@ fn reason_against(directory: &Path) -> io::Result<Option<String>> {
     Ok(owners.object(owner(directory)?, owner(&directory.join(".."))?))
 }
 
-/// Whether it is a directory of the system.
+/// Whether a directory is one of the system's.
 fn is_system(folder: &libc::stat) -> bool {
     let is = |known: libc::stat| (known.st_dev, known.st_ino) == (folder.st_dev, folder.st_ino);
     owners::SYSTEM.iter().any(|path| plain_file::status(Path::new(path)).is_ok_and(is))
 }
 
-/// When the growth of a file is tried again that could not grow: there may be room, or a free descriptor, later.
+/// When a file that could not grow tries again: there may be room, or a free descriptor, later.
 #[derive(Default)]
 pub(super) struct Growth {
-    /// When to try again, in nanoseconds of `CLOCK_MONOTONIC`, and the pause before that; 0 where it did not fail.
+    /// When to try again, in nanoseconds of `CLOCK_MONOTONIC`, and the pause before that; 0 if it did not fail.
     next: u64,
     pause: u64,
     /// Whether the user knows that records are lost.
@@ -95,13 +95,13 @@ impl Growth {
         self.next != 0
     }
 
-    /// Notes that the file has grown; true if it could not before.
+    /// Registers that the file has grown; true if it could not before.
     pub(super) fn succeeded(&mut self) -> bool {
         self.pause = 0;
         std::mem::replace(&mut self.next, 0) != 0
     }
 
-    /// Notes that the file could not grow. What is to be recorded until the next attempt is lost.
+    /// Registers that the file could not grow. Records until the next attempt are lost.
     #[cold]
     pub(super) fn failed(&mut self, path: &Path, error: &io::Error) {
         self.pause = (2 * self.pause).clamp(*RETRY_PAUSES.start(), *RETRY_PAUSES.end());

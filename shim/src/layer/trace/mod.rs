@@ -1,10 +1,10 @@
 //! The trace layer: writes every call into one file per process, in one of two forms.
 //!
 //! In the binary form a thread writes into its own chunk of the file, without a lock ([`binary`]). In the Chrome form
-//! a record is formatted on the thread's own stack and appended under a short lock ([`chrome`]), which is never held
-//! across the real call. The file is made when there is something to write, so a process without Unified Runtime
-//! leaves none. What cannot be written (a full disk, an unwritable directory, a call in a signal handler that
-//! interrupted a write) is counted as lost.
+//! a record is formatted on the stack and appended under a lock ([`chrome`]), which is never held across the real
+//! call. The file is created with the first record, so a process without Unified Runtime has none. Records that
+//! cannot be written (a full disk, an unwritable directory, a call in a signal handler that interrupted a write) are
+//! counted as lost.
 
 use std::{
     path::{Path, PathBuf},
@@ -42,7 +42,7 @@ pub struct Trace;
 
 static PROCESS_TRACE: ForkReset<Lock<ProcessTrace>> = ForkReset::new(Lock::default);
 
-/// The entry points so far: a forked child's file begins with them.
+/// The entry points so far, with which a forked child's file begins.
 static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
 
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -90,16 +90,16 @@ fn is_binary() -> bool {
     knobs::hot().is_binary()
 }
 
-/// Records a call that begins, without a lock; false where it takes the layer ([`Trace`]) to do so.
+/// Records a call that begins, without a lock; false if the layer ([`Trace`]) must do it.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
 pub fn record_enter(hot: Hot, enter: &Enter) -> bool {
-    // Also where the call cannot be recorded.
+    // Also if the call cannot be recorded.
     thread::count_call(enter.function);
     hot.is_binary() && binary::append_short_enter(enter)
 }
 
-/// Records a call that has returned, without a lock; false where it takes the layer to do so.
+/// Records a call that has returned, without a lock; false if the layer must do it.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
@@ -113,7 +113,7 @@ pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
     true
 }
 
-/// Records a call that begins inside of the one with its number. It is not counted.
+/// Records an inner call that begins. It is not counted.
 pub fn record_inner_enter(enter: &Enter) {
     if is_binary() {
         binary::record_inner_enter(enter);
@@ -124,7 +124,7 @@ pub fn record_inner_enter(enter: &Enter) {
     }
 }
 
-/// Records a call that has returned inside of the one with its number.
+/// Records an inner call that has returned.
 pub fn record_inner_exit(exit: &Exit) {
     if is_binary() {
         binary::record_inner_exit(exit);
@@ -179,8 +179,8 @@ impl Layer for Trace {
     }
 }
 
-/// Counts a record that could not be written. The file says so from then on: the process may be killed before it can
-/// say how many there are.
+/// Counts a record that could not be written, and marks the file as incomplete: the process may be killed before it
+/// writes the count.
 #[cold]
 fn count_lost() {
     LOST.fetch_add(1, Ordering::Relaxed);
@@ -197,23 +197,23 @@ fn count_lost() {
     }
 }
 
-/// Whether the file says that records are lost.
+/// Whether the file is marked as incomplete.
 static LOSS_IS_MARKED: AtomicBool = AtomicBool::new(false);
 
-/// The digit of a [`Gap`] of no records, from the end of the record in the Chrome form, and from the beginning of its
-/// JSON: it becomes [`SOME_LOST`] when the first record is lost.
+/// The offsets of the digit of a [`Gap`] of 0 records, from the end of the record in the Chrome form, and from the
+/// beginning of its JSON. It becomes [`SOME_LOST`] when the first record is lost.
 const LOSS_DIGIT_FROM_END: usize = "0}}".len();
 const LOSS_DIGIT: usize = "{\"lost\":".len();
 const SOME_LOST: u8 = b'1';
 
-/// The number of records that are lost so far, where the file goes on.
+/// The number of lost records so far, when the file continues.
 fn gap() -> Gap {
     Gap { lost: LOST.load(Ordering::Relaxed) }
 }
 
-/// Records an entry point, and what came of it.
+/// Records an entry point and its result.
 pub fn entry_point(entry_point: &EntryPoint) {
-    // An exported function is looked for before the call in which a fork is noticed otherwise.
+    // An exported function may be looked up in a child before its first call.
     fork::notice();
     let _held_off = interruptions::hold_off();
     if let Some(mut known) = ENTRY_POINTS.get() {
@@ -224,7 +224,7 @@ pub fn entry_point(entry_point: &EntryPoint) {
     }
 }
 
-/// Creates the file, which begins with what is known so far; false if there is one already.
+/// Creates the file, which begins with the entry points so far; false if it exists.
 fn make_file() -> bool {
     let Some(mut state) = PROCESS_TRACE.get().get() else { return false };
     let is_new = state.file.is_none();
@@ -236,7 +236,7 @@ fn make_file() -> bool {
     is_new
 }
 
-/// Records what later calls refer to.
+/// Records a device, an entry point, a module or a stack.
 fn record<R: Named>(record: &R) {
     if is_binary() {
         binary::append_words(&fxt::write::record(record).unwrap_or_default());
@@ -304,11 +304,11 @@ pub fn path() -> Option<PathBuf> {
     }
 }
 
-/// Closes the file at the normal end of the process. Allocates nothing, because a signal handler may end a process.
-/// Where that interrupted a write, or another thread does not finish its own, the file stays open, as that of a
+/// Closes the file at the normal end of the process. Does not allocate, because a signal handler may end a process.
+/// If the handler interrupted a write, or another thread does not finish its own, the file stays open, as that of a
 /// killed process.
 pub fn end(how: &'static str) {
-    // A process without a file has no pid here; a child of `vfork` shares our memory, but its end is not ours.
+    // A process without a file has no pid here. A child of `vfork` shares the memory, but not the end of this process.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) {
         return;
     }
@@ -323,10 +323,10 @@ pub fn end(how: &'static str) {
     }
 }
 
-/// Records that the process is about to become another program, or that this has failed. A handler may have
-/// interrupted an allocation: there nothing is recorded, and the trace ends like that of a killed process.
+/// Records an `exec`, before it or after its failure. In a signal handler, which may have interrupted an allocation,
+/// nothing is recorded, and the trace ends like that of a killed process.
 fn exec(failed: bool) {
-    // As for the end: a child of `vfork` becomes another program without us.
+    // As in `end`: a child of `vfork` becomes another program, but this process does not.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) || process::may_be_in_signal_handler() {
         return;
     }
@@ -352,7 +352,7 @@ fn pid() -> u32 {
 fn base() -> u64 {
     match BASE.load(Ordering::Relaxed) {
         0 => {
-            // The lowest bit says that it has been set; a base is even.
+            // The lowest bit marks it as set; a base is even.
             let base = clock::snapshot().base_ns;
             BASE.store(base | 1, Ordering::Relaxed);
             base
@@ -367,10 +367,10 @@ fn footer(how: &str) -> End {
     End::new(pid(), how, &Totals { returned, lost, called: &thread::called }, &clock::snapshot())
 }
 
-/// The lock, while a thread forks.
+/// Holds the lock while a thread forks.
 static FORK_LOCK: ForkLock<ProcessTrace> = ForkLock::new();
 
-/// Takes the lock, so that the child does not inherit a file with half a record.
+/// Takes the lock, so that the child does not inherit an incomplete record.
 pub fn before_fork() {
     if let Some(held) = PROCESS_TRACE.get().get() {
         FORK_LOCK.put(held);
@@ -382,14 +382,14 @@ pub fn after_fork_in_parent() {
     drop(FORK_LOCK.take());
 }
 
-/// Starts over: the file belongs to the parent, and so do the threads that may wait for the lock.
+/// Resets the trace in a forked child: the file belongs to the parent.
 pub fn after_fork_in_child() {
-    // A fork that the C library did not notice took no lock.
+    // An unnoticed fork took no lock.
     if let Some(mut parents) = FORK_LOCK.take_in_child().or_else(|| PROCESS_TRACE.get().try_get()) {
         if let Some(File::Chrome(file)) = parents.file.take() {
             file.abandon();
         }
-        // Unlocking it would wake threads that do not exist here.
+        // The lock belongs to the parent's state, which is never used again.
         std::mem::forget(parents);
     }
     PROCESS_TRACE.reset(Lock::new(ProcessTrace { forked: true, ..ProcessTrace::default() }));

@@ -1,7 +1,7 @@
 //! A call stack as text, for one line on stderr.
 //!
-//! The analyzer finds source lines afterwards; here symbol tables must do. This reads files and allocates memory, so
-//! it is for findings only, and no lock of ours may be held meanwhile.
+//! It uses symbol tables only; the analyzer finds source lines afterwards. It reads files and allocates memory, so it
+//! is used for findings only, and without a lock.
 
 use std::path::Path;
 
@@ -15,15 +15,15 @@ use crate::{
 /// The most frames that are shown.
 const FRAME_LIMIT: usize = 6;
 
-/// The length in bytes from which on a name is shortened, and the most characters that are left.
+/// The length in bytes above which a name is shortened, and the most characters of a name.
 const LONG_NAME: usize = 60;
 const NAME_LIMIT: usize = 120;
 
-/// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the
-/// runtime are shown only where there are no others. An offset is one for `addr2line -e`.
+/// The program's frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the runtime
+/// are shown only if there are no others. The offsets are for `addr2line -e`.
 pub(super) fn describe(stack: u64) -> Option<String> {
     let frames = of_stack(stacks::frames(stack)?);
-    // What calls `main` is not the program's.
+    // The frames outside of `main` are not the program's.
     let last = frames.iter().position(|frame| frame.function.as_deref() == Some("main"));
     let frames = frames.get(..last.map_or(frames.len(), |last| last + 1)).unwrap_or(&frames);
     let own = |frame: &&Frame| frame.is_of_program();
@@ -33,7 +33,7 @@ pub(super) fn describe(stack: u64) -> Option<String> {
     if described.is_empty() { None } else { Some(described.join(" ← ")) }
 }
 
-/// The frames of a stack. Those of Python stand where the function of the interpreter is that runs them.
+/// The frames of a stack. Frames of Python replace the interpreter's function that runs them.
 fn of_stack(stack: Frames) -> Vec<Frame> {
     let mut python = stack.python.into_iter().peekable();
     let mut frames = Vec::new();
@@ -50,7 +50,7 @@ fn of_stack(stack: Frames) -> Vec<Frame> {
     frames
 }
 
-/// One address of a stack, or one frame of Python.
+/// An address of a stack, or a frame of Python.
 struct Frame {
     function: Option<String>,
     /// The path of the program or library, or of a source of Python; empty for an address in neither.
@@ -58,10 +58,10 @@ struct Frame {
     location: CodeLocation,
 }
 
-/// Where in its module a frame is.
+/// The position of a frame in its module.
 enum CodeLocation {
     Offset(u64),
-    /// Of a source of Python; `None` where the instruction has no line.
+    /// The line of a source of Python; `None` if the instruction has none.
     Line(Option<u32>),
 }
 
@@ -81,8 +81,7 @@ impl Frame {
         Self { function: Some(frame.function), module: frame.file, location: CodeLocation::Line(frame.line) }
     }
 
-    /// Also true for a template of the C++ library that was compiled into the program, because its own code may be
-    /// inlined there.
+    /// Also true for templates of the C++ library in the program, which may contain inlined code of the program.
     fn is_of_program(&self) -> bool {
         !is_of_runtime(&self.module)
     }

@@ -1,9 +1,9 @@
 //! The validation layer: the rules, applied to this process while it runs.
 //!
-//! The same [`Tracker`] and [`Checker`] as the analyzer's take the calls of this one process, under a lock that is
-//! never held across the real call: before the call is passed on, and again when it has returned. What is found is
-//! reported in that call, after the lock is released ([`report`]). The layer must never find what the analyzer does
-//! not find in the trace of the same process, so it takes nothing that is not in the trace.
+//! The analyzer's [`Tracker`] and [`Checker`] process the calls of this process, before the real call and after it,
+//! under a lock that is never held across it. Findings are reported in the call, after the lock is released
+//! ([`report`]). The layer must never find what the analyzer does not find in the trace of the process, so it uses
+//! only what is in the trace.
 
 use std::sync::{
     Arc,
@@ -36,23 +36,23 @@ static VALIDATION: ForkReset<Lock<Validation>> = ForkReset::new(|| {
     Lock::default()
 });
 
-/// The process whose state that is: a child of `vfork` shares our memory.
+/// The process that owns the state: a child of `vfork` shares the memory.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// A call could not be followed. Nothing is checked from then on: what follows could be misjudged. The analyzer
-/// judges the trace.
+/// Whether a call could not be checked. Nothing is checked from then on, because findings could be wrong; the
+/// analyzer checks the trace.
 static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// What is known of this process.
+/// The state of the validation of this process.
 #[derive(Default)]
 struct Validation {
     tracker: Tracker,
     checker: Checker,
     /// This process in the tracker, from its first call on.
     process_id: Option<ProcessId>,
-    /// The process that this one was forked from, if that had made calls.
+    /// The process that forked this one, if it had made calls.
     parent: Option<ProcessId>,
-    /// It has ended: later calls come from the teardown of libraries.
+    /// Whether the process has ended: later calls come from the teardown of libraries.
     ended: bool,
 }
 
@@ -91,8 +91,7 @@ impl Validation {
             forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
             rights: Arc::default(),
         });
-        // What the child has from its parent is known now; nothing more comes from the parent into this copy of the
-        // tracker.
+        // The child has inherited its objects; this copy of the tracker gets no more calls of the parent.
         if let Some(parent) = self.parent {
             self.tracker.end(parent, End::Running, clock::now(), &mut self.checker);
             self.checker.take();
@@ -110,7 +109,7 @@ enum Step<'a> {
     Exit(&'a Exit),
 }
 
-/// Sends all findings there, besides to stderr. Only the first call counts.
+/// Sends all findings to `sink`, too. Only the first call has an effect.
 pub fn send_findings_to(sink: &'static dyn FindingSink) {
     report::send_findings_to(sink);
 }
@@ -135,7 +134,7 @@ impl Layer for Validate {
     }
 
     fn end(&self, how: &'static str) {
-        // `_exit` may be called in a signal handler, where nothing can be allocated; the analyzer finds what was left.
+        // `_exit` may be called in a signal handler, which cannot allocate; the analyzer finds the leaks.
         if !is_on(knobs::hot()) || (how == "_exit" && process::may_be_in_signal_handler()) {
             return;
         }
@@ -144,7 +143,7 @@ impl Layer for Validate {
         let _held_off = interruptions::hold_off();
         let Some(mut state) = state.get() else { return };
         let mut found = state.checker.take();
-        // A forked child without calls leaves what its parent has found to the parent.
+        // A forked child without calls has no findings.
         let Validation { tracker, checker, process_id: Some(process_id), ended: ended @ false, .. } = &mut *state
         else {
             return;
@@ -157,7 +156,7 @@ impl Layer for Validate {
     }
 }
 
-/// Takes a step, and reports what it finds.
+/// Processes a step, and reports its findings.
 fn check(step: Step<'_>) -> Verdict {
     if !is_on(knobs::hot()) {
         return Verdict::Passed;
@@ -173,7 +172,7 @@ fn check(step: Step<'_>) -> Verdict {
     let found = state.checker.take();
     drop(state);
     if reserve::is_used() {
-        // What the process does from now on may need more memory to follow than there is.
+        // The tracker may need more memory than there is.
         stop(
             "no memory is left: from here on the process is not checked while it runs, and its calls have no call stacks; \
              `urscope check` judges its trace",
@@ -182,7 +181,7 @@ fn check(step: Step<'_>) -> Verdict {
     if found.is_empty() { Verdict::Passed } else { report::report_call(&found) }
 }
 
-/// Ends the validation of this process, and says why.
+/// Ends the validation of this process, with a message.
 #[cold]
 fn stop(why: &str) {
     if !IS_STOPPED.swap(true, Ordering::Relaxed) {
@@ -190,7 +189,7 @@ fn stop(why: &str) {
     }
 }
 
-/// The lock, while a thread forks.
+/// Holds the lock while a thread forks.
 static FORK_LOCK: ForkLock<Validation> = ForkLock::new();
 
 /// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
@@ -207,23 +206,22 @@ pub fn after_fork_in_parent() {
     drop(FORK_LOCK.take());
 }
 
-/// Continues with a copy of the parent's tracker, in which this process begins with its first call. What it has from
-/// its parent is never held against it.
+/// Continues with a copy of the parent's tracker. The process begins in it with its first call; inherited objects
+/// cause no findings.
 pub fn after_fork_in_child() {
     let mut state = Validation::default();
-    // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is
-    // unknown.
+    // An unnoticed fork took no lock. If the lock is not free, the parent's state is unknown.
     let parents = FORK_LOCK.take_in_child().or_else(|| VALIDATION.get().try_get());
     state.ended = parents.is_none();
     if state.ended {
-        // The thread may go on with a step that a handler has interrupted.
+        // A handler may have interrupted a step of this thread, which continues it.
         IS_STOPPED.store(true, Ordering::Relaxed);
     }
     if let Some(mut parents) = parents {
         state.tracker = std::mem::take(&mut parents.tracker);
         state.checker = std::mem::take(&mut parents.checker);
         state.parent = parents.process_id.or(parents.parent);
-        // Unlocking it would wake threads that do not exist here.
+        // The lock belongs to the parent's state, which is never used again.
         std::mem::forget(parents);
     }
     OWNER.store(process::id(), Ordering::Relaxed);

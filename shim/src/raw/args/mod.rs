@@ -1,10 +1,10 @@
 //! Arguments of Unified Runtime's functions, as types that cannot be made from numbers.
 //!
-//! An argument is an address or a handle, and a function that follows one it was given by mistake has undefined
-//! behaviour. So an [`Arg`] comes from a C caller, from an adapter or from a variable of this module, and never from
-//! an integer of ours: whoever holds one may pass it on. [`inputs`] and [`out_params`] read and write the caller's
-//! memory for the hooked functions, [`observed`] for calls that somebody else carries out, [`caller`] for our own
-//! backend. Nothing of the caller's is kept, and nothing that it handed in as `const` is written to.
+//! An argument is an address or a handle, and following a wrong one is undefined behavior. So an [`Arg`] comes from a
+//! C caller, from an adapter or from a variable of this module, never from an integer: it may always be passed on.
+//! [`inputs`] and [`out_params`] access the caller's memory for hooked functions, [`observed`] for observed calls,
+//! [`caller`] for urscope's backend. No reference to the caller's memory is stored, and `const` inputs are not
+//! written to.
 
 use std::ffi::c_void;
 
@@ -23,13 +23,13 @@ mod umf_header;
 
 /// An argument of a call, in the role that the function's row gives it.
 ///
-/// It is as wide as the word that C passes, so that the signature of a hooked function is made of these.
+/// It has the size of the parameter in C, so the signatures of hooked functions consist of these.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arg<R>(R);
 
 impl<R: Role> Arg<R> {
-    /// An argument of our own making.
+    /// An argument made by the shim.
     ///
     /// # Safety
     ///
@@ -41,7 +41,7 @@ impl<R: Role> Arg<R> {
         Self(role)
     }
 
-    /// The number that was passed, for records, comparisons and as a key.
+    /// The value that was passed, for records, comparisons and as a key.
     #[inline]
     pub const fn get(self) -> R {
         self.0
@@ -53,7 +53,7 @@ impl<R: Role> Arg<R> {
         self.0.null()
     }
 
-    /// Whether a call with this argument is recorded at all ([`Role::watched`]).
+    /// Whether a call with this argument is recorded ([`Role::watched`]).
     #[inline]
     pub fn watched(self) -> bool {
         self.0.watched()
@@ -84,7 +84,7 @@ handles!(Adapter Device Context PhysicalMem Event);
 pub struct AdapterHandle(usize);
 
 impl AdapterHandle {
-    /// The handle that an adapter left in an out-parameter; `None` for null.
+    /// The handle that an adapter has written to an out-parameter; `None` for null.
     ///
     /// # Safety
     ///
@@ -95,7 +95,7 @@ impl AdapterHandle {
 
     /// The adapter's dispatch table.
     pub fn dispatch_table(self) -> *mut c_void {
-        // SAFETY: `new` and `Arg::handle` are given handles of adapters only, and those begin with this pointer.
+        // SAFETY: `new` and `Arg::handle` get handles of adapters only, which begin with this pointer.
         unsafe { *std::ptr::with_exposed_provenance::<*mut c_void>(self.0) }
     }
 }

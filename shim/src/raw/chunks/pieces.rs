@@ -1,14 +1,13 @@
-//! The mapped pieces of a file, until their chunks are full.
+//! The mapped pieces of a file whose chunks are not all full.
 //!
-//! A piece is unmapped as a whole. A kernel that has large pages for files maps it by one, and where a part is
-//! unmapped, it maps the rest again by small ones: one page fault for each 4 KiB that the other threads go on to
-//! write, each of which takes the time of several calls.
+//! A piece is unmapped as a whole. A kernel may map it by a large page. If a part is unmapped, the rest gets small
+//! pages, with a page fault for each 4 KiB that other threads write, which takes the time of several calls.
 
 use std::ops::Range;
 
 use urscope_schema::trace::fxt::CHUNK_BYTES;
 
-/// How many pieces are kept of which threads still have chunks: one that calls rarely keeps its own for long.
+/// The most pieces: a thread that calls rarely uses its chunk for long.
 const PIECE_LIMIT: usize = 4;
 
 /// The pieces, the latest first.
@@ -25,15 +24,15 @@ struct Piece {
 }
 
 impl Pieces {
-    /// A piece has been mapped, of 64 chunks at most. Where there are too many, the chunks of the oldest one are
-    /// unmapped one by one: those that are full now, and the others when they are.
+    /// Adds a piece of at most 64 chunks. If there are too many pieces, the full chunks of the oldest one are unmapped
+    /// now, and its others when they are full.
     pub(super) fn add(&mut self, addresses: Range<usize>, unmap: impl FnMut(Range<usize>)) {
         self.0.rotate_right(1);
         let oldest = std::mem::replace(&mut self.0[0], Piece { addresses, full: 0 });
         oldest.chunks().filter_map(|(chunk, is_full)| is_full.then_some(chunk)).for_each(unmap);
     }
 
-    /// The chunk that begins there is full, and nobody writes there any more.
+    /// Marks the chunk at `start` as full: no thread writes to it any more.
     pub(super) fn mark_full(&mut self, start: usize, mut unmap: impl FnMut(Range<usize>)) {
         let Some(piece) = self.0.iter_mut().find(|piece| piece.addresses.contains(&start)) else {
             unmap(start..start + CHUNK_BYTES as usize);
@@ -60,7 +59,7 @@ mod tests {
 
     const CHUNK: usize = CHUNK_BYTES as usize;
 
-    /// What is unmapped, in chunks: where it begins and ends.
+    /// The unmapped ranges, in chunks.
     fn chunks(unmapped: &[Range<usize>]) -> Vec<Range<usize>> {
         unmapped.iter().map(|addresses| addresses.start / CHUNK..addresses.end / CHUNK).collect()
     }
