@@ -29,9 +29,9 @@ macro_rules! values {
             $($(#[$doc])* #[serde(deserialize_with = "crate::trace::read::word")] pub $field: Option<u64>,)*
         }
 
-        /// The positions of the fields in [`Values::FIELDS`].
+        /// The indices of the fields in [`Values::FIELDS`].
         #[expect(non_camel_case_types, reason = "the variants have the names of the fields")]
-        enum Place {
+        enum FieldIndex {
             $($field,)*
         }
 
@@ -42,8 +42,8 @@ macro_rules! values {
             /// No value.
             pub const NONE: Self = Self { $($field: None,)* };
 
-            /// Reads the fields at the front of `line` that have the form and order of the writer, and advances `line` past them.
-            /// Calls `each` with the position of a field and its value.
+            /// Reads the fields at the front of `line` that have the form and order of the writer, and advances `line`
+            /// past them. Calls `each` with the position of a field and its value.
             #[inline]
             pub(crate) fn scan(
                 line: &mut &[u8],
@@ -52,7 +52,7 @@ macro_rules! values {
             ) -> Option<()> {
                 $(if let Some(rest) = line.strip_prefix(concat!(",\"", stringify!($field), "\":").as_bytes()) {
                     *line = rest;
-                    each(Place::$field as usize, value(line)?);
+                    each(FieldIndex::$field as usize, value(line)?);
                 })*
                 Some(())
             }
@@ -62,7 +62,7 @@ macro_rules! values {
             pub(crate) fn unpacked(places: u64, words: &[u64]) -> Self {
                 let mut values = Self::NONE;
                 let mut words = words.iter();
-                $(if places >> Place::$field as usize & 1 != 0 { values.$field = words.next().copied(); })*
+                $(if places >> FieldIndex::$field as usize & 1 != 0 { values.$field = words.next().copied(); })*
                 values
             }
 
@@ -75,20 +75,20 @@ macro_rules! values {
             /// Calls `each` for every field that is present, in order, with its position in [`Self::FIELDS`].
             #[inline(always)]
             pub fn for_each_place(&self, mut each: impl FnMut(usize, Shape, u64)) {
-                $(if let Some(value) = self.$field { each(Place::$field as usize, Shape::$shape, value); })*
+                $(if let Some(value) = self.$field { each(FieldIndex::$field as usize, Shape::$shape, value); })*
             }
 
             /// Sets the field at a position of [`Self::FIELDS`]; any other position has no effect.
             #[inline]
             pub fn set(&mut self, place: usize, value: u64) {
-                $(if place == Place::$field as usize { self.$field = Some(value); })*
+                $(if place == FieldIndex::$field as usize { self.$field = Some(value); })*
             }
         }
     };
 }
 
 values! {
-    /// The number of the adapter that served the call, as in the trace's `urscope_door` records.
+    /// The number of the adapter that got the call, as in the trace's `urscope_door` records.
     via: Number,
     /// An adapter handle.
     adapter: Hex,
@@ -114,13 +114,15 @@ values! {
     data_size: Number,
     /// The fingerprint of the handle data ([`crate::handle::fingerprint`]).
     fingerprint: Hex,
-    /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported ([`crate::api::constants::ze`]).
+    /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported
+    /// ([`crate::api::constants::ze`]).
     property: Hex,
-    /// The answer to a question; of a call that ends memory, the number of the first command that the host has not waited for.
+    /// The answer to a query; of a call that ends memory, the number of the first command that the host has not waited
+    /// for.
     value: Number,
-    /// The process that opened handle data names as its exporter, in that one's pid namespace.
+    /// The exporting process in opened handle data, in its own pid namespace.
     exporter: Number,
-    /// The address in its exporter that opened handle data names.
+    /// The exported address in opened handle data, in the exporter.
     exported: Hex,
     /// The address that a command copies from.
     source: Hex,
@@ -130,10 +132,10 @@ values! {
 
 impl Values {
     /// The positions of two fields in [`Self::FIELDS`].
-    pub(crate) const VIA: usize = Place::via as usize;
-    pub(crate) const CONTEXT: usize = Place::context as usize;
+    pub(crate) const VIA: usize = FieldIndex::via as usize;
+    pub(crate) const CONTEXT: usize = FieldIndex::context as usize;
 
-    /// The address or handle that a call is about: handle data, or else memory, or else an object.
+    /// The address or handle that a call is about: handle data, otherwise memory, otherwise an object.
     pub fn subject(&self) -> Option<u64> {
         [self.data, self.pointer, self.object].into_iter().flatten().find(|value| *value != 0)
     }
@@ -155,18 +157,18 @@ pub struct Enter {
 }
 
 impl Enter {
-    /// The kind of the handle data that the call opens; `None` if it opens none. An allocation of Level Zero opens handle data of
-    /// memory if it imports a descriptor.
+    /// The kind of the handle data that the call opens; `None` if it opens none. An allocation of Level Zero opens
+    /// handle data of memory if it imports a descriptor.
     pub fn opens(&self) -> Option<Kind> {
         if self.imports() { Some(Kind::MemHandle) } else { self.function.opens() }
     }
 
-    /// Whether it imports a descriptor that was exported.
+    /// Whether the call imports an exported descriptor.
     pub fn imports(&self) -> bool {
         self.function.imports(&self.values)
     }
 
-    /// Whether it shares something between processes, which a verdict is about.
+    /// Whether the call shares something between processes. The verdict is about these.
     pub fn is_ipc(&self) -> bool {
         self.function.is_ipc() || self.imports()
     }
@@ -185,6 +187,6 @@ pub struct Exit {
     pub time: Nanos,
     /// The result.
     pub result: UrResult,
-    /// What the callee left in the caller's memory; empty unless the call succeeded.
+    /// The answers in the caller's memory; empty unless the call succeeded.
     pub values: Values,
 }
