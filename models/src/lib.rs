@@ -1,14 +1,14 @@
-//! Files of `shim/src/raw`, compiled with another `sync`: one that runs them in every order of threads or of signal handlers.
+//! Files of `shim/src/raw`, compiled with a `sync` that runs them in every order of threads or of signal handlers.
 //!
-//! * [`threads`] has the atomics of loom, which tries every order of threads and every value that the memory model lets a load return.
+//! * [`threads`] has the atomics of loom, which tries every order of threads, and every value that a load may return.
 //! * [`handlers`] has cells and stores that a signal handler can interrupt, and tries every place for it; see
 //!   [`handlers::explorer`].
 //!
-//! The files are links to the shim's own. What they use of the rest of the shim stands here, as short as possible.
+//! The files are symbolic links. What they use of the rest of the shim is defined here.
 
 #![allow(dead_code, reason = "the models use a part of the files")]
 
-/// For every order of threads.
+/// Every order of threads.
 pub mod threads {
     pub mod fork_reset;
     pub mod lock;
@@ -41,7 +41,7 @@ pub mod threads {
     }
 }
 
-/// For every place where a signal handler can interrupt.
+/// Every place where a signal handler can interrupt.
 pub mod handlers {
     pub mod chunks;
     pub mod explorer;
@@ -52,7 +52,7 @@ pub mod handlers {
     pub mod sync;
     pub mod thread;
 
-    pub use super::{interruptions, recent_data, process, stack};
+    pub use super::{interruptions, process, recent_data, stack};
 
     /// The variables of the one thread.
     pub mod variables {
@@ -74,12 +74,12 @@ pub mod handlers {
     }
 }
 
-/// Nothing interrupts a thread while it holds that off.
+/// The models do not block interruptions.
 pub mod interruptions {
     pub fn hold_off() {}
 }
 
-/// What a thread keeps of handle data is no part of the models.
+/// The cache of handle data is no part of the models.
 pub mod recent_data {
     #[derive(Default)]
     pub struct RecentData;
@@ -92,5 +92,5 @@ pub mod process {
 }
 
 pub mod stack {
-    pub fn leave() {}
+    pub fn free_cache() {}
 }

@@ -1,5 +1,5 @@
-//! Every place where a signal handler can interrupt a thread that appends to a binary trace, or that takes the number of a call; and what
-//! a reader finds in the file at each of these places.
+//! A signal handler interrupts a thread everywhere: while it appends to a binary trace, and while it takes the number
+//! of a call. A reader looks at the file at each of these places.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use urscope_models::handlers::{
     chunks::{self, Appended, Chunks, append, append_with},
-    explorer::{Model, explore, hold_off},
+    explorer::{Model, explore, without_interruptions},
     thread::next_call,
 };
 use urscope_schema::{
@@ -24,20 +24,20 @@ use urscope_schema::{
     },
 };
 
-/// The records of an execution, and whether they were appended; `None` as long as that is not known.
+/// The records of an execution, and whether they were appended; `None` until that is known.
 type Records = RefCell<Vec<(Record, Option<bool>)>>;
 
-/// What the records of an execution are.
+/// The kind of records that an execution appends.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Names of threads, whose words do not depend on what is in front of them.
+    /// Names of threads, whose words do not depend on the record before.
     Names,
     /// Calls that begin and return.
     Calls,
 }
 
 impl Kind {
-    /// The record number so much.
+    /// The record with this number.
     fn record(self, number: u64) -> Record {
         let (function, call, tid, time) = (Function::urIPCPutMemHandleExp, number / 2 + 1, 1, Nanos(number));
         match (self, number % 2) {
@@ -66,7 +66,7 @@ impl chunks::Record for Appends<'_> {
         }
     }
 
-    fn says(&self, before: Before) -> Option<Before> {
+    fn for_next(&self, before: Before) -> Option<Before> {
         match self.0 {
             Record::Enter(begins) => Some(before.behind_enter(begins)),
             Record::Exit(returns) => Some(before.behind_exit(returns)),
@@ -75,7 +75,7 @@ impl chunks::Record for Appends<'_> {
     }
 }
 
-/// A file, and what an execution appends to it.
+/// A file, and the records that an execution appends to it.
 struct Trace {
     kind: Kind,
     /// The strings of a file.
@@ -112,7 +112,7 @@ impl Trace {
         })
     }
 
-    /// Begins an execution in a new chunk, in which so many words are free.
+    /// Begins an execution in a new chunk that has `free` words left.
     fn begin(&self, free: usize) {
         self.chunks.borrow_mut().renew(1, 1, &[]).unwrap();
         let mut filler = vec![0; CHUNK - HEAD - free];
@@ -130,13 +130,13 @@ impl Trace {
         bytes[..length].as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
-    /// What a reader finds now: whole records that were begun, each of those that were appended, and nothing else.
+    /// Checks what a reader finds: every record that was appended, whole, and no other than those that were begun.
     fn look(&self) {
         let records = self.records.borrow();
         let mut found = vec![0; records.len()];
         let mut strings = self.strings.clone();
         for chunk in self.first.get()..self.first.get() + 4 {
-            // What is behind the first records of a new chunk is not written to.
+            // Nothing is written after the first records of a new chunk.
             let words = self.words(chunk, if chunk == self.first.get() { CHUNK } else { 200 });
             let (mut at, mut before) = (0, Before::default());
             while at < words.len() {
@@ -171,7 +171,7 @@ impl Trace {
         self.records.borrow_mut().push((record.clone(), None));
         let mut appended = append_with(&Appends(&record));
         if appended != Appended::Yes {
-            hold_off(|| {
+            without_interruptions(|| {
                 appended = append_with(&Appends(&record));
                 if appended == Appended::NoRoom
                     && let Ok(mut chunks) = self.chunks.try_borrow_mut()
@@ -184,7 +184,7 @@ impl Trace {
         self.records.borrow_mut()[number].1 = Some(appended == Appended::Yes);
     }
 
-    /// Runs three records, with two more from handlers; so many words are free in the chunk.
+    /// Appends three records, and two more in handlers, to a chunk that has `free` words left.
     fn explore(self: &Rc<Self>, free: usize) {
         let model = Model {
             begin: &|| {
@@ -212,7 +212,7 @@ impl Trace {
 fn records_of_handlers_and_of_what_they_interrupt_are_whole() {
     for kind in [Kind::Names, Kind::Calls] {
         let trace = Trace::new(kind);
-        // Room for all; then the chunk is full at the first, in the middle, and at the last of them.
+        // Room for all; then the chunk gets full at the first, a middle and the last record.
         for free in [40, 0, 5, 9, 14] {
             trace.explore(free);
         }
@@ -256,14 +256,14 @@ fn a_chunk_that_a_thread_leaves_is_used_further_without_harm() {
     let trace = Trace::new(Kind::Calls);
     let model = Model {
         begin: &|| {
-            // More than half of it is free, so that it is used further.
+            // More than half of it is free, so another thread reuses it.
             trace.begin(CHUNK - HEAD - 100);
             let trace = Rc::clone(&trace);
             Rc::new(move || trace.look())
         },
         run: &|| {
             trace.append();
-            trace.chunks.borrow_mut().leave();
+            trace.chunks.borrow_mut().leave_chunk();
             trace.append();
         },
         handler: {

@@ -1,4 +1,4 @@
-//! Every order of threads: the lock, and what threads count without sharing.
+//! The lock and the counters of threads, in every order of threads.
 
 use loom::thread::spawn;
 use urscope_models::threads::{
@@ -12,7 +12,7 @@ use urscope_schema::api::Function;
 
 const FUNCTION: Function = Function::urIPCGetMemHandleExp;
 
-/// Two steps, in which another thread can come in between, or not see the store.
+/// Adds in two steps. Another thread can run in between, or not see the store.
 fn add_one(value: &AtomicU64) {
     value.store(value.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
@@ -21,7 +21,7 @@ fn add_one(value: &AtomicU64) {
 fn a_lock_is_held_by_one_thread_and_shows_what_others_did() {
     explore(|| {
         static LOCK: Lock<AtomicU64> = Lock::new(AtomicU64::new(0));
-        // Loom wants its objects to be made before the threads.
+        // Loom requires its objects to exist before the threads.
         add_one(&LOCK.get().expect("it is free"));
         let threads = [(); 2].map(|()| spawn(|| add_one(&LOCK.get().expect("no thread holds it for long"))));
         threads.into_iter().for_each(|thread| thread.join().unwrap());

@@ -26,18 +26,18 @@ pub struct Enter {
 }
 
 impl Enter {
-    /// The kind of the handle data that the call opens; `None` if it opens none. An allocation of Level Zero opens handle data of
-    /// memory if it imports a descriptor.
+    /// The kind of the handle data that the call opens; `None` if it opens none. An allocation of Level Zero opens
+    /// handle data of memory if it imports a descriptor.
     pub fn opens(&self) -> Option<Kind> {
         if self.imports() { Some(Kind::MemHandle) } else { self.function.opens() }
     }
 
-    /// Whether it imports a descriptor that was exported.
+    /// Whether the call imports an exported descriptor.
     pub fn imports(&self) -> bool {
         self.function.imports(&self.values)
     }
 
-    /// Whether it shares something between processes, which a verdict is about.
+    /// Whether the call shares something between processes. The verdict is about these.
     pub fn is_ipc(&self) -> bool {
         self.function.is_ipc() || self.imports()
     }
@@ -56,6 +56,6 @@ pub struct Exit {
     pub time: Nanos,
     /// The result.
     pub result: UrResult,
-    /// What the callee left in the caller's memory; empty unless the call succeeded.
+    /// The answers in the caller's memory; empty unless the call succeeded.
     pub values: Values,
 }

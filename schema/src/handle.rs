@@ -1,7 +1,6 @@
 //! The objects whose lifetimes are tracked.
 //!
-//! An object is never a bare integer here: the same address can be USM, a mapping and handle data within one second, so a
-//! [`Handle`] always carries its [`Kind`].
+//! A [`Handle`] always has its [`Kind`]: one address can be USM, then a mapping, then handle data.
 
 /// The type of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,9 +13,9 @@ pub enum Kind {
     Context,
     /// A USM allocation (host, device or shared), identified by its address.
     Usm,
-    /// Handle data of memory that `urIPCGetMemHandleExp` gave out, identified by its address in the producer.
+    /// Handle data of memory, made by `urIPCGetMemHandleExp`, identified by its address in the producer.
     MemHandle,
-    /// Memory of another process that `urIPCOpenMemHandleExp` mapped, identified by its address in the consumer.
+    /// Memory of another process, mapped by `urIPCOpenMemHandleExp`, identified by its address in the consumer.
     Mapping,
     /// A `ur_physical_mem_handle_t` or `ze_physical_mem_handle_t`.
     PhysicalMem,
@@ -37,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of object that handle data of this kind share; `None` if this is no handle data.
+    /// The kind of object that handle data of this kind share; `None` for other kinds.
     pub const fn shares(self) -> Option<Self> {
         match self {
             Self::MemHandle => Some(Self::Usm),
@@ -48,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// Whether objects of this kind have a handle of their own, are counted by references, and can be shared.
+    /// Whether objects of this kind have a handle and a reference count, and can be shared.
     pub const fn is_object(self) -> bool {
         matches!(self, Self::PhysicalMem | Self::Event | Self::EventPool)
     }
@@ -91,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// The noun for it in a sentence.
+    /// The noun in a sentence.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Adapter => "adapter",
@@ -129,9 +128,9 @@ impl std::fmt::Display for Handle {
 
 /// A 64-bit fingerprint of handle data, by which a consumer's open is matched to a producer's get.
 ///
-/// Little-endian words of eight bytes (the last one padded with zeros) are folded in by a multiplication of 128 bits
-/// whose halves are xored, seeded with the length. Equal bytes give equal fingerprints in every process and release
-/// of format version 1; it is no protection against an adversary.
+/// Little-endian words of eight bytes (the last one padded with zeros) are folded in by a 128-bit multiplication
+/// whose halves are xored, seeded with the length. Equal bytes have equal fingerprints in every process and release
+/// of format version 1. It is no protection against an adversary.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
     let fold = |state: u64, word: u64| {
@@ -150,18 +149,19 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     fold(state.rotate_left(29), u64::from_le_bytes(last))
 }
 
-/// The value by which a Level Zero IPC handle is known in its process: its descriptor, with bit 32 set, so that it is neither 0 nor an
-/// address of memory (the lowest 64 KiB are never mapped, and no descriptor is that large).
+/// The value that identifies a Level Zero IPC handle in its process: its descriptor, with bit 32 set, so that it is
+/// neither 0 nor an address of memory (the lowest 64 KiB are never mapped, and no descriptor is that large).
 pub const fn descriptor_data(descriptor: u32) -> u64 {
     1 << 32 | descriptor as u64
 }
 
-/// The descriptor that such a value stands for; `None` for any other value.
+/// The descriptor in a value of [`descriptor_data`]; `None` for any other value.
 pub const fn descriptor_in(data: u64) -> Option<u32> {
     if data >> 32 == 1 { Some(data as u32) } else { None }
 }
 
-/// The fingerprint of a Level Zero IPC handle: of the file that its descriptor refers to, which is the same in every process.
+/// The fingerprint of a Level Zero IPC handle: of the file that its descriptor refers to, which is the same in every
+/// process.
 pub fn file_fingerprint(device: u64, inode: u64) -> u64 {
     let mut bytes = *b"Level Zero: 0123456789abcdef";
     for (to, from) in bytes.iter_mut().skip(12).zip(device.to_le_bytes().into_iter().chain(inode.to_le_bytes())) {

@@ -1,8 +1,8 @@
-//! The schema of urscope: what a call is, and what a trace record is.
+//! The schema of urscope: calls and trace records.
 //!
-//! Both data paths start here. The shim fills [`call::Enter`] and [`call::Exit`] and writes them with [`trace::write`]; the
-//! analyzer reads them back with [`trace::read`]. One table ([`api::ur`]) lists the Unified Runtime functions; every other list
-//! of them is generated from it.
+//! The shim fills [`call::Enter`] and [`call::Exit`] and writes them with [`trace::write`]; the analyzer reads them
+//! with [`trace::read`]. One table ([`api::ur`]) lists the Unified Runtime functions; every other list of them is
+//! generated from it.
 //!
 //! This crate must never contain unsafe code, start a thread, open a file, or decide whether a call is correct.
 

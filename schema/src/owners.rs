@@ -1,6 +1,6 @@
 //! Which users may own a directory that traces are written to.
 
-/// The users who can replace the files of this user anyway: the user and root.
+/// The users who are trusted with the files of this user: the user and root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owners {
     /// The effective user of this process.
@@ -10,7 +10,7 @@ pub struct Owners {
     pub root: u32,
 }
 
-/// Directories that no system gives to anyone but root.
+/// Directories that belong to root on every system.
 pub const SYSTEM: [&str; 9] = ["/", "/dev", "/dev/shm", "/home", "/run", "/run/user", "/tmp", "/var", "/var/tmp"];
 
 impl Owners {
@@ -19,9 +19,9 @@ impl Owners {
         owner == self.user || owner == 0
     }
 
-    /// Why traces are not written to a directory, given its owner and that of its parent, as part of a message; `None` if they are. An owner can
-    /// replace what is in a directory, whatever its mode and its sticky bit. An owner is trusted with a directory of [`SYSTEM`] if it is the
-    /// owner of `/`.
+    /// Part of a message: why traces are not written to a directory with this owner and this owner of its parent;
+    /// `None` if they are. The owner can replace the contents of a directory, whatever its mode and sticky bit. The
+    /// owner of `/` is trusted with the directories of [`SYSTEM`].
     pub fn object(self, (owner, is_system): (u32, bool), (of_parent, parent_is_system): (u32, bool)) -> Option<String> {
         let trusted = |owner, is_system| self.have(owner) || is_system && owner == self.root;
         if !trusted(owner, is_system) {

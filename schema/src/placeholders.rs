@@ -1,6 +1,7 @@
 //! Placeholders in the path of a directory or a file: `%h`, `%p` and `%r` for the host, the process and the rank.
 //!
-//! The shim and the command both use this, so that one setting serves all ranks of a job. It reads no environment by itself.
+//! The shim and the command use it, so that one setting is right for all ranks of a job. It does not read the
+//! environment.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -8,8 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The variables in which launchers pass the rank of a process: MPICH and its relatives, Open MPI, PMIx, Slurm's `srun`, HPE's
-/// PALS. Under `mpiexec` in a batch script Slurm's variable is that of the script, so it comes after those of the launchers.
+/// The variables in which launchers pass the rank of a process: MPICH and its derivatives, Open MPI, PMIx, Slurm's
+/// `srun`, HPE's PALS. Under `mpiexec` in a batch script, Slurm's variable is that of the script, so it comes after
+/// those of the launchers.
 pub const RANKS: [&str; 5] = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"];
 
 /// The rank of a process that no launcher started, and the name of a host that has none.
@@ -20,7 +22,7 @@ pub fn rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<u32> {
     RANKS.iter().find_map(|name| variable(name)?.to_str()?.parse().ok())
 }
 
-/// The path with `%h`, `%p` and `%r` filled in, and `%%` as a percent sign. Any other `%` is left as it is.
+/// The path with `%h`, `%p` and `%r` filled in, and `%%` as a percent sign. Any other `%` stays.
 pub fn fill(path: &Path, host: &str, pid: u32, rank: Option<u32>) -> PathBuf {
     let mut filled = Vec::new();
     let mut rest = path.as_os_str().as_bytes();

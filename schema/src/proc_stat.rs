@@ -1,24 +1,24 @@
-//! `/proc/PID/stat` as a structure. Text in, numbers out: whoever needs it reads the file.
+//! Parses the text of `/proc/PID/stat`.
 //!
-//! The name of a process may hold anything, also spaces and parentheses, so fields are counted behind the last `)`
-//! (`proc_pid_stat(5)`). This is the only parser of that file in the shim, the analyzer and the tests.
+//! The name of a process may contain spaces and parentheses, so fields are counted from the last `)`
+//! (`proc_pid_stat(5)`). This is the only parser of the file in the shim, the analyzer and the tests.
 
-/// What urscope needs of `/proc/PID/stat`.
+/// The fields that urscope needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcStat<'a> {
     /// Field 2: the name, at most 15 bytes, without the parentheses around it.
     pub name: &'a str,
     /// Field 3: the state, such as `R` (running), `S` (sleeping), `T` (stopped), `Z` (zombie) or `X` (dead).
     pub state: char,
-    /// Field 4: the process that is its parent; 0 where that is in another pid namespace.
+    /// Field 4: the parent process; 0 if that is in another pid namespace.
     pub parent: u32,
-    /// Field 22: when the process started, in clock ticks since boot. Together with the pid it identifies a process, because
-    /// the kernel uses pids again.
+    /// Field 22: when the process started, in clock ticks since boot. Pid and start identify a process, because the
+    /// kernel reuses pids.
     pub start: u64,
 }
 
 impl<'a> ProcStat<'a> {
-    /// Parses the contents of the file; `None` where they have another form.
+    /// Parses the contents of the file; `None` if they have another form.
     pub fn parse(stat: &'a str) -> Option<Self> {
         let (head, fields) = stat.rsplit_once(')')?;
         let (_, name) = head.split_once('(')?;
@@ -30,7 +30,7 @@ impl<'a> ProcStat<'a> {
         Some(Self { name, state, parent, start })
     }
 
-    /// Whether the process has ended and only its exit status is left.
+    /// Whether the process has ended.
     pub const fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }

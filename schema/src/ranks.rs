@@ -1,18 +1,18 @@
-//! Ranks of a job: a set of them, as `0,3-5`, and the name of a process that has one.
+//! Sets of ranks of a job, written as `0,3-5`, and the names of their processes.
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-/// Some ranks of a job, written as `0,3-5`. The empty set is not written: it stands for all ranks.
+/// A set of ranks, written as `0,3-5`. The empty text stands for all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranks(Vec<RangeInclusive<u32>>);
 
 impl Ranks {
-    /// Whether a process belongs to them; one without a rank always does.
+    /// Whether a process belongs to the set; one without a rank always does.
     pub fn has(&self, rank: Option<u32>) -> bool {
         self.are_all() || rank.is_none_or(|rank| self.0.iter().any(|range| range.contains(&rank)))
     }
 
-    /// Whether no rank is left out.
+    /// Whether all ranks belong to the set.
     pub fn are_all(&self) -> bool {
         self.0.is_empty()
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Ranks {
     }
 }
 
-/// The ranks in a list, as [`Ranks`] writes them: `0,3-5`.
+/// A list of ranks, written as `0,3-5`.
 pub fn listed(ranks: impl IntoIterator<Item = u32>) -> String {
     let mut all: Vec<u32> = ranks.into_iter().collect();
     all.sort_unstable();
@@ -61,8 +61,7 @@ pub fn listed(ranks: impl IntoIterator<Item = u32>) -> String {
     Ranks(ranges).to_string()
 }
 
-/// The name of a process in text: `rank 7 (pid 12510)`, or without a rank its program: `solver (pid 12510)`. All ranks of a job mostly
-/// run one program.
+/// The name of a process in text: `rank 7 (pid 12510)`, or without a rank `solver (pid 12510)`.
 pub fn process_name(executable: &str, pid: u32, rank: Option<u32>) -> String {
     let file = executable.rsplit('/').next().unwrap_or_default();
     match (rank, file) {

@@ -1,9 +1,9 @@
-//! Sizes and times in text: one form of times, and of sizes one for sentences and one for tables.
+//! Sizes and times in text. Sizes have a form for sentences and one for tables.
 
-/// The units, by the number of bytes of each.
+/// The units and their sizes in bytes.
 const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
 
-/// A size in few words, for tables: `8 MiB`, `1.5 KiB`, `64 bytes`.
+/// A size, for tables: `8 MiB`, `1.5 KiB`, `64 bytes`.
 pub fn short_size(bytes: u64) -> String {
     match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
         None => super::counted(bytes, "byte"),
@@ -30,7 +30,8 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// How long something took, in nanoseconds, in at most four digits before the point: `8182 ns`, `563.7 us`, `55.4 ms`, `12.0 s`.
+/// A duration in nanoseconds as text, with at most four digits before the point: `8182 ns`, `563.7 us`, `55.4 ms`,
+/// `12.0 s`.
 pub fn duration(nanos: u64) -> String {
     match nanos {
         0..10_000 => format!("{nanos} ns"),

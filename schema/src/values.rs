@@ -24,9 +24,9 @@ macro_rules! values {
             $($(#[$doc])* #[serde(deserialize_with = "word")] pub $field: Option<u64>,)*
         }
 
-        /// The positions of the fields in [`Values::FIELDS`].
+        /// The indices of the fields in [`Values::FIELDS`].
         #[expect(non_camel_case_types, reason = "the variants have the names of the fields")]
-        enum Place {
+        enum FieldIndex {
             $($field,)*
         }
 
@@ -47,7 +47,7 @@ macro_rules! values {
             ) -> Option<()> {
                 $(if let Some(rest) = line.strip_prefix(concat!(",\"", stringify!($field), "\":").as_bytes()) {
                     *line = rest;
-                    each(Place::$field as usize, value(line)?);
+                    each(FieldIndex::$field as usize, value(line)?);
                 })*
                 Some(())
             }
@@ -57,7 +57,7 @@ macro_rules! values {
             pub(crate) fn unpacked(places: u64, words: &[u64]) -> Self {
                 let mut values = Self::NONE;
                 let mut words = words.iter();
-                $(if places >> Place::$field as usize & 1 != 0 { values.$field = words.next().copied(); })*
+                $(if places >> FieldIndex::$field as usize & 1 != 0 { values.$field = words.next().copied(); })*
                 values
             }
 
@@ -70,13 +70,13 @@ macro_rules! values {
             /// Calls `each` for every field that is present, in order, with its position in [`Self::FIELDS`].
             #[inline(always)]
             pub fn for_each_place(&self, mut each: impl FnMut(usize, Shape, u64)) {
-                $(if let Some(value) = self.$field { each(Place::$field as usize, Shape::$shape, value); })*
+                $(if let Some(value) = self.$field { each(FieldIndex::$field as usize, Shape::$shape, value); })*
             }
 
             /// Sets the field at a position of [`Self::FIELDS`]; any other position has no effect.
             #[inline]
             pub fn set(&mut self, place: usize, value: u64) {
-                $(if place == Place::$field as usize { self.$field = Some(value); })*
+                $(if place == FieldIndex::$field as usize { self.$field = Some(value); })*
             }
         }
     };
@@ -125,8 +125,8 @@ values! {
 
 impl Values {
     /// The positions of two fields in [`Self::FIELDS`].
-    pub(crate) const VIA: usize = Place::via as usize;
-    pub(crate) const CONTEXT: usize = Place::context as usize;
+    pub(crate) const VIA: usize = FieldIndex::via as usize;
+    pub(crate) const CONTEXT: usize = FieldIndex::context as usize;
 
     /// The address or handle that a call is about: handle data, or else memory, or else an object.
     pub fn subject(&self) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! Says how the library is linked.
 //!
-//! It stays where it is once it is loaded: XPTI closes its subscribers, and functions of adapters, threads and `atexit` lead here until the
-//! process ends.
+//! It is never unloaded: XPTI closes its subscribers, but adapters, threads and `atexit` call functions of the
+//! library until the process ends.
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");

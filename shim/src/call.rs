@@ -1,8 +1,8 @@
-//! The functions that replace an adapter's: one for each row of the function table and each adapter.
+//! The hooks of an adapter's functions: one for each row of the function table and each adapter.
 //!
-//! Such a function records the call around the real one. There is one per adapter because a C function in a table has no
-//! other way to know whose table it was found in. The code is the same for every function; what differs is in the roles of
-//! its row. Must never hold a lock or allocate across the real call.
+//! A hook records the call around the real one. There is one per adapter, because a C function cannot know in whose
+//! table it is. The code of all functions is alike; only the roles of the rows differ. Must never hold a lock or
+//! allocate across the real call.
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
@@ -18,7 +18,7 @@ use crate::{
     raw::{
         args::{
             Arg,
-            inputs::{Arguments, Inputs},
+            inputs::{CallArguments, Inputs},
             out_params::{Opened, OpenedCopy, RedirectedOutParams},
         },
         fork,
@@ -27,10 +27,10 @@ use crate::{
     stacks,
 };
 
-macro_rules! stand_ins {
+macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// The functions that replace those of the adapter number `VIA`.
-        pub mod stand_in {
+        /// The hooks of adapter `VIA`.
+        pub mod hook {
             use super::*;
 
             $(
@@ -38,10 +38,10 @@ macro_rules! stand_ins {
                 pub extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    // Programs that share nothing make very many of these calls.
+                    // Programs that share nothing make many of these calls.
                     if event_filter::passes_any(Function::$name) && nulls.is_empty() {
                         let result = backend::$name::<VIA>()($($param),*);
-                        commands::passed(Function::$name, result);
+                        commands::note_return(Function::$name, result);
                         return result;
                     }
                     filtered::$name::<VIA>($($param),*)
@@ -49,7 +49,8 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// Continues a call that may have to be recorded. The arguments are passed on unchanged, so they stay in their registers.
+        /// Continues a call that may be recorded. The arguments are passed on unchanged, so they stay in their
+        /// registers.
         mod filtered {
             use super::*;
 
@@ -59,7 +60,7 @@ macro_rules! stand_ins {
                     if !Function::$name.is_ipc() {
                         return recorded::$name(VIA, backend::$name::<VIA>(), $($param),*);
                     }
-                    match backend::plain::$name::<VIA>() {
+                    match backend::adapter_only::$name::<VIA>() {
                         Some(real) => recorded::$name(VIA, real, $($param),*),
                         None => resolved::$name::<VIA>($($param),*),
                     }
@@ -67,7 +68,7 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// Continues a call whose implementation has to be looked up by a function call, over which the arguments must be saved.
+        /// Continues a call whose implementation is found by a function call, which needs the arguments to be saved.
         mod resolved {
             use super::*;
 
@@ -80,7 +81,7 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// What the stand-ins of a function have in common.
+        /// Records a call: the part of a function's hooks that is common to all adapters.
         mod recorded {
             use super::*;
 
@@ -95,40 +96,40 @@ macro_rules! stand_ins {
                     let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &inputs) } else { Recording::No };
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    // A call with a missing argument is always recorded, so that the trace shows every violation.
+                    // A call with a missing argument is always recorded: it is a violation.
                     if recording == Recording::No && nulls.is_empty() {
                         let result = real($($param),*);
-                        commands::passed(Function::$name, result);
+                        commands::note_return(Function::$name, result);
                         return result;
                     }
                     let event = recording.event();
-                    let mut arguments = Arguments::new(Some(via as u64));
+                    let mut arguments = CallArguments::new(Some(via as u64));
                     $(arguments.add($param);)*
                     let (mut values, out_params) = arguments.record(&inputs);
                     values.stack = stacks::current(hot);
                     values.object = event.map_or(values.object, |event| Some(event as u64));
-                    commands::name_memory(Function::$name, &inputs, &mut values);
+                    commands::add_shared_pointers(Function::$name, &inputs, &mut values);
                     let waits = commands::before(Function::$name, &mut values);
                     let (flags, pointer, blocking) = (values.flags, values.pointer, values.value);
                     let device = inputs.device();
                     devices::before(Function::$name, via, device);
                     let entered = chain::enter(hot, Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
-                        return without_answers(Function::$name, entered.call, answer);
+                        return exit_without_answers(Function::$name, entered.call, answer);
                     }
                     event_filter::enter(Function::$name, event);
                     let (mut answers, mut room) = (RedirectedOutParams::untouched(), OpenedCopy::room());
                     let opened = if Function::$name.opens().is_some() { room.take(&values) } else { Opened::NOTHING };
-                    let ours = answers.redirection(&out_params, opened);
+                    let redirection = answers.redirection(&out_params, opened);
                     let outer = inner::outer(Function::$name, entered.call);
-                    let thrown = Thrown { function: Function::$name, call: entered.call, outer: &outer };
+                    let exception_guard = ExceptionGuard { function: Function::$name, call: entered.call, outer: &outer };
                     outer.begin();
-                    let result = real($(ours.redirect($param)),*);
+                    let result = real($(redirection.redirect($param)),*);
                     outer.end();
-                    std::mem::forget(thrown);
+                    std::mem::forget(exception_guard);
                     commands::after(Function::$name, entered.call, waits, blocking, result);
                     let values = out_params.carry_over(&answers, opened, result, pointer);
-                    commands::shared(Function::$name, pointer, &values);
+                    commands::note_shared(Function::$name, pointer, &values);
                     if result.is_success() {
                         devices::after(via, device);
                     }
@@ -140,26 +141,26 @@ macro_rules! stand_ins {
     };
 }
 
-/// Records the exit of a call that the adapter leaves by a C++ exception. The exception passes through us, and the loader
-/// answers UNKNOWN for it.
-struct Thrown<'a> {
+/// Records the exit of a call that ends by a C++ exception of the adapter. The exception passes through, and the
+/// loader returns UNKNOWN for it.
+struct ExceptionGuard<'a> {
     function: Function,
     call: u64,
     outer: &'a Outer,
 }
 
-impl Drop for Thrown<'_> {
+impl Drop for ExceptionGuard<'_> {
     fn drop(&mut self) {
         self.outer.end();
-        without_answers(self.function, self.call, UrResult::UNKNOWN);
+        exit_without_answers(self.function, self.call, UrResult::UNKNOWN);
     }
 }
 
-/// Records the exit of a call that the adapter has not answered.
+/// Records the exit of a call without answers of the adapter.
 #[cold]
 #[inline(never)]
-fn without_answers(function: Function, call: u64, result: UrResult) -> UrResult {
+fn exit_without_answers(function: Function, call: u64, result: UrResult) -> UrResult {
     chain::exit(knobs::hot(), function, call, result, Values::NONE)
 }
 
-ur_functions!(stand_ins);
+ur_functions!(hooks);

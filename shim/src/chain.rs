@@ -1,8 +1,9 @@
-//! The order in which the layers see a call, and what happens when one of them fails.
+//! Passes a call through the layers, and switches off a layer that fails.
 //!
-//! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers does not reach
-//! the layers behind it nor the backend; its exit is shown to all layers. A layer that panics is switched off with one message,
-//! and calls go on without it. Most records of calls take no layer: [`trace::begins`] and [`trace::returns`] write them, and cannot panic.
+//! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers
+//! does not reach the following layers nor the backend; its exit is shown to all layers. A layer that panics is
+//! switched off with one message. Most records of calls are written by [`trace::record_enter`] and
+//! [`trace::record_exit`], which cannot panic, without the layer.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -35,23 +36,23 @@ static LAYERS: [GuardedLayer; 2] =
 pub struct Entered {
     /// The number of the call in its process, from 1 on.
     pub call: u64,
-    /// The result with which a layer answers the call. It must not be passed on then.
+    /// The result if a layer answers the call, which must not be passed on then.
     pub answer: Option<UrResult>,
 }
 
-/// Shows a call that begins to every layer, until one answers it. `hot` is what the call has read.
+/// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
 pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Entered {
     let call = thread::next_call();
     let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
-    let [traced, validated] = &LAYERS;
-    // What is not inlined gets a copy, so that the values of most calls are never in memory.
-    if traced.is_on() && !trace::begins(hot, &enter) {
-        let _ = traced.enter(enter, nulls);
+    let [trace_layer, validation_layer] = &LAYERS;
+    // Functions that are not inlined get a copy, so that the values of most calls are never in memory.
+    if trace_layer.is_on() && !trace::record_enter(hot, &enter) {
+        let _ = trace_layer.enter(enter, nulls);
     }
     if validate::is_on(hot)
-        && let Verdict::Answered(result) = validated.enter(enter, nulls)
+        && let Verdict::Answered(result) = validation_layer.enter(enter, nulls)
     {
         return Entered { call, answer: Some(result) };
     }
@@ -68,70 +69,70 @@ pub fn device(device: &Device) {
     }
 }
 
-/// Shows a call that returned to every layer, the last one first; gives the result for the caller.
+/// Shows the exit of a call to every layer, the last one first; returns the result for the caller.
 #[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]
 pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
-    let [_, validated] = &LAYERS;
+    let [_, validation_layer] = &LAYERS;
     if validate::is_on(hot)
-        && let Verdict::Answered(result) = validated.exit(exit)
+        && let Verdict::Answered(result) = validation_layer.exit(exit)
     {
-        return recorded(hot, Exit { result, values: Values::NONE, ..exit });
+        return record_cold(hot, Exit { result, values: Values::NONE, ..exit });
     }
     record(hot, exit)
 }
 
-/// Shows a call to every layer that returned, and whose result the caller has already.
+/// Shows the exit of a call to every layer whose caller already has the result.
 pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
-    let [_, validated] = &LAYERS;
+    let [_, validation_layer] = &LAYERS;
     if validate::is_on(hot) {
-        let _ = validated.exit(exit);
+        let _ = validation_layer.exit(exit);
     }
-    recorded(hot, exit);
+    record_cold(hot, exit);
 }
 
-/// Shows the trace a call that returned; gives its result.
+/// Shows the exit of a call to the trace; returns its result.
 #[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]
 fn record(hot: Hot, exit: Exit) -> UrResult {
-    let [traced, _] = &LAYERS;
-    if traced.is_on() && !trace::returns(hot, &exit) {
-        let _ = traced.exit(exit);
+    let [trace_layer, _] = &LAYERS;
+    if trace_layer.is_on() && !trace::record_exit(hot, &exit) {
+        let _ = trace_layer.exit(exit);
     }
     exit.result
 }
 
-/// Shows the trace a call whose result a layer has replaced.
+/// Shows the exit of a call to the trace, out of line.
 #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
 #[cold]
-fn recorded(hot: Hot, exit: Exit) -> UrResult {
+fn record_cold(hot: Hot, exit: Exit) -> UrResult {
     record(hot, exit)
 }
 
-/// Shows the trace a call that begins inside of the one with its number. No other layer sees it.
+/// Shows the enter of an inner call to the trace only. It has the number of its outer call.
 pub fn inner_enter(enter: &Enter) {
-    let [traced, _] = &LAYERS;
-    let _ = traced.show(|_| {
-        trace::inner_begins(enter);
+    let [trace_layer, _] = &LAYERS;
+    let _ = trace_layer.show(|_| {
+        trace::record_inner_enter(enter);
         Verdict::Passed
     });
 }
 
-/// Shows the trace a call that returned inside of the one with its number.
+/// Shows the exit of an inner call to the trace only.
 pub fn inner_exit(exit: &Exit) {
-    let [traced, _] = &LAYERS;
-    let _ = traced.show(|_| {
-        trace::inner_returns(exit);
+    let [trace_layer, _] = &LAYERS;
+    let _ = trace_layer.show(|_| {
+        trace::record_inner_exit(exit);
         Verdict::Passed
     });
 }
 
-/// Shows the end of the process to every layer, the last one first, so that what it finds still goes into the trace.
+/// Shows the end of the process to every layer, the last one first, so that its findings still go into the trace.
 pub fn end(how: &'static str) {
-    // A child of a fork that went unnoticed has made no call. Its parent's threads may have held a lock, also that of malloc(3), which nobody
-    // gives back here.
+    // A child of an unnoticed fork has made no call. A thread of its parent may have held a lock, also that of
+    // malloc(3), which is never released here.
     if fork_mark::is_unnoticed() {
         return;
     }
@@ -143,7 +144,7 @@ pub fn end(how: &'static str) {
     }
 }
 
-/// Shows every layer that the process is about to become another program, or that this has `failed`.
+/// Shows an `exec` of the process to every layer, before it and if it has `failed`.
 pub fn exec(failed: bool) {
     for layer in &LAYERS {
         let _ = layer.show(|layer| {
@@ -153,7 +154,7 @@ pub fn exec(failed: bool) {
     }
 }
 
-/// Has all calls pass unseen from now on.
+/// Switches off all layers.
 pub fn switch_off() {
     for layer in &LAYERS {
         layer.off.store(true, Ordering::Relaxed);
@@ -186,7 +187,7 @@ impl GuardedLayer {
         self.guarded(|| what(self.layer)).unwrap_or(Verdict::Passed)
     }
 
-    /// What the layer answers; nothing if it is switched off.
+    /// The verdict of the layer; `Passed` if it is switched off.
     #[inline]
     fn guarded<T>(&self, what: impl Fn() -> T) -> Option<T> {
         if !self.is_on() {

@@ -1,14 +1,14 @@
-//! What a trace shows of the command line: the program and the number of words, unless `URSCOPE_COMMAND_LINE=full` asks for all.
+//! The command line in a trace: the program and the number of words, or all with `URSCOPE_COMMAND_LINE=full`.
 //!
-//! Traces are passed on, and command lines contain secrets: after `--password`, but also in `-pSECRET`, in URLs, in JSON and in scripts. No
-//! rule finds all of them, so nothing of the words is shown.
+//! Traces are passed on, and command lines contain secrets: after `--password`, but also in `-pSECRET`, in URLs, in
+//! JSON and in scripts. No rule finds all of them, so no word is shown.
 
 use crate::knobs::CommandLine;
 
-/// Stands for a word that is not shown.
+/// Replaces a word that is not shown.
 const HIDDEN: &str = "…";
 
-/// The words of a command line as a trace shows them.
+/// The words of a command line in a trace.
 pub(crate) fn shown(mut words: Vec<String>, how: CommandLine) -> Vec<String> {
     if how == CommandLine::Program {
         words.iter_mut().skip(1).for_each(|word| HIDDEN.clone_into(word));

@@ -1,11 +1,11 @@
-//! Commands that access memory: which of them are recorded, and whether the host has waited since.
+//! Commands that access memory: which of them are recorded, and whether the host has waited for them.
 //!
-//! Programs launch many kernels that have nothing to do with shared memory: of these none is recorded. A kernel may have many pointers as
-//! arguments, and a record has room for two.
+//! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them.
 //!
-//! A program enqueues many commands, so they are recorded only once the process shares memory. Waits are not recorded at all: a close or a
-//! free says which command was the first since the last wait. Any wait counts for all commands before it, because commands may
-//! depend on each other in ways that are not seen. So what is reported as not waited for was not waited for by any call that is watched.
+//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. Waits are not
+//! recorded: a close or a free has the number of the first command since the last wait. A wait counts for all
+//! commands before it, because dependencies between commands are not known. So a command that is reported as
+//! unfinished was not waited for by any hooked call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -17,63 +17,64 @@ use urscope_schema::{
 
 use crate::raw::{args::inputs::Inputs, software_device};
 
-/// Whether this process has got or opened handle data of memory. What stands in for a command looks at it in its first instruction.
-pub(crate) static SHARES: AtomicBool = AtomicBool::new(false);
+/// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
+/// instruction.
+pub(crate) static IS_SHARING: AtomicBool = AtomicBool::new(false);
 
-/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 if there is none. They are one
-/// word, so that a command which another thread's wait overtakes is not taken for one that came later.
-static UNWAITED: AtomicU64 = AtomicU64::new(0);
+/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 for none.
+/// Both are one word, so that a command which another thread's wait overtakes is not taken for a later one.
+static FIRST_UNWAITED: AtomicU64 = AtomicU64::new(0);
 
-/// The bits of [`UNWAITED`] that are the number of a call.
+/// The bits of [`FIRST_UNWAITED`] that are the number of a call.
 const CALL_BITS: u32 = 40;
-const CALL: u64 = (1 << CALL_BITS) - 1;
+const CALL_MASK: u64 = (1 << CALL_BITS) - 1;
 
-/// The memory that was shared: where it begins, and where it ends; 0 for none. More than these are forgotten, the oldest first.
-static SHARED: [[AtomicU64; 2]; 128] = [const { [const { AtomicU64::new(0) }; 2] }; 128];
+/// The start and end of shared memory; 0 for none. New entries replace the oldest.
+static SHARED_RANGES: [[AtomicU64; 2]; 128] = [const { [const { AtomicU64::new(0) }; 2] }; 128];
 
-/// The place of the next one.
-static NEXT_SHARED: AtomicUsize = AtomicUsize::new(0);
+/// The number of entries that were added.
+static NEXT_RANGE: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the one begins that was kept last.
-static LATEST_SHARED: AtomicU64 = AtomicU64::new(0);
+/// The start of the latest entry.
+static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
 
-/// The most bytes that memory is taken to have whose size is not known.
+/// The assumed size of memory whose size is unknown.
 const UNKNOWN_SIZE: u64 = 1 << 32;
 
-/// What [`before`] has seen.
+/// The number of waits that [`before`] has read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waits(u64);
+pub(crate) struct WaitState(u64);
 
 /// Whether commands are recorded.
 #[inline]
 pub(crate) fn are_recorded() -> bool {
-    SHARES.load(Ordering::Relaxed)
+    IS_SHARING.load(Ordering::Relaxed)
 }
 
-/// Adds to the arguments of a call that ends memory what is known of commands that access it: the number of the first one that
-/// the host has not waited for, and how far behind the address the first byte is that an unfinished one accesses. What it returns is for
-/// [`after`].
+/// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
+/// and the offset of the first byte that an unfinished command accesses. The result is for [`after`].
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
 )]
 #[inline(always)]
-pub(crate) fn before(function: Function, values: &mut Values) -> Waits {
+pub(crate) fn before(function: Function, values: &mut Values) -> WaitState {
     let ends_memory = matches!(function.effect(), Effect::Ends(Kind::Usm | Kind::Mapping));
-    // These two may be told to wait, or to free later.
+    // These two can wait, or free later.
     let at_once = !matches!(function, Function::urEnqueueUSMFreeExp | Function::zeMemFreeExt);
     if ends_memory && are_recorded() {
-        // What is at that address next may have another size.
-        LATEST_SHARED.store(0, Ordering::Relaxed);
+        // The next memory at the address may have another size.
+        LATEST_RANGE.store(0, Ordering::Relaxed);
     }
     if ends_memory && at_once && are_recorded() {
-        values.value = Some(UNWAITED.load(Ordering::Relaxed) & CALL).filter(|call| *call != 0);
+        values.value = Some(FIRST_UNWAITED.load(Ordering::Relaxed) & CALL_MASK).filter(|call| *call != 0);
         values.offset = values.pointer.and_then(software_device::unfinished_from);
     }
-    Waits(if function.is_command() { UNWAITED.load(Ordering::Relaxed) & !CALL } else { 0 })
+    WaitState(if function.is_command() { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 })
 }
 
-/// Whether a command is recorded: a launch of a kernel is if it names shared memory, any other one in any case.
+/// Whether a command is recorded. A launch of a kernel is if it has pointers into shared memory; other commands
+/// always are.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn is_recorded(function: Function, inputs: &Inputs) -> bool {
@@ -84,16 +85,16 @@ const fn launches(function: Function) -> bool {
     matches!(function, Function::urEnqueueKernelLaunchWithArgsExp)
 }
 
-/// Adds to the arguments of a launch which memory it names.
+/// Adds the pointers into shared memory to the arguments of a launch.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
-pub(crate) fn name_memory(function: Function, inputs: &Inputs, values: &mut Values) {
+pub(crate) fn add_shared_pointers(function: Function, inputs: &Inputs, values: &mut Values) {
     if launches(function) {
         [values.pointer, values.source] = nearest(inputs.kernel_pointers());
     }
 }
 
-/// The two of these addresses that are in shared memory and nearest to where it begins.
+/// The two addresses in shared memory that are nearest to its start.
 #[inline(never)]
 fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
     let mut best = [None; 2];
@@ -103,7 +104,7 @@ fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
             let (begins, ends) = (begins.load(Ordering::Relaxed), ends.load(Ordering::Relaxed));
             (begins..ends).contains(&pointer).then_some(pointer.wrapping_sub(begins))
         };
-        let Some(distance) = SHARED.iter().filter_map(inside).min() else { continue };
+        let Some(distance) = SHARED_RANGES.iter().filter_map(inside).min() else { continue };
         let ([first, second], [nearer, farther]) = (best, distances);
         if first == Some(pointer) || second == Some(pointer) {
             continue;
@@ -117,78 +118,84 @@ fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
     best
 }
 
-/// Takes notice of memory that a call has shared: `pointer` was asked for, and `answers` says what there is.
+/// Registers memory that a call has shared: `pointer` is its argument, `answers` are its answers.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
-pub(crate) fn shared(function: Function, pointer: Option<u64>, answers: &Values) {
+pub(crate) fn note_shared(function: Function, pointer: Option<u64>, answers: &Values) {
     let begins = match function.effect() {
-        // The driver's allocation, of which the pointer may name a part.
+        // The driver's allocation, which contains the pointer.
         Effect::Makes(Kind::MemHandle) if answers.data.is_some() => answers.pointer.or(pointer),
         Effect::Makes(Kind::Mapping) => answers.pointer,
         _ => None,
     };
-    // Mostly the same memory is shared again.
+    // Most programs share the same memory again.
     if let Some(begins) = begins
-        && LATEST_SHARED.load(Ordering::Relaxed) != begins
+        && LATEST_RANGE.load(Ordering::Relaxed) != begins
     {
-        keep_shared(begins, answers.size.unwrap_or(UNKNOWN_SIZE));
+        add_shared_range(begins, answers.size.unwrap_or(UNKNOWN_SIZE));
     }
 }
 
 #[inline(never)]
-fn keep_shared(begins: u64, size: u64) {
-    let place = SHARED.iter().position(|[known, _]| known.load(Ordering::Relaxed) == begins);
-    let place = place.unwrap_or_else(|| NEXT_SHARED.fetch_add(1, Ordering::Relaxed) % SHARED.len());
-    if let Some([known, ends]) = SHARED.get(place) {
-        // Half of the old one and half of the new one would be empty at most.
+fn add_shared_range(begins: u64, size: u64) {
+    let place = SHARED_RANGES.iter().position(|[known, _]| known.load(Ordering::Relaxed) == begins);
+    let place = place.unwrap_or_else(|| NEXT_RANGE.fetch_add(1, Ordering::Relaxed) % SHARED_RANGES.len());
+    if let Some([known, ends]) = SHARED_RANGES.get(place) {
+        // A reader sees the old range, the new one, or an empty one.
         ends.store(0, Ordering::Relaxed);
         known.store(begins, Ordering::Relaxed);
         ends.store(begins.saturating_add(size), Ordering::Relaxed);
-        LATEST_SHARED.store(begins, Ordering::Relaxed);
+        LATEST_RANGE.store(begins, Ordering::Relaxed);
     }
 }
 
-/// Takes notice of a recorded call that has returned. `call` is its number, `blocking` whether it waited for its own command.
+/// Processes a recorded call that has returned. `call` is its number, `blocking` whether it waited for its command.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
-pub(crate) fn after(function: Function, call: u64, Waits(waits): Waits, blocking: Option<u64>, result: UrResult) {
-    passed(function, result);
+pub(crate) fn after(
+    function: Function,
+    call: u64,
+    WaitState(waits): WaitState,
+    blocking: Option<u64>,
+    result: UrResult,
+) {
+    note_return(function, result);
     if !result.is_success() {
         return;
     }
     if function.is_command() {
         // A C++ bool is the lowest byte of its register.
         if blocking.is_some_and(|blocking| blocking as u8 != 0) {
-            waited();
-        } else if call <= CALL {
-            // If there was a wait meanwhile, the command may be one of those that it was for.
-            let _ = UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
+            note_wait();
+        } else if call <= CALL_MASK {
+            // If there was a wait meanwhile, it may have been for this command.
+            let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
     } else if matches!(function.effect(), Effect::Makes(Kind::MemHandle | Kind::Mapping)) && !are_recorded() {
-        SHARES.store(true, Ordering::Relaxed);
+        IS_SHARING.store(true, Ordering::Relaxed);
     }
 }
 
-/// Takes notice of an allocation that has imported memory of another process.
+/// Processes an allocation that has imported memory of another process.
 #[cold]
-pub(crate) fn imported(result: UrResult) {
+pub(crate) fn note_imported(result: UrResult) {
     if result.is_success() {
-        SHARES.store(true, Ordering::Relaxed);
+        IS_SHARING.store(true, Ordering::Relaxed);
     }
 }
 
-/// Takes notice of a call that has returned and is not recorded.
+/// Processes a call that has returned, recorded or not: it may be a wait.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
-pub(crate) fn passed(function: Function, result: UrResult) {
+pub(crate) fn note_return(function: Function, result: UrResult) {
     if function.waits() && result.is_success() && are_recorded() {
-        waited();
+        note_wait();
     }
 }
 
-fn waited() {
-    let next = |waits: u64| Some((waits & !CALL).wrapping_add(1 << CALL_BITS));
-    let _ = UNWAITED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+fn note_wait() {
+    let next = |waits: u64| Some((waits & !CALL_MASK).wrapping_add(1 << CALL_BITS));
+    let _ = FIRST_UNWAITED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
 }
 
 #[cfg(test)]
@@ -203,21 +210,21 @@ mod tests {
     #[test]
     fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
         let base = 0x7100_0000_0000;
-        let chosen = |pointers: &[u64]| nearest(pointers.iter().map(|pointer| base + pointer));
+        let nearest_of = |pointers: &[u64]| nearest(pointers.iter().map(|pointer| base + pointer));
         let got = Values { data: Some(1), size: Some(0x1000), ..Values::NONE };
-        shared(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
-        shared(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
-        // What was refused shares nothing.
-        shared(Function::urIPCGetMemHandleExp, Some(base + 0x2_0000), &Values::NONE);
-        assert_eq!(chosen(&[0x2_0000, 0x1_1000, 0, 0xffff]), [None, None]);
+        note_shared(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
+        note_shared(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
+        // A refused call shares nothing.
+        note_shared(Function::urIPCGetMemHandleExp, Some(base + 0x2_0000), &Values::NONE);
+        assert_eq!(nearest_of(&[0x2_0000, 0x1_1000, 0, 0xffff]), [None, None]);
         let both = [Some(base + 0x3_0000), Some(base + 0x1_0040)];
-        assert_eq!(chosen(&[0x3_9000, 0x1_0040, 0x2_0000, 0x3_0000, 0x3_0000]), both);
-        assert_eq!(chosen(&[0x1_0fff]), [Some(base + 0x1_0fff), None]);
+        assert_eq!(nearest_of(&[0x3_9000, 0x1_0040, 0x2_0000, 0x3_0000, 0x3_0000]), both);
+        assert_eq!(nearest_of(&[0x1_0fff]), [Some(base + 0x1_0fff), None]);
         assert_eq!(nearest(std::iter::once(0)), [None, None]);
         for more in 0..200 {
-            keep_shared(base + 0x40_0000_0000 + more, 1);
+            add_shared_range(base + 0x40_0000_0000 + more, 1);
         }
-        assert_eq!(chosen(&[0x1_0000]), [None, None], "forgotten");
+        assert_eq!(nearest_of(&[0x1_0000]), [None, None], "forgotten");
     }
 
     /// One test, because a process has one such state.
@@ -229,7 +236,7 @@ mod tests {
             values.value
         };
         let (copy, done) = (Function::urEnqueueUSMMemcpy, UrResult::SUCCESS);
-        let wait = |result| passed(Function::urQueueFinish, result);
+        let wait = |result| note_return(Function::urQueueFinish, result);
         assert!(!are_recorded());
         called(Function::urIPCOpenMemHandleExp, 1, None, UrResult::INVALID_ARGUMENT);
         assert!(!are_recorded(), "nothing was opened");
@@ -254,7 +261,7 @@ mod tests {
         called(copy, 7, None, done);
         before(Function::urEnqueueUSMFreeExp, &mut queued);
         assert_eq!(queued, Values::NONE, "it waits for its turn");
-        passed(Function::urEventGetInfo, done);
+        note_return(Function::urEventGetInfo, done);
         assert_eq!(of_a_close(), None);
 
         // Another thread enqueues and waits while this one is in the adapter.

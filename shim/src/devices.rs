@@ -1,8 +1,9 @@
-//! Describes devices: each one once per process, so that messages name it by its index and its name.
+//! Describes each device once per process, so that messages can show its index and name.
 //!
-//! An adapter is asked after a call that named the device has succeeded, because a handle that it has not accepted may be no device.
-//! It is asked about all devices of the same platform, so that a later call that fails can be described, too. The answer is kept, so that a forked child need not ask: there, a thread that held a lock of the adapter does not exist. The lock
-//! of this module is never held while an adapter is asked, and nothing is asked where this may be a signal handler.
+//! An adapter is asked after the first successful call with the device, because a handle that it has not accepted may
+//! be invalid. It is asked about all devices of the platform, so that they are known in a later call that fails. A
+//! forked child inherits the answers and need not ask: a thread that held a lock of the adapter does not exist there.
+//! The lock of this module is never held while an adapter is asked, and no adapter is asked in a signal handler.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,56 +20,57 @@ use crate::{
 };
 
 /// The most devices that are described.
-const LIMIT: usize = 256;
+const DEVICE_LIMIT: usize = 256;
 
-static KNOWN: ForkReset<RwLock<Vec<Known>>> = ForkReset::new(RwLock::default);
+static DEVICES: ForkReset<RwLock<Vec<KnownDevice>>> = ForkReset::new(RwLock::default);
 
-/// Devices that are in the list and need nothing more, each at a place that follows from its handle: found without the lock, which threads
-/// would share on the way of every call. 0 for none.
-static DONE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+/// Devices that need nothing more, each in a slot that follows from its handle; 0 for none. Calls read them without
+/// the lock.
+static SHOWN_DEVICES: [AtomicUsize; SHOWN_SLOTS] = [const { AtomicUsize::new(0) }; SHOWN_SLOTS];
 
-const PLACES: usize = 64;
+const SHOWN_SLOTS: usize = 64;
 
-/// What [`DONE`] has of a device. A handle is the address of an object, so its low bits are free for the number of the adapter.
+/// The value of a device in [`SHOWN_DEVICES`]. A handle is the address of an object, so its low bits are free for the
+/// adapter's number.
 fn key(via: usize, device: Arg<Device>) -> usize {
     device.get().0 | via
 }
 
-fn place(key: usize) -> Option<&'static AtomicUsize> {
-    DONE.get((key >> 4) % PLACES)
+fn shown_slot(key: usize) -> Option<&'static AtomicUsize> {
+    SHOWN_DEVICES.get((key >> 4) % SHOWN_SLOTS)
 }
 
 #[inline]
-fn is_done(via: usize, device: Arg<Device>) -> bool {
+fn is_shown(via: usize, device: Arg<Device>) -> bool {
     let key = key(via, device);
-    place(key).is_some_and(|place| place.load(Ordering::Relaxed) == key)
+    shown_slot(key).is_some_and(|shown_slot| shown_slot.load(Ordering::Relaxed) == key)
 }
 
-/// Forgets all of them.
-fn none_is_done() {
-    for place in &DONE {
-        place.store(0, Ordering::Relaxed);
+/// Empties [`SHOWN_DEVICES`].
+fn forget_shown() {
+    for shown_slot in &SHOWN_DEVICES {
+        shown_slot.store(0, Ordering::Relaxed);
     }
 }
 
 /// A device that an adapter was asked about.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownDevice {
     via: usize,
     handle: usize,
-    /// What the adapter said, if it answered.
+    /// The adapter's description, if it gave one.
     description: Option<records::Device>,
-    /// The layers of this process have seen it.
+    /// Whether the layers of this process have seen it.
     shown: bool,
 }
 
-impl Known {
+impl KnownDevice {
     fn is(&self, via: usize, device: Arg<Device>) -> bool {
         (self.via, self.handle) == (via, device.get().0)
     }
 }
 
-/// A call is about to be shown that names a device of the adapter number `via`: a device that is known is shown first.
+/// Shows a known device of adapter `via` to the layers, before the call with it.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -76,19 +78,19 @@ impl Known {
 #[inline(always)]
 pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device {
-        if !is_done(via, device) {
+        if !is_shown(via, device) {
             show_known(via, device);
         }
     } else if function.effect() == Effect::Releases(Kind::Adapter) {
-        // The last release ends all devices, and other ones may have their addresses afterwards.
-        KNOWN.get().write().retain(|known| known.via != via);
-        none_is_done();
+        // The last release ends all devices; their addresses may be reused.
+        DEVICES.get().write().retain(|known| known.via != via);
+        forget_shown();
     }
 }
 
 #[cold]
 fn show_known(via: usize, device: Arg<Device>) {
-    let known = KNOWN.get().read();
+    let known = DEVICES.get().read();
     let Some(found) = known.iter().find(|known| known.is(via, device)) else { return };
     if !found.shown {
         drop(known);
@@ -96,16 +98,16 @@ fn show_known(via: usize, device: Arg<Device>) {
         return;
     }
     let key = key(via, device);
-    if let Some(place) = place(key) {
-        place.store(key, Ordering::Relaxed);
+    if let Some(shown_slot) = shown_slot(key) {
+        shown_slot.store(key, Ordering::Relaxed);
     }
 }
 
-/// Such a call has succeeded: the adapter is asked about a device that is not known yet.
+/// Asks the adapter about an unknown device after a call with it has succeeded.
 #[inline]
 pub(crate) fn after(via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device
-        && !is_done(via, device)
+        && !is_shown(via, device)
         && !is_known(via, device)
     {
         ask(via, device);
@@ -113,8 +115,8 @@ pub(crate) fn after(via: usize, device: Option<Arg<Device>>) {
 }
 
 fn is_known(via: usize, device: Arg<Device>) -> bool {
-    let known = KNOWN.get().read();
-    known.len() >= LIMIT || known.iter().any(|known| known.is(via, device))
+    let known = DEVICES.get().read();
+    known.len() >= DEVICE_LIMIT || known.iter().any(|known| known.is(via, device))
 }
 
 #[cold]
@@ -123,27 +125,27 @@ fn ask(via: usize, device: Arg<Device>) {
         return;
     }
     let described = device_info::describe(via, device);
-    let mut known = KNOWN.get().write();
+    let mut known = DEVICES.get().write();
     for description in described {
         let handle = description.device.0 as usize;
-        learn(&mut known, Known { via, handle, description: Some(description), shown: false });
+        learn(&mut known, KnownDevice { via, handle, description: Some(description), shown: false });
     }
-    learn(&mut known, Known { via, handle: device.get().0, description: None, shown: true });
+    learn(&mut known, KnownDevice { via, handle: device.get().0, description: None, shown: true });
     drop(known);
     show(via, device);
 }
 
-/// Adds a device, unless it is known: another thread may have asked meanwhile.
-fn learn(known: &mut Vec<Known>, new: Known) {
-    if known.len() < LIMIT && !known.iter().any(|known| (known.via, known.handle) == (new.via, new.handle)) {
+/// Adds a device, unless another thread has added it meanwhile.
+fn learn(known: &mut Vec<KnownDevice>, new: KnownDevice) {
+    if known.len() < DEVICE_LIMIT && !known.iter().any(|known| (known.via, known.handle) == (new.via, new.handle)) {
         known.push(new);
     }
 }
 
-/// Shows a device to the layers, unless another thread has done so. The lock makes its calls come after that.
+/// Shows a device to the layers, unless another thread has. The lock makes that thread's calls come later.
 #[cold]
 fn show(via: usize, device: Arg<Device>) {
-    let mut known = KNOWN.get().write();
+    let mut known = DEVICES.get().write();
     let Some(known) = known.iter_mut().find(|known| known.is(via, device) && !known.shown) else { return };
     known.shown = true;
     if let Some(description) = &known.description {
@@ -151,13 +153,13 @@ fn show(via: usize, device: Arg<Device>) {
     }
 }
 
-/// Starts over in a forked child with a copy, whose layers have seen none of them. If a thread was just changing the list, nothing is
-/// known there.
+/// Replaces the list in a forked child by a copy; its layers have seen no device. If a thread was changing the list,
+/// the copy is empty.
 pub(crate) fn after_fork_in_child() {
-    let mut inherited = KNOWN.get().try_read().map(|known| known.clone()).unwrap_or_default();
+    let mut inherited = DEVICES.get().try_read().map(|known| known.clone()).unwrap_or_default();
     for known in &mut inherited {
         known.shown = false;
     }
-    KNOWN.reset(RwLock::new(inherited));
-    none_is_done();
+    DEVICES.reset(RwLock::new(inherited));
+    forget_shown();
 }

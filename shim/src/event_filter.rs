@@ -1,7 +1,7 @@
-//! Decides which calls are recorded: of those about events, the ones whose event is shared, or can be.
+//! Decides which calls are recorded. Calls about events are if the event is shared, or can be.
 //!
-//! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with the IPC flag,
-//! or opened it, until its last release. All other calls pass at the price of one comparison.
+//! A SYCL program makes and releases an event for every command. An event is watched from its creation with the IPC
+//! flag, or its open, until its last release. Other calls about events cost one comparison.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,7 +16,7 @@ use crate::{
     raw::{args::inputs::Inputs, fork_reset::ForkReset, hash_map::HashMap, mutex::RwLock},
 };
 
-/// The watched events and how many references each has.
+/// The watched events and their reference counts.
 static WATCHED: ForkReset<RwLock<HashMap<usize, u32>>> = ForkReset::new(RwLock::default);
 
 /// The number of watched events, which is read without the lock.
@@ -43,8 +43,8 @@ impl Recording {
     }
 }
 
-/// Whether no call of `function` is recorded at this moment, whatever its arguments are: because nothing is shared that it could be about, or
-/// because it is a wait.
+/// Whether no call of `function` is recorded now, whatever its arguments are: nothing is shared that it could be
+/// about, or it is a wait.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -70,7 +70,7 @@ const fn is_about_events(function: Function) -> bool {
 
 /// Whether a call of `function` is recorded.
 ///
-/// Every call of an IPC function is, because one about an event that cannot be shared is a violation.
+/// Every call of an IPC function is: with an event that cannot be shared, it is a violation.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -84,7 +84,7 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
         let passes = function.is_command() && !commands::is_recorded(function, inputs);
         return if passes { Recording::No } else { Recording::Yes };
     }
-    // Also a close of what was not opened.
+    // Also a close of an event that was not opened.
     let otherwise = if function.is_ipc() { Recording::Yes } else { Recording::No };
     if COUNT.load(Ordering::Acquire) == 0 {
         return otherwise;
@@ -93,8 +93,8 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     inputs.first_event(|event| watched.contains_key(&event)).map_or(otherwise, Recording::For)
 }
 
-/// Updates the watched events when a call begins. The last release ends the watching here, because the address may be used
-/// again before the release returns.
+/// Updates the watched events when a call begins. The last release removes the event here, because its address may be
+/// reused before the release returns.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -113,7 +113,7 @@ pub(crate) fn enter(function: Function, event: Option<usize>) {
     }
 }
 
-/// Updates the watched events when a call has returned with these answers. `flags` are those that were passed in.
+/// Updates the watched events when a call has returned. `flags` is an argument of the call.
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -140,8 +140,8 @@ pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>,
     }
 }
 
-/// Starts over in a forked child with a copy, because a thread that holds the lock does not exist there. If one was just
-/// changing the events, nothing is known of them, and the child's calls about them are not recorded.
+/// Replaces the events in a forked child by a copy, because a thread that holds the lock does not exist there. If a
+/// thread was changing the events, the copy is empty, and the child's calls about them are not recorded.
 pub(crate) fn after_fork_in_child() {
     let inherited = WATCHED.get().try_read().map(|watched| watched.clone()).unwrap_or_default();
     COUNT.store(inherited.len(), Ordering::Release);

@@ -1,7 +1,7 @@
-//! Calls inside of others: those of Level Zero that the runtime makes to do what a call of Unified Runtime asks for.
+//! Inner calls: calls of Level Zero that the runtime makes to implement a call of Unified Runtime.
 //!
-//! They are recorded only where `URSCOPE_INNER_CALLS` asks for it, with the number of the call that they are inside of. They say what that
-//! one says, so they never reach the validation layer, and change nothing that is remembered of calls.
+//! They are recorded only with `URSCOPE_INNER_CALLS`, with the number of the outer call. They repeat what the outer
+//! call does, so they never reach the validation layer, and change no state of the shim.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,27 +17,28 @@ use crate::{
 
 static ARE_RECORDED: AtomicBool = AtomicBool::new(false);
 
-/// Reads whether they are recorded. Called once, before the first call.
+/// Reads the setting. Called once, before the first call.
 pub(crate) fn start() {
     ARE_RECORDED.store(knobs::read().inner_calls, Ordering::Relaxed);
 }
 
-/// The bits of what is noted of a call. The others are its number.
+/// The bits of the word for an outer call. The others are its number.
 const IS_IPC: u64 = 1;
-const IS_THE_RUNTIMES: u64 = 2;
-const NUMBER: u32 = 2;
+const IS_OF_RUNTIME: u64 = 2;
+const NUMBER_SHIFT: u32 = 2;
 
-/// What a thread is in during a call.
+/// The outer call for a call of `function`.
 #[expect(clippy::inline_always, reason = "the function is a constant of the caller")]
 #[inline(always)]
 pub(crate) fn outer(function: Function, call: u64) -> Outer {
     let is_ipc = if function.is_ipc() { IS_IPC } else { 0 };
-    let is_the_runtimes = if may_call_back(function) { 0 } else { IS_THE_RUNTIMES };
-    Outer::new(call << NUMBER | is_ipc | is_the_runtimes)
+    let is_of_runtime = if may_call_back(function) { 0 } else { IS_OF_RUNTIME };
+    Outer::new(call << NUMBER_SHIFT | is_ipc | is_of_runtime)
 }
 
-/// Whether code of the program may run inside of a call of `function`: with adapters other than those of Level Zero, a context calls back when it is
-/// deleted (`urContextSetExtendedDeleter`), and a wait may call what was set for an event (`urEventSetCallback`).
+/// Whether code of the program may run in a call of `function`: adapters other than Level Zero's call back when a
+/// context is deleted (`urContextSetExtendedDeleter`), and a wait may run the callback of an event
+/// (`urEventSetCallback`).
 const fn may_call_back(function: Function) -> bool {
     matches!(function.effect(), Effect::Releases(Kind::Context) | Effect::Uses(Kind::Event))
 }
@@ -45,18 +46,19 @@ const fn may_call_back(function: Function) -> bool {
 /// Whether this thread is in a call in which no code of the program runs.
 #[inline]
 pub(crate) fn is_in_runtime() -> bool {
-    outer::call().is_some_and(|outer| outer & IS_THE_RUNTIMES != 0)
+    outer::call().is_some_and(|outer| outer & IS_OF_RUNTIME != 0)
 }
 
-/// The number of the call that a call of the runtime on this thread is inside of, if it is recorded: inside of an IPC call all are that would
-/// be if the program made them, and inside of others those that share something. libumf puts handles and closes mappings there.
+/// The number of the outer call of a call that the runtime makes on this thread, if the inner call is recorded. In an
+/// IPC call, all hooked calls are; in others, those that share something: libumf puts handles and closes mappings
+/// there.
 #[inline]
 pub(crate) fn inside_of(function: Function) -> Option<u64> {
     if !ARE_RECORDED.load(Ordering::Relaxed) {
         return None;
     }
     let outer = outer::call()?;
-    (outer & IS_IPC != 0 || function.is_ipc()).then_some(outer >> NUMBER)
+    (outer & IS_IPC != 0 || function.is_ipc()).then_some(outer >> NUMBER_SHIFT)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Every environment variable of the shim, one row each.
 //!
 //! The table generates the parsed [`Knobs`], the list in `docs/knobs.md` and the message for an unknown variable. The
-//! environment is read once, when the library is loaded; an invalid value is reported and the default used. No other module may
-//! read the environment.
+//! environment is read once, when the library is loaded; for an invalid value, the default is used and a message
+//! printed. No other module may read the environment.
 
 use std::{
     ffi::OsString,
@@ -43,27 +43,39 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
+    /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the
+    /// process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK,
+    /// SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
-    /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs the program less). Perfetto opens both. `urscope run` sets `binary`, unless the variable is set.
+    /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs
+    /// the program less). Perfetto opens both. `urscope run` sets `binary`, unless the variable is set.
     format: Format = "URSCOPE_FORMAT", default "chrome", example "binary";
     /// 1: prints nothing on stderr unless there is a problem.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
     /// 0: records no call stacks. Findings then have no source lines.
     stacks: bool = "URSCOPE_STACKS", default "1", example "0";
-    /// 1: also records the calls of Level Zero that the runtime makes inside of calls that share something. They are shown inside of these, and not judged. `urscope run --inner-calls` sets it.
+    /// 1: also records the calls of Level Zero that the runtime makes inside of calls that share something. They are
+    /// shown inside of these, and not judged. `urscope run --inner-calls` sets it.
     inner_calls: bool = "URSCOPE_INNER_CALLS", default "0", example "1";
-    /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero` (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
-    backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
-    /// How calls of Unified Runtime reach urscope: `auto` (the tables of adapters; where none reaches an adapter, its code, if this build can change that; otherwise XPTI, if the variables of XPTI name urscope), or `xpti` (only XPTI's stream `ur.call`, which shows calls, but cannot refuse or replace them). `urscope run` sets the variables of XPTI where they are needed.
+    /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero`
+    /// (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
+    backend: BackendChoice = "URSCOPE_BACKEND", default "auto", example "level_zero";
+    /// How calls of Unified Runtime reach urscope: `auto` (the tables of adapters; where none reaches an adapter, its
+    /// code, if this build can change that; otherwise XPTI, if the variables of XPTI name urscope), or `xpti` (only
+    /// XPTI's stream `ur.call`, which shows calls, but cannot refuse or replace them). `urscope run` sets the variables
+    /// of XPTI where they are needed.
     entry: Entry = "URSCOPE_ENTRY", default "auto", example "xpti";
-    /// `on`: also checks the rules while the program runs, and reports violations on stderr. `off`: only records the trace.
+    /// `on`: also checks the rules while the program runs, and reports violations on stderr. `off`: only records the
+    /// trace.
     validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
-    /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented error and has no effect), or `abort` (the program ends).
+    /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented
+    /// error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
-    /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full` (all of it, with any secrets). `urscope run --command-lines` sets `full`.
+    /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full`
+    /// (all of it, with any secrets). `urscope run --command-lines` sets `full`.
     command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "program", example "full";
-    /// The ranks that are traced, as `0,3-5`; the others run as if urscope were not loaded. Empty: all. `urscope run --ranks` sets it.
+    /// The ranks that are traced, as `0,3-5`; the others run as if urscope were not loaded. Empty: all.
+    /// `urscope run --ranks` sets it.
     ranks: Ranks = "URSCOPE_RANKS", default "", example "0,3-5";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
@@ -71,7 +83,7 @@ knobs! {
 
 /// A type that a variable can have.
 trait Knob: Sized {
-    /// The value, or what was expected instead.
+    /// The value, or the expected form.
     fn parse(text: &OsString) -> Result<Self, &'static str>;
 
     /// The value of the default.
@@ -104,16 +116,16 @@ impl Knob for bool {
 
 /// Which backend implements a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The adapter where it has the function, otherwise our own.
+pub enum BackendChoice {
+    /// The adapter if it has the function, otherwise urscope's backend.
     Auto,
     /// The runtime's own adapter.
     Adapter,
-    /// Our own backend.
+    /// urscope's own backend.
     LevelZero,
 }
 
-impl Knob for Choice {
+impl Knob for BackendChoice {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         match text.to_str() {
             Some("auto") => Ok(Self::Auto),
@@ -131,7 +143,7 @@ impl Knob for Choice {
 /// How calls of Unified Runtime reach urscope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// For each adapter by the best way there is.
+    /// By the best entry point for each adapter.
     Auto,
     /// Only by XPTI.
     Xpti,
@@ -218,7 +230,7 @@ impl Knob for OnError {
 pub enum CommandLine {
     /// All of it.
     Full,
-    /// Its first word, and how many there are.
+    /// Its first word, and the number of words.
     Program,
 }
 
@@ -226,7 +238,7 @@ impl Knob for CommandLine {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         match text.to_str() {
             Some("full") => Ok(Self::Full),
-            // `redacted` is an earlier name, of what hid less.
+            // `redacted` is an earlier name.
             Some("program" | "redacted") => Ok(Self::Program),
             _ => Err("full or program"),
         }
@@ -259,14 +271,14 @@ impl Knob for Ranks {
 
 static KNOBS: OnceLock<Knobs> = OnceLock::new();
 
-/// What is wrong with the environment, until it is reported.
+/// The problems of the environment that are not reported yet.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The values; the first call reads the environment.
 pub fn read() -> &'static Knobs {
     KNOBS.get_or_init(|| {
         let mut complaints = Vec::new();
-        // Looking for each of the names would take a pass over the whole environment.
+        // One pass over the environment for all names.
         let variables = process::variables(PREFIX);
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let mut knobs = Knobs::from(value, &mut complaints);
@@ -285,7 +297,7 @@ pub fn read() -> &'static Knobs {
     })
 }
 
-/// What every call looks at, in one word that is read once for a call.
+/// The settings that every call needs, in one word.
 #[derive(Clone, Copy, Debug)]
 pub struct Hot(u32);
 
@@ -301,7 +313,7 @@ impl Hot {
     fn of(knobs: &Knobs) -> Self {
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
         let binary = bit(knobs.format.0 == Form::Binary, Self::BINARY);
-        let adapter = bit(knobs.backend != Choice::LevelZero, Self::ADAPTER);
+        let adapter = bit(knobs.backend != BackendChoice::LevelZero, Self::ADAPTER);
         let (stacks, validates) = (bit(knobs.stacks, Self::STACKS), bit(knobs.validate.0, Self::VALIDATES));
         Self(Self::READ | binary | stacks | validates | adapter)
     }
@@ -324,14 +336,14 @@ impl Hot {
         self.0 & Self::VALIDATES != 0
     }
 
-    /// Whether the runtime's own adapter implements what it has the functions for.
+    /// Whether the adapter implements the functions that it has.
     #[inline]
     pub const fn prefers_adapter(self) -> bool {
         self.0 & Self::ADAPTER != 0
     }
 }
 
-/// What every call looks at.
+/// The settings that every call needs.
 #[inline]
 pub fn hot() -> Hot {
     match HOT.load(Ordering::Relaxed) {
@@ -340,8 +352,8 @@ pub fn hot() -> Hot {
     }
 }
 
-/// What every call looks at, read without a function call, so that a caller need not save its arguments. All is off before the first
-/// [`hot`].
+/// The settings that every call needs, read without a function call, so that a caller need not save its arguments.
+/// All are off before the first [`hot`].
 #[inline]
 pub fn hot_or_nothing() -> Hot {
     Hot(HOT.load(Ordering::Relaxed))
@@ -354,7 +366,7 @@ fn first_hot() -> Hot {
     hot
 }
 
-/// The rank that a launcher gave this process; later changes of the environment have no effect.
+/// The rank of this process from its launcher; later changes of the environment have no effect.
 pub fn rank() -> Option<u32> {
     static RANK: OnceLock<Option<u32>> = OnceLock::new();
     let value =
@@ -362,34 +374,34 @@ pub fn rank() -> Option<u32> {
     *RANK.get_or_init(|| placeholders::rank(value))
 }
 
-/// Whether this process is to run as if urscope were not loaded: it has gained rights, so that its user must not control what it reads and
-/// writes, or it is a rank that is not to be traced.
-pub fn leave_alone() -> bool {
+/// Whether this process runs as if urscope were not loaded: it has gained rights, so that its user must not control
+/// what it reads and writes, or its rank is not traced.
+pub fn is_excluded() -> bool {
     process::has_gained_rights() || !read().ranks.has(rank())
 }
 
-/// What is wrong with the environment; empty from the second call on.
+/// The problems of the environment; empty from the second call on.
 ///
-/// It is not reported before tracing begins, because most processes with a preloaded library never use Unified Runtime.
+/// Reported when tracing begins, because most processes never use Unified Runtime.
 pub fn complaints() -> Vec<String> {
     std::mem::take(&mut *COMPLAINTS.lock())
 }
 
 /// Variables of the command `urscope` that its child processes inherit.
-const NOT_OURS: &[&str] = &["URSCOPE_LIBRARY"];
+const COMMAND_VARIABLES: &[&str] = &["URSCOPE_LIBRARY"];
 
-/// How the names of all variables begin.
+/// The prefix of all variables.
 const PREFIX: &str = "URSCOPE_";
 
 fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with(PREFIX) || NOT_OURS.contains(&name) || ROWS.iter().any(|row| row.0 == name) {
+    if !name.starts_with(PREFIX) || COMMAND_VARIABLES.contains(&name) || ROWS.iter().any(|row| row.0 == name) {
         return None;
     }
     let own = |name: &str| name.trim_start_matches(PREFIX).to_owned();
-    // A name that begins alike is nearer than one with more of the same letters.
+    // A common prefix counts more than common letters.
     let likeness = |known: &&str| strsim::jaro_winkler(&own(known), &own(name));
     let nearest = ROWS.iter().map(|row| row.0).max_by(|one, other| likeness(one).total_cmp(&likeness(other)))?;
-    // Whoever started the program chose the name.
+    // The name may contain any character.
     Some(format!("{} is not a variable of urscope; did you mean {nearest}?", name.escape_debug()))
 }
 

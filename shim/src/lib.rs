@@ -1,13 +1,14 @@
-//! The interposer: sits between a SYCL program and its Unified Runtime adapter, and records and checks the calls.
+//! The interposer between a SYCL program and its Unified Runtime adapter: it records and checks the calls.
 //!
-//! `program -> entry -> call -> chain (layers) -> backend`: [`entry`] replaces the adapter's functions by those of [`call`], which
-//! show each call to the [`layer`]s through the [`chain`], before and after a [`backend`] does the work.
+//! `program -> entry -> call -> chain (layers) -> backend`: [`entry`] replaces the adapter's functions by the hooks
+//! in [`call`], which show each call to the [`layer`]s through the [`chain`], before and after a [`backend`]
+//! implements it.
 //!
-//! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real call,
-//! nothing unwinds into C, nothing is printed to stdout, and a part that fails switches itself off and lets calls pass.
+//! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real
+//! call, nothing unwinds into C, nothing is printed to stdout, and a part that fails is switched off.
 //!
-//! Unsafe code is denied but for `entry`, `raw` and `backend`. Which module may use which is checked by
-//! `tests/tests/end_to_end/module_dependencies.rs`.
+//! Unsafe code is denied except in `entry`, `raw` and `backend`. `tests/tests/end_to_end/module_dependencies.rs`
+//! checks which module uses which.
 
 #![deny(unsafe_code)]
 
@@ -31,13 +32,13 @@ mod stacks;
 
 /// Prepares the library and connects its parts. Called once, when the library is loaded.
 ///
-/// It opens no file and prints nothing: a process without Unified Runtime must not notice the library. With the feature `frida-gum` it
-/// reads the files of what is loaded.
+/// It opens no file and prints nothing: a process without Unified Runtime must not notice the library. With the
+/// feature `frida-gum` it reads the files of loaded libraries.
 ///
-/// A process that gained rights (setuid, setgid or capabilities) is left alone: its user must not control what it reads and writes. So is
-/// a rank that the user does not want to trace.
+/// It does nothing in a process that gained rights (setuid, setgid or capabilities), whose user must not control what
+/// it reads and writes, and in ranks that are not traced.
 pub fn start() {
-    if knobs::leave_alone() {
+    if knobs::is_excluded() {
         chain::switch_off();
         return;
     }
@@ -67,7 +68,7 @@ pub fn start() {
     };
     raw::fork::on_fork(before, in_parent, in_child);
     raw::process::on_exit(|| {
-        entry::unseen::report();
+        entry::untraced_adapters::report();
         chain::end("exit");
     });
     #[cfg(feature = "frida-gum")]

@@ -1,7 +1,7 @@
-//! Calls that somebody else carries out, and that urscope is only shown: before they begin, and when they have returned.
+//! Observed calls, which urscope does not carry out: they are shown to it before they begin and after they return.
 //!
-//! The layers see such a call as they see one of [`crate::call`], and its records are the same. What a layer answers has no effect. Must
-//! write to nothing of the caller's. Devices are not described, because the adapter cannot be asked.
+//! The layers see such a call as one of [`crate::call`], with the same records. A layer's answer has no effect. Must
+//! not write to the caller's memory. Devices are not described, because the adapter cannot be asked.
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
@@ -12,13 +12,13 @@ use urscope_schema::{
 
 use crate::{
     chain,
-    commands::{self, Waits},
+    commands::{self, WaitState},
     event_filter::{self, Recording},
     knobs,
     raw::{
         args::{
             AdapterHandle,
-            inputs::{Arguments, Inputs},
+            inputs::{CallArguments, Inputs},
             observed::Parameters,
             out_params,
         },
@@ -27,33 +27,34 @@ use crate::{
     stacks,
 };
 
-/// A call that has begun: what its arguments do not tell any more when it has returned. Each thread has room for some, so it is small.
+/// The state of a call that has begun, without what its arguments show again at the exit. It is small, because each
+/// thread has some.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
     function: Function,
     via: u8,
-    /// Whether its beginning was recorded.
+    /// Whether its enter was recorded.
     is_recorded: bool,
     call: u64,
-    /// The event that it is recorded for; 0 for none.
+    /// The event because of which it is recorded; 0 for none.
     event: usize,
-    waits: Waits,
-    /// What [`out_params::extent`] found; 0 for nothing.
+    waits: WaitState,
+    /// The result of [`out_params::extent`]; 0 for none.
     extent: u64,
 }
 
 /// The arguments of a call, in the form in which they are recorded.
-struct Read {
+struct ReadArguments {
     inputs: Inputs,
-    arguments: Arguments,
+    arguments: CallArguments,
     nulls: Nulls,
-    /// Whether it is recorded at all with these arguments.
+    /// Whether a call with these arguments is recorded.
     is_watched: bool,
 }
 
 macro_rules! observed {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// The handle that the loader dispatches a call of `function` by.
+        /// The handle by which the loader dispatches a call of `function`.
         pub(crate) fn dispatched_by(function: Function, parameters: Parameters) -> Option<AdapterHandle> {
             match function {
                 $(Function::$name => of_first!(parameters, $($role)*),)*
@@ -61,9 +62,9 @@ macro_rules! observed {
             }
         }
 
-        fn read(function: Function, via: usize, parameters: Parameters) -> Option<Read> {
+        fn read(function: Function, via: usize, parameters: Parameters) -> Option<ReadArguments> {
             let mut inputs = Inputs::default();
-            let mut arguments = Arguments::new(Some(via as u64));
+            let mut arguments = CallArguments::new(Some(via as u64));
             let mut nulls = Nulls::default();
             let (mut is_watched, mut place) = (true, 0);
             match function {
@@ -79,9 +80,9 @@ macro_rules! observed {
                 })*
                 _ => return None,
             }
-            // The last parameter of a function has no place behind it.
+            // The value after the last parameter is unused.
             let _ = place;
-            Some(Read { inputs, arguments, nulls, is_watched })
+            Some(ReadArguments { inputs, arguments, nulls, is_watched })
         }
     };
 }
@@ -94,14 +95,14 @@ macro_rules! of_first {
 
 ur_functions!(observed);
 
-/// Shows the layers a call that begins, of the adapter number `via`; `None` for a function that is not hooked.
+/// Shows the enter of a call to adapter `via` to the layers; `None` for a function that is not hooked.
 pub(crate) fn begins(function: Function, via: usize, parameters: Parameters) -> Option<Observed> {
     fork::notice();
-    let Read { inputs, arguments, nulls, is_watched } = read(function, via, parameters)?;
+    let ReadArguments { inputs, arguments, nulls, is_watched } = read(function, via, parameters)?;
     let recording = if is_watched { event_filter::decide(function, &inputs) } else { Recording::No };
     let event = recording.event();
     let via = via as u8;
-    let waits = Waits::default();
+    let waits = WaitState::default();
     let unrecorded =
         Observed { function, via, is_recorded: false, call: 0, event: event.unwrap_or(0), waits, extent: 0 };
     if recording == Recording::No && nulls.is_empty() {
@@ -118,12 +119,12 @@ pub(crate) fn begins(function: Function, via: usize, parameters: Parameters) -> 
 }
 
 impl Observed {
-    /// Shows the layers that the call has returned, whose arguments are still there.
+    /// Shows the exit of the call to the layers. Its arguments are still readable.
     pub(crate) fn returns(self, parameters: Parameters, result: UrResult) {
         let Self { function, via, is_recorded, call, event, waits, extent } = self;
         let read = if is_recorded { read(function, via.into(), parameters) } else { None };
-        let Some(Read { inputs, arguments, .. }) = read else {
-            commands::passed(function, result);
+        let Some(ReadArguments { inputs, arguments, .. }) = read else {
+            commands::note_return(function, result);
             return;
         };
         let (Values { flags, pointer, value: blocking, .. }, out_params) = arguments.described(&inputs);
@@ -133,8 +134,8 @@ impl Observed {
         chain::returned(knobs::hot(), function, call, result, values);
     }
 
-    /// Shows the layers that the adapter has left the call by a C++ exception, for which the loader answers UNKNOWN.
-    pub(crate) fn was_left(self) {
+    /// Shows the layers that the call ended by a C++ exception, for which the loader returns UNKNOWN.
+    pub(crate) fn record_exception(self) {
         if self.is_recorded {
             chain::returned(knobs::hot(), self.function, self.call, UrResult::UNKNOWN, Values::NONE);
         }

@@ -80,10 +80,10 @@ pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
         return Some(found);
     }
     // One more than is kept, so that a longer way is known as one.
-    let mut way = [(0, 0); unwound_callers::LONGEST + 2];
-    let found = stack::first_caller(&own(), &wanted, from, &mut way);
+    let mut frames = [(0, 0); unwound_callers::PATH_LIMIT + 2];
+    let found = stack::first_caller(&own(), &wanted, from, &mut frames);
     if found.is_some() {
-        unwound_callers::keep(from, &way);
+        unwound_callers::insert(from, &frames);
     }
     found
 }
@@ -111,7 +111,7 @@ fn register(addresses: &[usize]) -> Registered {
     if known.numbers.len() < LIMIT {
         known.add_modules(addresses);
     }
-    let place = python::here(addresses);
+    let place = python::current_stack(addresses);
     let python = place.as_ref().map_or_else(Vec::new, |place| python::frames(place, addresses));
     let number = known.number(Frames { addresses: addresses.into(), python });
     Registered { number, python: place }

@@ -1,5 +1,5 @@
-//! A disk without room: what has been recorded stays, the rest is counted, the calls go on. Alone in its process, whose
-//! limit of file size stands for the disk.
+//! A full disk: records so far stay, others are counted, calls continue. A limit of file size simulates the disk, so
+//! the test has its own process.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it is surprised")]
 

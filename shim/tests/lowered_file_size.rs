@@ -1,4 +1,5 @@
-//! A limit of file size that the program sets after the trace has begun: the trace is closed as always. Alone in its process.
+//! The program lowers its limit of file size after the trace has begun: the trace is closed normally. The test has
+//! its own process.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 

@@ -1,5 +1,5 @@
-//! A program that has no free descriptor for a while: what it calls meanwhile is counted as lost, and the trace goes on later. Alone
-//! in its process, whose limit of descriptors it changes.
+//! A program without a free descriptor for a while: its calls are counted as lost, and the trace continues later. The
+//! test changes the limit of descriptors, so it has its own process.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
@@ -38,7 +38,7 @@ fn a_trace_goes_on_when_there_is_a_descriptor_again() {
     let began = Instant::now();
     calls(CALLS);
     drop(taken);
-    // A pause is at most as long as all before it together, and ten milliseconds.
+    // A pause is at most 10 ms longer than all before it together.
     sleep(began.elapsed() + Duration::from_millis(100));
     calls(10);
     trace::end("exit");

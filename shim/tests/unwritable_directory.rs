@@ -1,4 +1,4 @@
-//! A directory that cannot be written to: the calls go on as if we were not there. Alone in its process.
+//! An unwritable directory: calls work as without urscope. The test has its own process.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 

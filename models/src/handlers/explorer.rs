@@ -1,17 +1,18 @@
-//! Runs a thread with a signal handler that interrupts it everywhere: one execution for each place, and for each set of places.
+//! Runs a thread with a signal handler that interrupts it everywhere: one execution for each set of places.
 //!
-//! Before each access to a cell or an atomic, and before each store into the file, the thread takes a [`step`]: there the handler may
-//! run. It can be interrupted itself. A store to a cell is not in memory at once: the compiler may move it as far as the next
-//! barrier (a fence, or an instruction in assembly), past other stores. So at each interruption, every subset of the
-//! stores that wait is tried as what the handler finds. The places and subsets are tried one after the other, as loom does: each
-//! execution repeats the choices of the one before, except for the last that has another possibility left.
+//! Before each access to a cell or an atomic, and before each store into the file, the thread takes a [`step`], in
+//! which the handler may run. A handler can be interrupted, too. A store to a cell is not in memory at once: the
+//! compiler may move it as far as the next barrier (a fence, or an instruction in assembly), past other stores. So at
+//! each interruption, the handler finds every subset of the pending stores performed. All combinations are tried in
+//! order, as loom does: an execution repeats the choices of the one before, except for the last choice that has
+//! another possibility.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A store to a cell that the compiler may still move.
-pub(super) struct Waiting {
+/// A store to a cell that has not reached memory: the compiler may move it.
+pub(super) struct PendingStore {
     /// The address of the cell.
     pub(super) cell: usize,
     /// Performs it.
@@ -20,21 +21,21 @@ pub(super) struct Waiting {
     pub(super) value: Rc<dyn Any>,
 }
 
-/// What is run at a step, besides the handler: it looks at the file as a reader could.
-type Look = Rc<dyn Fn()>;
+/// Looks at the file as a reader could. It runs at each step.
+type Reader = Rc<dyn Fn()>;
 
 #[derive(Default)]
 struct Execution {
-    /// The choices: which, and of how many.
+    /// The choices: which one, and of how many.
     choices: Vec<(usize, usize)>,
     /// The number of choices that this execution has made.
-    made: usize,
+    choices_made: usize,
     /// How often the handler may still interrupt.
-    left: usize,
+    interruptions_left: usize,
     handler: Option<Rc<dyn Fn()>>,
-    look: Option<Look>,
-    /// The stores of the interrupted functions, the innermost last.
-    waiting: Vec<Vec<Waiting>>,
+    reader: Option<Reader>,
+    /// The pending stores of the interrupted functions, the innermost last.
+    pending: Vec<Vec<PendingStore>>,
 }
 
 thread_local! {
@@ -43,9 +44,9 @@ thread_local! {
 
 /// What an execution does: `begin` without interruptions, then `run` with them.
 pub struct Model<'a> {
-    /// Prepares an execution. Returns what looks at the file at each step.
+    /// Prepares an execution. Returns the reader.
     pub begin: &'a dyn Fn() -> Rc<dyn Fn()>,
-    /// What is interrupted.
+    /// The code that is interrupted.
     pub run: &'a dyn Fn(),
     /// The signal handler.
     pub handler: Rc<dyn Fn()>,
@@ -60,8 +61,8 @@ fn is_quick() -> bool {
     std::env::var_os("URSCOPE_MODELS").is_some_and(|share| share == "quick")
 }
 
-/// Tries all places. Panics if fewer than `least` executions do that, or a tenth of it with `scripts/models --quick`, because then something
-/// is no longer interrupted.
+/// Tries all places. Panics if that takes fewer than `least` executions (a tenth with `scripts/models --quick`):
+/// something is no longer interrupted then.
 pub fn explore(model: &Model<'_>, least: usize) {
     let (interruptions, least) =
         if is_quick() { (model.interruptions - 1, least / 10) } else { (model.interruptions, least) };
@@ -73,13 +74,13 @@ pub fn explore(model: &Model<'_>, least: usize) {
 fn executions(model: &Model<'_>, interruptions: usize) -> usize {
     let mut choices = Vec::new();
     for executions in 1.. {
-        let look = (model.begin)();
+        let reader = (model.begin)();
         EXECUTION.set(Some(Execution {
             choices,
-            left: interruptions,
+            interruptions_left: interruptions,
             handler: Some(Rc::clone(&model.handler)),
-            look: Some(look),
-            waiting: vec![Vec::new()],
+            reader: Some(reader),
+            pending: vec![Vec::new()],
             ..Execution::default()
         }));
         (model.run)();
@@ -87,11 +88,11 @@ fn executions(model: &Model<'_>, interruptions: usize) -> usize {
         let execution = EXECUTION.take().expect("it was set above");
         (model.end)();
         choices = execution.choices;
-        while choices.last().is_some_and(|(chosen, of)| chosen + 1 == *of) {
+        while choices.last().is_some_and(|(choice, of)| choice + 1 == *of) {
             choices.pop();
         }
         match choices.last_mut() {
-            Some((chosen, _)) => *chosen += 1,
+            Some((choice, _)) => *choice += 1,
             None => return executions,
         }
     }
@@ -103,79 +104,79 @@ fn with<R>(then: impl FnOnce(&mut Execution) -> R) -> Option<R> {
 }
 
 impl Execution {
-    /// One of so many possibilities.
+    /// The choice of this execution among `of` possibilities.
     fn choose(&mut self, of: usize) -> usize {
-        if self.made == self.choices.len() {
+        if self.choices_made == self.choices.len() {
             self.choices.push((0, of));
         }
-        let (chosen, known) = self.choices[self.made];
+        let (choice, known) = self.choices[self.choices_made];
         assert_eq!(known, of, "an execution repeats the one before up to its last choice");
-        self.made += 1;
-        chosen
+        self.choices_made += 1;
+        choice
     }
 }
 
-/// A place where a handler may interrupt, and where a reader may look.
+/// A place where the handler may interrupt, and where the reader looks.
 pub(super) fn step() {
-    let Some(look) = with(|execution| execution.look.clone()).flatten() else { return };
-    look();
+    let Some(reader) = with(|execution| execution.reader.clone()).flatten() else { return };
+    reader();
     let handler = with(|execution| {
-        if execution.left == 0 || execution.choose(2) == 0 {
+        if execution.interruptions_left == 0 || execution.choose(2) == 0 {
             return None;
         }
-        execution.left -= 1;
-        // Of the stores that wait, any may have been performed.
-        let waiting = execution.waiting.last_mut().expect("there is always one level");
-        let mut kept = Vec::new();
-        let stores = std::mem::take(waiting);
+        execution.interruptions_left -= 1;
+        // Any of the pending stores may have been performed.
+        let pending = execution.pending.last_mut().expect("there is always one level");
+        let mut deferred = Vec::new();
+        let stores = std::mem::take(pending);
         for store in stores {
-            if execution.choose(2) == 1 { (store.perform)() } else { kept.push(store) }
+            if execution.choose(2) == 1 { (store.perform)() } else { deferred.push(store) }
         }
-        *execution.waiting.last_mut().expect("as above") = kept;
-        execution.waiting.push(Vec::new());
+        *execution.pending.last_mut().expect("as above") = deferred;
+        execution.pending.push(Vec::new());
         execution.handler.clone()
     });
     if let Some(Some(handler)) = handler {
         handler();
         barrier();
-        with(|execution| execution.waiting.pop());
+        with(|execution| execution.pending.pop());
     }
 }
 
-/// All stores that wait are performed, in their order.
+/// Performs all pending stores, in their order.
 pub(super) fn barrier() {
-    let stores = with(|execution| execution.waiting.last_mut().map(std::mem::take)).flatten();
+    let stores = with(|execution| execution.pending.last_mut().map(std::mem::take)).flatten();
     for store in stores.into_iter().flatten() {
         (store.perform)();
     }
 }
 
-/// Lets a store wait; performs it at once where nothing is explored. Of two stores to one cell, only the later one remains.
-pub(super) fn wait(store: Waiting) {
+/// Makes a store pending, or performs it if nothing is explored. Of two stores to one cell, only the later one remains.
+pub(super) fn defer(store: PendingStore) {
     let mut store = Some(store);
     with(|execution| {
-        let waiting = execution.waiting.last_mut().expect("there is always one level");
+        let pending = execution.pending.last_mut().expect("there is always one level");
         let store = store.take().expect("it is taken once");
-        waiting.retain(|other| other.cell != store.cell);
-        waiting.push(store);
+        pending.retain(|other| other.cell != store.cell);
+        pending.push(store);
     });
     if let Some(store) = store {
         (store.perform)();
     }
 }
 
-/// What this function has stored to a cell, if that store waits.
+/// The value of the pending store to a cell, if this function made one.
 pub(super) fn stored(cell: usize) -> Option<Rc<dyn Any>> {
     let of = |execution: &mut Execution| {
-        let store = execution.waiting.last()?.iter().find(|store| store.cell == cell)?;
+        let store = execution.pending.last()?.iter().find(|store| store.cell == cell)?;
         Some(Rc::clone(&store.value))
     };
     with(of).flatten()
 }
 
-/// Does something that no handler interrupts.
-pub fn hold_off(then: impl FnOnce()) {
-    let left = with(|execution| std::mem::take(&mut execution.left)).unwrap_or(0);
+/// Runs a function that no handler interrupts.
+pub fn without_interruptions(then: impl FnOnce()) {
+    let interruptions_left = with(|execution| std::mem::take(&mut execution.interruptions_left)).unwrap_or(0);
     then();
-    with(|execution| execution.left = left);
+    with(|execution| execution.interruptions_left = interruptions_left);
 }

@@ -8,12 +8,12 @@ pub use std::hint::spin_loop;
 pub use std::sync::atomic::Ordering;
 pub use std::thread::yield_now;
 
-use super::explorer::{Waiting, barrier, step, stored, wait};
+use super::explorer::{PendingStore, barrier, defer, step, stored};
 
 /// A cell whose stores the compiler may move.
 #[derive(Default)]
 pub struct Cell<T> {
-    /// What a handler finds.
+    /// The value in memory, which a handler finds.
     memory: cell::Cell<T>,
 }
 
@@ -36,7 +36,7 @@ impl<T: Copy + 'static> Cell<T> {
             let memory = unsafe { &*(cell as *const Self) };
             memory.memory.set(value);
         };
-        wait(Waiting { cell, perform: Box::new(perform), value: Rc::new(value) });
+        defer(PendingStore { cell, perform: Box::new(perform), value: Rc::new(value) });
     }
 
     pub fn replace(&self, value: T) -> T {
@@ -112,7 +112,6 @@ pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
     before
 }
 
-/// As above.
 pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
     step();
     barrier();
@@ -123,21 +122,19 @@ pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
     is_same
 }
 
-/// As above.
 pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     step();
     barrier();
     word.memory.replace(value)
 }
 
-/// As above.
 pub(super) fn add_one(counter: &AtomicU64) {
     step();
     barrier();
     counter.0.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Volatile: these stores keep their order among each other, while stores to cells may move past them.
+/// A volatile store. Such stores keep their order, but stores to cells may move past them.
 pub(super) unsafe fn store(place: *mut u64, word: u64) {
     step();
     // SAFETY: the caller's promise.

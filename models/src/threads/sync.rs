@@ -1,7 +1,7 @@
-//! The atomics of loom, under the names that the shim uses.
+//! Loom's atomics, under the names that the shim uses.
 //!
-//! Loom's atomics live as long as one execution and cannot be made in a constant. So each of ours makes one at its first use in an
-//! execution.
+//! They live as long as one execution and cannot be made in a constant. So each atomic here makes one at its first
+//! use in an execution.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64 as Number;
@@ -11,28 +11,28 @@ pub use loom::thread::yield_now;
 pub use std::cell::Cell;
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
-/// The number of the present execution, over all tests.
+/// The number of the current execution, over all tests.
 static EXECUTION: Number = Number::new(0);
 
 thread_local! {
-    static PRESENT: Cell<u64> = const { Cell::new(0) };
+    static CURRENT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs something in every order of its threads.
+/// Runs a function in every order of its threads.
 pub fn explore(run: impl Fn() + Sync + Send + 'static) {
     loom::model(move || {
-        PRESENT.set(EXECUTION.fetch_add(1, Ordering::Relaxed) + 1);
+        CURRENT.set(EXECUTION.fetch_add(1, Ordering::Relaxed) + 1);
         run();
     });
 }
 
-/// A value with an initial state, and loom's atomic of an execution.
-struct Made<V, A: 'static> {
+/// An initial value, and loom's atomic of the current execution.
+struct PerExecution<V, A: 'static> {
     initial: V,
     atomic: Mutex<Option<(u64, &'static A)>>,
 }
 
-impl<V: Copy, A: 'static> Made<V, A> {
+impl<V: Copy, A: 'static> PerExecution<V, A> {
     const fn new(initial: V) -> Self {
         Self { initial, atomic: Mutex::new(None) }
     }
@@ -40,10 +40,10 @@ impl<V: Copy, A: 'static> Made<V, A> {
     fn get(&self, make: impl Fn(V) -> A) -> &'static A {
         let mut atomic = self.atomic.lock().unwrap();
         match *atomic {
-            Some((execution, atomic)) if execution == PRESENT.get() => atomic,
+            Some((execution, atomic)) if execution == CURRENT.get() => atomic,
             _ => {
                 let new: &'static A = Box::leak(Box::new(make(self.initial)));
-                *atomic = Some((PRESENT.get(), new));
+                *atomic = Some((CURRENT.get(), new));
                 new
             }
         }
@@ -52,11 +52,11 @@ impl<V: Copy, A: 'static> Made<V, A> {
 
 macro_rules! atomic {
     ($($name:ident of $value:ty;)*) => {$(
-        pub struct $name(Made<$value, loom::sync::atomic::$name>);
+        pub struct $name(PerExecution<$value, loom::sync::atomic::$name>);
 
         impl $name {
             pub const fn new(value: $value) -> Self {
-                Self(Made::new(value))
+                Self(PerExecution::new(value))
             }
             fn atomic(&self) -> &'static loom::sync::atomic::$name {
                 self.0.get(loom::sync::atomic::$name::new)
@@ -97,17 +97,17 @@ atomic! {
     AtomicU64 of u64;
 }
 
-/// As above, for a pointer.
-pub struct AtomicPtr<T: 'static>(Made<*mut T, loom::sync::atomic::AtomicPtr<T>>);
+/// An atomic pointer.
+pub struct AtomicPtr<T: 'static>(PerExecution<*mut T, loom::sync::atomic::AtomicPtr<T>>);
 
-// SAFETY: a pointer in an atomic can be given to another thread, as with that of the standard library.
+// SAFETY: as `std::sync::atomic::AtomicPtr`.
 unsafe impl<T> Sync for AtomicPtr<T> {}
 // SAFETY: as above.
 unsafe impl<T> Send for AtomicPtr<T> {}
 
 impl<T> AtomicPtr<T> {
     pub const fn new(value: *mut T) -> Self {
-        Self(Made::new(value))
+        Self(PerExecution::new(value))
     }
     fn atomic(&self) -> &'static loom::sync::atomic::AtomicPtr<T> {
         self.0.get(loom::sync::atomic::AtomicPtr::new)
@@ -145,12 +145,12 @@ pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     word.replace(value)
 }
 
-/// One instruction for its own thread, but a load and a store for all others.
+/// One instruction for the thread itself, but a load and a store for all others.
 pub(super) fn add_one(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// A number of the thread, which is never 0.
+/// The number of the thread, which is never 0.
 pub(super) fn thread_id() -> u32 {
     loom::thread_local! {
         static ID: u32 = NEXT.fetch_add(1, Ordering::Relaxed) as u32;
@@ -160,4 +160,3 @@ pub(super) fn thread_id() -> u32 {
 }
 
 pub(super) fn prefetch_to_write(_address: usize) {}
-

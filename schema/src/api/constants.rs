@@ -1,8 +1,8 @@
-//! The numbers of `ur_api.h` (release 2026.2) that urscope uses, under the names they have there: structure types, flags, and
-//! properties that can be asked for. Result codes are in [`super::result`].
+//! The numbers of `ur_api.h` (release 2026.2) that urscope uses, under the names they have there: structure types,
+//! flags, and properties that can be asked for. Result codes are in [`super::result`].
 //!
-//! [`ze`] has those of Level Zero. This is the only table of its kind; `schema/tests/schema/header.rs` compares every row with the header. Nothing else in the tree may
-//! repeat one of these numbers.
+//! [`ze`] has those of Level Zero. This is the only table of its kind; `schema/tests/schema/header.rs` compares every
+//! row with the header. Nothing else in the tree may repeat one of these numbers.
 
 use crate::handle::Kind;
 
@@ -39,7 +39,8 @@ constants! {
     UR_EXP_EVENT_FLAGS_MASK = 0xffff_fffc;
     /// `ur_physical_mem_flags_t`: the memory can be shared with other processes.
     UR_PHYSICAL_MEM_FLAG_ENABLE_IPC = 1 << 1;
-    /// The bits that are no `ur_physical_mem_flags_t`. Bit 0 was a placeholder until 2026.1 and has been undefined since.
+    /// The bits that are no `ur_physical_mem_flags_t`. Bit 0 was a placeholder until 2026.1 and has been undefined
+    /// since.
     UR_PHYSICAL_MEM_FLAGS_MASK = 0xffff_fffd;
     /// `ur_virtual_mem_access_flags_t`: mapped for reading and writing.
     UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE = 1 << 1;
@@ -108,7 +109,8 @@ pub mod ze {
     pub const EXTERNAL_MEMORY_IMPORT_FD: u64 = 0x19;
     /// `ze_structure_type_t` of a `ze_external_memory_export_fd_t`: a descriptor of memory is exported.
     pub const EXTERNAL_MEMORY_EXPORT_FD: u64 = 0x1a;
-    /// `ze_structure_type_t` of a `ze_driver_ddi_handles_ext_properties_t`: whether handles begin with the driver's tables.
+    /// `ze_structure_type_t` of a `ze_driver_ddi_handles_ext_properties_t`: whether handles begin with the driver's
+    /// tables.
     pub const DRIVER_DDI_HANDLES_EXT_PROPERTIES: u64 = 0x2_0027;
     /// `ze_driver_ddi_handle_ext_flag_t`: they do.
     pub const DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED: u32 = 1 << 0;

@@ -1,7 +1,7 @@
 //! What the header requires of arguments: what must not be null or zero, and which flags are defined.
 //!
-//! The requirements depend on the role and on the kind of object, so they are written once and hold for every row. A fault is
-//! only what `ur_api.h` lists among a function's results; what only an adapter can check is left to it. This module reports
+//! The requirements depend on the role and on the kind of object, so they are written once for all rows. A fault is
+//! only what `ur_api.h` lists among a function's results and can be checked without an adapter. This module reports
 //! faults; the rules and the shim decide what follows from one.
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{handle::Kind, values::Values};
 
-/// What is missing where an argument is null or zero, by role.
+/// What is missing if an argument is null or zero, by role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Null {
     /// A handle.
@@ -25,9 +25,9 @@ pub enum Null {
     Memory,
     /// An out-parameter of a get.
     Answer,
-    /// The room for the value of a property.
+    /// The buffer for the value of a property.
     Value,
-    /// The size of that room.
+    /// The size of that buffer.
     ValueSize,
     /// The out-parameter for the size of the value.
     AnswerSize,
@@ -46,11 +46,11 @@ pub struct Nulls {
     handle: Option<&'static str>,
     count: Option<&'static str>,
     size: Option<&'static str>,
-    /// The out-parameters that may be left out, but not all of them, and not with every size.
+    /// The out-parameters that may be null, but not all of them, and not with every size.
     optional: Optional,
 }
 
-/// Which of the arguments that belong together are null or zero.
+/// Which of several related arguments are null or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Optional {
     /// How many out-parameters of a get are null.
@@ -129,7 +129,7 @@ const _: () = assert!(UR_EXP_EVENT_FLAG_IPC_EXP == UR_PHYSICAL_MEM_FLAG_ENABLE_I
 pub const PROFILING: u64 = UR_EXP_EVENT_FLAG_ENABLE_PROFILING as u64;
 
 impl Nulls {
-    /// Adds an argument if it is missing and the header lists that among the errors of the function.
+    /// Adds an argument if it is missing and the header lists that as an error of the function.
     #[expect(
         clippy::inline_always,
         reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -139,12 +139,12 @@ impl Nulls {
         let Some(null) = null else { return };
         let effect = function.effect();
         let place = match (null, effect) {
-            // Only the adapter can tell whether there is memory to be exported, and the header lists no such errors for the properties of
-            // physical memory.
+            // Only the adapter knows whether the memory can be exported, and the header lists no such errors for the
+            // properties of physical memory.
             (Null::Memory, Effect::Makes(_))
             | (Null::Value | Null::ValueSize | Null::AnswerSize, Effect::Asks(Kind::PhysicalMem)) => return,
-            // The header calls both out-parameters of a get of memory optional, and lists their absence among the errors. The adapters
-            // accept a null for one of them, and so does this check.
+            // The header calls both out-parameters of a get of memory optional, but lists their absence as an error.
+            // Adapters and this check accept one null.
             (Null::Answer, Effect::Makes(Kind::MemHandle)) => {
                 self.optional.answers += 1;
                 return;
@@ -211,7 +211,7 @@ const fn masks(effect: Effect) -> (u64, u64) {
         Effect::Makes(Kind::Event) => {
             (UR_EXP_EVENT_FLAGS_MASK, UR_EXP_EVENT_FLAG_ENABLE_PROFILING | UR_EXP_EVENT_FLAG_IPC_EXP)
         }
-        // Bit 0 was a placeholder until 2026.1 and has been undefined since: a program that sets it is left alone.
+        // Bit 0 was a placeholder until 2026.1 and has been undefined since: it is accepted.
         Effect::Makes(Kind::PhysicalMem) => (UR_PHYSICAL_MEM_FLAGS_MASK & !1, 0),
         Effect::Makes(Kind::Context) => (UR_CONTEXT_FLAGS_MASK, 0),
         Effect::Makes(Kind::Pool) => (UR_USM_POOL_FLAGS_MASK, 0),
@@ -224,7 +224,7 @@ const fn masks(effect: Effect) -> (u64, u64) {
 
 #[inline]
 fn flags(function: Function, values: &Values) -> Option<Fault> {
-    // Those of Level Zero are other ones, and its drivers check them.
+    // The drivers of Level Zero check their own flags.
     let flags = values.flags.filter(|_| !function.is_level_zero())?;
     let (undefined, exclusive) = masks(function.effect());
     if flags & undefined != 0 {

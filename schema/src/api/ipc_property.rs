@@ -1,9 +1,9 @@
-//! The role of a question to a device.
+//! The role of a property that a device is asked for.
 
 use super::{constants, role::Role};
 use crate::values::Values;
 
-/// A `ur_device_info_t`, recorded only when it asks for IPC support.
+/// A `ur_device_info_t`. It is recorded if it asks for IPC support.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcProperty(pub u32);

@@ -1,8 +1,9 @@
-//! The functions that urscope hooks, of Unified Runtime and of Level Zero, and everything that is generated from their tables.
+//! The functions that urscope hooks, of Unified Runtime and of Level Zero, and everything that is generated from
+//! their tables.
 //!
-//! [`ur`] and [`ze`] hold the rows, [`role`] the roles of their parameters, [`sinks`] the list of functions that every other crate
-//! uses, [`result`] the result codes, [`constants`] flags and other numbers of the header, [`demand`] what the header requires
-//! of arguments. Nothing here calls any of them.
+//! [`ur`] and [`ze`] hold the rows, [`role`] the roles of their parameters, [`sinks`] the list of functions that
+//! every other crate uses, [`result`] the result codes, [`constants`] flags and other numbers of the header,
+//! [`demand`] what the header requires of arguments. Nothing here calls any of them.
 
 #[macro_use]
 pub mod ur;

@@ -4,7 +4,8 @@ use super::role::Role;
 use crate::handle::{descriptor_data, fingerprint};
 use crate::values::Values;
 
-/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a descriptor.
+/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a
+/// descriptor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcHandle {
@@ -30,7 +31,7 @@ impl Role for IpcHandle {
     }
 }
 
-/// A `ze_ipc_event_counter_based_handle_t`, which C passes by value. It is known by its bytes.
+/// A `ze_ipc_event_counter_based_handle_t`, which C passes by value. Its bytes identify it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventHandle {
@@ -49,7 +50,7 @@ impl Role for EventHandle {
     }
 }
 
-/// A descriptor that was exported, in a `uint64_t`.
+/// An exported descriptor, in a `uint64_t`.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor(pub u64);

@@ -1,11 +1,12 @@
-//! The result codes of Unified Runtime (`ur_result_t` of `ur_api.h`, release 2026.2) and of Level Zero (`ze_result_t` of `ze_api.h`, 1.17).
+//! The result codes of Unified Runtime (`ur_result_t` of `ur_api.h`, release 2026.2) and of Level Zero (`ze_result_t`
+//! of `ze_api.h`, 1.17).
 //!
-//! This is the only table of result codes; `schema/tests/schema/header.rs` compares every row of Unified Runtime's with the header. The numbers of both
-//! differ, but for 0, which is success in both, and 0x7ffffffe, which is unknown in both.
+//! This is the only table of result codes; `schema/tests/schema/header.rs` compares every row of Unified Runtime's
+//! with the header. Only 0 (success) and 0x7ffffffe (unknown) mean the same in both.
 
 use super::Function;
 
-/// What a function returned. Any number is kept, also one that no header defines.
+/// The result of a function. It may be a number that no header defines.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UrResult(pub u32);
@@ -34,7 +35,7 @@ macro_rules! results {
                 }
             }
 
-            /// The code of Unified Runtime that says the same as one of Level Zero; any other code as it is.
+            /// The code of Unified Runtime with the meaning of one of Level Zero; any other code unchanged.
             #[must_use]
             pub const fn unified(self) -> Self {
                 match self.0 {
@@ -43,7 +44,8 @@ macro_rules! results {
                 }
             }
 
-            /// The code of Level Zero that says the same as one of Unified Runtime; `ZE_RESULT_ERROR_UNKNOWN` where there is none.
+            /// The code of Level Zero with the meaning of one of Unified Runtime; `ZE_RESULT_ERROR_UNKNOWN` if there is
+            /// none.
             #[must_use]
             pub const fn level_zero(self) -> Self {
                 $(if self.0 == Self::$same.0 {

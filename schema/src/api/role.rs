@@ -1,8 +1,7 @@
 //! The roles of parameters: how one is passed, under which name it is recorded, and when it can be read.
 //!
-//! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role is a
-//! number with a meaning and never reads memory: the shim reads what a pointer leads to, and [`Role::enter`], [`Role::source`]
-//! and [`Role::out`] say where it is.
+//! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role
+//! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give.
 
 use super::demand::Null;
 pub use super::{
@@ -13,26 +12,26 @@ use crate::values::Values;
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {
-    /// The size of the parameter in C, in bytes. A register has more room.
+    /// The size of the parameter in C, in bytes. A register may be larger.
     const BYTES: usize = size_of::<Self>();
 
-    /// An argument that is this word.
+    /// The argument with this value.
     #[must_use]
     fn of_word(word: u64) -> Self;
 
-    /// Adds what is known when the call begins to its values.
+    /// Adds the argument to the values of the enter.
     fn enter(self, _values: &mut Values) {}
 
-    /// Adds the address of what the caller passes by reference.
+    /// Adds the address of an input that is passed by reference.
     fn source(self, _sources: &mut Sources) {}
 
-    /// Adds the address at which the callee will leave an answer.
+    /// Adds the address to which the callee will write.
     fn out(self, _places: &mut OutParams) {}
 
-    /// The argument to pass on, so that the callee leaves its answer in a variable of ours.
+    /// The argument to pass on, so that the callee writes to a variable of urscope's.
     ///
-    /// An adapter may report success and leave no answer, and the caller's own variable does not show the difference. The shim
-    /// copies every answer to the caller's variable.
+    /// An adapter may report success and write nothing, which the caller's own variable does not show. The shim copies
+    /// what was written to the caller's variable.
     #[must_use]
     fn redirected(self, _to: &OutParams) -> Self {
         self
@@ -48,13 +47,13 @@ pub trait Role: Copy {
         None
     }
 
-    /// Whether a call with this argument is recorded at all.
+    /// Whether a call with this argument is recorded.
     fn watched(self) -> bool {
         true
     }
 }
 
-/// What the shim must look at before it knows a call: words and addresses of the caller, 0 where there is none.
+/// The addresses and words of the caller that the shim needs to describe a call, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Of a structure with `stype`, `pNext` and then `flags` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
@@ -84,7 +83,7 @@ pub struct Sources {
     pub kernel_arg_count: u32,
 }
 
-/// The out-parameters of a call: the addresses at which the callee leaves its answers, 0 where there is none.
+/// The out-parameters of a call: the addresses to which the callee writes, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutParams {
     /// Of a `void *`, the memory that was allocated or opened.
@@ -97,7 +96,7 @@ pub struct OutParams {
     pub context: usize,
     /// Of a `ur_physical_mem_handle_t`, `ur_event_handle_t` or `ur_usm_pool_handle_t`.
     pub object: usize,
-    /// No out-parameter of the caller's: our copy of the handle data that is opened.
+    /// The copy of the handle data that is opened; not an out-parameter of the caller's.
     pub copied_data: usize,
     /// Of a `ur_bool_t` (one byte).
     pub value: usize,
@@ -147,7 +146,7 @@ macro_rules! roles {
                     }
                 )?
                 $(
-                    // A null out-parameter is an argument to be recorded; the answer in another one is recorded later.
+                    // A null out-parameter is recorded as an argument; others are recorded at the exit.
                     #[inline]
                     fn enter(self, values: &mut Values) {
                         if self.0 == 0 {
@@ -197,7 +196,7 @@ roles! {
     Device(usize) enter device source device null Handle in device;
     /// A `ur_context_handle_t`.
     Context(usize) enter context null Handle in context;
-    /// A `void *` into memory that the caller already has.
+    /// A `void *` into memory of the caller.
     Pointer(usize) enter pointer null Memory in pointer;
     /// A `size_t` in bytes.
     Size(usize) enter size null Size in size;
@@ -239,15 +238,15 @@ roles! {
     OutObject(usize) absent object out object null Pointer in object;
     /// A `ur_bool_t *` that receives the value of a property, or null.
     OutBool(usize) absent value out value null Value in value;
-    /// Room for the value of a property that is not recorded, or null.
+    /// The buffer for the value of a property, which is not recorded, or null.
     OutValue(usize) absent value null Value in value;
-    /// The size of that room in bytes, a `size_t`.
+    /// The size of that buffer in bytes, a `size_t`.
     ValueSize(usize) absent size null ValueSize in size;
     /// A `size_t *` that receives the size of the value, or null.
     OutValueSize(usize) absent data_size null AnswerSize in data_size;
-    /// A `void *` to memory that a command accesses once it is its turn.
+    /// A `void *` to memory that a command accesses when it executes.
     Accessed(usize) enter pointer;
-    /// A `const void *` to memory that a command copies from once it is its turn.
+    /// A `const void *` to memory that a command copies from when it executes.
     CopiedFrom(usize) enter source;
     /// Whether the call waits for its command, a C++ `bool` in the low byte.
     Blocking(u32) bytes 1 enter value;
@@ -261,9 +260,10 @@ roles! {
     OutEventHandle(usize) absent data out event_handle null Pointer in data;
     /// A `ze_device_mem_alloc_desc_t *` or `ze_host_mem_alloc_desc_t *`.
     AllocDesc(usize) source extended;
-    /// A `ze_ipc_mem_handle_t *` to IPC handles that are handed in.
+    /// A `ze_ipc_mem_handle_t *` to IPC handles, an input.
     IpcHandles(usize) source ipc_handles;
-    /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded, two at most.
+    /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded,
+    /// two at most.
     KernelArgs(usize) source kernel_args;
     /// The `uint32_t` that counts them.
     KernelArgCount(u32) source kernel_arg_count;
@@ -273,8 +273,8 @@ roles! {
     Unseen32(u32);
 }
 
-/// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded where the extensions ask for a
-/// descriptor.
+/// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded if the
+/// extensions ask for a descriptor.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exporting(pub usize);
@@ -357,7 +357,8 @@ impl Role for Desc {
     }
 }
 
-/// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to signal.
+/// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to
+/// signal.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InOutEvent(pub usize);
@@ -374,7 +375,8 @@ impl Role for InOutEvent {
     }
 }
 
-/// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero v1 does).
+/// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero
+/// v1 does).
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenedData(pub usize);
@@ -464,10 +466,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_redirected_only_where_one_is_wanted() {
-        let ours = OutParams { data: 0x1000, ..OutParams::default() };
-        assert_eq!(OutData(9).redirected(&ours), OutData(0x1000));
-        assert_eq!(OutData(0).redirected(&ours), OutData(0), "a null place stays null");
-        assert_eq!(OutPointer(9).redirected(&ours), OutPointer(9), "no place of ours for it");
-        assert_eq!(Pointer(9).redirected(&ours), Pointer(9), "not an answer");
+        let places = OutParams { data: 0x1000, ..OutParams::default() };
+        assert_eq!(OutData(9).redirected(&places), OutData(0x1000));
+        assert_eq!(OutData(0).redirected(&places), OutData(0), "a null place stays null");
+        assert_eq!(OutPointer(9).redirected(&places), OutPointer(9), "no place of ours for it");
+        assert_eq!(Pointer(9).redirected(&places), Pointer(9), "not an answer");
     }
 }

@@ -1,4 +1,4 @@
-//! What is generated from the rows here: [`Function`] with names, slots, effects and texts, and `docs/functions.md`.
+//! Generated from the rows: [`Function`] with names, slots, effects and texts, and `docs/functions.md`.
 
 use super::{
     constants,
@@ -18,11 +18,11 @@ pub enum Effect {
     Retains(Kind),
     /// It releases a reference to the object; the last one ends it.
     Releases(Kind),
-    /// Nothing: it asks the object for a property.
+    /// None: it asks the object for a property.
     Asks(Kind),
-    /// Nothing: it uses the object.
+    /// None: it uses the object.
     Uses(Kind),
-    /// Nothing: it waits on the host for commands, or lets the program do so.
+    /// None: it waits on the host for commands, or lets the program do so.
     Waits(Kind),
 }
 
@@ -41,7 +41,8 @@ impl Effect {
     }
 }
 
-/// The tables: the name in the rows, the structure in `ur_ddi.h` or `ze_ddi.h`, and the function of an adapter or driver that fills it.
+/// The tables: the name in the rows, the structure in `ur_ddi.h` or `ze_ddi.h`, and the function of an adapter or
+/// driver that fills it.
 macro_rules! tables {
     ($($table:ident $structure:literal $getter:literal;)*) => {
         /// A table in which urscope replaces functions: of an adapter for Unified Runtime, or of a Level Zero driver.
@@ -89,7 +90,7 @@ tables! {
 }
 
 impl Table {
-    /// How many of them, the first ones, are of adapters.
+    /// The number of tables of adapters, which come first.
     pub const OF_ADAPTERS: usize = Self::ZeMem as usize;
 
     /// Whether it is one of a Level Zero driver.
@@ -97,8 +98,8 @@ impl Table {
         self as usize >= Self::OF_ADAPTERS
     }
 
-    /// How many slots a Level Zero table of API version 1.`minor` has (`ze_ddi.h` 1.17). The tables of Unified Runtime say themselves
-    /// how long they are.
+    /// The number of slots of a Level Zero table in API version 1.`minor` (`ze_ddi.h` 1.17). Tables of Unified Runtime
+    /// have their own length.
     pub const fn slots(self, minor: u32) -> usize {
         match self {
             Self::ZeMem => match minor {
@@ -152,7 +153,7 @@ impl Table {
 }
 
 impl Table {
-    /// The table that the getter of that name fills, if there are rows for it.
+    /// The table that the getter with this name fills, if it has rows.
     pub fn of_getter(name: &[u8]) -> Option<Self> {
         Self::ALL.iter().copied().find(|table| table.getter().as_bytes() == name)
     }
@@ -204,12 +205,12 @@ macro_rules! functions {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// The function of that name in C.
+            /// The function with this name in C.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::from_bytes(name.as_bytes())
             }
 
-            /// The function of that name in C, as bytes of unknown encoding.
+            /// The function with this name in C, as bytes of unknown encoding.
             #[inline]
             pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
                 $(if name == stringify!($name).as_bytes() { return Some(Self::$name); })*
@@ -244,7 +245,7 @@ macro_rules! functions {
                 nulls
             }
 
-            /// The arguments that are missing where each parameter has the word that `of` gives for its name.
+            /// The missing arguments if each parameter has the word that `of` returns for its name.
             pub fn nulls_of(self, of: impl Fn(&'static str) -> u64) -> Nulls {
                 let mut nulls = Nulls::default();
                 match self {
@@ -266,7 +267,7 @@ macro_rules! functions {
 hooked_functions!(functions);
 
 impl Function {
-    /// Whether it is one of the functions that share something between processes, which a verdict is about.
+    /// Whether the function shares something between processes. The verdict is about these.
     #[expect(
         clippy::inline_always,
         reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
@@ -291,18 +292,18 @@ impl Function {
         }
     }
 
-    /// Whether it makes a queue or a command list access memory, once it is its turn.
+    /// Whether the function appends a command that accesses memory to a queue or a command list.
     #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     pub const fn is_command(self) -> bool {
         matches!(self.effect(), Effect::Uses(Kind::Usm))
     }
 
-    /// Whether the host knows after a success that commands have completed, or may find out by itself.
+    /// Whether the host knows after a success that commands have completed, or can find out.
     #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     pub const fn waits(self) -> bool {
-        // These two are rows of events, because they are recorded for shared ones.
+        // The rows of these two are about events, because they are recorded for shared events.
         matches!(self.effect(), Effect::Waits(_)) || matches!(self, Self::urEventWait | Self::urEventGetInfo)
     }
 
@@ -318,13 +319,13 @@ impl Function {
             && asked.property == Some(constants::ze::EXTERNAL_MEMORY_IMPORT_FD)
     }
 
-    /// Whether it exports a descriptor, if its structure asks for that, and shares nothing otherwise.
+    /// Whether the function exports a descriptor if its structure asks for one, and shares nothing otherwise.
     pub const fn may_export(self) -> bool {
         matches!(self, Self::zeMemGetAllocProperties | Self::zePhysicalMemGetProperties)
     }
 
-    /// The flag by which a description asks for an event or an event pool that can be shared, or Unified Runtime's for physical memory.
-    /// Level Zero's physical memory has an extension for that instead.
+    /// The flag of a description that makes an event, an event pool or Unified Runtime's physical memory shareable.
+    /// Level Zero's physical memory has an extension for that.
     pub const fn ipc_flag(self) -> u64 {
         match self.effect().kind() {
             _ if !self.is_level_zero() => IPC,
@@ -347,9 +348,9 @@ impl Function {
 
     /// The slot of the function in an adapter's table of `length` slots; `None` where no known release has that length.
     ///
-    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has had 25 since then. The functions of
-    /// `ur_enqueue_exp_dditable_t` have changed places between releases; those of asynchronous allocation stand at the same
-    /// slots in all releases that have a table of 10.
+    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has 25 since. In
+    /// `ur_enqueue_exp_dditable_t`, functions changed slots between releases; those of asynchronous allocation have the
+    /// same slots in all releases with a table of 10.
     pub const fn slot_in(self, length: usize) -> Option<usize> {
         match (self.slot(), length) {
             ((Table::Enqueue, slot), 25) | ((Table::EnqueueExp, slot), 10) => Some(slot),

@@ -1,7 +1,8 @@
 //! `liburscope.so`: the library that `LD_PRELOAD` names.
 //!
-//! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`, the
-//! `exec` functions, the unwinder, functions that older C libraries keep elsewhere, what ThreadSanitizer asks for, and the constructor. What they do is in the shim. No crate may depend on this one.
+//! It contains only symbols and the constructor: the exports of the function table, the trampoline of `dlsym`,
+//! `_exit`, the `exec` functions, the unwinder, functions of older C libraries, and the suppressions for
+//! ThreadSanitizer. They call the shim. No crate may depend on this one.
 
 use std::{
     arch::{global_asm, naked_asm},
@@ -17,8 +18,8 @@ use urscope_shim::{
     backend::level_zero::without_adapter,
     chain,
     entry::{
-        dlsym::{REAL, intercept},
-        exec::{self, Arguments, Real},
+        dlsym::{NEXT_DLSYM, intercept},
+        exec::{self, CFunction, ExecArguments},
         exports, xpti,
     },
     late_functions, note_caller,
@@ -42,7 +43,7 @@ macro_rules! exports {
             /// # Safety
             ///
             /// The arguments are those of the function of this name (`ur_api.h`).
-            // SAFETY: the symbol of a loader that is behind us; it is found and called.
+            // SAFETY: a loader's symbol of this name, which comes after this one, is called.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {
@@ -50,7 +51,7 @@ macro_rules! exports {
             }
         )*
 
-        /// Continues an exported function once the return address of the call is noted.
+        /// Continues an exported function after the return address of the call is stored.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod noted {
             use super::*;
@@ -66,8 +67,9 @@ macro_rules! exports {
 
 ur_functions!(exports);
 
-/// For `liburscope_ipc.so`, whose callers have handles of Level Zero only: the context and the device of Unified Runtime around them, with
-/// which the recorded functions can be called. Returns 1 and both, or 0 if no adapter that urscope's backend serves has them.
+/// For `liburscope_ipc.so`, whose callers have handles of Level Zero only: gives the context and the device of
+/// Unified Runtime that wrap them, so that the recorded functions can be called. Returns 1, or 0 if no adapter that
+/// uses urscope's backend has them.
 ///
 /// # Safety
 ///
@@ -81,7 +83,7 @@ pub unsafe extern "C" fn urscope_handles_around(
     device: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let Some((around_context, around_device)) = (unsafe { without_adapter::adapters_own(ze_context, ze_device) })
+    let Some((around_context, around_device)) = (unsafe { without_adapter::adapter_handles(ze_context, ze_device) })
     else {
         return 0;
     };
@@ -93,7 +95,7 @@ pub unsafe extern "C" fn urscope_handles_around(
     1
 }
 
-/// The dispatcher of XPTI calls it for each stream, if `XPTI_SUBSCRIBERS` names this library.
+/// The dispatcher of XPTI calls it for each stream if `XPTI_SUBSCRIBERS` names this library.
 ///
 /// # Safety
 ///
@@ -105,18 +107,18 @@ pub unsafe extern "C" fn xptiTraceInit() {
     note_caller!(xpti::trace_init)
 }
 
-/// The dispatcher of XPTI calls it at the end of a stream, and demands it.
+/// The dispatcher of XPTI calls it at the end of a stream, and requires it.
 // SAFETY: as for `xptiTraceInit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn xptiTraceFinish(_stream: *const c_char) {}
 
-/// `dlsym(3)`: asks the shim for an answer, and otherwise jumps to the real function, so that the return address stays that of the
-/// caller, which `RTLD_NEXT` depends on.
+/// `dlsym(3)`: returns the shim's result if it has one, and otherwise jumps to the real function. A jump keeps the
+/// caller's return address, which `RTLD_NEXT` depends on.
 ///
 /// # Safety
 ///
 /// As for dlsym(3).
-// SAFETY: the real symbol is behind us and is reached by its version.
+// SAFETY: the real symbol comes after this one and is found by its version.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
@@ -134,11 +136,11 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "jmp rax",
         "2: ret",
         intercept = sym intercept,
-        real = sym REAL,
+        real = sym NEXT_DLSYM,
     )
 }
 
-/// The functions of the unwinder, for this library alone. A jump keeps the frame of the caller, from which they unwind.
+/// The functions of the unwinder, for this library only. A jump keeps the frame of the caller, from which they unwind.
 macro_rules! unwinder {
     ($($number:literal $symbol:literal $name:literal $version:literal;)*) => {$(
         global_asm!(
@@ -171,8 +173,8 @@ macro_rules! unwinder {
 
 unwinder_functions!(unwinder);
 
-/// The functions that glibc before 2.34 has in libraries of their own, for this library alone. A jump keeps the caller's address, by which
-/// `dlopen` knows the namespace.
+/// The functions that glibc before 2.34 has in other libraries, for this library only. A jump keeps the caller's
+/// address, from which `dlopen` takes the namespace.
 macro_rules! late {
     ($($number:literal $symbol:literal $name:literal $version:literal $library:literal;)*) => {$(
         global_asm!(
@@ -205,10 +207,10 @@ macro_rules! late {
 
 late_functions!(late);
 
-/// What ThreadSanitizer leaves out, if the program is built with it and defines no function of this name itself (`sanitizer/tsan_interface.h`):
-/// reads and writes by functions of the C library that this library calls. ThreadSanitizer sees those, and not the atomic
-/// instructions and locks here that put them in order, so it would report races that are none.
-// SAFETY: ThreadSanitizer's own function of this name is weak, and says nothing.
+/// Suppressions for ThreadSanitizer, if the program is built with it and defines no function of this name
+/// (`sanitizer/tsan_interface.h`): accesses by functions of the C library that this library calls. ThreadSanitizer
+/// sees these, but not the atomic instructions and locks that order them, and would report false races.
+// SAFETY: ThreadSanitizer's own function of this name is weak and returns an empty text.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_default_suppressions() -> *const c_char {
     c"called_from_lib:liburscope.so\n".as_ptr()
@@ -219,18 +221,18 @@ extern "C" fn end_now(status: c_int) -> ! {
     process::exit_now(status)
 }
 
-/// `_exit(2)`: closes the trace, then ends the process as asked. Forked children usually end this way.
-// SAFETY: the real symbol is behind us, and does the same.
+/// `_exit(2)`: closes the trace, then ends the process. Most forked children end this way.
+// SAFETY: it replaces the C library's function and also ends the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
-    signal_stack::with_room(end_now, status)
+    signal_stack::on_large_stack(end_now, status)
 }
 
-/// `_Exit(3)`: the same under the name that C gives it.
+/// `_Exit(3)`: `_exit` under its C name.
 // SAFETY: as for `_exit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
-    signal_stack::with_room(end_now, status)
+    signal_stack::on_large_stack(end_now, status)
 }
 
 type Text = *const c_char;
@@ -243,14 +245,14 @@ macro_rules! execs {
         /// # Safety
         ///
         /// As for the function of the C library.
-        // SAFETY: the real symbol is behind us; it is found and called.
+        // SAFETY: the real function, which comes after this one, is called.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($param: $type),*) -> c_int {
-            let Some(real) = real(&exec::$real) else { return -1 };
+            let Some(real) = function_of_c(&exec::$real) else { return -1 };
             // SAFETY: the C library's function of this name has this signature.
             let real = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(real) };
             // SAFETY: the caller's promise.
-            exec::announced(|| unsafe { real($($param),*) })
+            exec::record_exec(|| unsafe { real($($param),*) })
         }
     )*};
 }
@@ -270,8 +272,8 @@ execs! {
     fn fexecve(descriptor: c_int, argv: Texts, envp: Texts) = FEXECVE;
 }
 
-/// The function behind ours; `None`, with errno set, where the C library has none.
-fn real(of: &Real) -> Option<*mut c_void> {
+/// The C library's function; `None`, with errno set, if it has none.
+fn function_of_c(of: &CFunction) -> Option<*mut c_void> {
     let address = of.address();
     if address.is_null() {
         errno::set_unsupported();
@@ -279,8 +281,7 @@ fn real(of: &Real) -> Option<*mut c_void> {
     (!address.is_null()).then_some(address)
 }
 
-/// Defines a function with a variable number of arguments. It gives `with` the path, the arguments that are in registers, and those on
-/// the stack.
+/// Defines a variadic function. It passes the path, the arguments in registers and those on the stack to `with`.
 macro_rules! variadic {
     ($($(#[$doc:meta])* fn $name:ident = $with:ident;)*) => {$(
         $(#[$doc])*
@@ -288,7 +289,7 @@ macro_rules! variadic {
         /// # Safety
         ///
         /// As for the function of the C library.
-        // SAFETY: the real symbol is behind us, and does the same as that which `with` calls.
+        // SAFETY: it replaces the C library's function and calls its equivalent through `with`.
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name(path: Text, first: Text) -> c_int {
@@ -318,7 +319,7 @@ variadic! {
     fn execle = execle_with;
 }
 
-/// The argument of that index behind the path: five are in registers, the others on the stack.
+/// The argument at an index after the path: five are in registers, the others on the stack.
 unsafe fn argument(registers: Texts, stack: Texts, index: usize) -> Text {
     const REGISTERS: usize = 5;
     // SAFETY: the caller's promise.
@@ -327,23 +328,23 @@ unsafe fn argument(registers: Texts, stack: Texts, index: usize) -> Text {
 
 unsafe extern "C" fn execl_with(path: Text, registers: Texts, stack: Texts) -> c_int {
     // SAFETY: the arguments end with a null pointer.
-    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
     unsafe { execv(path, all.array()) }
 }
 
 unsafe extern "C" fn execlp_with(file: Text, registers: Texts, stack: Texts) -> c_int {
     // SAFETY: as for `execl_with`.
-    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
     unsafe { execvp(file, all.array()) }
 }
 
 unsafe extern "C" fn execle_with(path: Text, registers: Texts, stack: Texts) -> c_int {
     // SAFETY: as for `execl_with`.
-    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
-    // SAFETY: the environment is behind the null pointer.
-    let environment = unsafe { argument(registers, stack, all.behind()) };
+    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
+    // SAFETY: the environment follows the null pointer.
+    let environment = unsafe { argument(registers, stack, all.next_index()) };
     // SAFETY: the caller's promise.
     unsafe { execve(path, all.array(), environment.cast()) }
 }

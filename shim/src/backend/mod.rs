@@ -1,8 +1,8 @@
-//! The backends: what implements a call.
+//! The backends implement the calls.
 //!
-//! [`adapter`] is the runtime's own, passed through; [`level_zero`] is ours. The choice is made here only: by the kind of object
-//! ([`Family`]), by the adapter that the call came to, and by `URSCOPE_BACKEND`. A backend must never unwind into C, and must give
-//! out no object that the other one would take for its own.
+//! [`adapter`] is the runtime's own, [`level_zero`] is urscope's. This module selects one by the kind of object
+//! ([`Family`]), the adapter of the call, and `URSCOPE_BACKEND`. A backend must never unwind into C, and must not
+//! return objects that the other one would take for its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,17 +15,17 @@ use urscope_schema::{
 
 use self::adapter::registry;
 use crate::{
-    knobs::{self, Choice},
+    knobs::{self, BackendChoice},
     raw::args::Arg,
 };
 
 pub mod adapter;
 pub mod level_zero;
 
-/// A kind of object that can be shared. All functions about one kind go to the same backend, because they pass its objects on.
+/// A kind of object that can be shared. All functions of one kind use the same backend, because they use its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// USM and the mappings of it.
+    /// USM and its mappings.
     Memory,
     /// Physical memory.
     PhysicalMem,
@@ -37,7 +37,7 @@ impl Family {
     /// All families.
     pub const ALL: [Self; 3] = [Self::Memory, Self::PhysicalMem, Self::Event];
 
-    /// The function that an adapter has if it can share such objects.
+    /// The function that an adapter has if it can share this kind.
     const fn export(self) -> Function {
         match self {
             Self::Memory => Function::urIPCGetMemHandleExp,
@@ -46,7 +46,7 @@ impl Family {
         }
     }
 
-    /// The family of a function; `None` where it belongs to all of them.
+    /// The family of a function; `None` if it belongs to all of them.
     const fn of(function: Function) -> Option<Self> {
         match function.effect().kind() {
             Kind::Usm | Kind::MemHandle | Kind::Mapping => Some(Self::Memory),
@@ -62,43 +62,43 @@ impl Family {
         }
     }
 
-    /// Whether our own backend implements it for the adapter of that number.
-    pub fn is_ours(self, via: usize) -> bool {
+    /// Whether urscope's backend implements this kind for adapter `via`.
+    pub fn uses_level_zero(self, via: usize) -> bool {
         match knobs::read().backend {
-            Choice::Adapter => false,
-            Choice::LevelZero => registry::is_level_zero(via),
-            Choice::Auto => !adapter::has(via, self.export()) && registry::is_level_zero(via),
+            BackendChoice::Adapter => false,
+            BackendChoice::LevelZero => registry::is_level_zero(via),
+            BackendChoice::Auto => !adapter::has(via, self.export()) && registry::is_level_zero(via),
         }
     }
 }
 
-/// Whether our own backend sees a call of `function` that came to the adapter of that number.
+/// Whether urscope's backend gets the calls of `function` to adapter `via`.
 #[inline]
-pub fn is_ours(function: Function, via: usize) -> bool {
+pub fn uses_level_zero(function: Function, via: usize) -> bool {
     match Family::of(function) {
-        Some(family) => family.is_ours(via),
-        None => Family::ALL.into_iter().any(|family| family.is_ours(via)),
+        Some(family) => family.uses_level_zero(via),
+        None => Family::ALL.into_iter().any(|family| family.uses_level_zero(via)),
     }
 }
 
-/// Whether the adapter of that number implements a function because it has what the function's objects are shared by.
+/// Whether adapter `via` implements a function, seen in a few instructions.
 #[inline]
-fn is_plain(function: Function, via: usize) -> bool {
+fn is_adapter_only(function: Function, via: usize) -> bool {
     knobs::hot_or_nothing().prefers_adapter()
         && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }
 
-/// In a forked child, which must not put or close what its parent shared.
+/// Forgets the parent's objects, which a forked child must not put or close.
 pub fn after_fork_in_child() {
     level_zero::after_fork_in_child();
 }
 
 macro_rules! backends {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// A backend of ours. The default of every function is the adapter's own.
+        /// A backend of urscope. The default of every function is the adapter's.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         pub trait Backend {
-            /// The number of the adapter that the calls came to.
+            /// The number of the adapter that is called.
             fn via(&self) -> usize;
 
             $(
@@ -111,7 +111,7 @@ macro_rules! backends {
         }
 
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod served {
+        mod caught {
             use super::*;
 
             $(
@@ -122,17 +122,17 @@ macro_rules! backends {
             )*
         }
 
-        /// The functions that implement calls where it is plain that the adapter does, which takes a few instructions to see; `None` elsewhere.
+        /// The adapter's functions, if a few instructions show that the adapter implements the call; otherwise `None`.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        pub mod plain {
+        pub mod adapter_only {
             use super::*;
 
             $(
                 #[doc = concat!("That of `", stringify!($name), "` for the adapter number `VIA`.")]
                 #[inline]
                 pub fn $name<const VIA: usize>() -> Option<extern "C-unwind" fn($(Arg<$role>),*) -> UrResult> {
-                    let is_plain = is_plain(Function::$name, VIA);
-                    is_plain.then(|| adapter::$name(VIA))
+                    let is_adapter_only = is_adapter_only(Function::$name, VIA);
+                    is_adapter_only.then(|| adapter::$name(VIA))
                 }
             )*
         }
@@ -143,7 +143,7 @@ macro_rules! backends {
             #[inline]
             pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
                 let passes = Function::$name.is_command() || matches!(Function::$name.effect(), Effect::Waits(_));
-                if !passes && is_ours(Function::$name, VIA) { served::$name::<VIA> } else { adapter::$name(VIA) }
+                if !passes && uses_level_zero(Function::$name, VIA) { caught::$name::<VIA> } else { adapter::$name(VIA) }
             }
         )*
     };

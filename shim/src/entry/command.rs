@@ -1,5 +1,5 @@
-//! What stands in an adapter's slots for commands. Programs make very many of them, and while the process shares nothing, none is recorded: then
-//! they go on at the adapter's own function, with all arguments where they are.
+//! The hooks of an adapter's commands. Programs enqueue many of them, and none is recorded while the process shares
+//! nothing: then a hook jumps to the adapter's function, with all arguments in place.
 
 use std::{arch::naked_asm, ffi::c_void};
 
@@ -11,11 +11,11 @@ use urscope_schema::{api::Function, ur_functions};
 use crate::raw::args::Arg;
 use crate::{
     backend::adapter,
-    call::{self, stand_in as recorded},
+    call::{self, hook as recorded},
     commands,
 };
 
-macro_rules! stand_ins {
+macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod passed {
@@ -34,8 +34,8 @@ macro_rules! stand_ins {
                         "test rax, rax",
                         "jz {recorded}",
                         "jmp rax",
-                        shares = sym commands::SHARES,
-                        recorded = sym call::stand_in::$name::<VIA>,
+                        shares = sym commands::IS_SHARING,
+                        recorded = sym call::hook::$name::<VIA>,
                         originals = sym adapter::ORIGINALS,
                         place = const adapter::place(VIA, Function::$name),
                     )
@@ -43,9 +43,8 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// The function that replaces `function` in the tables of the adapter number `via`, which is below
-        /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
-        pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
+        /// The hook of `function` for adapter `via`, which is below [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
+        pub(super) fn hook(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
                 $(Function::$name => if Function::$name.is_command() {
                     adapter::for_adapter!(passed::$name, via)
@@ -56,12 +55,12 @@ macro_rules! stand_ins {
             }
         }
 
-        /// A missing argument is a violation, which is recorded also while nothing is shared. What stands in for a command looks at none.
+        /// A missing argument is a violation, which is always recorded. The hooks of commands check no arguments.
         #[test]
         fn no_argument_of_a_command_must_be_there() {
             $(
                 let mut nulls = Nulls::default();
-                // SAFETY: a role is a number, and nothing follows it here.
+                // SAFETY: a role is a number, which is not followed here.
                 $(nulls.note(Function::$name, stringify!($param), unsafe { std::mem::zeroed::<Arg<$role>>() }.null());)*
                 assert!(!Function::$name.is_command() || nulls.is_empty(), concat!(stringify!($name), ": {:?}"), nulls);
             )*
@@ -69,4 +68,4 @@ macro_rules! stand_ins {
     };
 }
 
-ur_functions!(stand_ins);
+ur_functions!(hooks);

@@ -1,13 +1,13 @@
 //! The main entry point: the tables through which a loader calls an adapter.
 //!
-//! A loader asks an adapter for its tables by `urGet<Table>ProcAddrTable`. With one adapter, it calls through these tables. With
-//! several, it calls through the adapter's own dispatch table, which the first word of every handle points at. Functions are
-//! replaced in both: in the tables that a loader asks for, and in the dispatch table once the adapter makes its first handle
-//! (`urAdapterGet`).
+//! A loader asks an adapter for its tables by `urGet<Table>ProcAddrTable`. With one adapter, it calls through these
+//! tables. With several, it calls through the adapter's dispatch table, which the first word of every handle points
+//! at. Functions are replaced in both: in the tables when a loader asks for them, and in the dispatch table when the
+//! adapter makes its first handle (`urAdapterGet`).
 //!
-//! Releases with the same version number lay out the dispatch table differently, so slots are found by content: the adapter is
-//! asked for a table into memory of ours, and the same pointers are searched for. A table that is not found exactly once must be
-//! left alone.
+//! Releases with the same version number have different dispatch tables, so slots are found by content: the adapter
+//! fills a table of urscope's, and the same pointers are searched for. A table that is not found exactly once stays
+//! unchanged.
 
 use std::{
     ffi::{CString, c_void},
@@ -24,7 +24,7 @@ use urscope_schema::{
     trace::records::{EntryPoint, INLINE, XPTI},
 };
 
-use super::command::stand_in;
+use super::command::hook;
 use crate::{
     backend::{
         Family,
@@ -44,37 +44,37 @@ use crate::{
     },
 };
 
-/// The part of a dispatch table that is searched, in slots. The largest known table has 241.
-const OWN_TABLE: usize = 1024;
+/// The number of slots of a dispatch table that are searched. The largest known table has 241.
+const DISPATCH_TABLE_LIMIT: usize = 1024;
 
 type AdapterGet = unsafe extern "C" fn(u32, *mut usize, *mut u32) -> UrResult;
 
 /// The adapters' own `urAdapterGet`.
 static ADAPTER_GETS: [AtomicPtr<c_void>; ADAPTERS] = [const { AtomicPtr::new(null_mut()) }; ADAPTERS];
 
-/// An adapter, by its place in [`KNOWN`].
+/// An adapter. Its number is its index in [`KNOWN_ADAPTERS`].
 #[derive(Debug)]
-struct Known {
-    /// The library that it is in.
+struct AdapterEntry {
+    /// The library of the adapter.
     module: Module,
-    way: Way,
+    interception: Interception,
     reported: bool,
 }
 
-/// How the calls of an adapter come in.
+/// How the calls of an adapter reach urscope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Interception {
     Tables,
-    /// Its code was changed, so its tables are left as they are.
+    /// Its code is changed, and its tables are not.
     #[cfg(feature = "frida-gum")]
     Code,
-    /// They are observed, so its tables are left as they are.
+    /// XPTI shows its calls, and its tables are not changed.
     Observed,
 }
 
-static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+static KNOWN_ADAPTERS: Mutex<Vec<AdapterEntry>> = Mutex::new(Vec::new());
 
-/// What a loader is to get that looked up the getter of `table` in an adapter, which is `real`.
+/// The result of a loader's lookup of the getter of `table`, which found `real`.
 ///
 /// # Safety
 ///
@@ -83,57 +83,60 @@ pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     if knobs::read().entry == Entry::Xpti {
         return real;
     }
-    let replaced = number(real).and_then(|via| Some((via, our_getter(table, via)?)));
+    let replaced = adapter_number(real).and_then(|via| Some((via, getter_hook(table, via)?)));
     match replaced {
-        // SAFETY: the caller's promise; `number` knows that it is an adapter's.
-        Some((via, ours)) if unsafe { registry::keep_getter(via, table, real) } => ours,
+        // SAFETY: the caller's promise; `adapter_number` knows that it is an adapter's.
+        Some((via, hook_address)) if unsafe { registry::store_getter(via, table, real) } => hook_address,
         _ => real,
     }
 }
 
-/// The number of the adapter whose getter that is; `None` if it is no adapter, or there is no room for another one.
-fn number(getter: *mut c_void) -> Option<usize> {
+/// The number of the adapter that has a getter; `None` if it is no adapter, or there is no room for another one.
+fn adapter_number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
-    // Not during a call: a signal handler or a cancellation may need it there.
+    // Found now, because signal handlers and cancellations may need them during a call.
     late_functions::find_all();
     unwinder::find();
-    let mut adapters = KNOWN.lock();
+    let mut adapters = KNOWN_ADAPTERS.lock();
     if let Some(via) = adapters.iter().position(|known| known.module == module) {
-        return adapters.get(via).filter(|known| known.way == Way::Tables).map(|_| via);
+        return adapters.get(via).filter(|known| known.interception == Interception::Tables).map(|_| via);
     }
-    // A loader exports getters of the same names for its own clients. Only those of the adapters behind it count.
+    // A loader exports getters of the same names for its clients.
     if module.exports(c"urLoaderInit") || adapters.len() == ADAPTERS {
         return None;
     }
-    adapters.push(Known { module, way: Way::Tables, reported: false });
+    adapters.push(AdapterEntry { module, interception: Interception::Tables, reported: false });
     Some(adapters.len() - 1)
 }
 
-/// A number for an adapter whose code is about to be changed; `None` if there is no room for another one. Its tables are left as they
-/// are from now on.
+/// Adds an adapter whose code is about to be changed; returns its number, or `None` if there is no room. Its tables
+/// are no longer changed.
 #[cfg(feature = "frida-gum")]
-pub(super) fn number_inline(module: Module) -> Option<usize> {
-    number_as(Way::Code, module)
+pub(super) fn add_inline(module: Module) -> Option<usize> {
+    add_adapter(Interception::Code, module)
 }
 
-/// A number for an adapter whose calls are observed; `None` if there is no room for another one.
-pub(super) fn number_observed(module: Module) -> Option<usize> {
-    number_as(Way::Observed, module)
+/// Adds an adapter whose calls are observed; returns its number, or `None` if there is no room.
+pub(super) fn add_observed(module: Module) -> Option<usize> {
+    add_adapter(Interception::Observed, module)
 }
 
-fn number_as(way: Way, module: Module) -> Option<usize> {
-    let mut adapters = KNOWN.lock();
+fn add_adapter(interception: Interception, module: Module) -> Option<usize> {
+    let mut adapters = KNOWN_ADAPTERS.lock();
     if adapters.len() == ADAPTERS {
         return None;
     }
-    adapters.push(Known { module, way, reported: true });
+    adapters.push(AdapterEntry { module, interception, reported: true });
     Some(adapters.len() - 1)
 }
 
-/// Whether the code of an adapter in this library was changed.
+/// Whether the code of an adapter in this library is changed.
 pub(super) fn is_inline(module: &Module) -> bool {
     #[cfg(feature = "frida-gum")]
-    return KNOWN.lock().iter().any(|known| known.way == Way::Code && known.module.base == module.base);
+    return KNOWN_ADAPTERS
+        .lock()
+        .iter()
+        .any(|known| known.interception == Interception::Code && known.module.base == module.base);
     #[cfg(not(feature = "frida-gum"))]
     {
         let _ = module;
@@ -141,12 +144,12 @@ pub(super) fn is_inline(module: &Module) -> bool {
     }
 }
 
-/// Whether urscope has seen an adapter in this library: a loader asked it for a table, its code was changed, or a call of it was observed.
+/// Whether this library contains a known adapter.
 pub fn is_known(module: &Module) -> bool {
-    KNOWN.lock().iter().any(|known| known.module.base == module.base)
+    KNOWN_ADAPTERS.lock().iter().any(|known| known.module.base == module.base)
 }
 
-/// Our getter of a table, for the loader.
+/// The hook of a getter.
 ///
 /// # Safety
 ///
@@ -162,11 +165,11 @@ unsafe extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u3
         return result;
     }
     if version != VERSION {
-        unknown_version(VIA, version);
+        report_version(VIA, version);
         return result;
     }
     let filled = registry::query_table(VIA, table);
-    // SAFETY: the adapter has just filled `filled.len()` slots of the caller's table, and none more is touched.
+    // SAFETY: the adapter has just filled `filled.len()` slots of the caller's table; no other is touched.
     unsafe { replace_slots(table, VIA, into, &filled) };
     if table == Table::Adapter {
         // SAFETY: as above; the first slot of this table is `pfnGet` (`ur_ddi.h`).
@@ -175,7 +178,7 @@ unsafe extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u3
     result
 }
 
-fn our_getter(table: Table, via: usize) -> Option<*mut c_void> {
+fn getter_hook(table: Table, via: usize) -> Option<*mut c_void> {
     macro_rules! of_tables {
         ($($t:literal)*) => {
             match (table as usize, via) {
@@ -197,47 +200,52 @@ fn our_getter(table: Table, via: usize) -> Option<*mut c_void> {
     of_tables!(0 1 2 3 4 5 6 7 8 9 10 11 12)
 }
 
-/// The adapter's implementation of a function for which its table has `original`; `None` if there is none. An adapter that was built with
-/// visible symbols means its own function there, and the dynamic loader put in the one that we export.
+/// The adapter's implementation of a function for which its table has `original`; `None` if there is none. For an
+/// adapter with visible symbols, the dynamic loader may have put in urscope's export instead.
 fn implementation(via: usize, function: Function, original: *mut c_void) -> Option<*mut c_void> {
-    if !is_own(original as usize) {
+    if !is_urscope_code(original as usize) {
         return Some(original).filter(|original| !original.is_null());
     }
     let name = CString::new(function.name()).ok()?;
-    let adapter = KNOWN.lock().get(via)?.module.clone();
+    let adapter = KNOWN_ADAPTERS.lock().get(via)?.module.clone();
     adapter.address_of(&name).map(std::ptr::with_exposed_provenance_mut)
 }
 
-/// Whether an address is in the code of this library. Every function of every adapter is asked about.
-fn is_own(address: usize) -> bool {
-    static OWN: OnceLock<Option<Range<usize>>> = OnceLock::new();
-    let own = OWN.get_or_init(|| modules::code_around(is_own as *const () as usize));
+/// Whether an address is in the code of this library.
+fn is_urscope_code(address: usize) -> bool {
+    static OWN_CODE: OnceLock<Option<Range<usize>>> = OnceLock::new();
+    let own = OWN_CODE.get_or_init(|| modules::code_around(is_urscope_code as *const () as usize));
     own.as_ref().is_some_and(|own| own.contains(&address))
 }
 
-/// Replaces functions in a table that the adapter has filled; gives those that were replaced.
+/// Replaces functions in a table that the adapter has filled; returns those that were replaced.
 ///
 /// # Safety
 ///
 /// `slots` points at `filled.len()` slots that may be written.
 unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, filled: &[*mut c_void]) -> Vec<Function> {
-    let mut taken = Vec::new();
+    let mut replaced_functions = Vec::new();
     for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == table) {
-        // The table of an older adapter is shorter: a slot that it does not fill must not be written.
+        // An older adapter has a shorter table. Slots that it does not fill must not be written.
         let place = function.slot_in(filled.len()).and_then(|index| Some((index, filled.get(index).copied()?)));
-        let (Some((index, original)), Some(ours)) = (place, stand_in(function, via)) else { continue };
+        let (Some((index, original)), Some(hook_address)) = (place, hook(function, via)) else { continue };
         let Some(implementation) = implementation(via, function, original) else { continue };
-        // SAFETY: the adapter's getter put it into this function's slot, or meant it.
-        unsafe { adapter::keep(via, function, implementation) };
-        // SAFETY: `index` is below `filled.len()`. Other threads may call through the slot: a pointer is stored whole.
+        // SAFETY: it is the adapter's implementation of this function.
+        unsafe { adapter::store(via, function, implementation) };
+        // SAFETY: `index` is below `filled.len()`. Other threads may call through the slot: the store is atomic.
         let replaced = unsafe {
-            AtomicPtr::from_ptr(slots.add(index)).compare_exchange(original, ours, Ordering::AcqRel, Ordering::Acquire)
+            AtomicPtr::from_ptr(slots.add(index)).compare_exchange(
+                original,
+                hook_address,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            )
         };
         if replaced.is_ok() {
-            taken.push(function);
+            replaced_functions.push(function);
         }
     }
-    taken
+    replaced_functions
 }
 
 /// Replaces the first function of an adapter's `ur_adapter_dditable_t` by [`adapter_get`].
@@ -249,21 +257,21 @@ unsafe fn replace_adapter_get(via: usize, slots: *mut *mut c_void) {
     macro_rules! row {
         ($($v:literal)*) => { [$(adapter_get::<$v>,)*] };
     }
-    static OURS: [AdapterGet; ADAPTERS] = row!(0 1 2 3 4 5 6 7);
-    if let (Some(original), Some(ours)) = (ADAPTER_GETS.get(via), OURS.get(via)) {
+    static HOOKS: [AdapterGet; ADAPTERS] = row!(0 1 2 3 4 5 6 7);
+    if let (Some(original), Some(hook_address)) = (ADAPTER_GETS.get(via), HOOKS.get(via)) {
         // SAFETY: the caller's promise.
         unsafe {
             original.store(*slots, Ordering::Release);
-            *slots = *ours as *mut c_void;
+            *slots = *hook_address as *mut c_void;
         }
     }
 }
 
-/// Our `urAdapterGet`.
+/// The hook of `urAdapterGet`.
 ///
 /// # Safety
 ///
-/// As for the real one: `adapters` has room for `count` handles, and `total` is null or takes a number (`ur_api.h`).
+/// As for the real function: `adapters` has room for `count` handles, and `total` is null or valid (`ur_api.h`).
 unsafe extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut usize, total: *mut u32) -> UrResult {
     let real = ADAPTER_GETS.get(VIA).map_or(null_mut(), |original| original.load(Ordering::Acquire));
     if real.is_null() {
@@ -274,19 +282,19 @@ unsafe extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut us
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(count, adapters, total) };
     if result.is_success() && count > 0 && !adapters.is_null() {
-        // SAFETY: the adapter has just put at least one handle there, or none at all if it has no device.
+        // SAFETY: the adapter has just written a handle there, unless it has no device.
         let handle = unsafe { AdapterHandle::new(*adapters) };
         if let Some(handle) = handle {
             registry::identify(VIA, handle);
-            first_handle(VIA, handle);
+            replace_in_dispatch_table(VIA, handle);
         }
     }
     result
 }
 
 /// The record of an adapter that has not been reported yet. Marks it as reported.
-fn unreported(via: usize) -> Option<EntryPoint> {
-    let mut adapters = KNOWN.lock();
+fn take_report(via: usize) -> Option<EntryPoint> {
+    let mut adapters = KNOWN_ADAPTERS.lock();
     let known = adapters.get_mut(via).filter(|known| !known.reported)?;
     known.reported = true;
     Some(EntryPoint {
@@ -299,9 +307,9 @@ fn unreported(via: usize) -> Option<EntryPoint> {
     })
 }
 
-/// Reports an adapter whose functions may have other signatures than ours.
-fn unknown_version(via: usize, version: u32) {
-    if let Some(mut entry_point) = unreported(via) {
+/// Reports an adapter whose functions may have other signatures than the rows.
+fn report_version(via: usize, version: u32) {
+    if let Some(mut entry_point) = take_report(via) {
         entry_point.problem = format!(
             "it uses Unified Runtime {}.{}, but this version of urscope supports only {}.{}",
             version >> 16,
@@ -313,17 +321,17 @@ fn unknown_version(via: usize, version: u32) {
     }
 }
 
-/// Replaces functions in the adapter's dispatch table, when its first handle shows where that is.
-fn first_handle(via: usize, handle: AdapterHandle) {
-    let Some(mut entry_point) = unreported(via) else { return };
-    // It is only followed where it leads into writable data of a library.
+/// Replaces functions in the adapter's dispatch table, which its first handle points at.
+fn replace_in_dispatch_table(via: usize, handle: AdapterHandle) {
+    let Some(mut entry_point) = take_report(via) else { return };
+    // Only a table in writable data of a library is changed.
     let table = handle.dispatch_table().cast::<*mut c_void>();
-    let room = (modules::writable_from(table as usize) / size_of::<*mut c_void>()).min(OWN_TABLE);
+    let room = (modules::writable_from(table as usize) / size_of::<*mut c_void>()).min(DISPATCH_TABLE_LIMIT);
     let mut problems = Vec::new();
     if room == 0 {
         problems.push("its dispatch table is not in the writable data of a library".to_owned());
     }
-    // A loader of an older release does not ask for tables that were added later, and the adapter has none of them.
+    // An older loader does not ask for tables that were added later, and its adapter lacks them.
     for wanted in Table::ALL.iter().copied().filter(|table| room > 0 && registry::getter(via, *table).is_some()) {
         let filled = registry::query_table(via, wanted);
         if wanted == Table::IPCExp {
@@ -344,7 +352,7 @@ fn first_handle(via: usize, handle: AdapterHandle) {
     report(&entry_point);
 }
 
-/// The one position in `room` slots from `table` on at which the pointers of `filled` are.
+/// The unique position of the pointers of `filled` in `room` slots from `table` on.
 ///
 /// # Safety
 ///
@@ -353,7 +361,7 @@ unsafe fn find(table: *mut *mut c_void, room: usize, filled: &[*mut c_void]) -> 
     if filled.iter().all(|slot| slot.is_null()) {
         return Err("is not provided by this adapter");
     }
-    // SAFETY: the caller's promise. Only we write to the table, and only when the first handle is made.
+    // SAFETY: the caller's promise. Only urscope writes to the table, when the first handle is made.
     let slots = unsafe { std::slice::from_raw_parts(table, room) };
     let mut places = slots.windows(filled.len()).enumerate().filter(|(_, run)| *run == filled).map(|(at, _)| at);
     match (places.next(), places.next()) {
@@ -365,12 +373,12 @@ unsafe fn find(table: *mut *mut c_void, room: usize, filled: &[*mut c_void]) -> 
 
 pub(super) fn report(entry_point: &EntryPoint) {
     let EntryPoint { library, slots, ipc_slots: ipc, problem, .. } = entry_point;
-    let ours = Family::ALL.into_iter().any(|family| family.is_ours(entry_point.via as usize));
+    let is_own = Family::ALL.into_iter().any(|family| family.uses_level_zero(entry_point.via as usize));
     let seen =
         entry_point.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
     trace::entry_point(entry_point);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
-    let way = if entry_point.kind == INLINE { "in its code" } else { "through its adapter table" };
+    let how = if entry_point.kind == INLINE { "in its code" } else { "through its adapter table" };
     let (took, of) = (
         format!("{slots} of {} slots", Function::ALL.iter().filter(|function| !function.is_level_zero()).count()),
         format!("{seen} of its {ipc} urIPC functions"),
@@ -380,12 +388,12 @@ pub(super) fn report(entry_point: &EntryPoint) {
         return;
     }
     if problem.is_empty() && seen > 0 {
-        tracing::info!("watching {library} {way}: {took}, {of}; {path}");
+        tracing::info!("watching {library} {how}: {took}, {of}; {path}");
     } else if seen > 0 {
-        tracing::info!("watching {library} {way}: {took}, {of} ({problem}); {path}");
-    } else if problem.is_empty() && ours {
+        tracing::info!("watching {library} {how}: {took}, {of} ({problem}); {path}");
+    } else if problem.is_empty() && is_own {
         tracing::info!(
-            "watching {library} {way}: {took}; it has no urIPC functions, \
+            "watching {library} {how}: {took}; it has no urIPC functions, \
              so urscope provides its own; {path}"
         );
     } else {

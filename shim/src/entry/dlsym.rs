@@ -1,7 +1,7 @@
-//! `dlsym`, which urscope wraps to notice when a loader asks an adapter or a driver for a table.
+//! `dlsym`, which urscope wraps to see when a loader asks an adapter or a driver for a table.
 //!
-//! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so all other lookups must be passed on by a jump and not by
-//! a call. The trampoline for that is in the preload library, and asks [`intercept`].
+//! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so other lookups are passed on by a jump. The
+//! trampoline in the preload library calls [`intercept`].
 
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -21,32 +21,32 @@ use crate::{
     },
 };
 
-/// The `dlsym` behind ours, for the trampoline to jump to: that of another library that wraps it, or the C library's own. Never null
-/// once [`intercept`] has returned.
-pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// The next `dlsym`, to which the trampoline jumps: that of another wrapper, or the C library's. Never null after
+/// [`intercept`] has returned.
+pub static NEXT_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// The C library's own `dlsym`.
-static OF_C: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static DLSYM_OF_C: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// Does what [`resolve`] does, unless it takes a library that the process lacks. Without that, nobody calls `dlsym`.
+/// Calls [`resolve`], unless that has to load a library. A process without that library does not call `dlsym`.
 pub fn resolve_early() {
-    if late_functions::is_lookup_there() {
+    if late_functions::can_look_up() {
         resolve();
     }
 }
 
-/// Finds the C library's `dlsym`, and the one behind ours. Rust's standard library calls `dlsym`, so this may run before anything
-/// else.
+/// Finds the C library's `dlsym`, and the next one. Rust's standard library calls `dlsym`, so this may run before
+/// anything else.
 pub fn resolve() -> *mut c_void {
-    let known = OF_C.load(Ordering::Acquire);
+    let known = DLSYM_OF_C.load(Ordering::Acquire);
     if !known.is_null() {
         return known;
     }
-    // The first is the version of all x86-64 glibcs, the second the one since dlsym moved into libc itself.
+    // The first is the version in all x86-64 glibcs, the second that since dlsym moved into libc.
     let found = [c"GLIBC_2.2.5", c"GLIBC_2.34"].into_iter().map(|version| {
-        // SAFETY: `RTLD_NEXT` is always allowed. It is not `dlsym`, so it does not come back to us.
+        // SAFETY: `RTLD_NEXT` is always allowed. `dlvsym` is not wrapped.
         unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym", version) }
     });
     let real = found.into_iter().find(|real| !real.is_null()).unwrap_or(null_mut());
@@ -54,16 +54,16 @@ pub fn resolve() -> *mut c_void {
         crate::raw::stderr::say("this C library has no known version of dlsym, so the program cannot run with urscope");
         process::exit_now(127);
     }
-    // A wrapper has no version of the C library, so `dlvsym` passes over it.
+    // A wrapper has no symbol version of the C library, so `dlvsym` does not find it.
     // SAFETY: the C library's `dlsym` has this signature; `RTLD_NEXT` is always allowed, and the name is a C string.
-    let behind = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(real)(libc::RTLD_NEXT, c"dlsym".as_ptr()) };
-    REAL.store(if behind.is_null() { real } else { behind }, Ordering::Release);
-    OF_C.store(real, Ordering::Release);
+    let next = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(real)(libc::RTLD_NEXT, c"dlsym".as_ptr()) };
+    NEXT_DLSYM.store(if next.is_null() { real } else { next }, Ordering::Release);
+    DLSYM_OF_C.store(real, Ordering::Release);
     real
 }
 
-/// In a process that ran before this library came, has `dlsym` of the C library call ours, so that loaders that are opened from now on are
-/// noticed.
+/// In a process that ran before this library was loaded, changes the C library's `dlsym` to jump to urscope's, so that
+/// later loaders are noticed.
 #[cfg(feature = "frida-gum")]
 pub fn replace_where_late() {
     use frida_gum::{Gum, NativePointer, interceptor::Interceptor};
@@ -80,43 +80,43 @@ pub fn replace_where_late() {
     let mut interceptor = Interceptor::obtain(&gum);
     let ours = NativePointer(std::ptr::with_exposed_provenance_mut::<c_void>(ours));
     interceptor.begin_transaction();
-    if let Ok(NativePointer(behind)) = interceptor.replace_fast(NativePointer(of_c), ours) {
-        REAL.store(behind, Ordering::Release);
-        OF_C.store(behind, Ordering::Release);
+    if let Ok(NativePointer(original)) = interceptor.replace_fast(NativePointer(of_c), ours) {
+        NEXT_DLSYM.store(original, Ordering::Release);
+        DLSYM_OF_C.store(original, Ordering::Release);
     }
     interceptor.end_transaction();
     std::mem::forget(interceptor);
 }
 
-/// Asks the `dlsym` behind ours. With `RTLD_NEXT` it is the C library's, which searches the libraries behind ours: another wrapper
-/// would search those behind itself.
+/// Calls the next `dlsym`. For `RTLD_NEXT`, it calls the C library's, which searches the libraries after this one;
+/// another wrapper would search those after itself.
 ///
 /// # Safety
 ///
 /// `handle` is one of a library, or one of the special ones, as for dlsym(3).
 pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
-    let of_c = resolve();
-    let dlsym = if handle == libc::RTLD_NEXT { of_c } else { REAL.load(Ordering::Acquire) };
+    let dlsym_of_c = resolve();
+    let dlsym = if handle == libc::RTLD_NEXT { dlsym_of_c } else { NEXT_DLSYM.load(Ordering::Acquire) };
     // SAFETY: both are a `dlsym`, with this signature.
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(dlsym) };
     // SAFETY: the caller's promise, and a C string.
     unsafe { dlsym(handle, name.as_ptr()) }
 }
 
-/// The library or program whose `dlsym` other libraries find instead of ours, if there is one.
-pub fn in_front() -> Option<Module> {
+/// The library or program whose `dlsym` precedes urscope's, if there is one.
+pub fn preceding() -> Option<Module> {
     // SAFETY: the C library's `dlsym` has this signature.
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
     // SAFETY: `RTLD_DEFAULT` is always allowed, and the name is a C string.
     let first = unsafe { dlsym(libc::RTLD_DEFAULT, c"dlsym".as_ptr()) };
     let first = Module::of(first as usize)?;
-    // One behind ours is not in the way, nor the C library's, which is the first one where ours is not preloaded.
-    let ours = Module::of(intercept as *const () as usize)?;
-    let behind = Module::of(REAL.load(Ordering::Acquire) as usize)?;
-    (first != ours && first != behind).then_some(first)
+    // The next one does no harm, nor the C library's, which is first if urscope is not preloaded.
+    let own = Module::of(intercept as *const () as usize)?;
+    let next = Module::of(NEXT_DLSYM.load(Ordering::Acquire) as usize)?;
+    (first != own && first != next).then_some(first)
 }
 
-/// What `dlsym(handle, name)` is to return; null where the real one is to answer.
+/// The result of `dlsym(handle, name)`; null if the real one must be called.
 ///
 /// # Safety
 ///
@@ -128,17 +128,17 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    // Almost all lookups are for something else.
+    // Almost all lookups are for other names.
     let begins = |begin: &[u8]| name.to_bytes().starts_with(begin);
     #[cfg(feature = "frida-gum")]
     if !super::inline::notice() {
         return null_mut();
     }
-    if !(begins(b"urGet") || begins(b"zeGet")) || handle == libc::RTLD_NEXT || knobs::leave_alone() {
+    if !(begins(b"urGet") || begins(b"zeGet")) || handle == libc::RTLD_NEXT || knobs::is_excluded() {
         return null_mut();
     }
     match Table::of_getter(name.to_bytes()) {
-        // SAFETY: the caller's promise; what is found under the name of a getter is one.
+        // SAFETY: the caller's promise; the symbol of a getter is one.
         Some(table) if table.is_level_zero() => unsafe { level_zero::getter(table, real(handle, name)) },
         // SAFETY: as above.
         Some(table) => unsafe { ddi::getter(table, real(handle, name)) },

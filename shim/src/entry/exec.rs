@@ -1,5 +1,5 @@
-//! The functions of the C library by which a process becomes another program: the trace shows when, because what the process leaves
-//! then is left for good. The exported symbols are in the preload library.
+//! The `exec` functions of the C library. The trace has the time of an exec, because what the process has not
+//! released then is leaked. The exported symbols are in the preload library.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -13,27 +13,27 @@ use crate::{
     raw::{errno, late_functions},
 };
 
-/// A function behind ours.
-pub struct Real {
+/// A function of the C library.
+pub struct CFunction {
     name: &'static CStr,
     /// Every C library has it.
-    is_everywhere: bool,
+    is_in_all_versions: bool,
     address: AtomicPtr<c_void>,
 }
 
-impl Real {
-    const fn new(name: &'static CStr, is_everywhere: bool) -> Self {
-        Self { name, is_everywhere, address: AtomicPtr::new(null_mut()) }
+impl CFunction {
+    const fn new(name: &'static CStr, is_in_all_versions: bool) -> Self {
+        Self { name, is_in_all_versions, address: AtomicPtr::new(null_mut()) }
     }
 
-    /// The function; null where the C library has none.
+    /// The function; null if the C library has none.
     pub fn address(&self) -> *mut c_void {
-        let known = self.address.load(Ordering::Acquire);
-        if !known.is_null() {
-            return known;
+        let found_before = self.address.load(Ordering::Acquire);
+        if !found_before.is_null() {
+            return found_before;
         }
         let mut found = null_mut();
-        if self.is_everywhere && !late_functions::is_lookup_there() {
+        if self.is_in_all_versions && !late_functions::can_look_up() {
             // SAFETY: every C library has it.
             found = unsafe { late_functions::next_without_lookup(self.name) };
         }
@@ -47,61 +47,61 @@ impl Real {
 }
 
 /// `execv(3)`.
-pub static EXECV: Real = Real::new(c"execv", true);
+pub static EXECV: CFunction = CFunction::new(c"execv", true);
 /// `execve(2)`.
-pub static EXECVE: Real = Real::new(c"execve", true);
+pub static EXECVE: CFunction = CFunction::new(c"execve", true);
 /// `execvp(3)`.
-pub static EXECVP: Real = Real::new(c"execvp", true);
+pub static EXECVP: CFunction = CFunction::new(c"execvp", true);
 /// `execvpe(3)`.
-pub static EXECVPE: Real = Real::new(c"execvpe", true);
+pub static EXECVPE: CFunction = CFunction::new(c"execvpe", true);
 /// `execveat(2)`; glibc has it since 2.34.
-pub static EXECVEAT: Real = Real::new(c"execveat", false);
+pub static EXECVEAT: CFunction = CFunction::new(c"execveat", false);
 /// `fexecve(3)`.
-pub static FEXECVE: Real = Real::new(c"fexecve", true);
+pub static FEXECVE: CFunction = CFunction::new(c"fexecve", true);
 
-/// Looks all of them up: a forked child must be able to call them without a lookup.
+/// Looks all of them up, because a forked child must be able to call them without a lookup.
 pub fn resolve() {
     for real in [&EXECV, &EXECVE, &EXECVP, &EXECVPE, &EXECVEAT, &FEXECVE] {
-        // What a C library lacks that has no lookup of its own is not worth loading a library.
-        if real.is_everywhere || late_functions::is_lookup_there() {
+        // An old C library that lacks the function would load a library for the lookup.
+        if real.is_in_all_versions || late_functions::can_look_up() {
             real.address();
         }
     }
 }
 
-/// Calls a function that replaces this process by another program. Returns what it returns, which is only where it failed.
-pub fn announced(exec: impl FnOnce() -> c_int) -> c_int {
+/// Calls an `exec` function and records it. Returns only if it failed.
+pub fn record_exec(exec: impl FnOnce() -> c_int) -> c_int {
     chain::exec(false);
     let result = exec();
-    errno::keep(|| chain::exec(true));
+    errno::preserve(|| chain::exec(true));
     result
 }
 
 /// The arguments of `execl`, `execlp` and `execle`.
-pub struct Arguments {
-    /// As many as need no allocation: a forked child of a program with threads may not be able to allocate.
-    few: [*const c_char; FEW],
-    /// All of them, if there are more.
-    many: Vec<*const c_char>,
-    /// How many there are, with the null pointer at their end.
+pub struct ExecArguments {
+    /// The arguments, if they fit: a forked child of a program with threads may not be able to allocate.
+    inline: [*const c_char; INLINE_LIMIT],
+    /// All arguments, if there are more.
+    heap: Vec<*const c_char>,
+    /// The number of arguments with the null pointer.
     length: usize,
 }
 
-const FEW: usize = 256;
+const INLINE_LIMIT: usize = 256;
 
-impl Arguments {
-    /// Collects the arguments up to the null pointer. `argument` gives them by their index.
+impl ExecArguments {
+    /// Collects the arguments up to the null pointer. `argument` returns the one at an index.
     pub fn collect(argument: impl Fn(usize) -> *const c_char) -> Self {
-        let mut all = Self { few: [std::ptr::null(); FEW], many: Vec::new(), length: 0 };
+        let mut all = Self { inline: [std::ptr::null(); INLINE_LIMIT], heap: Vec::new(), length: 0 };
         loop {
             let next = argument(all.length);
-            if let Some(place) = all.few.get_mut(all.length) {
+            if let Some(place) = all.inline.get_mut(all.length) {
                 *place = next;
             } else {
-                if all.many.is_empty() {
-                    all.many.extend_from_slice(&all.few);
+                if all.heap.is_empty() {
+                    all.heap.extend_from_slice(&all.inline);
                 }
-                all.many.push(next);
+                all.heap.push(next);
             }
             all.length += 1;
             if next.is_null() {
@@ -112,11 +112,11 @@ impl Arguments {
 
     /// The array for `execv(3)`.
     pub fn array(&self) -> *const *const c_char {
-        if self.many.is_empty() { self.few.as_ptr() } else { self.many.as_ptr() }
+        if self.heap.is_empty() { self.inline.as_ptr() } else { self.heap.as_ptr() }
     }
 
-    /// The index of the argument behind the null pointer.
-    pub fn behind(&self) -> usize {
+    /// The index of the argument after the null pointer.
+    pub fn next_index(&self) -> usize {
         self.length
     }
 }
@@ -127,14 +127,14 @@ mod tests {
 
     #[test]
     fn arguments_are_collected_up_to_the_null_pointer() {
-        for count in [0, 1, FEW - 1, FEW, FEW + 40] {
+        for count in [0, 1, INLINE_LIMIT - 1, INLINE_LIMIT, INLINE_LIMIT + 40] {
             let text = c"word".as_ptr();
-            let all = Arguments::collect(|index| if index < count { text } else { std::ptr::null() });
+            let all = ExecArguments::collect(|index| if index < count { text } else { std::ptr::null() });
             // SAFETY: the array has that many elements.
             let array = unsafe { std::slice::from_raw_parts(all.array(), count + 1) };
             assert!(array.iter().take(count).all(|word| *word == text), "{count}");
             assert!(array[count].is_null());
-            assert_eq!(all.behind(), count + 1);
+            assert_eq!(all.next_index(), count + 1);
         }
     }
 }

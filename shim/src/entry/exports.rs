@@ -1,11 +1,11 @@
-//! The second entry point: our exported functions, for programs that link a Unified Runtime loader.
+//! The second entry point: exported functions, for programs that link a Unified Runtime loader.
 //!
-//! An export passes a call on unrecorded where the loader has the function, because the adapter's table records it. A function
-//! that the loader does not have goes to the adapter whose handle was passed, through the function of [`crate::call`], and so to
-//! our own backend. A call that no backend serves is recorded here and returns UNSUPPORTED_FEATURE. No call may be recorded twice.
+//! An export passes a call on unrecorded if the loader has the function, because the adapter's table records it.
+//! Otherwise the call goes through the hook of [`crate::call`] to the adapter of its handle, or to urscope's backend.
+//! A call that no backend implements is recorded here and returns UNSUPPORTED_FEATURE. No call may be recorded twice.
 //!
-//! A library that exports such a function itself, as an adapter does that was not built with hidden symbols, means its own when it calls
-//! it. The dynamic loader gives it ours, so ours passes the call on to the caller's own function, unrecorded: it is a part of another call.
+//! An adapter with visible symbols exports such functions, too. The dynamic loader binds its internal calls to
+//! urscope's exports, which pass them on to the adapter's own function, unrecorded: they are part of another call.
 
 use std::{
     ffi::{CString, c_void},
@@ -21,7 +21,7 @@ use urscope_schema::{
     ur_functions,
 };
 
-use super::{command::stand_in, dlsym};
+use super::{command::hook, dlsym};
 use crate::{
     backend::{
         self,
@@ -30,7 +30,7 @@ use crate::{
     chain, knobs,
     layer::trace,
     raw::{
-        args::{Arg, inputs::Arguments},
+        args::{Arg, inputs::CallArguments},
         caller,
         symbols::modules::{self, Module},
     },
@@ -41,31 +41,31 @@ const ABSENT: *mut c_void = std::ptr::without_provenance_mut(1);
 
 static NEXT: [AtomicPtr<c_void>; Function::COUNT] = [const { AtomicPtr::new(null_mut()) }; Function::COUNT];
 
-/// For each library that [`caller`] remembers, its own functions: null for one that was not looked for, [`ABSENT`] for one that the
-/// library does not define.
-static OF_CALLERS: [[AtomicPtr<c_void>; Function::COUNT]; caller::KEPT] =
-    [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; caller::KEPT];
+/// The functions of each library in the cache of [`caller`]: null before the lookup, [`ABSENT`] if the library does
+/// not define it.
+static CALLER_FUNCTIONS: [[AtomicPtr<c_void>; Function::COUNT]; caller::LIBRARY_LIMIT] =
+    [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; caller::LIBRARY_LIMIT];
 
-/// The function that the library defines itself whose call has just come in; null if it has none.
-fn callers_own(function: Function) -> *mut c_void {
+/// The function that the calling library defines itself; null if it has none.
+fn caller_function(function: Function) -> *mut c_void {
     let address = caller::address();
-    let kept = caller::library(address).and_then(|library| OF_CALLERS.get(library)?.get(function as usize));
-    let mut own = kept.map_or(null_mut(), |kept| kept.load(Ordering::Acquire));
+    let slot = caller::library(address).and_then(|library| CALLER_FUNCTIONS.get(library)?.get(function as usize));
+    let mut own = slot.map_or(null_mut(), |slot| slot.load(Ordering::Acquire));
     if own.is_null() {
-        own = look_in_caller(function, address);
-        if let Some(kept) = kept {
-            kept.store(own, Ordering::Release);
+        own = find_in_caller(function, address);
+        if let Some(slot) = slot {
+            slot.store(own, Ordering::Release);
         }
     }
     if own == ABSENT { null_mut() } else { own }
 }
 
 #[cold]
-fn look_in_caller(function: Function, address: usize) -> *mut c_void {
+fn find_in_caller(function: Function, address: usize) -> *mut c_void {
     let own = || {
         let (name, module) = (CString::new(function.name()).ok()?, Module::of(address)?);
-        // An adapter that we called may have jumped here.
-        if Module::of(look_in_caller as *const () as usize)? == module {
+        // An adapter that urscope called may have jumped here.
+        if Module::of(find_in_caller as *const () as usize)? == module {
             return None;
         }
         modules::symbol_of(address, &name)
@@ -73,40 +73,40 @@ fn look_in_caller(function: Function, address: usize) -> *mut c_void {
     own().map_or(ABSENT, std::ptr::with_exposed_provenance_mut)
 }
 
-/// The real function behind our export, or null.
+/// The next function of this name after the export, or null.
 fn next(function: Function) -> *mut c_void {
-    let Some(kept) = NEXT.get(function as usize) else { return null_mut() };
-    let mut next = kept.load(Ordering::Acquire);
+    let Some(slot) = NEXT.get(function as usize) else { return null_mut() };
+    let mut next = slot.load(Ordering::Acquire);
     if next.is_null() {
-        next = look(function);
-        if kept.compare_exchange(null_mut(), next, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        next = find_next(function);
+        if slot.compare_exchange(null_mut(), next, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             report(function, next);
         }
     }
     if next == ABSENT { null_mut() } else { next }
 }
 
-fn look(function: Function) -> *mut c_void {
+fn find_next(function: Function) -> *mut c_void {
     let Ok(name) = CString::new(function.name()) else { return ABSENT };
     // SAFETY: `RTLD_NEXT` is always allowed.
-    let behind_us = unsafe { dlsym::real(libc::RTLD_NEXT, &name) };
-    if !behind_us.is_null() {
-        return behind_us;
+    let following = unsafe { dlsym::real(libc::RTLD_NEXT, &name) };
+    if !following.is_null() {
+        return following;
     }
-    // A program that opens its runtime with RTLD_LOCAL (as Python does) has a loader that RTLD_NEXT does not find.
+    // RTLD_NEXT does not find a loader that was opened with RTLD_LOCAL, as by Python.
     modules::find("libur_loader.so.0", &name).map_or(ABSENT, std::ptr::with_exposed_provenance_mut)
 }
 
 fn report(function: Function, next: *mut c_void) {
-    if knobs::leave_alone() {
+    if knobs::is_excluded() {
         return;
     }
-    // It serves the call itself, which came from it.
+    // The adapter handles the call, which came from it.
     if next == ABSENT && (0..ADAPTERS).any(|via| adapter::has(via, function)) {
         return;
     }
     let module = if next == ABSENT { None } else { Module::of(next as usize) };
-    let ours = module.is_none() && (0..ADAPTERS).any(|via| backend::is_ours(function, via));
+    let ours = module.is_none() && (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
     trace::entry_point(&EntryPoint {
         kind: "exported-symbol".into(),
         library: module.as_ref().map(Module::file_name).unwrap_or_default(),
@@ -128,22 +128,22 @@ fn report(function: Function, next: *mut c_void) {
     }
 }
 
-/// What serves the call of a function that no loader has: ours for the adapter whose handle was passed, if our backend implements it.
-/// Otherwise the adapter's own: an adapter with visible symbols calls itself by a jump, which shows the address of its caller.
-fn served(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
+/// The implementation of a function that no loader has: the hook, if urscope's backend implements it for the adapter
+/// of the handle. Otherwise the adapter's function: an adapter with visible symbols calls itself by a jump, which has
+/// the return address of its caller.
+fn implementation(function: Function, arguments: &CallArguments) -> Option<*mut c_void> {
     let via = registry::adapter_of(arguments.handle()?)?;
-    if backend::is_ours(function, via) || function.is_ipc() && adapter::has(via, function) {
-        stand_in(function, via)
+    if backend::uses_level_zero(function, via) || function.is_ipc() && adapter::has(via, function) {
+        hook(function, via)
     } else {
-        adapter::own(via, function)
+        adapter::implementation(via, function)
     }
 }
 
-/// The result of a call that no backend serves. If our backend implements the function, the handle that tells which adapter is
-/// missing.
-fn unserved(function: Function, values: &Values, nulls: &Nulls) -> UrResult {
-    let served = (0..ADAPTERS).any(|via| backend::is_ours(function, via));
-    let fault = if served { nulls.fault(function, values) } else { None };
+/// The result of a call that no backend implements. If urscope's backend could, the adapter's handle is missing.
+fn unsupported(function: Function, values: &Values, nulls: &Nulls) -> UrResult {
+    let is_own = (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
+    let fault = if is_own { nulls.fault(function, values) } else { None };
     fault.map_or(UrResult::UNSUPPORTED_FEATURE, |fault| fault.answer)
 }
 
@@ -153,22 +153,22 @@ macro_rules! exports {
             #[doc = concat!("What our exported `", stringify!($name), "` calls, which has noted its caller.")]
             pub fn $name() -> extern "C" fn($(Arg<$role>),*) -> UrResult {
                 extern "C" fn absent($($param: Arg<$role>),*) -> UrResult {
-                    let mut arguments = Arguments::new(None);
+                    let mut arguments = CallArguments::new(None);
                     $(arguments.add($param);)*
-                    if let Some(served) = served(Function::$name, &arguments) {
-                        let served =
-                            // SAFETY: what stands in an adapter's slot for this function, before or after us, has the row's signature.
-                            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(served) };
-                        return served($($param),*);
+                    if let Some(implementation) = implementation(Function::$name, &arguments) {
+                        let implementation =
+                            // SAFETY: the adapter's function and its hook have the row's signature.
+                            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(implementation) };
+                        return implementation($($param),*);
                     }
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
                     let (hot, values) = (knobs::hot(), arguments.values());
                     let entered = chain::enter(hot, Function::$name, *values, &nulls);
-                    let result = entered.answer.unwrap_or_else(|| unserved(Function::$name, values, &nulls));
+                    let result = entered.answer.unwrap_or_else(|| unsupported(Function::$name, values, &nulls));
                     chain::exit(hot, Function::$name, entered.call, result, Values::default())
                 }
-                let own = callers_own(Function::$name);
+                let own = caller_function(Function::$name);
                 let next = if own.is_null() { next(Function::$name) } else { own };
                 if next.is_null() {
                     return absent;

@@ -1,10 +1,12 @@
-//! The entry points: the ways in which calls reach urscope.
+//! The entry points, by which calls reach urscope.
 //!
-//! [`dlsym`] notices when a loader asks an adapter for its tables, [`ddi`] replaces functions in them (`command` has those for commands), and [`exports`] serves
-//! programs that call our exported functions. [`level_zero`] does the same for the drivers of Level Zero.
-//! `inline`, of the cargo feature `frida-gum`, changes the code of adapters that none of these reaches, and [`xpti`] observes their calls. [`exec`] notices when the process becomes another program. [`unseen`] finds at the end which adapters were reached without them.
+//! [`dlsym`] sees when a loader asks an adapter for its tables, [`ddi`] replaces functions in them (`command` has the
+//! hooks of commands), and [`exports`] has the exported functions. [`level_zero`] hooks the drivers of Level Zero.
+//! For adapters that these do not reach, `inline`, of the cargo feature `frida-gum`, changes the code, and [`xpti`]
+//! observes the calls. [`exec`] records `exec` calls. [`untraced_adapters`] reports at the end which adapters no
+//! entry point reached.
 //!
-//! An entry point must reject what it does not recognise, report that, and leave the program alone.
+//! An entry point must reject what it does not recognize, report that, and not change the program.
 
 mod command;
 pub mod ddi;
@@ -14,5 +16,5 @@ pub mod exports;
 #[cfg(feature = "frida-gum")]
 pub mod inline;
 mod level_zero;
-pub mod unseen;
+pub mod untraced_adapters;
 pub mod xpti;

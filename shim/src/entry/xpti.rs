@@ -1,12 +1,13 @@
-//! The entry point for adapters that nothing else reaches: XPTI's stream `ur.call`, in which a loader of Unified Runtime shows each call
-//! before and after it. Nothing is refused or replaced there.
+//! The entry point for adapters that no other reaches: XPTI's stream `ur.call`, in which a loader of Unified Runtime
+//! shows each call before and after it. Calls cannot be refused or replaced.
 //!
-//! A loader does so with the layer `UR_LAYER_TRACING`, and the dispatcher of XPTI (`libxptifw.so`) opens what `XPTI_SUBSCRIBERS` names and calls
-//! `xptiTraceInit` of it (`xpti_trace_framework.h`). libsycl does so in its constructors, which may run before ours, so the variables must be
-//! there when the program starts.
+//! The loader's layer `UR_LAYER_TRACING` writes the stream. The dispatcher of XPTI (`libxptifw.so`) opens the
+//! libraries in `XPTI_SUBSCRIBERS` and calls their `xptiTraceInit` (`xpti_trace_framework.h`). libsycl starts it in
+//! its constructors, which may run before urscope's, so the variables must be set when the program starts.
 //!
-//! The stream shows the calls of all adapters. Those of an adapter that [`super::ddi`] or `inline` watches are left to them: no call may be
-//! recorded twice. A call that the adapter leaves by an exception never ends here; the next one of the thread finds it.
+//! The stream shows the calls of all adapters. Those of an adapter that [`super::ddi`] or `inline` hooks are ignored:
+//! no call may be recorded twice. The stream does not show the end of a call that throws; the next call of the thread
+//! detects it.
 
 use std::{
     cell::Cell,
@@ -24,7 +25,7 @@ use urscope_schema::{
 use super::ddi;
 use crate::{
     backend::adapter::registry::{self, VERSION},
-    knobs::{self, Choice, Entry, OnError},
+    knobs::{self, BackendChoice, Entry, OnError},
     layer::trace::notices,
     observed::{self, Observed},
     raw::{
@@ -39,7 +40,7 @@ use crate::{
 /// The stream of the calls (`ur_tracing_layer.cpp`).
 const STREAM: &CStr = c"ur.call";
 
-/// The kinds of records in it: `trace_point_type_t::function_with_args_begin` and `_end` (`xpti_data_types.h`).
+/// The kinds of its records: `trace_point_type_t::function_with_args_begin` and `_end` (`xpti_data_types.h`).
 const BEGIN: u16 = 14 << 1;
 const END: u16 = (14 << 1) | 1;
 
@@ -60,22 +61,23 @@ type Callback = unsafe extern "C" fn(u16, *mut c_void, *mut c_void, u64, *const 
 type RegisterStream = unsafe extern "C" fn(*const c_char) -> u8;
 type RegisterCallback = unsafe extern "C" fn(u8, u16, Callback) -> i32;
 
-/// Whether a loader shows its calls to us.
+/// Whether a loader shows its calls to urscope.
 static SUBSCRIBED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a loader shows its calls to us.
+/// Whether a loader shows its calls to urscope.
 pub fn is_subscribed() -> bool {
     SUBSCRIBED.load(Ordering::Relaxed)
 }
 
-/// What our exported `xptiTraceInit` does, which has noted its caller: subscribes to the stream of the calls, of version `major`.`minor`.
+/// Called by the exported `xptiTraceInit`, which has stored its caller: subscribes to the stream of version
+/// `major`.`minor`.
 ///
 /// # Safety
 ///
 /// The arguments are those of a call by the dispatcher of XPTI: `stream` is a C string.
 pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_char, stream: *const c_char) {
     // SAFETY: the caller's promise.
-    if stream.is_null() || unsafe { CStr::from_ptr(stream) } != STREAM || knobs::leave_alone() {
+    if stream.is_null() || unsafe { CStr::from_ptr(stream) } != STREAM || knobs::is_excluded() {
         return;
     }
     let _held_off = interruptions::hold_off();
@@ -89,7 +91,7 @@ pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_c
         ))
     };
     if let Some(problem) = problem {
-        // Our constructor may not have run yet.
+        // The constructor of this library may not have run yet.
         notices::install();
         let module = Module::of(dispatcher);
         ddi::report(&EntryPoint {
@@ -118,10 +120,11 @@ fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
             std::mem::transmute::<*mut c_void, RegisterCallback>(callback),
         )
     };
-    // SAFETY: as above. The callbacks have the signature of `tracepoint_callback_api_t`, and this library is never unloaded.
+    // SAFETY: as above. The callbacks have the signature of `tracepoint_callback_api_t`, and this library is never
+    // unloaded.
     let results = unsafe {
         let stream = stream(STREAM.as_ptr());
-        [callback(stream, BEGIN, begins), callback(stream, END, ends)]
+        [callback(stream, BEGIN, call_begins), callback(stream, END, call_ends)]
     };
     if results != [0, 0] {
         return Err("its dispatcher refuses a subscription");
@@ -133,12 +136,12 @@ fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
 /// The most ids of functions. The largest one of 2026.2 is below 350 (`ur_function_t`).
 const IDS: usize = 1024;
 
-/// The functions by their ids: 0 for one that was not looked up, [`NOT_HOOKED`], or one more than its place in [`Function::ALL`].
+/// The functions by their ids: 0 before the lookup, [`NOT_HOOKED`], or the index in [`Function::ALL`] plus 1.
 static BY_ID: [AtomicU16; IDS] = [const { AtomicU16::new(0) }; IDS];
 
 const NOT_HOOKED: u16 = u16::MAX;
 
-/// The hooked function that a call is of.
+/// The function of a call, if it is hooked.
 fn function_of(call: &Call) -> Option<Function> {
     let known = BY_ID.get(call.function_id as usize)?;
     let mut place = known.load(Ordering::Relaxed);
@@ -155,34 +158,35 @@ fn function_of(call: &Call) -> Option<Function> {
     Function::ALL.get(usize::from(place).checked_sub(1)?).copied()
 }
 
-/// The most adapters for which is remembered how they are watched.
-const KEPT: usize = 16;
+/// The most adapters in the cache.
+const ADAPTER_LIMIT: usize = 16;
 
-/// The adapters that calls came for: the dispatch table, null for none, and the number of one that is watched here, or [`ELSEWHERE`].
-static DECIDED: [(AtomicPtr<c_void>, AtomicUsize); KEPT] =
-    [const { (AtomicPtr::new(null_mut()), AtomicUsize::new(ELSEWHERE)) }; KEPT];
+/// The adapters of calls so far: the dispatch table, null for none, and the number of an observed adapter, or
+/// [`NOT_OBSERVED`].
+static ADAPTER_CACHE: [(AtomicPtr<c_void>, AtomicUsize); ADAPTER_LIMIT] =
+    [const { (AtomicPtr::new(null_mut()), AtomicUsize::new(NOT_OBSERVED)) }; ADAPTER_LIMIT];
 
-static DECIDING: Mutex<()> = Mutex::new(());
+static ADAPTER_CACHE_LOCK: Mutex<()> = Mutex::new(());
 
-const ELSEWHERE: usize = usize::MAX;
+const NOT_OBSERVED: usize = usize::MAX;
 
-/// The number of the adapter that a handle belongs to, if its calls are recorded here.
-fn watched_here(handle: AdapterHandle) -> Option<usize> {
+/// The number of the adapter of a handle, if its calls are observed here.
+fn observed_adapter(handle: AdapterHandle) -> Option<usize> {
     let table = handle.dispatch_table();
-    let known = DECIDED.iter().map(|(known, via)| (known.load(Ordering::Acquire), via));
+    let known = ADAPTER_CACHE.iter().map(|(known, via)| (known.load(Ordering::Acquire), via));
     let known = known.take_while(|(known, _)| !known.is_null()).find(|(known, _)| *known == table);
-    let via = known.map_or_else(|| decide(handle), |(_, via)| via.load(Ordering::Relaxed));
-    (via != ELSEWHERE).then_some(via)
+    let via = known.map_or_else(|| classify(handle), |(_, via)| via.load(Ordering::Relaxed));
+    (via != NOT_OBSERVED).then_some(via)
 }
 
-/// Decides how an adapter is watched, when its first call is shown. Its tables, and its code, were seen before that, if ever.
+/// Decides at the first call of an adapter whether it is observed. If it is hooked, that happened before.
 #[cold]
-fn decide(handle: AdapterHandle) -> usize {
+fn classify(handle: AdapterHandle) -> usize {
     let _held_off = interruptions::hold_off();
     let table = handle.dispatch_table();
-    let _deciding = DECIDING.lock();
+    let _deciding = ADAPTER_CACHE_LOCK.lock();
     let mut free = None;
-    for (known, via) in &DECIDED {
+    for (known, via) in &ADAPTER_CACHE {
         let there = known.load(Ordering::Acquire);
         if there == table {
             return via.load(Ordering::Relaxed);
@@ -192,20 +196,20 @@ fn decide(handle: AdapterHandle) -> usize {
             break;
         }
     }
-    // Nothing could be remembered of it.
-    let Some((known, kept)) = free.filter(|_| !table.is_null()) else { return ELSEWHERE };
-    let via = number(handle).unwrap_or(ELSEWHERE);
-    kept.store(via, Ordering::Relaxed);
+    // The cache has no room for it.
+    let Some((known, stored)) = free.filter(|_| !table.is_null()) else { return NOT_OBSERVED };
+    let via = add_adapter(handle).unwrap_or(NOT_OBSERVED);
+    stored.store(via, Ordering::Relaxed);
     known.store(table, Ordering::Release);
     via
 }
 
-fn number(handle: AdapterHandle) -> Option<usize> {
+fn add_adapter(handle: AdapterHandle) -> Option<usize> {
     let module = Module::of(handle.dispatch_table() as usize)?;
     if registry::adapter_of(handle).is_some() || ddi::is_inline(&module) {
         return None;
     }
-    let via = ddi::number_observed(module.clone())?;
+    let via = ddi::add_observed(module.clone())?;
     let functions = Function::ALL.iter().filter(|function| !function.is_level_zero());
     ddi::report(&EntryPoint {
         kind: XPTI.into(),
@@ -222,21 +226,21 @@ fn number(handle: AdapterHandle) -> Option<usize> {
             "URSCOPE_ON_ERROR=refuse refuses no call of {}: XPTI only shows its calls, so what violates a rule is reported and goes on; \
              {}",
             module.file_name(),
-            instead(knobs.entry)
+            alternative(knobs.entry)
         );
     }
-    if knobs.backend == Choice::LevelZero {
+    if knobs.backend == BackendChoice::LevelZero {
         tracing::warn!(
             "URSCOPE_BACKEND=level_zero replaces no function of {}: XPTI only shows its calls; {}",
             module.file_name(),
-            instead(knobs.entry)
+            alternative(knobs.entry)
         );
     }
     Some(via)
 }
 
-/// What the user can do who wants more than to observe.
-const fn instead(entry: Entry) -> &'static str {
+/// The advice for a user who wants more than observation.
+const fn alternative(entry: Entry) -> &'static str {
     match entry {
         Entry::Xpti => "without URSCOPE_ENTRY=xpti, adapters are reached by their tables where that is possible",
         Entry::Auto => {
@@ -245,74 +249,74 @@ const fn instead(entry: Entry) -> &'static str {
     }
 }
 
-/// How many calls of a thread may be inside each other: a callback of a call may make one. Each thread has room for them, also where the
-/// library is opened late, for which the C library sets little room aside.
-const DEPTH: usize = 2;
+/// The most nested calls of a thread: a callback of a call may make one. It is small, because the C library reserves
+/// little space for thread-local variables of libraries that are opened late.
+const NESTING_LIMIT: usize = 2;
 
 const _: () = assert!(size_of::<Calls<Observed>>() <= 128, "it is small");
 
-/// A call of this thread that has not ended.
+/// A call that has not ended.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay<T> {
-    /// The number that XPTI has for it.
+struct ActiveCall<T> {
+    /// XPTI's number of the call.
     instance: u64,
-    /// Where its arguments are: on the stack.
+    /// The address of its arguments, on the stack.
     place: usize,
     observed: T,
 }
 
 /// The calls of a thread that have not ended.
 #[derive(Debug)]
-struct Calls<T>([Option<UnderWay<T>>; DEPTH]);
+struct Calls<T>([Option<ActiveCall<T>>; NESTING_LIMIT]);
 
 impl<T: Copy> Calls<T> {
-    /// Makes room for a call whose arguments are at `place`. Those that the adapter has left by an exception are given to `left`: the stack
-    /// has been used again where their arguments were, or there is no room for another one.
-    fn make_room(&mut self, place: usize, mut left: impl FnMut(T)) {
-        self.leave(|call| call.place <= place, &mut left);
+    /// Makes room for a call whose arguments are at `place`. Passes calls that ended by an exception to `on_exception`:
+    /// the stack of their arguments is in use again, or there is no room for another call.
+    fn make_room(&mut self, place: usize, mut on_exception: impl FnMut(T)) {
+        self.remove(|call| call.place <= place, &mut on_exception);
         if self.0.iter().all(Option::is_some) {
-            self.leave(|_| true, left);
+            self.remove(|_| true, on_exception);
         }
     }
 
-    /// Adds a call for which there is room.
-    fn add(&mut self, new: UnderWay<T>) {
+    /// Adds a call, for which there is room.
+    fn add(&mut self, new: ActiveCall<T>) {
         if let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(new);
         }
     }
 
-    /// Takes out a call that has ended. Those that were inside of it were left by an exception.
-    fn end(&mut self, instance: u64, left: impl FnMut(T)) -> Option<T> {
+    /// Removes a call that has ended. Calls inside of it ended by an exception.
+    fn end(&mut self, instance: u64, on_exception: impl FnMut(T)) -> Option<T> {
         let slot = self.0.iter_mut().find(|slot| slot.is_some_and(|call| call.instance == instance))?;
         let ended = slot.take()?;
-        self.leave(|call| call.place < ended.place, left);
+        self.remove(|call| call.place < ended.place, on_exception);
         Some(ended.observed)
     }
 
-    /// Takes out the calls that `gone` holds for.
-    fn leave(&mut self, gone: impl Fn(&UnderWay<T>) -> bool, mut left: impl FnMut(T)) {
+    /// Removes the calls for which `is_removed` is true.
+    fn remove(&mut self, is_removed: impl Fn(&ActiveCall<T>) -> bool, mut on_exception: impl FnMut(T)) {
         for slot in &mut self.0 {
-            if let Some(call) = slot.take_if(|call| gone(call)) {
-                left(call.observed);
+            if let Some(call) = slot.take_if(|call| is_removed(call)) {
+                on_exception(call.observed);
             }
         }
     }
 }
 
 thread_local! {
-    /// In a box, because every thread of every process has this variable, and without a destructor, because adapters are called until the
-    /// process has ended.
-    static UNDER_WAY: Cell<ManuallyDrop<Option<Box<Calls<Observed>>>>> = const { Cell::new(ManuallyDrop::new(None)) };
+    /// The calls of the thread. Boxed, because every thread of every process has this variable; without a destructor,
+    /// because adapters are called until the process ends.
+    static ACTIVE_CALLS: Cell<ManuallyDrop<Option<Box<Calls<Observed>>>>> = const { Cell::new(ManuallyDrop::new(None)) };
 }
 
 /// Calls `with` with the calls of this thread.
 fn of_this_thread<R>(with: impl FnOnce(&mut Calls<Observed>) -> R) -> R {
-    let kept = ManuallyDrop::into_inner(UNDER_WAY.replace(ManuallyDrop::new(None)));
-    let mut calls = kept.unwrap_or_else(|| Box::new(Calls([None; DEPTH])));
+    let stored = ManuallyDrop::into_inner(ACTIVE_CALLS.replace(ManuallyDrop::new(None)));
+    let mut calls = stored.unwrap_or_else(|| Box::new(Calls([None; NESTING_LIMIT])));
     let result = with(&mut calls);
     if calls.0.iter().any(Option::is_some) {
-        UNDER_WAY.set(ManuallyDrop::new(Some(calls)));
+        ACTIVE_CALLS.set(ManuallyDrop::new(Some(calls)));
     }
     result
 }
@@ -322,18 +326,18 @@ fn of_this_thread<R>(with: impl FnOnce(&mut Calls<Observed>) -> R) -> R {
 /// # Safety
 ///
 /// `call` is a `function_with_args_t` of the stream, with the arguments of the function that it names.
-unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
+unsafe extern "C" fn call_begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
     let Some(function) = function_of(call) else { return };
     let place = call.arguments.expose_provenance();
-    // SAFETY: the caller's promise; the arguments are asked for by the row of the function.
+    // SAFETY: the caller's promise; the arguments are read in the order of the row.
     let Some(parameters) = (unsafe { Parameters::new(place) }) else { return };
-    let Some(via) = observed::dispatched_by(function, parameters).and_then(watched_here) else { return };
+    let Some(via) = observed::dispatched_by(function, parameters).and_then(observed_adapter) else { return };
     of_this_thread(|calls| {
-        calls.make_room(place, Observed::was_left);
+        calls.make_room(place, Observed::record_exception);
         if let Some(observed) = observed::begins(function, via, parameters) {
-            calls.add(UnderWay { instance, place, observed });
+            calls.add(ActiveCall { instance, place, observed });
         }
     });
 }
@@ -342,12 +346,12 @@ unsafe extern "C" fn begins(_: u16, _: *mut c_void, _: *mut c_void, instance: u6
 ///
 /// # Safety
 ///
-/// As for [`begins`], with the result.
-unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
+/// As for [`call_begins`], with the result.
+unsafe extern "C" fn call_ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64, call: *const c_void) {
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
-    let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::was_left)) else { return };
-    // SAFETY: the caller's promise; they are the arguments that were there at the beginning.
+    let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::record_exception)) else { return };
+    // SAFETY: the caller's promise; they are the arguments of the begin.
     let Some(parameters) = (unsafe { Parameters::new(call.arguments.expose_provenance()) }) else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.
     let result = unsafe { call.result.as_ref() };
@@ -358,35 +362,35 @@ unsafe extern "C" fn ends(_: u16, _: *mut c_void, _: *mut c_void, instance: u64,
 mod tests {
     use super::*;
 
-    fn begin(calls: &mut Calls<u64>, instance: u64, place: usize, left: &mut Vec<u64>) {
-        calls.make_room(place, |call| left.push(call));
-        calls.add(UnderWay { instance, place, observed: instance });
+    fn begin(calls: &mut Calls<u64>, instance: u64, place: usize, on_exception: &mut Vec<u64>) {
+        calls.make_room(place, |call| on_exception.push(call));
+        calls.add(ActiveCall { instance, place, observed: instance });
     }
 
     #[test]
     fn a_call_that_was_left_by_an_exception_is_found_by_the_next_one() {
-        let (mut calls, mut left) = (Calls([None; DEPTH]), Vec::new());
+        let (mut calls, mut on_exception) = (Calls([None; NESTING_LIMIT]), Vec::new());
         // The stack grows down: 2 is inside of 1.
-        begin(&mut calls, 1, 0x2000, &mut left);
-        begin(&mut calls, 2, 0x1000, &mut left);
+        begin(&mut calls, 1, 0x2000, &mut on_exception);
+        begin(&mut calls, 2, 0x1000, &mut on_exception);
         assert_eq!(calls.end(2, |_| panic!("none is inside")), Some(2));
         assert_eq!(calls.end(2, |_| panic!("it has ended")), None);
-        // 3 is left.
-        begin(&mut calls, 3, 0x1000, &mut left);
-        begin(&mut calls, 4, 0x1000, &mut left);
-        assert_eq!(left, [3]);
-        assert_eq!(calls.end(1, |call| left.push(call)), Some(1));
-        assert_eq!(left, [3, 4], "it was inside of 1");
+        // 3 throws.
+        begin(&mut calls, 3, 0x1000, &mut on_exception);
+        begin(&mut calls, 4, 0x1000, &mut on_exception);
+        assert_eq!(on_exception, [3]);
+        assert_eq!(calls.end(1, |call| on_exception.push(call)), Some(1));
+        assert_eq!(on_exception, [3, 4], "it was inside of 1");
         assert!(calls.0.iter().all(Option::is_none));
     }
 
     #[test]
     fn calls_that_are_left_take_no_room() {
-        let (mut calls, mut left) = (Calls([None; DEPTH]), Vec::new());
+        let (mut calls, mut on_exception) = (Calls([None; NESTING_LIMIT]), Vec::new());
         for instance in 0..10 {
-            begin(&mut calls, instance, 0x9000 - instance as usize, &mut left);
+            begin(&mut calls, instance, 0x9000 - instance as usize, &mut on_exception);
         }
-        assert_eq!(calls.end(9, |call| left.push(call)), Some(9));
-        assert_eq!(left.len() + calls.0.iter().flatten().count(), 9);
+        assert_eq!(calls.end(9, |call| on_exception.push(call)), Some(9));
+        assert_eq!(on_exception.len() + calls.0.iter().flatten().count(), 9);
     }
 }

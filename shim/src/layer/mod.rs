@@ -1,7 +1,7 @@
-//! The layers: they see a call before and after the backend does the work.
+//! The layers see a call before and after the backend.
 //!
-//! A layer may report, and may answer a call itself with an error that the specification lists. It must never change what a
-//! correct program observes, hold a lock across the real call, or know another layer.
+//! A layer may report, and may answer a call with an error that the specification lists. It must never change what a
+//! correct program observes, hold a lock across the real call, or use another layer.
 
 use urscope_schema::{
     api::{UrResult, demand::Nulls},
@@ -12,22 +12,22 @@ use urscope_schema::{
 pub mod trace;
 pub mod validate;
 
-/// What is to become of a call.
+/// The decision of a layer about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
     /// It continues to the next layer, or to the backend.
     Passed,
-    /// It goes no further, and the caller gets this result. At the exit, it replaces the backend's result.
+    /// It ends here with this result. At the exit, it replaces the backend's result.
     Answered(UrResult),
 }
 
-/// Receives the findings of a layer. [`crate::start`] connects the two, because a layer knows no other layer.
+/// Receives the findings of a layer. [`crate::start`] connects the two layers.
 pub trait FindingSink: Sync {
-    /// Receives a finding, on the thread of the call or on another one that took its step.
+    /// Receives a finding, on the thread of the call.
     fn finding(&self, found: &Found);
 
-    /// The process is about to end in the way `how`, and no layer will be shown its end.
+    /// The process is about to end by `how`, without a call of [`Layer::end`].
     fn end(&self, how: &'static str);
 }
 
@@ -36,7 +36,7 @@ pub trait Layer: Sync {
     /// The call begins; `nulls` are the arguments that are missing.
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict;
 
-    /// A device is described, before the return of the first successful call that names it.
+    /// A device is described, before the first successful call with it returns.
     fn device(&self, device: &Device);
 
     /// The call has returned, or was answered by a layer.
@@ -45,6 +45,6 @@ pub trait Layer: Sync {
     /// The process is about to become another program, or has `failed` to.
     fn exec(&self, _failed: bool) {}
 
-    /// The process ends normally, in the way `how`.
+    /// The process ends normally, by `how`.
     fn end(&self, how: &'static str);
 }

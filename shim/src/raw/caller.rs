@@ -1,108 +1,109 @@
-//! Whose call it is: of the program and its middleware, or of the runtime below Unified Runtime, whose calls of Level Zero are part of a
-//! call that is recorded already; and which library it comes from.
+//! Finds the caller of a hooked function: the program and its middleware, or the runtime, whose calls of Level Zero
+//! are part of a call that is recorded already; and its library.
 //!
-//! An address is classified by the file name of its library, once for each library. Must never be asked about a call that did not come
-//! in through [`note_caller`](crate::note_caller).
+//! An address is classified by the file name of its library, once for each library. Only for calls that came through
+//! [`note_caller`](crate::note_caller).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{interruptions, mutex::Mutex, stack, symbols::modules, unwound_callers, variables};
 
-/// What code belongs to.
+/// The owner of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The program, or a library that calls for itself.
     Program,
     /// Unified Runtime and urscope.
     Runtime,
-    /// What calls for others: the loader of Level Zero, and libumf, with which Unified Runtime's adapters allocate, and programs too.
-    ForOthers,
+    /// A library that calls for others: the loader of Level Zero, and libumf, which Unified Runtime's adapters and
+    /// programs use.
+    Forwarder,
 }
 
-/// How the file names of the libraries begin that are not the program's.
+/// The prefixes of the file names of other libraries than the program's.
 const LIBRARIES: [(&str, Owner); 6] = [
     ("libur_", Owner::Runtime),
-    ("libumf.", Owner::ForOthers),
+    ("libumf.", Owner::Forwarder),
     ("libsycl.", Owner::Runtime),
     ("liburscope", Owner::Runtime),
-    ("libze_", Owner::ForOthers),
+    ("libze_", Owner::Forwarder),
     ("libpi_", Owner::Runtime),
 ];
 
-/// How many libraries are remembered. One more is looked up at every call.
-pub const KEPT: usize = 64;
+/// The most libraries in the cache. Others are looked up at every call.
+pub const LIBRARY_LIMIT: usize = 64;
 
-/// Where a library begins, and where it ends with its owner.
+/// The address range of a library, and its owner.
 #[derive(Debug)]
-struct Known {
+struct LibraryEntry {
     start: AtomicUsize,
     end: AtomicUsize,
     owner: AtomicUsize,
 }
 
-static KNOWN: [Known; KEPT] =
-    [const { Known { start: AtomicUsize::new(0), end: AtomicUsize::new(0), owner: AtomicUsize::new(0) } }; KEPT];
+static LIBRARY_CACHE: [LibraryEntry; LIBRARY_LIMIT] =
+    [const { LibraryEntry { start: AtomicUsize::new(0), end: AtomicUsize::new(0), owner: AtomicUsize::new(0) } };
+        LIBRARY_LIMIT];
 
-static ADDING: Mutex<usize> = Mutex::new(0);
+static CACHE_LENGTH: Mutex<usize> = Mutex::new(0);
 
-/// The place of the library that called last: mostly it calls again.
-static LATEST: AtomicUsize = AtomicUsize::new(0);
+/// The index of the latest library, which is likely to call again.
+static LATEST_LIBRARY: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the call returns to that has just come in through [`note_caller`](crate::note_caller) on this thread.
+/// The return address of the current call, which came through [`note_caller`](crate::note_caller) on this thread.
 #[inline]
 pub fn address() -> usize {
     entry().1
 }
 
-/// The place on the stack of the return address of that call, and the address.
+/// The return address of the current call and its place on the stack.
 #[inline]
 pub fn entry() -> unwound_callers::Frame {
     let own = variables::own();
-    let noted = (own.entry.get(), own.caller.get());
-    // A signal handler that has interrupted the call may have made others since. They came in below, where the stack ends now, or on a stack of
-    // their own.
-    if stack::is_near_with(noted.0, noted.1) { noted } else { unwound() }
+    let recorded = (own.entry.get(), own.caller.get());
+    // A signal handler may have made other calls since, further down this stack or on another one.
+    if stack::is_near_with(recorded.0, recorded.1) { recorded } else { unwound_entry() }
 }
 
-/// The first return address on the stack outside of this library, and its place, found by unwinding.
+/// The first return address outside of this library and its place on the stack, by unwinding.
 #[cold]
 #[inline(never)]
-fn unwound() -> unwound_callers::Frame {
+fn unwound_entry() -> unwound_callers::Frame {
     let _held_off = interruptions::hold_off();
-    let ours = modules::addresses_around(unwound as *const () as usize);
-    stack::first_frame(&[ours]).unwrap_or_default()
+    let own = modules::addresses_around(unwound_entry as *const () as usize);
+    stack::first_frame(&[own]).unwrap_or_default()
 }
 
-/// Whom the code at an address belongs to. Where no library is, it was generated, and is the program's.
+/// The owner of the code at an address. Generated code, which is in no library, is the program's.
 #[inline]
 pub fn owner(address: usize) -> Owner {
-    match KNOWN.get(LATEST.load(Ordering::Relaxed)) {
+    match LIBRARY_CACHE.get(LATEST_LIBRARY.load(Ordering::Relaxed)) {
         Some(latest) if latest.has(address) => owner_of(latest.owner.load(Ordering::Relaxed)),
         _ => search(address).0,
     }
 }
 
-/// A number, below [`KEPT`], for the library that the code at an address is in; `None` where it cannot be remembered.
+/// The index, below [`LIBRARY_LIMIT`], of the library that contains an address; `None` if the cache is full.
 #[inline]
 pub fn library(address: usize) -> Option<usize> {
-    let latest = LATEST.load(Ordering::Relaxed);
-    if KNOWN.get(latest).is_some_and(|known| known.has(address)) { Some(latest) } else { search(address).1 }
+    let latest = LATEST_LIBRARY.load(Ordering::Relaxed);
+    if LIBRARY_CACHE.get(latest).is_some_and(|entry| entry.has(address)) { Some(latest) } else { search(address).1 }
 }
 
 #[inline(never)]
 fn search(address: usize) -> (Owner, Option<usize>) {
-    let known = KNOWN.iter().take_while(|known| known.start.load(Ordering::Acquire) != 0);
-    for (place, known) in known.enumerate() {
-        if known.has(address) {
-            LATEST.store(place, Ordering::Relaxed);
-            return (owner_of(known.owner.load(Ordering::Relaxed)), Some(place));
+    let entry = LIBRARY_CACHE.iter().take_while(|entry| entry.start.load(Ordering::Acquire) != 0);
+    for (place, entry) in entry.enumerate() {
+        if entry.has(address) {
+            LATEST_LIBRARY.store(place, Ordering::Relaxed);
+            return (owner_of(entry.owner.load(Ordering::Relaxed)), Some(place));
         }
     }
     look_up(address)
 }
 
-impl Known {
-    /// Whether that is an address of the library. An entry that is not used has none.
+impl LibraryEntry {
+    /// Whether the library contains an address. An unused entry contains none.
     #[inline]
     fn has(&self, address: usize) -> bool {
         let start = self.start.load(Ordering::Acquire);
@@ -113,7 +114,7 @@ impl Known {
 const fn owner_of(number: usize) -> Owner {
     match number {
         1 => Owner::Runtime,
-        2 => Owner::ForOthers,
+        2 => Owner::Forwarder,
         _ => Owner::Program,
     }
 }
@@ -124,8 +125,8 @@ fn look_up(address: usize) -> (Owner, Option<usize>) {
     let _held_off = interruptions::hold_off();
     let Some((addresses, name)) = modules::file_around(address) else { return (Owner::Program, None) };
     let (owner, mut place) = (of_file(&name), None);
-    if let Some(mut count) = ADDING.try_lock()
-        && let Some(free) = KNOWN.get(*count)
+    if let Some(mut count) = CACHE_LENGTH.try_lock()
+        && let Some(free) = LIBRARY_CACHE.get(*count)
     {
         free.owner.store(owner as usize, Ordering::Relaxed);
         free.end.store(addresses.end, Ordering::Relaxed);
@@ -162,8 +163,8 @@ mod tests {
     #[test]
     fn a_library_is_known_by_its_name() {
         assert_eq!(of_file("libur_adapter_level_zero_v2.so.0.12.0"), Owner::Runtime);
-        assert_eq!(of_file("libumf.so.1.0.2"), Owner::ForOthers);
-        assert_eq!(of_file("libze_loader.so.1.28.2"), Owner::ForOthers);
+        assert_eq!(of_file("libumf.so.1.0.2"), Owner::Forwarder);
+        assert_eq!(of_file("libze_loader.so.1.28.2"), Owner::Forwarder);
         assert_eq!(of_file("libmpi.so.12"), Owner::Program);
         assert_eq!(of_file("libsyclomatic_helper.so"), Owner::Program);
     }
@@ -173,10 +174,10 @@ mod tests {
         let here = an_owner_is_remembered as *const () as usize;
         assert_eq!([owner(here), owner(here)], [Owner::Program; 2]);
         assert_eq!(owner(1), Owner::Program);
-        assert!(library(here).is_some_and(|place| place < KEPT) && library(here) == library(here + 1));
+        assert!(library(here).is_some_and(|place| place < LIBRARY_LIMIT) && library(here) == library(here + 1));
         assert_ne!(library(here), library(libc::gnu_get_libc_version as *const () as usize));
         assert_eq!(library(1), None);
-        for owner in [Owner::Program, Owner::Runtime, Owner::ForOthers] {
+        for owner in [Owner::Program, Owner::Runtime, Owner::Forwarder] {
             assert_eq!(owner_of(owner as usize), owner);
         }
     }

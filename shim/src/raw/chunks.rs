@@ -1,10 +1,10 @@
-//! A file that grows by mapped chunks, which threads write to without a lock.
+//! A file that grows by mapped chunks, to which threads write without a lock.
 //!
-//! The file consists of chunks of [`CHUNK_BYTES`], each of which belongs to one thread at a time. Every word that nothing was written to
-//! holds [`UNWRITTEN`], so the file can be read at any time. A record is appended in three steps: its room is claimed in the
-//! thread's own position by one instruction, the first word says how long the room is, and the first word of the record replaces it
-//! when all others are there. So a signal handler may append on the same thread at any instruction, and a process that is killed
-//! leaves only whole records. As in [`super::pages`], no descriptor is kept.
+//! The file consists of chunks of [`CHUNK_BYTES`], each of which belongs to one thread at a time. Unwritten words are
+//! [`UNWRITTEN`], so the file can be read at any time. A record is appended in three steps: one instruction claims
+//! its space in the thread's position, a first word with the length of the space is stored, and the first word of the
+//! record replaces it after all others. So a signal handler may append on the same thread at any instruction, and a
+//! killed process leaves only whole records. As in [`super::pages`], no descriptor stays open.
 
 mod pieces;
 
@@ -14,49 +14,50 @@ use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, ho
 
 use self::pieces::Pieces;
 use super::{
-    named_file::{KeptByte, NamedFile},
+    named_file::{MappedByte, NamedFile},
     plain_file,
     sync::{self, AtomicU32, Cell, Ordering, compiler_fence},
     variables,
 };
 
-/// The file grows to the next multiple of this, by one mapping: a size at which kernels that have large pages for files use one.
+/// The file grows to the next multiple of this by one mapping: the size of a large page, for kernels that have them
+/// for files.
 const PIECE: u64 = 2 << 20;
 
-/// The size of the file at first: room for a process that shares nothing, whose memory it is.
+/// The first size of the file: enough for a process that shares nothing.
 const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
 
-/// What it grows to then: most processes need no more.
+/// The second size: enough for most processes.
 const SECOND_PIECE: u64 = 1 << 20;
 
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// How many bytes behind a record the processor is to fetch what the next ones will be written to.
-const AHEAD: usize = 128;
+/// The distance in bytes from the end of a record at which memory for the next ones is prefetched.
+const PREFETCH_DISTANCE: usize = 128;
 
-/// A position behind every end.
-const NOWHERE: usize = usize::MAX / 2;
+/// A position after every end.
+const NO_POSITION: usize = usize::MAX / 2;
 
 /// The contents of new parts of the file.
-static FREE: [u64; CHUNK] = [UNWRITTEN; CHUNK];
+static UNWRITTEN_CHUNK: [u64; CHUNK] = [UNWRITTEN; CHUNK];
 
-/// A growing file. The chunks that it hands out are used by [`append`].
+/// A growing file. [`append`] writes to its chunks.
 pub struct Chunks {
     name: NamedFile,
     /// The size of the file in bytes.
     size: u64,
-    /// Where the next chunk to be handed out begins in the file.
+    /// The offset of the next unused chunk in the file.
     next: u64,
-    /// Where the mapping of the last piece ends.
+    /// The end of the mapping of the last piece.
     mapped_to: usize,
     lanes: u32,
     pieces: Pieces,
-    /// Chunks with room of threads that have ended: the first free word, the end, and the number of the lane.
-    left: Vec<Position>,
+    /// The positions in the chunks of threads that have ended.
+    reusable: Vec<Position>,
 }
 
-/// Where a thread writes: addresses in a chunk.
+/// The next address and the end in a thread's chunk, and the number of the lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Position {
     next: usize,
@@ -64,52 +65,52 @@ struct Position {
     lane: u32,
 }
 
-/// The position of a thread. It has no destructor, and a signal handler may use it at any instruction.
+/// The position of a thread. Signal handlers use it at any instruction. It has no destructor.
 pub(super) struct Lane {
     next: Cell<usize>,
     end: Cell<usize>,
     number: Cell<u32>,
     epoch: Cell<u32>,
-    /// Where the record is that is being written; 0 if none is.
+    /// The address of the record that is being written; 0 for none.
     writes: Cell<usize>,
-    /// The thread is in [`Chunks::renew`].
+    /// Whether the thread is in [`Chunks::renew`].
     busy: Cell<bool>,
-    /// What the latest record of a call says, and its end: there is the next record, unless something comes in between. A handler that
+    /// The latest record of a call for the next one, and its end, where the next record may use it. A handler that
     /// interrupts a record does not use them.
-    said: Cell<Before>,
-    behind: Cell<usize>,
+    latest: Cell<Before>,
+    latest_end: Cell<usize>,
 }
 
-/// Changes when the file does: in a forked child, and at the end of the process.
+/// Changes with the file, in a forked child.
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
 impl Chunks {
-    /// Creates a file. It is at its path after [`Self::publish`]. An existing one is not touched (`AlreadyExists`).
+    /// Creates a file, which is at its path after [`Self::publish`]. An existing file is not changed (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let pieces = Pieces::default();
-        let mut chunks = Self { name, size: 0, next: 0, mapped_to: 0, lanes: 0, pieces, left: Vec::new() };
+        let mut chunks = Self { name, size: 0, next: 0, mapped_to: 0, lanes: 0, pieces, reusable: Vec::new() };
         if let Err(error) = chunks.grow_with(&file) {
-            // Nothing has been recorded in it yet, and an empty file is no trace.
+            // It has no records yet, and an empty file is no trace.
             chunks.name.remove();
             return Err(error);
         }
         Ok(chunks)
     }
 
-    /// Shows the file at its path, with what has been appended. On an error there is no file.
+    /// Moves the file to its path. On an error there is no file.
     pub fn publish(&mut self) -> io::Result<()> {
         self.name.publish()
     }
 
-    /// Keeps the byte at that offset of the file writable.
-    pub fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
-        self.name.keep_byte(at)
+    /// Maps the byte at an offset of the file.
+    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
+        self.name.map_byte(at)
     }
 
     /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
-        self.name.write_kept(byte, value)
+    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
+        self.name.write_mapped(byte, value)
     }
 
     /// The path of the file.
@@ -117,8 +118,8 @@ impl Chunks {
         self.name.path()
     }
 
-    /// Gives this thread a chunk with room for at least one record of any length. `beginning` comes before the head of the chunk. An
-    /// error is that of the growth of the file.
+    /// Gives this thread a chunk with room for a record of any length. `beginning` precedes the head of the chunk.
+    /// Fails if the file cannot grow.
     pub fn renew(&mut self, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
         let lane = Lane::own();
         lane.busy.set(true);
@@ -130,13 +131,13 @@ impl Chunks {
     fn renew_lane(&mut self, lane: &Lane, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
         let old = lane.take();
         if old.end != 0 {
-            self.finish(lane, old);
-        } else if let Some(position) = self.left.pop() {
+            self.retire_chunk(lane, old);
+        } else if let Some(position) = self.reusable.pop() {
             lane.set(position);
             append(&write::thread(pid, tid));
             return Ok(());
         }
-        let start = self.chunk()?;
+        let start = self.next_chunk()?;
         let number = if old.end == 0 { self.lanes } else { old.lane };
         self.lanes += u32::from(old.end == 0);
         lane.set(Position { next: start, end: start + CHUNK_BYTES as usize, lane: number });
@@ -148,28 +149,28 @@ impl Chunks {
         Ok(())
     }
 
-    /// Takes over the chunk of this thread, which ends.
-    pub fn leave(&mut self) {
+    /// Returns the chunk of this thread, which ends.
+    pub fn leave_chunk(&mut self) {
         let lane = Lane::own();
         let position = lane.take();
         if position.end.saturating_sub(position.next) >= WORD * CHUNK / 2 {
-            self.left.push(position);
+            self.reusable.push(position);
         } else if position.end != 0 {
-            self.finish(lane, position);
+            self.retire_chunk(lane, position);
         }
     }
 
-    /// This thread writes no more to its chunk, and no other one will.
-    fn finish(&mut self, lane: &Lane, position: Position) {
+    /// Marks a chunk as full: no thread will write to it.
+    fn retire_chunk(&mut self, lane: &Lane, position: Position) {
         let start = position.end - CHUNK_BYTES as usize;
-        // What a handler interrupted goes on in the chunk, which therefore stays mapped.
+        // An interrupted record continues in the chunk, which stays mapped.
         if !(start..position.end).contains(&lane.writes.get()) {
-            self.pieces.fill(start, unmap);
+            self.pieces.mark_full(start, unmap);
         }
     }
 
     /// The address of a new chunk.
-    fn chunk(&mut self) -> io::Result<usize> {
+    fn next_chunk(&mut self) -> io::Result<usize> {
         if self.next == self.size {
             let file = self.name.reopen()?;
             if (plain_file::status_of(&file)?.st_size as u64) < self.size {
@@ -194,21 +195,23 @@ impl Chunks {
         if size <= self.size {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
         }
-        if let Err(error) = plain_file::write_copies(file, zerocopy::IntoBytes::as_bytes(&FREE), self.size, size) {
-            // The disk is full: no part of a chunk may stay.
+        if let Err(error) =
+            plain_file::write_copies(file, zerocopy::IntoBytes::as_bytes(&UNWRITTEN_CHUNK), self.size, size)
+        {
+            // The disk is full: no incomplete chunk may stay.
             let _ = file.set_len(self.size);
             return Err(error);
         }
         let (protection, length) = (libc::PROT_READ | libc::PROT_WRITE, (size - self.size) as usize);
-        // SAFETY: a new shared mapping of a part of the file that has just been written.
+        // SAFETY: a new shared mapping of the part of the file that was just written.
         let mapping = unsafe {
             libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, file.as_raw_fd(), self.size as i64)
         };
         if mapping == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // A child must not write into the file of its parent. Populating all pages at once costs half as much as one by one.
-        // SAFETY: the mapping that has just been made; its contents stay as they are.
+        // A child must not write into its parent's file. Populating all pages at once takes half as long as one by one.
+        // SAFETY: the new mapping; its contents do not change.
         unsafe {
             libc::madvise(mapping, length, libc::MADV_DONTFORK);
             libc::madvise(mapping, length, libc::MADV_POPULATE_WRITE);
@@ -220,7 +223,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Truncates the file behind the last chunk that was handed out. For a further chunk, it grows again.
+    /// Truncates the file after the last used chunk. It grows again for another chunk.
     pub fn close(&mut self) -> io::Result<()> {
         let file = self.name.reopen()?;
         file.set_len(self.next)?;
@@ -236,17 +239,17 @@ fn unmap(addresses: Range<usize>) {
 }
 
 impl Lane {
-    /// That of this thread.
+    /// The lane of this thread.
     #[inline]
     fn own() -> &'static Self {
         &variables::own().lane
     }
 
-    /// Takes the position away: until [`Self::set`], nothing can be appended.
+    /// Takes the position: nothing can be appended until [`Self::set`].
     fn take(&self) -> Position {
         let current = self.epoch.get() == EPOCH.load(Ordering::Relaxed);
-        // At once: what a handler appends before is in front of the position, and after it there is no room.
-        let next = sync::exchange(&self.next, NOWHERE);
+        // One instruction: a handler appends before the position that is taken, or finds no room.
+        let next = sync::exchange(&self.next, NO_POSITION);
         let position = Position { next, end: self.end.get(), lane: self.number.get() };
         self.end.set(0);
         compiler_fence(Ordering::SeqCst);
@@ -257,28 +260,28 @@ impl Lane {
         self.number.set(position.lane);
         self.epoch.set(EPOCH.load(Ordering::Relaxed));
         self.end.set(position.end);
-        // In a forked child, the chunk may be where one of the parent's was.
-        self.behind.set(0);
+        // In a forked child, the chunk may have the address of one of the parent's.
+        self.latest_end.set(0);
         compiler_fence(Ordering::SeqCst);
-        // The last, so that a handler that found no room has not moved it.
+        // Set last, so that handlers find no room before.
         self.next.set(position.next);
     }
 
-    /// What is in front of a record at `next`.
+    /// The record before one at `next`.
     #[inline]
     fn before(&self, next: usize) -> Before {
-        let is_next = self.writes.get() == 0 && self.behind.get() == next;
-        if is_next { self.said.get() } else { Before::default() }
+        let is_next = self.writes.get() == 0 && self.latest_end.get() == next;
+        if is_next { self.latest.get() } else { Before::default() }
     }
 
-    /// Claims room for so many bytes at `next` and notes in [`Self::writes`] where it is.
+    /// Claims `bytes` at `next`, and stores the address in [`Self::writes`].
     #[inline]
     fn claim(&self, next: usize, bytes: usize) -> Claim {
         if self.epoch.get() != EPOCH.load(Ordering::Relaxed) {
             return Claim::NoRoom;
         }
         let end = self.end.get();
-        if next.checked_add(bytes).is_none_or(|behind| behind > end) {
+        if next.checked_add(bytes).is_none_or(|latest_end| latest_end > end) {
             return Claim::NoRoom;
         }
         if !sync::advance(&self.next, next, next + bytes) {
@@ -286,7 +289,8 @@ impl Lane {
         }
         let outer = self.writes.replace(next);
         compiler_fence(Ordering::SeqCst);
-        // A handler that came in between may have given this thread another chunk: this is no room of that one, and may be unmapped.
+        // A handler in between may have given this thread another chunk. The claimed space is not in it, and may be
+        // unmapped.
         if self.end.get() != end {
             self.writes.set(outer);
             return Claim::Interrupted;
@@ -294,33 +298,33 @@ impl Lane {
         Claim::Room(std::ptr::with_exposed_provenance_mut(next))
     }
 
-    /// A record is written, that of a call if it says something; the thread goes on with the one that it was at before.
+    /// Finishes a record; the thread continues the interrupted one, `outer`. `for_next` is set for a record of a call.
     #[inline]
-    fn written(&self, says: Option<Before>, behind: usize, outer: usize) {
-        if let (0, Some(says)) = (outer, says) {
-            self.said.set(says);
-            self.behind.set(behind);
+    fn finish_record(&self, for_next: Option<Before>, latest_end: usize, outer: usize) {
+        if let (0, Some(for_next)) = (outer, for_next) {
+            self.latest.set(for_next);
+            self.latest_end.set(latest_end);
         }
         compiler_fence(Ordering::SeqCst);
         self.writes.set(outer);
     }
 }
 
-/// What became of a claim.
+/// The result of a claim.
 enum Claim {
     Room(*mut u64),
     NoRoom,
-    /// A handler has appended in between.
+    /// A handler has appended a record in between.
     Interrupted,
 }
 
-/// The words of a record behind its first one, as they are stored.
+/// Stores the words of a record after the first one.
 struct Words(*mut u64);
 
 impl write::Sink for Words {
     #[inline]
     fn word(&mut self, word: u64) {
-        // SAFETY: `append_with` has claimed room for all words that the same function made for `Measure`.
+        // SAFETY: `append_with` has claimed space for the words that the same function passed to `Measure`.
         unsafe {
             sync::store(self.0, word);
             self.0 = self.0.add(1);
@@ -330,31 +334,31 @@ impl write::Sink for Words {
 
 /// A record that [`append_with`] can store.
 pub trait Record {
-    /// Whether the record can stand behind one that says `before`.
+    /// Whether the record can follow `before`.
     #[inline]
     fn fits(&self, _before: Before) -> bool {
         true
     }
 
-    /// Passes the words behind the first one to `to`, and returns the first one, which contains the length; `None` for a record that
-    /// cannot be written. `before` is what the record in front says. Must do the same each time.
+    /// Passes the words after the first one to `to`, and returns the first one, which contains the length; `None` for a
+    /// record that cannot be written. `before` comes from the record before. Must do the same each time.
     fn words(&self, before: Before, to: &mut impl write::Sink) -> Option<u64>;
 
-    /// What it says to the next record, if it is that of a call.
+    /// The `before` of the next record, if this is the record of a call.
     #[inline]
-    fn says(&self, _before: Before) -> Option<Before> {
+    fn for_next(&self, _before: Before) -> Option<Before> {
         None
     }
 }
 
-/// What became of a record.
+/// The result of appending a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
     /// It is in the file.
     Yes,
     /// This thread needs another chunk.
     NoRoom,
-    /// It does not fit where it would be ([`Record::fits`]).
+    /// It cannot follow the record before ([`Record::fits`]).
     Unfit,
     /// It cannot be written: it is too long, or a signal handler interrupted [`Chunks::renew`].
     Never,
@@ -380,22 +384,22 @@ pub fn append_with(record: &impl Record) -> Appended {
             Claim::NoRoom => return Appended::NoRoom,
             Claim::Interrupted => continue,
         };
-        // SAFETY: `claim` gave room for the record, in a chunk that stays mapped as long as this thread writes there.
+        // SAFETY: `claim` returned space for the record, in a chunk that stays mapped while this thread writes there.
         unsafe {
             sync::store(place, hole(write::length(first)));
             record.words(before, &mut Words(place.add(1)));
             sync::store(place, first);
         }
-        sync::prefetch_to_write(next + bytes + AHEAD);
-        lane.written(record.says(before), next + bytes, outer);
+        sync::prefetch_to_write(next + bytes + PREFETCH_DISTANCE);
+        lane.finish_record(record.for_next(before), next + bytes, outer);
         return Appended::Yes;
     }
 }
 
-/// A record whose words are known.
-struct Made<'a>(&'a [u64]);
+/// An encoded record.
+struct Encoded<'a>(&'a [u64]);
 
-impl Record for Made<'_> {
+impl Record for Encoded<'_> {
     fn words(&self, _: Before, to: &mut impl write::Sink) -> Option<u64> {
         let (first, rest) = self.0.split_first()?;
         for word in rest {
@@ -405,13 +409,13 @@ impl Record for Made<'_> {
     }
 }
 
-/// Appends a record whose words are known.
+/// Appends an encoded record.
 pub fn append(words: &[u64]) -> Appended {
     let fits = words.first().is_some_and(|first| write::length(*first) == words.len()) && words.len() <= CHUNK - HEAD;
-    if fits { append_with(&Made(words)) } else { Appended::Never }
+    if fits { append_with(&Encoded(words)) } else { Appended::Never }
 }
 
-/// Appends several records at once, to a chunk that nothing was written to.
+/// Appends several encoded records to an unwritten chunk.
 fn append_all(words: &[u64]) {
     let lane = Lane::own();
     let (outer, next, bytes) = (lane.writes.get(), lane.next.get(), words.len() * WORD);
@@ -420,27 +424,27 @@ fn append_all(words: &[u64]) {
             // SAFETY: as in `append_with`.
             unsafe { sync::store(place.add(at), *word) };
         }
-        lane.written(None, next + bytes, outer);
+        lane.finish_record(None, next + bytes, outer);
     }
 }
 
-/// Takes the chunks away from all threads, in a forked child: they belong to the file of the parent.
+/// Takes the chunks from all threads in a forked child: they belong to the parent's file.
 pub fn forget() {
     let lane = Lane::own();
     let position = lane.take();
     if position.end != 0 {
-        stand_in(position.end - CHUNK_BYTES as usize);
+        map_placeholder(position.end - CHUNK_BYTES as usize);
     }
     EPOCH.fetch_add(1, Ordering::Relaxed);
     lane.busy.set(false);
 }
 
-/// Puts memory where the chunk at `start` is in the parent: a signal handler that forks may have interrupted this thread inside a
-/// record, which the child then finishes there.
-fn stand_in(start: usize) {
+/// Maps memory at the address of the parent's chunk: a signal handler that forks may have interrupted a record of
+/// this thread, which the child then finishes there.
+fn map_placeholder(start: usize) {
     let (place, protection) = (std::ptr::with_exposed_provenance_mut(start), libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    // SAFETY: a new mapping that replaces none. Where there is one, or the kernel refuses, everything stays as it is.
+    // SAFETY: a new mapping that replaces none. If there is one, or the kernel refuses, nothing changes.
     unsafe { libc::mmap(place, CHUNK_BYTES as usize, protection, flags, -1, 0) };
 }
 

@@ -1,11 +1,10 @@
-//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header, the footer, and what our own work costs. Must never
-//! block.
+//! The clocks: `CLOCK_MONOTONIC` for records, the others for header, footer, and urscope's own cost. Must never block.
 
 use urscope_schema::{call::Nanos, trace::records::Clock};
 
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: clock_gettime(2) fills the timespec that it is given; it cannot fail for these clocks.
+    // SAFETY: clock_gettime(2) fills the timespec; it cannot fail for these clocks.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -1,7 +1,7 @@
-//! `errno(3)`, which what urscope does must not change for the program.
+//! `errno(3)`, which urscope must not change for the program.
 
-/// Runs a function and leaves errno as it was.
-pub fn keep<T>(function: impl FnOnce() -> T) -> T {
+/// Calls a function and restores errno.
+pub fn preserve<T>(function: impl FnOnce() -> T) -> T {
     // SAFETY: errno(3) is a variable of this thread.
     let before = unsafe { *libc::__errno_location() };
     let result = function();

@@ -1,7 +1,8 @@
-//! The forks of this process: handlers for them, and when the one happened that the process comes from.
+//! Handlers for the forks of this process, and the time of the fork that made it.
 //!
-//! A child has all that its parent did before the fork, and nothing of what it did later. So both note when the fork returned: what
-//! happened after the earlier of the two times happened in the parent only. A page that they share has the parent's time.
+//! A child inherits what its parent did before the fork, and nothing that it did later. So both store when the fork
+//! returned: the child does not inherit calls after the earlier of the two times. A page that they share has the
+//! parent's time.
 
 use std::{
     ffi::{c_int, c_void},
@@ -27,7 +28,7 @@ fn call(handler: &AtomicUsize) {
     }
 }
 
-/// In a child of a fork that the C library did not notice (`_Fork`, a bare `clone`), calls what [`on_fork`] arranged for a child.
+/// Calls the handler of [`on_fork`] in a child of an unnoticed fork (`_Fork`, a bare `clone`).
 #[inline]
 pub fn notice() {
     if fork_mark::is_unnoticed() {
@@ -38,25 +39,25 @@ pub fn notice() {
 #[cold]
 fn call_in_unnoticed_child() {
     let _held_off = interruptions::hold_off();
-    // Nobody read the clock before this fork.
-    OWN.began.store(0, Ordering::Release);
+    // The time of this fork is unknown.
+    OWN_FORK.began.store(0, Ordering::Release);
     process::forget_id();
     call(&IN_CHILD);
 }
 
-/// The fork that a process comes from.
+/// The fork that made a process.
 #[derive(Clone, Copy)]
 pub struct Fork {
     /// The process that forked.
     pub parent: u32,
-    /// When that began to.
+    /// When the fork began.
     pub began: Nanos,
     /// When the fork returned in one of the two processes, whichever was first.
     pub returned: Nanos,
 }
 
-/// What is known of a fork.
-struct Noted {
+/// The times of a fork.
+struct ForkTimes {
     parent: AtomicU32,
     /// 0 if there was no fork.
     began: AtomicU64,
@@ -66,22 +67,22 @@ struct Noted {
     slot: AtomicU64,
 }
 
-impl Noted {
+impl ForkTimes {
     const fn new() -> Self {
         let [began, returned, slot] = [const { AtomicU64::new(0) }; 3];
         Self { parent: AtomicU32::new(0), began, returned, slot }
     }
 }
 
-/// The latest fork of this process. A forked child has its parent's in here.
-static LATEST: Noted = Noted::new();
+/// The latest fork of this process; in a forked child, of its parent.
+static LATEST_FORK: ForkTimes = ForkTimes::new();
 
-/// The fork that this process comes from.
-static OWN: Noted = Noted::new();
+/// The fork that made this process.
+static OWN_FORK: ForkTimes = ForkTimes::new();
 
-/// The fork that this process comes from; `None` if it comes from none, or from one without handlers.
+/// The fork that made this process; `None` without a fork, or after an unnoticed one.
 pub fn own() -> Option<Fork> {
-    let Noted { parent, began, returned, slot } = &OWN;
+    let ForkTimes { parent, began, returned, slot } = &OWN_FORK;
     let [began, returned, slot] = [began, returned, slot].map(|value| value.load(Ordering::Acquire));
     let in_parent = returned_in_parent(slot, began).unwrap_or(u64::MAX);
     let parent = parent.load(Ordering::Acquire);
@@ -89,7 +90,8 @@ pub fn own() -> Option<Fork> {
 }
 
 unsafe extern "C" {
-    // What pthread_atfork(3) calls, which glibc before 2.34 has in `libpthread.so.0`. Handlers without a library's handle stay.
+    // pthread_atfork(3) calls it; glibc before 2.34 has that in `libpthread.so.0`. Handlers without a library's handle
+    // are never removed.
     fn __register_atfork(
         before: extern "C" fn(),
         in_parent: extern "C" fn(),
@@ -98,25 +100,25 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Has the three called around every `fork` of the C library.
+/// Registers handlers for every `fork` of the C library.
 pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
     extern "C" fn call_before() {
         call(&BEFORE_FORK);
-        // Behind the handler, which takes a lock: of two threads that fork, one comes after the other.
+        // After the handler, whose lock orders threads that fork.
         let began = clock::now().0;
-        LATEST.parent.store(process::id(), Ordering::Release);
-        LATEST.slot.store(new_slot(began), Ordering::Release);
-        LATEST.began.store(began, Ordering::Release);
+        LATEST_FORK.parent.store(process::id(), Ordering::Release);
+        LATEST_FORK.slot.store(new_slot(began), Ordering::Release);
+        LATEST_FORK.began.store(began, Ordering::Release);
     }
     extern "C" fn call_in_parent() {
-        note_return(LATEST.slot.load(Ordering::Acquire), LATEST.began.load(Ordering::Acquire));
+        note_return(LATEST_FORK.slot.load(Ordering::Acquire), LATEST_FORK.began.load(Ordering::Acquire));
         call(&IN_PARENT);
     }
     extern "C" fn call_in_child() {
-        OWN.returned.store(clock::now().0, Ordering::Release);
-        OWN.parent.store(LATEST.parent.load(Ordering::Acquire), Ordering::Release);
-        OWN.slot.store(LATEST.slot.load(Ordering::Acquire), Ordering::Release);
-        OWN.began.store(LATEST.began.load(Ordering::Acquire), Ordering::Release);
+        OWN_FORK.returned.store(clock::now().0, Ordering::Release);
+        OWN_FORK.parent.store(LATEST_FORK.parent.load(Ordering::Acquire), Ordering::Release);
+        OWN_FORK.slot.store(LATEST_FORK.slot.load(Ordering::Acquire), Ordering::Release);
+        OWN_FORK.began.store(LATEST_FORK.began.load(Ordering::Acquire), Ordering::Release);
         process::forget_id();
         call(&IN_CHILD);
     }
@@ -130,46 +132,46 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
 
 // --- The shared page -----------------------------------------------------------------------------------------
 
-/// How many forks the page holds. A process and all that come from it by forks share it, and use the slots in turn.
+/// The number of slots for forks. A process and its descendants share the page and use the slots in turn.
 const SLOTS: usize = 255;
 
 /// The page of this process; null before its first fork.
-static SHARED: AtomicPtr<Shared> = AtomicPtr::new(null_mut());
+static SHARED_PAGE: AtomicPtr<SharedPage> = AtomicPtr::new(null_mut());
 
 #[repr(C)]
-struct Shared {
-    /// How many slots were taken.
+struct SharedPage {
+    /// The number of slots that were used.
     taken: AtomicU64,
     slots: [Slot; SLOTS],
 }
 
 struct Slot {
-    /// When the fork began: tells whose slot it is.
+    /// When the fork began, which identifies it.
     began: AtomicU64,
     /// When it returned in the parent; 0 before that.
     returned: AtomicU64,
 }
 
-/// The page, where the kernel has given one.
-fn shared() -> Option<&'static Shared> {
+/// The page, if the kernel has mapped one.
+fn shared_page() -> Option<&'static SharedPage> {
     // SAFETY: null, or a page that is never unmapped, and of which every value is valid.
-    unsafe { SHARED.load(Ordering::Acquire).as_ref() }
+    unsafe { SHARED_PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// A slot for a fork that began at that time.
+/// The slot number for a fork that began at this time.
 fn new_slot(began: u64) -> u64 {
-    if shared().is_none() {
+    if shared_page().is_none() {
         // SAFETY: a new anonymous mapping.
         let page = unsafe {
             let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-            libc::mmap(null_mut(), size_of::<Shared>(), protection, flags, -1, 0)
+            libc::mmap(null_mut(), size_of::<SharedPage>(), protection, flags, -1, 0)
         };
         if page != libc::MAP_FAILED {
-            SHARED.store(page.cast(), Ordering::Release);
+            SHARED_PAGE.store(page.cast(), Ordering::Release);
         }
     }
-    let Some(shared) = shared() else { return 0 };
-    let number = shared.taken.fetch_add(1, Ordering::AcqRel);
+    let Some(shared_page) = shared_page() else { return 0 };
+    let number = shared_page.taken.fetch_add(1, Ordering::AcqRel);
     if let Some(slot) = slot(number) {
         slot.returned.store(0, Ordering::Release);
         slot.began.store(began, Ordering::Release);
@@ -178,17 +180,17 @@ fn new_slot(began: u64) -> u64 {
 }
 
 fn slot(number: u64) -> Option<&'static Slot> {
-    shared()?.slots.get((number % SLOTS as u64) as usize)
+    shared_page()?.slots.get((number % SLOTS as u64) as usize)
 }
 
-/// Notes in the parent that its fork has returned.
+/// Stores in the parent when its fork returned.
 fn note_return(number: u64, began: u64) {
     if let Some(slot) = slot(number).filter(|slot| slot.began.load(Ordering::Acquire) == began) {
         slot.returned.store(clock::now().0, Ordering::Release);
     }
 }
 
-/// When that fork returned in the parent; `None` if it has not yet, or if its slot is used again.
+/// When a fork returned in the parent; `None` if it has not yet, or if its slot is reused.
 fn returned_in_parent(number: u64, began: u64) -> Option<u64> {
     let slot = slot(number)?;
     let returned = slot.returned.load(Ordering::Acquire);
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_slot_tells_when_its_fork_returned_until_it_is_used_again() {
-        assert_eq!(size_of::<Shared>(), 4088, "one page");
+        assert_eq!(size_of::<SharedPage>(), 4088, "one page");
         let first = new_slot(7);
         assert_eq!(returned_in_parent(first, 7), None, "it has not returned");
         note_return(first, 7);

@@ -1,7 +1,7 @@
 //! A lock that a thread holds while it forks.
 //!
-//! The functions before and after a fork(2) are called one by one, so what the first has taken waits here for the others. Variables of
-//! each thread would do as well, but every thread of every process would have them.
+//! It passes the guard from the handler before a fork(2) to those after it. A thread-local variable would need space
+//! in every thread.
 
 use std::{
     ptr,
@@ -9,19 +9,19 @@ use std::{
 };
 
 use super::{
-    lock::{Held, Lock},
+    lock::{Lock, LockGuard},
     variables,
 };
 
-/// A lock, taken, of the one thread that has put it here.
+/// A locked lock of the thread that has put it here.
 pub struct ForkLock<T: 'static> {
-    /// Where the variables of the thread are, which the child has at the same address; 0 for no thread.
-    by: AtomicUsize,
-    /// It is read and written by that thread only.
+    /// The address of the thread's variables, which is the same in the child; 0 for no thread.
+    owner: AtomicUsize,
+    /// Read and written by that thread only.
     lock: AtomicPtr<Lock<T>>,
 }
 
-fn me() -> usize {
+fn this_thread() -> usize {
     ptr::from_ref(variables::own()).addr()
 }
 
@@ -34,32 +34,32 @@ impl<T> Default for ForkLock<T> {
 impl<T> ForkLock<T> {
     /// No lock.
     pub const fn new() -> Self {
-        Self { by: AtomicUsize::new(0), lock: AtomicPtr::new(ptr::null_mut()) }
+        Self { owner: AtomicUsize::new(0), lock: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Keeps a lock for this thread. It is given back at once if another thread has put its lock here, which only happens after that has
-    /// kept this one waiting for too long.
-    pub fn put(&self, held: Held<'static, T>) {
-        if self.by.compare_exchange(0, me(), Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            self.lock.store(ptr::from_ref(held.leave()).cast_mut(), Ordering::Relaxed);
+    /// Stores a lock of this thread. It is released at once if another thread's lock is here, which happens only if the
+    /// wait for that timed out.
+    pub fn put(&self, guard: LockGuard<'static, T>) {
+        if self.owner.compare_exchange(0, this_thread(), Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            self.lock.store(ptr::from_ref(guard.into_locked()).cast_mut(), Ordering::Relaxed);
         }
     }
 
     /// The lock that this thread has put here.
-    pub fn take(&self) -> Option<Held<'static, T>> {
-        if self.by.load(Ordering::Relaxed) != me() {
+    pub fn take(&self) -> Option<LockGuard<'static, T>> {
+        if self.owner.load(Ordering::Relaxed) != this_thread() {
             return None;
         }
         let lock = self.lock.load(Ordering::Relaxed);
-        self.by.store(0, Ordering::Release);
-        // SAFETY: this thread has put it here, as `by` says. It is alive, as it was a static reference, and left taken by its holder.
+        self.owner.store(0, Ordering::Release);
+        // SAFETY: this thread has put it here, as `owner` says, by `into_locked`. It is a static reference.
         Some(unsafe { (*lock).resume() })
     }
 
-    /// The lock that this thread, the only one of a forked child, has put here. What another thread has put here is forgotten.
-    pub fn take_in_child(&self) -> Option<Held<'static, T>> {
+    /// The lock that this thread, the only one of a forked child, has put here. Another thread's lock is removed.
+    pub fn take_in_child(&self) -> Option<LockGuard<'static, T>> {
         let own = self.take();
-        self.by.store(0, Ordering::Relaxed);
+        self.owner.store(0, Ordering::Relaxed);
         own
     }
 }
@@ -72,29 +72,29 @@ mod tests {
     fn a_lock_is_for_the_thread_that_took_it() {
         static LOCK: Lock<u32> = Lock::new(1);
         static OTHER: Lock<u32> = Lock::new(2);
-        static HELD: ForkLock<u32> = ForkLock::new();
-        assert!(HELD.take().is_none());
-        HELD.put(LOCK.get().unwrap());
+        static FORK_LOCK: ForkLock<u32> = ForkLock::new();
+        assert!(FORK_LOCK.take().is_none());
+        FORK_LOCK.put(LOCK.get().unwrap());
         assert!(LOCK.get().is_none(), "it is still taken");
         std::thread::spawn(|| {
-            assert!(HELD.take().is_none());
-            HELD.put(OTHER.get().unwrap());
+            assert!(FORK_LOCK.take().is_none());
+            FORK_LOCK.put(OTHER.get().unwrap());
             assert!(OTHER.get().is_some(), "there was no room for it");
         })
         .join()
         .unwrap();
-        assert_eq!(HELD.take().map(|held| *held), Some(1));
+        assert_eq!(FORK_LOCK.take().map(|guard| *guard), Some(1));
         assert!(LOCK.get().is_some());
     }
 
     #[test]
     fn a_child_forgets_what_another_thread_of_its_parent_has() {
         static LOCK: Lock<u32> = Lock::new(1);
-        static OWN: Lock<u32> = Lock::new(2);
-        static HELD: ForkLock<u32> = ForkLock::new();
-        std::thread::spawn(|| HELD.put(LOCK.get().unwrap())).join().unwrap();
-        assert!(HELD.take_in_child().is_none());
-        HELD.put(OWN.get().unwrap());
-        assert_eq!(HELD.take_in_child().map(|held| *held), Some(2));
+        static CURRENT: Lock<u32> = Lock::new(2);
+        static FORK_LOCK: ForkLock<u32> = ForkLock::new();
+        std::thread::spawn(|| FORK_LOCK.put(LOCK.get().unwrap())).join().unwrap();
+        assert!(FORK_LOCK.take_in_child().is_none());
+        FORK_LOCK.put(CURRENT.get().unwrap());
+        assert_eq!(FORK_LOCK.take_in_child().map(|guard| *guard), Some(2));
     }
 }

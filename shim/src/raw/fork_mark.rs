@@ -1,17 +1,17 @@
-//! Detects that this process was forked without the C library's handlers (`_Fork`, a bare `clone`): a page that the kernel wipes in
-//! every child.
+//! Detects unnoticed forks, without the C library's handlers (`_Fork`, a bare `clone`), by a page that the kernel
+//! wipes in every child.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// What stands in the page of a process whose fork has been noticed.
+/// The contents of the page if the fork of the process has been noticed.
 const NOTICED: u32 = 1;
 
-/// The page; a static variable, which no fork wipes, until it is made.
+/// The page, or before it is mapped, a variable that no fork wipes.
 static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNWIPED).cast_mut());
 
 static UNWIPED: AtomicU32 = AtomicU32::new(NOTICED);
 
-/// Makes the page. Where the kernel refuses (before Linux 4.14), only forks by the C library are noticed.
+/// Maps the page. If the kernel refuses (before Linux 4.14), only forks by the C library are noticed.
 pub fn install() {
     const PAGE: usize = 4096;
     // SAFETY: a new anonymous mapping; the advice applies to it alone.
@@ -31,14 +31,14 @@ pub fn install() {
     note();
 }
 
-/// Whether this is a child of a fork that [`note`] has not been called for.
+/// Whether this is a child of an unnoticed fork: [`note`] was not called.
 #[inline]
 pub fn is_unnoticed() -> bool {
     // SAFETY: the variable or the page, which is zeroed or holds what `note` stored, and is never unmapped.
     unsafe { &*MARK.load(Ordering::Relaxed) }.load(Ordering::Relaxed) != NOTICED
 }
 
-/// Notes that the fork of this process was noticed.
+/// Marks the fork of this process as noticed.
 pub fn note() {
     // SAFETY: as above.
     unsafe { &*MARK.load(Ordering::Relaxed) }.store(NOTICED, Ordering::Relaxed);

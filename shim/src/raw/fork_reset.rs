@@ -1,18 +1,18 @@
-//! A static that can be replaced as a whole, in the child of a `fork`. Must never free a value: threads may be using it.
+//! A static that can be replaced in the child of a `fork`. Values are never freed: threads may be using them.
 
 use super::{
     interruptions,
     sync::{AtomicPtr, Ordering},
 };
 
-/// A value that is made at first use and can be replaced. The old value is never freed, because other threads may use it.
+/// A value that is made at its first use and can be replaced. The old value is never freed.
 pub struct ForkReset<T: 'static> {
     value: AtomicPtr<T>,
     make: fn() -> T,
 }
 
 impl<T: Send + Sync> ForkReset<T> {
-    /// A value that `make` will make.
+    /// A value that `make` makes.
     pub const fn new(make: fn() -> T) -> Self {
         Self { value: AtomicPtr::new(std::ptr::null_mut()), make }
     }
@@ -42,15 +42,15 @@ impl<T: Send + Sync> ForkReset<T> {
     #[cold]
     fn first(&self) -> &'static T {
         let _held_off = interruptions::hold_off();
-        let ours = Box::into_raw(Box::new((self.make)()));
-        match self.value.compare_exchange(std::ptr::null_mut(), ours, Ordering::AcqRel, Ordering::Acquire) {
+        let new = Box::into_raw(Box::new((self.make)()));
+        match self.value.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: just leaked, and never freed.
-            Ok(_) => unsafe { &*ours },
-            Err(theirs) => {
-                // SAFETY: nobody else has seen `ours`; `theirs` was stored as a leaked box.
+            Ok(_) => unsafe { &*new },
+            Err(existing) => {
+                // SAFETY: no other thread has seen `new`; `existing` was stored as a leaked box.
                 unsafe {
-                    drop(Box::from_raw(ours));
-                    &*theirs
+                    drop(Box::from_raw(new));
+                    &*existing
                 }
             }
         }

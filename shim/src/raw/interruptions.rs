@@ -1,8 +1,8 @@
-//! Holds off signals and pthread_cancel(3) while the shim allocates, or reads and writes files.
+//! Blocks signals and pthread_cancel(3) while the shim allocates or accesses files.
 //!
-//! A signal handler that interrupts malloc(3) and calls exit(3), as programs do, would wait for itself: the exit handlers allocate.
-//! Opening and writing files are cancellation points, and a thread that is cancelled there would be unwound through Rust code that must
-//! not be unwound. Both take effect as soon as the work is done.
+//! A signal handler that interrupts malloc(3) and calls exit(3) would wait for itself: the exit handlers allocate.
+//! Opening and writing files are cancellation points, and a cancellation there would unwind Rust code that must not
+//! be unwound. Signals and cancellations take effect afterwards.
 
 use std::{ffi::c_int, mem::MaybeUninit};
 
@@ -14,16 +14,16 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE` of pthread.h.
 const DISABLE: c_int = 1;
 
-/// The signals of faults: a thread must take them where they arise.
+/// The signals of faults, which are not blocked.
 const FAULTS: [c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
 
-/// This thread is not interrupted as long as the value lives.
+/// Blocks interruptions of this thread as long as it lives.
 pub struct HeldOff {
     cancellation: c_int,
     signals: libc::sigset_t,
 }
 
-/// Holds off what may interrupt this thread. It makes two system calls, so it is not for every call.
+/// Blocks interruptions of this thread. It makes two system calls, so it is not for every call.
 #[must_use]
 pub fn hold_off() -> HeldOff {
     let mut cancellation = 0;
@@ -43,7 +43,7 @@ pub fn hold_off() -> HeldOff {
 impl Drop for HeldOff {
     fn drop(&mut self) {
         let mut disabled = 0;
-        // SAFETY: as above, with the set and the state that the same functions gave.
+        // SAFETY: as above, with the set and the state from these functions.
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &raw const self.signals, std::ptr::null_mut());
             pthread_setcancelstate(self.cancellation, &raw mut disabled);

@@ -1,9 +1,9 @@
-//! Functions of the C library that glibc before 2.34 keeps in libraries of their own, `libdl.so.2` and `libpthread.so.0`.
+//! Functions of the C library that glibc before 2.34 has in `libdl.so.2` and `libpthread.so.0`.
 //!
-//! A library that is linked for such a version and needs them has the dynamic loader load both into every process, also with a newer
-//! version, where they are empty. So the functions of the preload library's [`late_functions`](crate::late_functions) stand for them: they
-//! jump to the real ones, which are found when an adapter appears, or when they are called before that. Where the process has not the
-//! library that a function is in, it is loaded then.
+//! If a library needs them, the dynamic loader loads both libraries into every process, also with newer versions,
+//! where they are empty. So the preload library defines [`late_functions`](crate::late_functions): they jump to the
+//! real functions, which are found when an adapter appears, or at their first call. The library of a function is
+//! loaded then, if the process lacks it.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -13,8 +13,8 @@ use std::{
 
 use super::stderr;
 
-/// Calls the macro `$with` with the number, the name, the version and the library of each of these functions that this library calls. The version
-/// is the first one; newer versions of glibc have it, too.
+/// Calls the macro `$with` with the number, name, version and library of each function. The version is the first one,
+/// which newer versions of glibc also have.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! late_functions {
@@ -45,14 +45,14 @@ const NAMES: [(&CStr, &CStr, &CStr); 9] = late_functions!(names);
 /// The functions, in the order of their numbers; null until they are found.
 pub static FOUND: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(null_mut()) }; NAMES.len()];
 
-/// Finds all of them. It is called where no call waits: a signal handler or a cancellation may need them there.
+/// Finds all of them, before a signal handler or a cancellation needs them.
 pub fn find_all() {
     for number in 0..NAMES.len() {
         find(number);
     }
 }
 
-/// Finds the function of this number. Without it the caller cannot go on, so the process ends with a message.
+/// Finds a function. Without it the process ends with a message.
 pub extern "C" fn find(number: usize) -> *mut c_void {
     let (Some(found), Some((name, version, library))) = (FOUND.get(number), NAMES.get(number)) else {
         std::process::abort();
@@ -64,7 +64,7 @@ pub extern "C" fn find(number: usize) -> *mut c_void {
     // SAFETY: `RTLD_DEFAULT` is always allowed.
     let mut function = unsafe { dlvsym(libc::RTLD_DEFAULT, name, version) };
     if function.is_null() {
-        // SAFETY: the library, which is not closed again, or null, which is `RTLD_DEFAULT`.
+        // SAFETY: the library, which is never closed, or null, which is `RTLD_DEFAULT`.
         function = unsafe { dlvsym(load(library), name, version) };
     }
     if function.is_null() {
@@ -77,22 +77,22 @@ pub extern "C" fn find(number: usize) -> *mut c_void {
 
 type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
 
-/// `dlvsym(3)`, by which all other functions are found: null where the library has no such symbol.
+/// `dlvsym(3)`, which finds all other functions; null if the library has no such symbol.
 ///
 /// # Safety
 ///
-/// `handle` is one of a library, or one of the special ones. It is asked for as the library of this function.
+/// `handle` is that of a library, or a special one. The calling library is this one.
 pub unsafe fn dlvsym(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c_void {
-    let function = of_process().or_else(of_its_library);
+    let function = from_process().or_else(from_libdl);
     // SAFETY: the caller's promise, and C strings.
     function.map_or(null_mut(), |dlvsym| unsafe { dlvsym(handle, name.as_ptr(), version.as_ptr()) })
 }
 
-/// The address of a symbol that this library refers to weakly, so that the dynamic loader leaves it null where the process has none.
+/// The address of a weak symbol, which is null if the process has none.
 macro_rules! weak {
     ($symbol:literal) => {{
         let address: *mut c_void;
-        // SAFETY: it reads the address that the dynamic loader has written for the symbol, which no longer changes.
+        // SAFETY: it reads the address from the dynamic loader, which no longer changes.
         unsafe {
             std::arch::asm!(
                 concat!(".weak ", $symbol),
@@ -107,63 +107,62 @@ macro_rules! weak {
 
 pub(super) use weak;
 
-/// The function, where the process had it when this library was loaded.
-fn of_process() -> Option<Dlvsym> {
+/// The function, if the process had it when this library was loaded.
+fn from_process() -> Option<Dlvsym> {
     let address = weak!("dlvsym");
     // SAFETY: null, or the function of that name, which has this signature.
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(address) }
 }
 
-/// The function in a glibc before 2.34, whose `libdl.so.2` the process lacks.
-fn of_its_library() -> Option<Dlvsym> {
+/// The function of a glibc before 2.34, whose `libdl.so.2` is loaded now.
+fn from_libdl() -> Option<Dlvsym> {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     type Find = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
     if FOUND.load(Ordering::Relaxed).is_null() {
         let find = weak!("__libc_dlsym");
-        // SAFETY: null, or the C library's own function for itself, which had this signature as long as there was one.
+        // SAFETY: null, or the C library's internal function, which always had this signature.
         let find = unsafe { std::mem::transmute::<*mut c_void, Option<Find>>(find) }?;
         let library = load(c"libdl.so.2");
         if !library.is_null() {
-            // SAFETY: the library, which is not closed again, and a C string.
+            // SAFETY: the library, which is never closed, and a C string.
             FOUND.store(unsafe { find(library, c"dlvsym".as_ptr()) }, Ordering::Relaxed);
         }
     }
-    // SAFETY: as in `of_process`.
+    // SAFETY: as in `from_process`.
     unsafe { std::mem::transmute::<*mut c_void, Option<Dlvsym>>(FOUND.load(Ordering::Relaxed)) }
 }
 
-/// Loads a library of a glibc before 2.34 by the function with which that one loads libraries for itself; null where there is none.
+/// Loads a library of a glibc before 2.34 by the C library's internal function; null if there is none.
 fn load(library: &CStr) -> *mut c_void {
     type Load = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
-    /// Says that a call asks for it, and not a library that needs it (`__RTLD_DLOPEN` of glibc's `dlfcn.h`).
+    /// `__RTLD_DLOPEN` of glibc's `dlfcn.h`: a call loads the library, and not a dependency.
     const BY_CALL: c_int = c_int::MIN;
 
     let load = weak!("__libc_dlopen_mode");
-    // SAFETY: null, or that function, which had this signature as long as there was one.
+    // SAFETY: null, or that function, which always had this signature.
     let load = unsafe { std::mem::transmute::<*mut c_void, Option<Load>>(load) };
-    // As if a library that was there from the start needed it: `RTLD_NEXT` finds its functions.
+    // `RTLD_GLOBAL`, so that `RTLD_NEXT` finds its functions.
     let how = libc::RTLD_NOW | libc::RTLD_GLOBAL | BY_CALL;
     // SAFETY: a C string; the constructors of the library are those of the C library.
     load.map_or(null_mut(), |load| unsafe { load(library.as_ptr(), how) })
 }
 
-/// Whether symbols can be looked up without loading a library for that. It is so with glibc 2.34 and later.
-pub fn is_lookup_there() -> bool {
-    of_process().is_some()
+/// Whether symbols can be looked up without loading a library, as with glibc 2.34 and later.
+pub fn can_look_up() -> bool {
+    from_process().is_some()
 }
 
-/// The C library's function of that name, or that of a library between it and ours, in a process where [`is_lookup_there`] says no; null where glibc
-/// has another way to look up symbols for itself.
+/// The next function of a name, if [`can_look_up`] is false; null if this glibc has no such internal function.
 ///
 /// # Safety
 ///
-/// Every C library has a function of that name: without one, this ends the process.
+/// Every C library has a function of this name: without one, the process ends.
 pub unsafe fn next_without_lookup(name: &CStr) -> *mut c_void {
     type Find = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_void) -> *mut c_void;
 
     let find = weak!("_dl_sym");
-    // SAFETY: null, or what `dlsym(3)` calls in glibc before 2.34, which had this signature as long as it was there.
+    // SAFETY: null, or the function that `dlsym(3)` calls in glibc before 2.34, which always had this signature.
     let find = unsafe { std::mem::transmute::<*mut c_void, Option<Find>>(find) };
     let here = next_without_lookup as *const c_void;
     // SAFETY: `RTLD_NEXT` is always allowed, with an address in this library, and a C string.

@@ -1,7 +1,7 @@
-//! A mutex that a signal handler may ask for.
+//! A mutex that a signal handler may lock.
 //!
-//! A handler can interrupt the thread that holds the lock, or a thread that is inside malloc(3). So [`Lock::get`] never waits for
-//! its own thread, waits for others only for a limited time, and does not allocate while it waits.
+//! A handler can interrupt the thread that holds the lock, or malloc(3). So [`Lock::get`] never waits for its own
+//! thread, waits for others for a limited time, and does not allocate.
 
 use std::{
     cell::UnsafeCell,
@@ -15,25 +15,25 @@ use super::{
     thread,
 };
 
-/// How long a thread waits. Each holder does microseconds of work, but it may be one of many threads on a loaded machine; or a
-/// handler interrupted it that never returns, or that waits for this thread.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a thread waits. Holders need microseconds, but there may be many on a loaded machine, and a holder may be
+/// interrupted by a handler that never returns, or that waits for this thread.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A mutex that is never waited for without end.
+/// A mutex with a timeout.
 #[derive(Default)]
 pub struct Lock<T> {
-    /// The thread that holds it; 0 if none does. It is taken by one instruction, so that a handler always knows whose it is.
+    /// The thread that holds it; 0 for none. Set by one instruction, so that a handler always knows the holder.
     holder: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached through `Held` only, of which there is one at a time.
+// SAFETY: the value is reached through `LockGuard` only, of which there is one at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The lock, held by this thread.
-pub struct Held<'a, T> {
+/// The guard of a lock that this thread holds.
+pub struct LockGuard<'a, T> {
     lock: &'a Lock<T>,
-    /// It is given back by the thread that took it.
+    /// Only the thread that locked it unlocks it.
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -45,35 +45,35 @@ impl<T> Lock<T> {
 
     /// Takes the lock; `None` if this thread holds it already, or if another holds it for 3 s.
     #[inline]
-    pub fn get(&self) -> Option<Held<'_, T>> {
+    pub fn get(&self) -> Option<LockGuard<'_, T>> {
         self.try_get().or_else(|| self.wait())
     }
 
     /// Takes the lock if it is free.
     #[inline]
-    pub fn try_get(&self) -> Option<Held<'_, T>> {
+    pub fn try_get(&self) -> Option<LockGuard<'_, T>> {
         let taken = self.holder.compare_exchange(0, thread::id(), Ordering::Acquire, Ordering::Relaxed);
-        taken.is_ok().then(|| Held { lock: self, of_this_thread: PhantomData })
+        taken.is_ok().then(|| LockGuard { lock: self, of_this_thread: PhantomData })
     }
 
-    /// The lock again, after [`Held::leave`].
+    /// The guard of a lock after [`LockGuard::into_locked`].
     ///
     /// # Safety
     ///
-    /// The thread that left it taken calls this, or that thread in a child of its process, and only once.
-    pub(super) unsafe fn resume(&self) -> Held<'_, T> {
-        Held { lock: self, of_this_thread: PhantomData }
+    /// The thread that called `into_locked` calls this once, in its process or in a child.
+    pub(super) unsafe fn resume(&self) -> LockGuard<'_, T> {
+        LockGuard { lock: self, of_this_thread: PhantomData }
     }
 
     #[cold]
-    fn wait(&self) -> Option<Held<'_, T>> {
+    fn wait(&self) -> Option<LockGuard<'_, T>> {
         let began = Instant::now();
-        while self.holder.load(Ordering::Relaxed) != thread::id() && began.elapsed() < PATIENCE {
+        while self.holder.load(Ordering::Relaxed) != thread::id() && began.elapsed() < LOCK_TIMEOUT {
             for _ in 0..100 {
                 if self.holder.load(Ordering::Relaxed) == 0
-                    && let Some(held) = self.try_get()
+                    && let Some(guard) = self.try_get()
                 {
-                    return Some(held);
+                    return Some(guard);
                 }
                 sync::spin_loop();
             }
@@ -83,33 +83,33 @@ impl<T> Lock<T> {
     }
 }
 
-impl<'a, T> Held<'a, T> {
-    /// Leaves the lock taken, without a holder that would give it back.
-    pub(super) fn leave(self) -> &'a Lock<T> {
+impl<'a, T> LockGuard<'a, T> {
+    /// Drops the guard without unlocking.
+    pub(super) fn into_locked(self) -> &'a Lock<T> {
         let lock = self.lock;
         std::mem::forget(self);
         lock
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for LockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.lock.holder.store(0, Ordering::Release);
     }
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for LockGuard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: there is one `Held` of a lock at a time, and this borrows it.
+        // SAFETY: there is one `LockGuard` of a lock at a time, and this borrows it.
         unsafe { &*self.lock.value.get() }
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for LockGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
@@ -124,12 +124,12 @@ mod tests {
     #[test]
     fn a_thread_does_not_wait_for_itself() {
         let lock = Lock::new(1);
-        let held = lock.get().unwrap();
+        let guard = lock.get().unwrap();
         let began = Instant::now();
         assert!(lock.get().is_none());
-        assert!(began.elapsed() < PATIENCE);
-        drop(held);
-        assert_eq!(lock.get().map(|held| *held), Some(1));
+        assert!(began.elapsed() < LOCK_TIMEOUT);
+        drop(guard);
+        assert_eq!(lock.get().map(|guard| *guard), Some(1));
     }
 
     #[test]

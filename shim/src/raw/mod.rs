@@ -1,7 +1,7 @@
-//! What the shim needs of the operating system and of the application's memory, as safe functions.
+//! Safe functions for the operating system and for the application's memory.
 //!
-//! Each file wraps one thing and names the promises that its unsafe blocks rely on. Nothing here may use another module of the
-//! shim, and no safe function here may have undefined behaviour for any argument.
+//! Each file wraps one thing and states what its unsafe blocks rely on. Nothing here uses other modules of the shim,
+//! and no safe function has undefined behavior for any argument.
 
 pub mod args;
 pub mod caller;

@@ -1,9 +1,9 @@
-//! The locks of what threads share away from the way of a call: those of the standard library, without poisoning. A lock is a word, waiting
-//! for it allocates nothing, and it needs no variable of a thread. Where a signal handler may come in between, see [`lock`](super::lock).
+//! The standard library's locks without poisoning, for state that most calls do not use. A lock is a word, does not
+//! allocate, and needs no thread-local variable. [`lock`](super::lock) has the lock for signal handlers.
 
 use std::sync::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-/// A mutex. A panic of its holder leaves the value as it is.
+/// A mutex. A panic of its holder has no effect on it.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(sync::Mutex<T>);
 
@@ -13,13 +13,13 @@ impl<T> Mutex<T> {
         Self(sync::Mutex::new(value))
     }
 
-    /// Waits until no other thread has the value.
+    /// Locks the value, exclusively.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, if no thread has it.
+    /// Locks the value if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
@@ -29,13 +29,13 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value, which no other thread can have.
+    /// The value, without locking.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A lock that many threads can read under at a time. A panic of its writer leaves the value as it is.
+/// A read-write lock. A panic of its writer has no effect on it.
 #[derive(Debug, Default)]
 pub struct RwLock<T>(sync::RwLock<T>);
 
@@ -45,13 +45,13 @@ impl<T> RwLock<T> {
         Self(sync::RwLock::new(value))
     }
 
-    /// Waits until no other thread changes the value.
+    /// Locks the value for reading.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, if no thread changes it.
+    /// Locks the value for reading if no thread writes to it.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         match self.0.try_read() {
             Ok(held) => Some(held),
@@ -60,7 +60,7 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// Waits until no other thread has the value.
+    /// Locks the value, exclusively.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! A file that is opened by its path each time, because no descriptor may be kept, and recognised by its inode.
+//! A file that is opened by its path each time and recognized by its inode, because no descriptor may stay open.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -17,22 +17,22 @@ use urscope_schema::trace::write::{self, UNFINISHED};
 use super::plain_file;
 
 /// The mode of a file: a trace shows addresses, paths and a command line.
-const PRIVATE: u32 = 0o600;
+const OWNER_ONLY: u32 = 0o600;
 
-/// How many names are tried where somebody else takes them.
-const NAMES: u32 = 100;
+/// The most names that are tried if others exist.
+const NAME_LIMIT: u32 = 100;
 
 /// The path of a file that this process made, and its device and inode.
 pub(super) struct NamedFile {
     path: PathBuf,
-    /// Where it is until it is published.
+    /// The path until it is published.
     unfinished: Option<PathBuf>,
     inode: (u64, u64),
 }
 
 impl NamedFile {
-    /// Creates a file that only its owner can read and write, at `path` once it is published: a process that is killed before that
-    /// leaves no file that cannot be read. An existing one is not touched (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write. It is at `path` when it is published: a process that is
+    /// killed before leaves no incomplete file there. An existing file is not changed (`AlreadyExists`).
     pub(super) fn create(path: &Path) -> io::Result<(Self, File)> {
         if plain_file::status(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -43,22 +43,23 @@ impl NamedFile {
             .read(true)
             .write(true)
             .create_new(true)
-            .mode(PRIVATE)
+            .mode(OWNER_ONLY)
             .custom_flags(libc::O_NOFOLLOW)
             .open(&unfinished)?;
-        // The mask of the process may have taken more away, and the file is opened again when it grows.
-        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        // Despite the umask of the process, the owner can open the file again when it grows.
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
         let inode = identity(&file)?;
         Ok((Self { path: path.into(), unfinished: Some(unfinished.into()), inode }, file))
     }
 
-    /// Moves the file to its path, or to another name beside it if another user has taken that meanwhile. On an error there is none.
+    /// Moves the file to its path, or to another name if another user has made a file there. On an error there is no
+    /// file.
     pub(super) fn publish(&mut self) -> io::Result<()> {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
         let mut failed = None;
-        for number in 0..NAMES {
+        for number in 0..NAME_LIMIT {
             let Some(path) = self.name(number) else { break };
-            // A file of this process from before is not replaced.
+            // An earlier file of this process is not replaced.
             if number > 0 && plain_file::status(&path).is_ok() {
                 continue;
             }
@@ -74,7 +75,7 @@ impl NamedFile {
         Err(failed.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// The path, or another one in its place.
+    /// The path with this number; 0 for the original one.
     fn name(&self, number: u32) -> Option<PathBuf> {
         if number == 0 {
             return Some(self.path.clone());
@@ -96,9 +97,9 @@ impl NamedFile {
         &self.path
     }
 
-    /// Opens the file again; an error if another is at its path now.
+    /// Opens the file again; an error if another file is at its path.
     pub(super) fn reopen(&self) -> io::Result<File> {
-        // Another file at its path must not make this process wait.
+        // Another file at its path must not block this process.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(self.place())?;
         if identity(&file)? == self.inode {
@@ -109,23 +110,23 @@ impl NamedFile {
     }
 }
 
-/// A byte of a file that can be written at any time, also when no descriptor is free and the disk is full: its page stays mapped.
-pub struct KeptByte {
+/// A byte of a file that stays mapped, and is writable without a descriptor and on a full disk.
+pub struct MappedByte {
     page: NonNull<u8>,
     at: u64,
 }
 
-// SAFETY: the page is mapped for good, and is written by atomic stores only.
-unsafe impl Send for KeptByte {}
+// SAFETY: the page stays mapped, and is written by atomic stores only.
+unsafe impl Send for MappedByte {}
 
 const PAGE: u64 = 4096;
 
 impl NamedFile {
-    /// Keeps the page of the byte at that offset mapped.
-    pub(super) fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
+    /// Maps the page of the byte at an offset.
+    pub(super) fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
         let file = self.reopen()?;
         let (protection, from) = (libc::PROT_READ | libc::PROT_WRITE, at - at % PAGE);
-        // SAFETY: a new shared mapping of a part of the file, at an address of the kernel's choice.
+        // SAFETY: a new shared mapping of a part of the file, at an address from the kernel.
         let page = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -139,14 +140,14 @@ impl NamedFile {
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // A child must not write into the file of its parent.
+        // A child must not write into its parent's file.
         // SAFETY: the mapping that has just been made.
         unsafe { libc::madvise(page, PAGE as usize, libc::MADV_DONTFORK) };
-        NonNull::new(page.cast()).map(|page| KeptByte { page, at }).ok_or_else(|| io::ErrorKind::Other.into())
+        NonNull::new(page.cast()).map(|page| MappedByte { page, at }).ok_or_else(|| io::ErrorKind::Other.into())
     }
 
     /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub(super) fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
+    pub(super) fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
         let is_there = plain_file::status(self.place())
             .is_ok_and(|status| (status.st_dev, status.st_ino) == self.inode && status.st_size as u64 > byte.at);
         if is_there {

@@ -1,7 +1,6 @@
-//! Whether a call is made inside another one of the same thread: an adapter whose code was changed calls its own functions through ours,
-//! too.
+//! Detects nested calls of a thread: an adapter with changed code also calls its own functions through the hooks.
 //!
-//! Must never be used for functions in a table: an adapter does not call those.
+//! Not for functions in a table, which an adapter does not call.
 
 use std::marker::PhantomData;
 
@@ -9,12 +8,12 @@ use super::variables;
 
 /// The outermost call of this thread, as long as the value lives.
 pub struct Outermost {
-    /// It is not for other threads.
+    /// Not for other threads.
     of_this_thread: PhantomData<*const ()>,
 }
 
 impl Outermost {
-    /// A call begins; `None` inside another one.
+    /// Begins a call; `None` inside another one.
     #[inline]
     pub fn begin() -> Option<Self> {
         let was_inside = variables::own().thread.inside.replace(true);

@@ -1,50 +1,51 @@
-//! The call of Unified Runtime that this thread is in: what the runtime calls meanwhile is a part of it.
+//! The current call of Unified Runtime of this thread: calls that the runtime makes in it are inner calls.
 //!
-//! It lies in the frame of the function that records the call, and the thread has its place. A frame that was left by longjmp(3) stays noted, so
-//! a call is believed only where its place is a little above the end of the stack and holds what [`Outer::begin`] wrote there.
+//! It is in the frame of the function that records the call, and the thread has its address. The address stays after
+//! a longjmp(3), so it is valid only if it is a little above the end of the stack and has the contents from
+//! [`Outer::begin`].
 
 use std::cell::Cell;
 
 use super::{stack, variables};
 
-/// A call that a thread is in.
+/// A call of a thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Outer {
-    /// Where this is, once it has begun.
+    /// The address of this value, after it has begun.
     place: Cell<usize>,
-    /// The place of the call that this one was made in; 0 for none.
-    before: Cell<usize>,
+    /// The address of the call that this one is in; 0 for none.
+    enclosing: Cell<usize>,
     call: u64,
 }
 
 impl Outer {
-    /// The call with this number, or what else says which one it is.
+    /// A call with a word that identifies it.
     #[inline]
     pub fn new(call: u64) -> Self {
-        Self { place: Cell::new(0), before: Cell::new(0), call }
+        Self { place: Cell::new(0), enclosing: Cell::new(0), call }
     }
 
-    /// Says that this thread is in the call now. It must not move before [`Self::end`].
+    /// Makes it the current call of this thread. It must not move before [`Self::end`].
     #[inline]
     pub fn begin(&self) {
         let place = std::ptr::from_ref(self).expose_provenance();
         self.place.set(place);
-        self.before.set(variables::own().outer.replace(place));
+        self.enclosing.set(variables::own().outer.replace(place));
     }
 
-    /// Says that this thread is again in what it was in before.
+    /// Makes the outer call the current one again.
     #[inline]
     pub fn end(&self) {
-        variables::own().outer.set(self.before.get());
+        variables::own().outer.set(self.enclosing.get());
     }
 }
 
-/// What [`Outer::new`] got for the call that this thread is in; `None` if it is in none.
+/// The word of the current call of this thread; `None` if there is none.
 #[inline]
 pub fn call() -> Option<u64> {
     let place = variables::own().outer.get();
-    // SAFETY: the call lies there, and is not over.
+    // SAFETY: the call is there, and has not ended.
     stack::is_near_with(place, place).then(|| unsafe { (*std::ptr::with_exposed_provenance::<Outer>(place)).call })
 }
 
@@ -69,19 +70,19 @@ mod tests {
 
     #[test]
     fn a_call_that_was_left_by_longjmp_is_over() {
-        let left = Outer::new(3);
-        left.begin();
+        let abandoned = Outer::new(3);
+        abandoned.begin();
         assert_eq!(call(), Some(3));
-        // As when another frame lies there now.
-        left.place.set(7);
+        // As if another frame were there now.
+        abandoned.place.set(7);
         assert_eq!(call(), None);
         let next = Outer::new(4);
         next.begin();
         assert_eq!(call(), Some(4));
         next.end();
         assert_eq!(call(), None);
-        // The end of a frame that lies below.
-        variables::own().outer.set((&raw const left).addr() - (1 << 16));
+        // The end of a frame further down.
+        variables::own().outer.set((&raw const abandoned).addr() - (1 << 16));
         assert_eq!(call(), None);
         variables::own().outer.set(0);
     }

@@ -1,9 +1,9 @@
-//! A file that grows by pieces of mapped memory. The part that is not written to yet is white space.
+//! A file that grows by mapped pieces. Its unwritten part is white space.
 //!
-//! A reader that accepts trailing white space can read the file at any time. Spaces are written by `pwrite`, so the file never has
-//! the NULs of an extended file, and its blocks exist before anything is stored into the mapping. No descriptor may be kept: the
-//! program may close descriptors that it does not know, and reuse the number. So the file is opened again each time it grows, and
-//! recognised by its inode.
+//! A reader that accepts trailing white space can read the file at any time. Spaces are written by `pwrite`, so the
+//! file never has the NULs of an extended file, and its blocks exist before anything is stored into the mapping. No
+//! descriptor may stay open: the program may close it and reuse its number. So the file is opened again each time it
+//! grows, and recognized by its inode.
 
 use std::{
     arch::asm,
@@ -17,7 +17,7 @@ use std::{
 use urscope_schema::trace::write::STEP;
 
 use super::{
-    named_file::{KeptByte, NamedFile},
+    named_file::{MappedByte, NamedFile},
     plain_file,
 };
 
@@ -37,7 +37,7 @@ pub struct Pages {
     mapped_from: u64,
     used: u64,
     capacity: u64,
-    /// Whether somebody else has made the file shorter.
+    /// Whether the file has been truncated by others.
     truncated: bool,
 }
 
@@ -45,32 +45,32 @@ pub struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Creates a file that only its owner can read and write. It is at its path after [`Self::publish`]. An existing one is not
-    /// touched (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write. It is at its path after [`Self::publish`]. An existing
+    /// file is not changed (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let mut pages = Self { name, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };
         if let Err(error) = pages.grow_with(&file) {
-            // Nothing has been recorded in it yet, and an empty file is no trace.
+            // It has no records yet, and an empty file is no trace.
             pages.name.remove();
             return Err(error);
         }
         Ok(pages)
     }
 
-    /// Shows the file at its path, with what has been appended. On an error there is no file.
+    /// Moves the file to its path. On an error there is no file.
     pub fn publish(&mut self) -> io::Result<()> {
         self.name.publish()
     }
 
-    /// Keeps the byte at that offset of the file writable.
-    pub fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
-        self.name.keep_byte(at)
+    /// Maps the byte at an offset of the file.
+    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
+        self.name.map_byte(at)
     }
 
     /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
-        self.name.write_kept(byte, value)
+    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
+        self.name.write_mapped(byte, value)
     }
 
     /// The path of the file.
@@ -88,15 +88,15 @@ impl Pages {
         self.capacity - self.used
     }
 
-    /// Makes the file one [`PIECE`] larger. On an error it stays as it was.
+    /// Makes the file one [`PIECE`] larger. On an error it does not change.
     pub fn grow(&mut self) -> io::Result<()> {
         let file = self.name.reopen()?;
         self.expect_whole(&file)?;
         self.grow_with(&file)
     }
 
-    /// Fails if somebody else truncated the file. Its pages are gone then, and a store into them would end the process by SIGBUS, so
-    /// nothing is appended any more.
+    /// Fails if the file was truncated by others. A store into its pages would then raise SIGBUS, so nothing is
+    /// appended any more.
     fn expect_whole(&mut self, file: &File) -> io::Result<()> {
         let size = plain_file::status_of(file)?.st_size as u64;
         if self.mapping.is_some() && size < self.capacity {
@@ -116,7 +116,7 @@ impl Pages {
         }
         plain_file::write_copies(file, &SPACES, self.capacity, capacity)?;
         let from = self.used - self.used % PAGE;
-        // SAFETY: a new shared mapping of a part of the file that has just been written, at an address of the kernel's choice.
+        // SAFETY: a new shared mapping of the part of the file that was just written, at an address from the kernel.
         let mapping = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -130,8 +130,8 @@ impl Pages {
         if mapping == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // Populating all pages at once costs half as much as one by one. Kernels before 5.14 cannot.
-        // SAFETY: the mapping that has just been made; its contents stay as they are.
+        // Populating all pages at once takes half as long as one by one. Kernels before 5.14 cannot.
+        // SAFETY: the new mapping; its contents do not change.
         unsafe { libc::madvise(mapping, (capacity - from) as usize, libc::MADV_POPULATE_WRITE) };
         self.unmap();
         self.mapping = NonNull::new(mapping.cast());
@@ -142,8 +142,7 @@ impl Pages {
 
     /// Appends `bytes` if they fit into [`Self::room`]; false if not.
     ///
-    /// The bytes are stored from the first to the last, [`STEP`] at a time: a process that is killed in between leaves
-    /// a beginning of them, never a hole.
+    /// The bytes are stored in order, [`STEP`] at a time: a process that is killed in between leaves a prefix of them.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> bool {
         let (Some(mapping), true) = (self.mapping, bytes.len() as u64 <= self.room()) else { return false };
@@ -151,7 +150,8 @@ impl Pages {
         let mut to = unsafe { mapping.add((self.used - self.mapped_from) as usize) };
         let (steps, rest) = bytes.as_chunks::<STEP>();
         for step in steps {
-            // SAFETY: `room` covers all of `bytes`. Assembly, because the compiler may tear or reorder an unaligned store.
+            // SAFETY: `room` covers all of `bytes`. Assembly, because the compiler may tear or reorder an unaligned
+            // store.
             unsafe {
                 asm!("mov qword ptr [{to}], {step}", to = in(reg) to.as_ptr(), step = in(reg) u64::from_ne_bytes(*step),
                     options(nostack, preserves_flags));
@@ -169,8 +169,8 @@ impl Pages {
         true
     }
 
-    /// Writes `end` after what was appended and truncates the file there. Nothing can be appended any more, but
-    /// [`Self::close`] can be called again with another end.
+    /// Writes `end` and truncates the file after it. Nothing can be appended any more, but [`Self::close`] can be
+    /// called again with another end.
     pub fn close(&mut self, end: &[u8]) -> io::Result<()> {
         let file = self.name.reopen()?;
         self.expect_whole(&file)?;
@@ -178,8 +178,8 @@ impl Pages {
         if length <= super::process::file_size_limit() {
             file.write_all_at(end, self.used)?;
         } else if self.append(end) {
-            // The limit became lower than the file: a write would end the process by SIGXFSZ. A store into the mapping does not,
-            // nor does making the file shorter.
+            // The limit is now lower than the size of the file: a write would raise SIGXFSZ. A store into the mapping
+            // or a truncation does not.
             self.used -= end.len() as u64;
         } else {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
@@ -189,7 +189,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Appends to a file that was closed, before its end, which is written again.
+    /// Appends to a closed file, and writes its end again.
     pub fn append_closed(&mut self, bytes: &[u8], end: &[u8]) -> io::Result<()> {
         let file = self.name.reopen()?;
         self.expect_whole(&file)?;
@@ -201,14 +201,14 @@ impl Pages {
         Ok(())
     }
 
-    /// Removes the mapping and leaves the file as it is: in a forked child it belongs to the parent.
+    /// Unmaps the file, which belongs to the parent in a forked child.
     pub fn abandon(mut self) {
         self.unmap();
     }
 
     fn unmap(&mut self) {
         if let Some(mapping) = self.mapping.take() {
-            // SAFETY: the mapping was made by `grow_with` with this length, and no reference into it is ever handed out.
+            // SAFETY: `grow_with` made the mapping with this length, and there are no references into it.
             unsafe { libc::munmap(mapping.as_ptr().cast(), (self.capacity - self.mapped_from) as usize) };
         }
     }

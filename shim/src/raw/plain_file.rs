@@ -1,8 +1,8 @@
 //! Files by the oldest system calls: `open`, `read`, `pwritev`, `mkdir` and `fstat`.
 //!
-//! The standard library asks for the size of a file by `statx`. A program may have installed a filter of system calls that kills it
-//! for a call that it does not make itself. So nothing that runs after the start of the process may use `std::fs::metadata`,
-//! `std::fs::read`, `std::fs::read_to_string` or `std::fs::create_dir_all`.
+//! The standard library calls `statx` for the size of a file. A seccomp filter of the program may kill the process
+//! for a system call that the program does not make. So `std::fs::metadata`, `std::fs::read`,
+//! `std::fs::read_to_string` and `std::fs::create_dir_all` are only used at the start of the process.
 
 use std::{
     ffi::CStr,
@@ -19,17 +19,17 @@ use std::{
     path::Path,
 };
 
-/// The most bytes that are read of a file. What is read here are short files of the kernel.
-const MOST: u64 = 1 << 20;
+/// The most bytes that are read of a file. These are short files of the kernel.
+const READ_LIMIT: u64 = 1 << 20;
 
-/// As many bytes as most of them have.
-const USUAL: usize = 4096;
+/// The size of most of them.
+const READ_CAPACITY: usize = 4096;
 
 /// The contents of a short file: at most one mebibyte.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    // Room for most of them, so that few calls read it. `Take` does not ask for the size.
-    let mut bytes = Vec::with_capacity(USUAL);
-    File::open(path)?.take(MOST).read_to_end(&mut bytes)?;
+    // Enough for most of them. `Take` does not ask for the size.
+    let mut bytes = Vec::with_capacity(READ_CAPACITY);
+    File::open(path)?.take(READ_LIMIT).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -38,7 +38,7 @@ pub fn text(path: impl AsRef<Path>) -> String {
     String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned()
 }
 
-/// What the kernel knows of the file at `path`. Links are followed. Allocates nothing, because a signal handler may ask.
+/// The status of the file at `path`. Links are followed. Does not allocate, because a signal handler may call it.
 #[inline(never)] // Its copy of the path must not lie on a small stack for longer than it takes.
 pub fn status(path: &Path) -> io::Result<libc::stat> {
     let mut copy = [0; libc::PATH_MAX as usize];
@@ -55,10 +55,10 @@ pub fn status(path: &Path) -> io::Result<libc::stat> {
     Ok(unsafe { status.assume_init() })
 }
 
-/// What the kernel knows of an open file.
+/// The status of an open file.
 pub fn status_of(file: &impl AsFd) -> io::Result<libc::stat> {
     let mut status = MaybeUninit::uninit();
-    // SAFETY: the descriptor is open as long as it is borrowed; fstat(2) fills the structure when it returns 0.
+    // SAFETY: a borrowed descriptor is open; fstat(2) fills the structure when it returns 0.
     if unsafe { libc::fstat(file.as_fd().as_raw_fd(), status.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -66,21 +66,21 @@ pub fn status_of(file: &impl AsFd) -> io::Result<libc::stat> {
     Ok(unsafe { status.assume_init() })
 }
 
-/// How many copies [`write_copies`] writes at once, at most.
-const COPIES: usize = 64;
+/// The most copies that [`write_copies`] writes at once.
+const COPY_LIMIT: usize = 64;
 
-/// Writes `template` again and again from `from` up to `to`, which is a whole number of times. On an error, some of it may be written.
+/// Writes copies of `template` from `from` to `to`, a whole number of them. On an error, some may be written.
 ///
-/// One call for all of them takes half as long as one for each: the kernel gives such a write large pieces of memory.
+/// One call for all of them takes half as long as one for each: the kernel allocates larger pieces.
 pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Result<()> {
     let template_at = libc::iovec { iov_base: template.as_ptr().cast_mut().cast(), iov_len: template.len() };
-    let all = [template_at; COPIES];
+    let all = [template_at; COPY_LIMIT];
     let mut at = from;
     while at < to {
         let begun = ((at - from) % template.len() as u64) as usize;
-        let copies = ((to - at) / template.len() as u64).min(COPIES as u64);
+        let copies = ((to - at) / template.len() as u64).min(COPY_LIMIT as u64);
         let written = if begun == 0 {
-            // SAFETY: pwritev(2) reads the template, as often as the number says, which is not more than there are.
+            // SAFETY: pwritev(2) reads `copies` elements of `all`, which has at least as many.
             unsafe { libc::pwritev(file.as_raw_fd(), all.as_ptr(), copies as i32, at.cast_signed()) }
         } else {
             -1
@@ -88,7 +88,7 @@ pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Res
         if written > 0 {
             at += written as u64;
         } else {
-            // The rest of a copy; or a filter refuses the call, or this one says why there is no room.
+            // The rest of a copy. It also works if a filter refuses pwritev, and returns the error if the disk is full.
             let rest = template.get(begun..).unwrap_or_default();
             file.write_all_at(rest, at)?;
             at += rest.len() as u64;
@@ -97,7 +97,7 @@ pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Res
     Ok(())
 }
 
-/// Makes a directory for this user alone, and those above it, unless it exists.
+/// Makes a directory for this user alone, with its parents, unless it exists.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     let make = || DirBuilder::new().mode(0o700).create(path);
     let is_directory = || status(path).is_ok_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFDIR);
@@ -138,7 +138,7 @@ mod tests {
     fn copies_fill_a_part_of_a_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let template: Vec<u8> = (0..100).collect();
-        let copies = 2 * COPIES + 1;
+        let copies = 2 * COPY_LIMIT + 1;
         write_copies(file.as_file(), &template, 7, (7 + copies * template.len()) as u64).unwrap();
         assert_eq!(fs::read(file.path()).unwrap(), [vec![0; 7], template.repeat(copies)].concat());
         let read_only = File::open(file.path()).unwrap();

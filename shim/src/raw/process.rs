@@ -1,6 +1,6 @@
-//! The process: what the kernel knows of it, and a handler for its end.
+//! The process: its properties, and a handler for its end.
 //!
-//! A value that the kernel does not give is left out of a header; it must never stop the program.
+//! A property that the kernel does not provide is missing in the header.
 
 use std::{
     ffi::{CStr, OsStr, OsString, c_char, c_int, c_void},
@@ -21,14 +21,14 @@ use urscope_schema::{
 
 use super::{clock, fork, plain_file};
 
-/// The process id; the kernel is asked each time.
+/// The process id, from the kernel.
 pub fn id() -> u32 {
     std::process::id()
 }
 
-/// The process id, without a system call where it is known.
+/// The process id, mostly without a system call.
 #[inline]
-pub fn known_id() -> u32 {
+pub fn cached_id() -> u32 {
     match ID.load(Ordering::Relaxed) {
         0 => {
             let id = id();
@@ -44,7 +44,7 @@ pub fn forget_id() {
     ID.store(0, Ordering::Relaxed);
 }
 
-/// 0 where it is not known.
+/// 0 if it is unknown.
 static ID: AtomicU32 = AtomicU32::new(0);
 
 /// The header of this process, with the clocks as they are now. `rank` is its rank in an MPI job, and `late`
@@ -77,11 +77,11 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>, late: bool) -> Heade
     }
 }
 
-/// The environment variables whose names begin so, with their values. Nothing is copied of the others: every process has this library, and most
-/// have many variables and none of ours.
+/// The environment variables with a prefix, and their values. The others are not copied: most processes have many
+/// variables and none of urscope's.
 ///
-/// Like getenv(3), it must not run while another thread changes the environment. It takes no lock: that of the standard library is on a page that
-/// nothing else touches at the start.
+/// Like getenv(3), it must not run while another thread changes the environment. It does not take the standard
+/// library's lock, which is on a page of its own.
 pub fn variables(prefix: &str) -> Vec<(String, OsString)> {
     unsafe extern "C" {
         static environ: *const *const c_char;
@@ -109,7 +109,7 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// The file name of the executable, as the name of the process.
+/// The name of the process: the file name of the executable.
 pub fn name(header: &Header) -> &str {
     Path::new(&header.executable).file_name().and_then(|name| name.to_str()).unwrap_or("unknown")
 }
@@ -123,7 +123,7 @@ fn inode(path: &str) -> u64 {
     plain_file::status(Path::new(path)).map_or(0, |namespace| namespace.st_ino)
 }
 
-/// What the kernel allows this process to do now.
+/// The rights of this process.
 fn rights() -> Rights {
     let status = plain_file::text("/proc/self/status");
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -140,14 +140,14 @@ fn rights() -> Rights {
     }
 }
 
-/// The number of that capability (`linux/capability.h`).
+/// `linux/capability.h`
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// The number of open descriptors. Kernels before 6.2 have no single value for it, so the list is counted.
+/// The number of open descriptors. Kernels before 6.2 do not provide it, so the list is counted.
 pub fn open_descriptors() -> Option<u64> {
     const OPEN: &str = "/proc/self/fd";
     match plain_file::status(Path::new(OPEN)).map(|folder| folder.st_size as u64) {
-        // The descriptor by which the list is read does not count.
+        // Without the descriptor of the list.
         Ok(0) => fs::read_dir(OPEN).ok().map(|list| (list.count() as u64).saturating_sub(1)),
         number => number.ok(),
     }
@@ -160,8 +160,8 @@ fn limit(of: libc::__rlimit_resource_t) -> Option<u64> {
     (unsafe { libc::getrlimit(of, &raw mut limit) } == 0).then_some(limit.rlim_cur)
 }
 
-/// When a process started, in clock ticks since boot. `ESRCH` for a process that does not exist, or whose
-/// `/proc/PID/stat` has an unknown form.
+/// When a process started, in clock ticks since boot. `ESRCH` if it does not exist, or if its `/proc/PID/stat` has an
+/// unknown form.
 pub fn start_of(pid: u32) -> io::Result<u64> {
     // The name of a process need not be UTF-8.
     let stat = plain_file::read(format!("/proc/{pid}/stat"))?;
@@ -172,23 +172,23 @@ pub fn start_of(pid: u32) -> io::Result<u64> {
 
 fn command() -> Vec<String> {
     let bytes = plain_file::read("/proc/self/cmdline").unwrap_or_default();
-    let kept = bytes.get(..COMMAND_LIMIT).unwrap_or(&bytes);
+    let shown = bytes.get(..COMMAND_LIMIT).unwrap_or(&bytes);
     let mut words: Vec<String> =
-        kept.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        shown.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     if words.last().is_some_and(String::is_empty) {
         words.pop();
     }
-    if kept.len() < bytes.len() {
+    if shown.len() < bytes.len() {
         words.push("…".into());
     }
     words
 }
 
-/// Has `end` called when the process calls `exit` or `quick_exit`, or returns from `main`.
+/// Calls `end` when the process calls `exit` or `quick_exit`, or returns from `main`.
 ///
-/// The handler is registered for no library, so it does not run when this one is finalized, but in the order of registration.
-/// This library is preloaded: its constructor runs before the C library registers the finalizers of all libraries, so `end` runs
-/// after the last destructor.
+/// The handler is registered without a library, so it runs in the order of registration. The constructor of this
+/// preloaded library runs before the C library registers the finalizers of all libraries, so `end` runs after the
+/// last destructor.
 pub fn on_exit(end: fn()) {
     static END: AtomicUsize = AtomicUsize::new(0);
 
@@ -203,7 +203,7 @@ pub fn on_exit(end: fn()) {
     }
 
     unsafe extern "C" {
-        // The C++ ABI (3.3.6.3); without a library's handle, what is arranged waits for the end of the process.
+        // C++ ABI (3.3.6.3). Without a library's handle, the handler runs at the end of the process.
         fn __cxa_atexit(handler: extern "C" fn(*mut c_void), argument: *mut c_void, library: *mut c_void) -> c_int;
         // stdlib.h; the libc crate does not declare it for this target.
         fn at_quick_exit(handler: extern "C" fn()) -> c_int;
@@ -217,21 +217,20 @@ pub fn on_exit(end: fn()) {
     }
 }
 
-/// Whether the process has rights that whoever started it does not have: it is setuid, setgid, or has file capabilities. Its environment
-/// is not to be trusted then.
+/// Whether the process is setuid, setgid, or has file capabilities. Its environment cannot be trusted then.
 pub fn has_gained_rights() -> bool {
     // SAFETY: getauxval(3) touches no memory of ours.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The largest file that this process may write, in bytes. Writing more would kill the process with SIGXFSZ.
+/// The largest file that this process may write, in bytes. Writing more raises SIGXFSZ.
 pub fn file_size_limit() -> u64 {
     limit(libc::RLIMIT_FSIZE).unwrap_or_default()
 }
 
-/// Whether this thread blocks a signal. That is always so inside a signal handler, and hardly ever elsewhere.
+/// Whether this thread blocks a signal, as in every signal handler and rarely elsewhere.
 pub fn may_be_in_signal_handler() -> bool {
-    // SAFETY: an all-zero set is a valid one; sigprocmask(2) without a new set only fills it.
+    // SAFETY: an all-zero set is valid; sigprocmask(2) without a new set only fills it.
     let mut blocked = unsafe { std::mem::zeroed::<libc::sigset_t>() };
     // SAFETY: as above; sigismember(3) reads the set.
     unsafe {
@@ -240,7 +239,7 @@ pub fn may_be_in_signal_handler() -> bool {
     }
 }
 
-/// Ends the process at once, without `atexit` handlers: what `_exit(2)` does.
+/// Ends the process like `_exit(2)`, without `atexit` handlers.
 pub fn exit_now(status: i32) -> ! {
     loop {
         // SAFETY: exit_group(2) ends the process and does not return.
@@ -280,7 +279,7 @@ mod tests {
         let before = open_descriptors().unwrap();
         assert!((3..limit).contains(&before), "{before}");
         let opened: Vec<_> = (0..100).map(|_| fs::File::open("/dev/null").unwrap()).collect();
-        // Other tests open and close some of their own meanwhile.
+        // Other tests open and close descriptors meanwhile.
         assert!(open_descriptors().unwrap() >= before + 50);
         drop(opened);
     }

@@ -1,7 +1,7 @@
-//! The handle data that a thread has met lately, with its fingerprint.
+//! A thread's cache of recent handle data and its fingerprints.
 //!
-//! Programs get the same handle data again and again. Each step of the hash waits for the one before, which takes about as long as
-//! everything else that is recorded of a call together; a comparison does not.
+//! Programs get the same handle data again and again. Each step of the hash depends on the one before, so the hash
+//! takes about as long as the rest of recording a call; a comparison is faster.
 
 use std::cell::{Cell, UnsafeCell};
 
@@ -12,57 +12,57 @@ use super::{
     thread,
 };
 
-/// How many a thread keeps: where two lie at different places, each most likely has a room of its own.
-const ROOMS: usize = 4;
+/// The number of entries. Data at different addresses most likely have different slots.
+const SLOTS: usize = 4;
 
-/// The sizes in bytes of what is kept. Shorter data takes no longer to hash.
-const LONGEST: usize = 128;
-const SHORTEST: usize = 64;
+/// The sizes of cached data in bytes. Hashing shorter data takes no longer.
+const MAX_SIZE: usize = 128;
+const MIN_SIZE: usize = 64;
 
-/// What a thread keeps. A signal handler may use it at any instruction.
+/// The cache. A signal handler may use it at any instruction.
 #[derive(Default)]
-pub(super) struct RecentData([Room; ROOMS]);
+pub(super) struct RecentData([Slot; SLOTS]);
 
-struct Room {
-    /// Rises with each change, by two. Odd during one.
+struct Slot {
+    /// Increases by two with each change. Odd during a change.
     turn: Cell<u64>,
     size: Cell<usize>,
-    bytes: UnsafeCell<[u8; LONGEST]>,
+    bytes: UnsafeCell<[u8; MAX_SIZE]>,
     fingerprint: Cell<u64>,
 }
 
-impl Default for Room {
+impl Default for Slot {
     fn default() -> Self {
         let (turn, fingerprint) = (Cell::new(0), Cell::new(0));
-        Self { turn, size: Cell::new(0), bytes: UnsafeCell::new([0; LONGEST]), fingerprint }
+        Self { turn, size: Cell::new(0), bytes: UnsafeCell::new([0; MAX_SIZE]), fingerprint }
     }
 }
 
-// SAFETY: it is a part of what one thread has at a time (`thread::recent_data`).
+// SAFETY: one thread at a time uses it (`thread::recent_data`).
 unsafe impl Sync for RecentData {}
 
 /// The [fingerprint] of handle data.
 #[inline]
 pub(super) fn fingerprint_of(data: &[u8]) -> u64 {
-    let kept = if (SHORTEST..=LONGEST).contains(&data.len()) { thread::recent_data() } else { None };
-    let place = data.as_ptr().addr() / 16 % ROOMS;
-    match kept.and_then(|kept| kept.0.get(place)) {
-        Some(room) => room.fingerprint_of(data),
+    let cached = if (MIN_SIZE..=MAX_SIZE).contains(&data.len()) { thread::recent_data() } else { None };
+    let place = data.as_ptr().addr() / 16 % SLOTS;
+    match cached.and_then(|cached| cached.0.get(place)) {
+        Some(slot) => slot.fingerprint_of(data),
         None => fingerprint(data),
     }
 }
 
-impl Room {
+impl Slot {
     #[inline]
     fn fingerprint_of(&self, data: &[u8]) -> u64 {
         let turn = self.turn.get();
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: only this thread writes there. A handler may do so during the comparison; then the turn is another one.
+        // SAFETY: only this thread writes there. If a handler does so during the comparison, the turn differs.
         let bytes = unsafe { &*self.bytes.get() };
         let is_it = self.size.get() == data.len() && bytes.get(..data.len()) == Some(data);
-        let kept = self.fingerprint.get();
+        let cached = self.fingerprint.get();
         compiler_fence(Ordering::SeqCst);
-        if is_it && turn.is_multiple_of(2) && self.turn.get() == turn { kept } else { self.renew(data) }
+        if is_it && turn.is_multiple_of(2) && self.turn.get() == turn { cached } else { self.renew(data) }
     }
 
     #[inline(never)]
@@ -73,9 +73,9 @@ impl Room {
         if turn.is_multiple_of(2) {
             self.turn.set(turn + 1);
             compiler_fence(Ordering::SeqCst);
-            // SAFETY: as above; nobody else writes there before the turn is over.
-            if let Some(room) = unsafe { &mut *self.bytes.get() }.get_mut(..data.len()) {
-                room.copy_from_slice(data);
+            // SAFETY: as above; no handler writes there during a change.
+            if let Some(slot) = unsafe { &mut *self.bytes.get() }.get_mut(..data.len()) {
+                slot.copy_from_slice(data);
                 self.size.set(data.len());
                 self.fingerprint.set(fingerprint);
             }
@@ -99,7 +99,7 @@ mod tests {
         let mut bytes = [7_u8; 256];
         for turn in 0..200_u8 {
             for size in [0, 1, 63, 64, 104, 108, 120, 128, 129, 256] {
-                // Often the same, and sometimes another byte, also the last one.
+                // Often the same data, sometimes with another byte, also the last one.
                 if turn % 3 == 0 {
                     let at = usize::from(turn) * 7 % size.max(1);
                     bytes[at] ^= turn;
@@ -113,15 +113,15 @@ mod tests {
 
     #[test]
     fn data_is_kept_whole_or_not_at_all_where_a_handler_comes_in_between() {
-        let room = Room::default();
+        let slot = Slot::default();
         let [one, other] = [[1_u8; 120], [2; 120]];
-        assert_eq!(room.fingerprint_of(&one), fingerprint(&one));
-        assert_eq!(room.turn.get(), 2);
+        assert_eq!(slot.fingerprint_of(&one), fingerprint(&one));
+        assert_eq!(slot.turn.get(), 2);
         // As in a handler that has interrupted a change.
-        room.turn.set(3);
-        room.fingerprint.set(0);
-        assert_eq!(room.fingerprint_of(&one), fingerprint(&one));
-        assert_eq!(room.fingerprint_of(&other), fingerprint(&other));
-        assert_eq!((room.turn.get(), room.fingerprint.get()), (3, 0));
+        slot.turn.set(3);
+        slot.fingerprint.set(0);
+        assert_eq!(slot.fingerprint_of(&one), fingerprint(&one));
+        assert_eq!(slot.fingerprint_of(&other), fingerprint(&other));
+        assert_eq!((slot.turn.get(), slot.fingerprint.get()), (3, 0));
     }
 }

@@ -1,8 +1,8 @@
-//! The allocator of this library: malloc(3), and a reserve for when that has nothing left.
+//! The allocator of this library: malloc(3), and a reserve for when malloc fails.
 //!
-//! A failed allocation in Rust ends the process, and the program may be able to go on without the memory. So the library has a reserve,
-//! which is enough to switch off what needs more ([`is_used`]). It is part of the library's zeroed data: no page of it is there before it
-//! is needed.
+//! A failed allocation in Rust ends the process, although the program may not need the memory. The reserve is enough
+//! to switch off the parts that need more ([`is_used`]). It is in the library's zeroed data, which has no pages
+//! before it is used.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -13,7 +13,7 @@ use std::{
 /// The size of the reserve in bytes.
 const SIZE: usize = 1 << 18;
 
-/// The largest alignment that the reserve serves.
+/// The largest alignment of the reserve.
 const ALIGNMENT: usize = 16;
 
 #[repr(align(16))]
@@ -24,16 +24,16 @@ unsafe impl Sync for Reserve {}
 
 static RESERVE: Reserve = Reserve(UnsafeCell::new([0; SIZE]));
 
-/// How many bytes of the reserve are handed out.
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// The number of bytes of the reserve in use.
+static USED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether an allocation was ever refused.
-static USED: AtomicBool = AtomicBool::new(false);
+/// Whether malloc(3) has ever failed.
+static IS_USED: AtomicBool = AtomicBool::new(false);
 
-/// Whether malloc(3) has ever had nothing left for this library. What needs more memory and can be left out is left out from then on.
+/// Whether malloc(3) has ever failed for this library. Optional parts that need memory are off from then on.
 #[inline]
 pub fn is_used() -> bool {
-    USED.load(Ordering::Relaxed)
+    IS_USED.load(Ordering::Relaxed)
 }
 
 /// The allocator.
@@ -42,17 +42,17 @@ pub struct Allocator;
 impl Allocator {
     #[cold]
     fn from_reserve(layout: Layout) -> *mut u8 {
-        USED.store(true, Ordering::Relaxed);
+        IS_USED.store(true, Ordering::Relaxed);
         let size = layout.size().next_multiple_of(ALIGNMENT);
         if layout.align() > ALIGNMENT || size > SIZE {
             return std::ptr::null_mut();
         }
-        let at = TAKEN.fetch_add(size, Ordering::Relaxed);
+        let at = USED_BYTES.fetch_add(size, Ordering::Relaxed);
         if at > SIZE - size {
-            TAKEN.fetch_sub(size, Ordering::Relaxed);
+            USED_BYTES.fetch_sub(size, Ordering::Relaxed);
             return std::ptr::null_mut();
         }
-        // SAFETY: the bytes from there on lie in the reserve, and nobody else was given them.
+        // SAFETY: the bytes from there on are in the reserve, and are not in use.
         unsafe { RESERVE.0.get().cast::<u8>().add(at) }
     }
 
@@ -61,16 +61,16 @@ impl Allocator {
         (at < SIZE).then_some(at)
     }
 
-    /// Gives the bytes back if they are the last ones that were taken. Others stay taken.
+    /// Frees the bytes if they were allocated last. Others stay in use.
     #[cold]
     fn to_reserve(at: usize, layout: Layout) {
         let end = at + layout.size().next_multiple_of(ALIGNMENT);
-        let _ = TAKEN.compare_exchange(end, at, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = USED_BYTES.compare_exchange(end, at, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-// SAFETY: memory comes from the system's allocator or from the reserve, is as large and aligned as asked for, and goes back to where it
-// came from. Nothing here unwinds.
+// SAFETY: memory comes from the system's allocator or from the reserve, with the layout that was asked for, and is
+// freed there. Nothing here unwinds.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -86,7 +86,7 @@ unsafe impl GlobalAlloc for Allocator {
         }
         let reserved = Self::from_reserve(layout);
         if !reserved.is_null() {
-            // SAFETY: so many bytes were just handed out; they may have been used before.
+            // SAFETY: the bytes were just allocated; they may have been used before.
             unsafe { reserved.write_bytes(0, layout.size()) };
         }
         reserved
@@ -131,10 +131,10 @@ mod tests {
         let (first, second) = (Allocator::from_reserve(layout(100)), Allocator::from_reserve(layout(1)));
         assert!(is_used());
         assert_eq!(second.addr() - first.addr(), 112);
-        // SAFETY: both were just handed out; the second one is not used again.
+        // SAFETY: both were just allocated; the second one is not used again.
         unsafe { Allocator.dealloc(second, layout(1)) };
         assert_eq!(Allocator::from_reserve(layout(17)), second);
-        // SAFETY: 100 bytes were handed out there, and `grown` is as large as asked for.
+        // SAFETY: 100 bytes were allocated there, and `grown` is as large as asked for.
         unsafe {
             first.write_bytes(7, 100);
             let grown = Allocator.realloc(first, layout(100), 1000);

@@ -1,4 +1,4 @@
-//! Ends the process on a stack of ours, where a signal handler ends it that has a small stack of its own.
+//! Ends the process on a large stack if a signal handler with an alternate stack ends it.
 
 use std::{
     arch::asm,
@@ -21,12 +21,12 @@ static STACK: Stack = Stack(UnsafeCell::new([0; SIZE]));
 
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Calls `end` with the status that the process ends with. In a signal handler that has a stack of its own (sigaltstack(2)), it is called
-/// on a stack of ours, because the handler's may have 2 KiB left.
-pub fn with_room(end: extern "C" fn(c_int) -> !, status: c_int) -> ! {
+/// Calls `end` with the exit status of the process. In a signal handler with an alternate stack (sigaltstack(2)),
+/// which may have 2 KiB left, it is called on another stack.
+pub fn on_large_stack(end: extern "C" fn(c_int) -> !, status: c_int) -> ! {
     if is_in_use() && !IS_TAKEN.swap(true, Ordering::Relaxed) {
         let top = STACK.0.get().expose_provenance() + SIZE;
-        // SAFETY: the stack is aligned as a call needs it, and nobody else has it. What is on the old one is never returned to.
+        // SAFETY: the stack is aligned for a call, and unused. The process never returns to the old one.
         unsafe {
             asm!(
                 "mov rsp, {top}",

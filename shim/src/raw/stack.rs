@@ -1,8 +1,8 @@
 //! The call stack, as a list of return addresses.
 //!
-//! Unwinding costs microseconds, so a thread keeps the stacks that it has unwound, with the position of each return address. The
-//! next call at the same depth only compares: if every position still holds the same address, it is the same stack, because the
-//! return address determines the layout of a frame. Where the stack leads through Python, the place there is compared as well. Must run no
+//! Unwinding takes microseconds, so a thread caches its stacks, with the position of each return address. The next
+//! call at the same depth only compares: if every position has the same address, it is the same stack, because the
+//! return address determines the layout of a frame. A stack with frames of Python also compares these. Must run no
 //! code of the program.
 
 use std::{
@@ -15,92 +15,104 @@ use std::{
 
 use super::{interruptions, process, python, thread, unwound_callers::Frame, variables};
 
-/// The most frames that are kept, innermost first.
+/// The most frames, innermost first.
 pub const DEPTH: usize = 24;
 
-/// The number of stacks that a thread keeps: a loop of calls has a handful.
-const KEPT: usize = 16;
+/// The most stacks in a thread's cache: a loop of calls has a handful.
+const CACHE_LIMIT: usize = 16;
 
-/// So many frames are compared at a time.
+/// The number of frames that are compared at a time.
 const GROUP: usize = 4;
 
-/// One kept stack.
-struct Kept {
-    /// The stack pointer it was unwound at, and the generation it belongs to; 0 for none.
+/// A stack in the cache.
+struct CachedStack {
+    /// The stack pointer at which it was unwound, and its generation; 0 for none.
     at: usize,
     generation: u32,
     id: u32,
     len: usize,
-    /// How many groups there are, once it is kept.
+    /// The number of groups, set when it is cached.
     groups: usize,
-    /// The position of each return address, and the address. The last one follows again up to a whole [`GROUP`], once it is kept.
+    /// The position of each return address, and the address. The last one is repeated up to a whole [`GROUP`].
     frames: [[(usize, usize); GROUP]; DEPTH / GROUP],
-    /// The place in Python; `None` where the stack does not lead through it.
-    python: Option<Box<python::Place>>,
+    /// The frames of Python; `None` if there are none.
+    python: Option<Box<python::PythonStack>>,
 }
 
 /// No stack.
-const NOTHING: Kept =
-    Kept { at: 0, generation: 0, id: 0, len: 0, groups: 0, frames: [[(0, 0); GROUP]; DEPTH / GROUP], python: None };
+const EMPTY: CachedStack = CachedStack {
+    at: 0,
+    generation: 0,
+    id: 0,
+    len: 0,
+    groups: 0,
+    frames: [[(0, 0); GROUP]; DEPTH / GROUP],
+    python: None,
+};
 
-/// What a stack was registered as.
+/// The result of registering a stack.
 pub struct Registered {
     /// Its number; 0 for none.
     pub number: u32,
-    /// Its place in Python. Another place has another number.
-    pub python: Option<Box<python::Place>>,
+    /// Its frames of Python. Other frames have another number.
+    pub python: Option<Box<python::PythonStack>>,
 }
 
 struct Cache {
-    /// On the heap, and made there one by one: all of them would fill a small stack.
-    kept: Box<[Kept]>,
-    /// The place of the next stack that is unwound.
+    /// Made on the heap one by one: all of them would fill a small stack.
+    cached: Box<[CachedStack]>,
+    /// The index for the next stack.
     next: usize,
-    /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in loops.
+    /// The index of the latest call's stack, and of the stack that followed each one the last time: calls come in
+    /// loops.
     latest: Cell<usize>,
-    after: [Cell<usize>; KEPT],
+    successor: [Cell<usize>; CACHE_LIMIT],
 }
 
 impl Cache {
-    /// The number of the current stack, if it is the one that came next the last time. A stack that leads through Python is not found so.
+    /// The number of the current stack, if it followed the latest one the last time and has no frames of Python.
     #[inline]
     fn expected(&self, at: usize, generation: u32) -> Option<u32> {
-        let expected = self.after.get(self.latest.get() % KEPT)?.get() % KEPT;
-        let kept = self.kept.get(expected)?;
-        if kept.at != at || kept.generation != generation || kept.python.is_some() || !kept.are_addresses_there() {
+        let expected = self.successor.get(self.latest.get() % CACHE_LIMIT)?.get() % CACHE_LIMIT;
+        let cached = self.cached.get(expected)?;
+        if cached.at != at
+            || cached.generation != generation
+            || cached.python.is_some()
+            || !cached.are_addresses_there()
+        {
             return None;
         }
         self.latest.set(expected);
-        Some(kept.id)
+        Some(cached.id)
     }
 
-    /// The number of the current stack, if it is kept.
+    /// The number of the current stack, if it is in the cache.
     fn find(&self, at: usize, generation: u32) -> Option<u32> {
-        let is_it = |kept: &Kept| kept.at == at && kept.generation == generation && kept.is_current();
-        let after = self.after.get(self.latest.get())?;
-        let expected = Some(after.get()).filter(|expected| self.kept.get(*expected).is_some_and(is_it));
-        let found = expected.or_else(|| self.kept.iter().position(is_it))?;
-        after.set(found);
+        let is_it = |cached: &CachedStack| cached.at == at && cached.generation == generation && cached.is_current();
+        let successor = self.successor.get(self.latest.get())?;
+        let expected = Some(successor.get()).filter(|expected| self.cached.get(*expected).is_some_and(is_it));
+        let found = expected.or_else(|| self.cached.iter().position(is_it))?;
+        successor.set(found);
         self.latest.set(found);
-        self.kept.get(found).map(|kept| kept.id)
+        self.cached.get(found).map(|cached| cached.id)
     }
 }
 
-/// What a thread keeps. The stacks are on the heap, because every thread of the process has room for its variables, whether it makes
-/// calls or not.
+/// The cache of a thread. It is on the heap, because every thread of the process has these variables.
 pub(super) struct Stacks {
     /// From a box; null before the first call.
     cache: Cell<*mut Cache>,
-    /// A stack is being unwound, or the thread is at its end. A signal handler finds no stack then.
+    /// Whether a stack is being unwound, or the thread ends. A signal handler gets no stack then.
     busy: Cell<bool>,
 }
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
-/// The number of the current call stack, as `register` gave it for the same frames before; 0 where `register` gave none.
+/// The number of the current call stack, from `register`; 0 for none.
 ///
-/// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of this
-/// library and of what calls it for others. It is not called in a signal handler, which may have interrupted malloc(3): such a call has the number 0.
+/// `register` gets the return addresses, innermost first, without those in `own`: in this library and in libraries
+/// that call it for others. It is not called in a signal handler, which may have interrupted malloc(3): such a call
+/// has the number 0.
 #[inline(never)]
 pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[usize]) -> Registered) -> u32 {
     let marker = 0_u8;
@@ -119,7 +131,7 @@ pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[u
 }
 
 impl Stacks {
-    /// The number of a stack that was not expected, or that leads through Python.
+    /// The number of a stack that was not expected, or that has frames of Python.
     #[inline(never)]
     fn number_of_other(
         &self,
@@ -130,8 +142,8 @@ impl Stacks {
     ) -> u32 {
         // SAFETY: as in `number`.
         let cache = unsafe { self.cache.get().as_ref() };
-        let kept = cache.and_then(|cache| cache.find(at, generation));
-        kept.unwrap_or_else(|| self.number_of_new(at, generation, own, register))
+        let cached = cache.and_then(|cache| cache.find(at, generation));
+        cached.unwrap_or_else(|| self.number_of_new(at, generation, own, register))
     }
 
     #[cold]
@@ -145,46 +157,46 @@ impl Stacks {
     ) -> u32 {
         self.busy.set(true);
         compiler_fence(Ordering::SeqCst);
-        let mut kept = Kept { at, generation, ..NOTHING };
+        let mut cached = CachedStack { at, generation, ..EMPTY };
         let mut id = 0;
-        if !unwind(&own(), &mut kept) {
+        if !unwind(&own(), &mut cached) {
             let mut addresses = [0; DEPTH];
-            for (address, (_, found)) in addresses.iter_mut().zip(kept.frames.as_flattened()) {
+            for (address, (_, found)) in addresses.iter_mut().zip(cached.frames.as_flattened()) {
                 *address = *found;
             }
-            let registered = register(addresses.get(..kept.len).unwrap_or_default());
-            (kept.id, kept.python) = (registered.number, registered.python);
-            id = kept.id;
-            self.keep(kept);
+            let registered = register(addresses.get(..cached.len).unwrap_or_default());
+            (cached.id, cached.python) = (registered.number, registered.python);
+            id = cached.id;
+            self.insert(cached);
         }
         compiler_fence(Ordering::SeqCst);
         self.busy.set(false);
         id
     }
 
-    fn keep(&self, mut kept: Kept) {
-        let frames = kept.frames.as_flattened_mut();
-        let is_comparable = frames.iter().take(kept.len).all(|(place, _)| *place != 0);
-        if let Some(last) = kept.len.checked_sub(1).and_then(|last| frames.get(last).copied()) {
-            frames.iter_mut().skip(kept.len).for_each(|frame| *frame = last);
+    fn insert(&self, mut cached: CachedStack) {
+        let frames = cached.frames.as_flattened_mut();
+        let is_comparable = frames.iter().take(cached.len).all(|(place, _)| *place != 0);
+        if let Some(last) = cached.len.checked_sub(1).and_then(|last| frames.get(last).copied()) {
+            frames.iter_mut().skip(cached.len).for_each(|frame| *frame = last);
         }
-        kept.groups = kept.len.div_ceil(GROUP);
-        if kept.len == 0 || !is_comparable {
-            let _held_off = kept.python.is_some().then(interruptions::hold_off);
-            drop(kept);
+        cached.groups = cached.len.div_ceil(GROUP);
+        if cached.len == 0 || !is_comparable {
+            let _held_off = cached.python.is_some().then(interruptions::hold_off);
+            drop(cached);
             return;
         }
         if self.cache.get().is_null() {
             self.cache.set(new_cache());
         }
-        // SAFETY: the box of this thread. Nobody else refers to it: the thread is busy, and what it interrupted was not in `find`, because
-        // nothing is kept in a signal handler.
+        // SAFETY: the box of this thread. There is no other reference: the thread is busy, and this is no signal
+        // handler, which could have interrupted `find`.
         let cache = unsafe { &mut *self.cache.get() };
-        if let Some(slot) = cache.kept.get_mut(cache.next) {
-            // A place in Python is on the heap.
+        if let Some(slot) = cache.cached.get_mut(cache.next) {
+            // Frames of Python are on the heap.
             let _held_off = slot.python.is_some().then(interruptions::hold_off);
-            *slot = kept;
-            cache.next = (cache.next + 1) % KEPT;
+            *slot = cached;
+            cache.next = (cache.next + 1) % CACHE_LIMIT;
         }
     }
 }
@@ -192,33 +204,33 @@ impl Stacks {
 fn new_cache() -> *mut Cache {
     let _held_off = interruptions::hold_off();
     thread::arrange_end();
-    let after = [const { Cell::new(0) }; KEPT];
-    let kept = (0..KEPT).map(|_| NOTHING).collect();
-    Box::into_raw(Box::new(Cache { kept, next: 0, latest: Cell::new(0), after }))
+    let successor = [const { Cell::new(0) }; CACHE_LIMIT];
+    let cached = (0..CACHE_LIMIT).map(|_| EMPTY).collect();
+    Box::into_raw(Box::new(Cache { cached, next: 0, latest: Cell::new(0), successor }))
 }
 
-/// Frees what this thread keeps, which ends. Calls that it still makes have no stack.
-pub(super) fn leave() {
+/// Frees the cache of this thread, which ends. Its later calls have no stack.
+pub(super) fn free_cache() {
     let stacks = &variables::own().stacks;
     stacks.busy.set(true);
     let cache = stacks.cache.replace(std::ptr::null_mut());
     if !cache.is_null() {
-        // SAFETY: the box of this thread, which nobody refers to any more.
+        // SAFETY: the box of this thread, without references.
         drop(unsafe { Box::from_raw(cache) });
     }
 }
 
-/// Forgets the kept stacks of all threads: numbers start over.
+/// Empties the caches of all threads: numbers start again.
 pub fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    // A handler may have forked where this thread was unwinding; the child does not come back there, or it finishes there.
+    // A handler may have forked while this thread was unwinding.
     variables::own().stacks.busy.set(false);
 }
 
-impl Kept {
+impl CachedStack {
     fn is_current(&self) -> bool {
-        self.are_addresses_there()
-            && self.python.as_deref().is_none_or(|place| place.is_current(|| thread::id() == process::known_id()))
+        let is_main = || thread::id() == process::cached_id();
+        self.are_addresses_there() && self.python.as_deref().is_none_or(|stack| stack.is_current(is_main))
     }
 
     #[expect(
@@ -227,11 +239,12 @@ impl Kept {
     )]
     #[inline(always)]
     fn are_addresses_there(&self) -> bool {
-        // Not by an iterator's `all`, which the compiler makes twice as many instructions of.
+        // Not by an iterator's `all`, which compiles to twice as many instructions.
         for [one, two, three, four] in self.frames.iter().take(self.groups) {
             let difference = |(place, address): &(usize, usize)| {
-                // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the same stack
-                // pointer before: from there up to the thread's first frame the memory is mapped as long as the thread lives.
+                // SAFETY: the place is above the current stack pointer, in a stack that this thread unwound from the
+                // same stack pointer before: up to the thread's first frame the memory is mapped as long as the thread
+                // lives.
                 unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() ^ address }
             };
             if difference(one) | difference(two) | difference(three) | difference(four) != 0 {
@@ -244,8 +257,8 @@ impl Kept {
 
 struct Unwinding<'a> {
     own: &'a [Range<usize>],
-    kept: &'a mut Kept,
-    /// A signal's frame was found.
+    cached: &'a mut CachedStack,
+    /// Whether a signal's frame was found.
     in_handler: bool,
 }
 
@@ -256,14 +269,14 @@ unsafe extern "C" {
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
-/// Fills `kept`; true in a signal handler.
-fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
+/// Fills `cached`; true in a signal handler.
+fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
     extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
-        // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask.
+        // SAFETY: `_Unwind_Backtrace` passes its data and a context.
         let (unwinding, frame) = unsafe { (&mut *data.cast::<Unwinding<'_>>(), _Unwind_GetCFA(context)) };
-        // What a signal interrupted goes on at its address; what made a call, behind the call.
+        // A frame that a signal interrupted has the address of the next instruction.
         let mut interrupted = 0;
         // SAFETY: as above; it fills the variable.
         let address = unsafe { _Unwind_GetIPInfo(context, &raw mut interrupted) };
@@ -271,50 +284,49 @@ fn unwind(own: &[Range<usize>], kept: &mut Kept) -> bool {
         if address == 0 {
             return END;
         }
-        // The return address is just below the frame's canonical frame address.
+        // The return address is below the canonical frame address.
         let place = frame.wrapping_sub(size_of::<usize>());
-        let ours = place < unwinding.kept.at || unwinding.own.iter().any(|own| own.contains(&address));
-        if ours && unwinding.kept.len == 0 {
+        let is_own = place < unwinding.cached.at || unwinding.own.iter().any(|own| own.contains(&address));
+        if is_own && unwinding.cached.len == 0 {
             return CONTINUE;
         }
-        let Some(slot) = unwinding.kept.frames.as_flattened_mut().get_mut(unwinding.kept.len) else { return END };
-        // SAFETY: the unwinder has read this stack. A frame that no call entered (a signal's) fails the comparison.
+        let Some(slot) = unwinding.cached.frames.as_flattened_mut().get_mut(unwinding.cached.len) else { return END };
+        // SAFETY: the unwinder has read this stack. A signal's frame fails the comparison.
         let there =
             frame != 0 && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;
         *slot = (if there { place } else { 0 }, address);
-        unwinding.kept.len += 1;
+        unwinding.cached.len += 1;
         CONTINUE
     }
 
-    let mut unwinding = Unwinding { own, kept, in_handler: false };
+    let mut unwinding = Unwinding { own, cached, in_handler: false };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn` and does not unwind; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut unwinding).cast()) };
     unwinding.in_handler
 }
 
-/// Whether that place of the stack is at most 8 KiB above its end and holds that word: what a thread has noted about a frame of its own is still so,
-/// and is not about one that was left, or about one of another stack.
+/// Whether a place is at most 8 KiB above the end of this stack and has this word: then a stored address in a frame
+/// is still valid, and not of a frame that has ended or of another stack.
 #[inline]
 pub fn is_near_with(place: usize, word: usize) -> bool {
     const NEAR: usize = 1 << 13;
     let here: usize;
     // SAFETY: it reads a register.
     unsafe { asm!("mov {here}, rsp", here = out(reg) here, options(nomem, nostack, preserves_flags)) };
-    // SAFETY: the place is a little above the end of this stack, and aligned as all that is noted. Another frame's words are numbers, too.
+    // SAFETY: the place is a little above the end of this stack, and aligned. Any words of a frame are valid numbers.
     place.wrapping_sub(here) < NEAR
         && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == word
 }
 
-/// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in `own`, the addresses of this
-/// library, are not asked about. Every call unwinds the stack, as far as that address. `way` gets the frames from `from` on, which it begins with; if
-/// there are more than fit, only the first ones.
+/// The first return address of this stack, innermost first, that is not in `own` (this library) and for which `wanted`
+/// is true. Every call unwinds the stack up to that address. `frames` gets the frames from `from` on, as many as fit.
 pub fn first_caller(
     own: &[Range<usize>],
     wanted: impl FnMut(usize) -> bool,
     from: Frame,
-    way: &mut [Frame],
+    frames: &mut [Frame],
 ) -> Option<usize> {
-    first(own, wanted, from, way).map(|(_, address)| address)
+    first(own, wanted, from, frames).map(|(_, address)| address)
 }
 
 /// The first frame that is not in `own`.
@@ -322,12 +334,17 @@ pub fn first_frame(own: &[Range<usize>]) -> Option<Frame> {
     first(own, |_| true, Frame::default(), &mut [])
 }
 
-fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Frame, way: &mut [Frame]) -> Option<Frame> {
+fn first(
+    own: &[Range<usize>],
+    mut wanted: impl FnMut(usize) -> bool,
+    from: Frame,
+    frames: &mut [Frame],
+) -> Option<Frame> {
     struct Search<'a> {
         wanted: &'a mut dyn FnMut(usize) -> bool,
         found: Option<Frame>,
         from: Frame,
-        way: &'a mut [Frame],
+        frames: &'a mut [Frame],
         length: usize,
     }
 
@@ -335,7 +352,7 @@ fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Fram
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
         let mut interrupted = 0;
-        // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask; the variable is filled.
+        // SAFETY: `_Unwind_Backtrace` passes its data and a context; the variable is filled.
         let (search, address, frame) = unsafe {
             let search = &mut *data.cast::<Search<'_>>();
             (search, _Unwind_GetIPInfo(context, &raw mut interrupted), _Unwind_GetCFA(context))
@@ -345,7 +362,7 @@ fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Fram
         }
         let frame = (frame.wrapping_sub(size_of::<usize>()), address);
         if search.length > 0 || frame == search.from {
-            if let Some(place) = search.way.get_mut(search.length) {
+            if let Some(place) = search.frames.get_mut(search.length) {
                 *place = frame;
             }
             search.length += 1;
@@ -358,7 +375,7 @@ fn first(own: &[Range<usize>], mut wanted: impl FnMut(usize) -> bool, from: Fram
     }
 
     let mut outside = |address: usize| !own.iter().any(|own| own.contains(&address)) && wanted(address);
-    let mut search = Search { wanted: &mut outside, found: None, from, way, length: 0 };
+    let mut search = Search { wanted: &mut outside, found: None, from, frames, length: 0 };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn`; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut search).cast()) };
     search.found
@@ -370,7 +387,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers stacks in the order in which they come, and counts how often one had to be unwound.
+    /// Numbers stacks in order, and counts how often one is unwound.
     struct Register {
         seen: RefCell<Vec<Vec<usize>>>,
         asked: Cell<usize>,

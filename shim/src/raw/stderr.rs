@@ -4,7 +4,7 @@ use std::{fmt::Write as _, os::fd::BorrowedFd};
 
 /// Writes `urscope: TEXT` as one line. Errors are ignored.
 ///
-/// The text may contain names from the environment and from files: what would control a terminal or end the line is escaped.
+/// The text may contain names from the environment and from files: control characters are escaped.
 pub fn say(text: &str) {
     let line = line(text);
     if !has_room(line.len() as u64) {
@@ -14,11 +14,11 @@ pub fn say(text: &str) {
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
-/// Whether so many bytes can be written to stderr. Where it is a file and the program's limit of file size is reached, writing would
-/// end the process by SIGXFSZ.
+/// Whether `length` bytes can be written to stderr. If it is a file, writing above the limit of file size raises
+/// SIGXFSZ.
 fn has_room(length: u64) -> bool {
     let limit = super::process::file_size_limit();
-    // SAFETY: stderr need not be open: the calls below then fail. Nothing here closes it.
+    // SAFETY: if stderr is not open, the calls below fail. Nothing here closes it.
     let stderr = unsafe { BorrowedFd::borrow_raw(libc::STDERR_FILENO) };
     if limit == libc::RLIM_INFINITY {
         return true;
@@ -26,7 +26,7 @@ fn has_room(length: u64) -> bool {
     let Ok(status) = super::plain_file::status_of(&stderr) else { return true };
     // SAFETY: lseek(2) touches no memory.
     let at = unsafe { libc::lseek(libc::STDERR_FILENO, 0, libc::SEEK_CUR) };
-    // A file that is only appended to is written to at its end.
+    // A file in append mode is written at its end.
     let at = (at.max(0) as u64).max(status.st_size as u64);
     status.st_mode & libc::S_IFMT != libc::S_IFREG || at + length <= limit
 }

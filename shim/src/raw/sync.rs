@@ -1,7 +1,7 @@
-//! What threads, signal handlers and readers of a mapped file share memory through.
+//! The primitives by which threads, signal handlers and readers of a mapped file share memory.
 //!
-//! `chunks`, `thread`, `lock` and `fork_reset` use nothing else for that, so that `models/` can run the same files with cells, atomics
-//! and stores that are interrupted everywhere.
+//! `chunks`, `thread`, `lock` and `fork_reset` use no others, so that `models/` can run these files with cells,
+//! atomics and stores that are interrupted everywhere.
 
 use std::arch::asm;
 
@@ -12,8 +12,7 @@ pub(super) use std::{
     thread::yield_now,
 };
 
-/// Adds to a word of this thread and returns what it was before. One instruction, so that a signal handler that adds comes before
-/// or after it.
+/// Adds to a word of this thread and returns its old value, in one instruction, atomically for signal handlers.
 #[inline]
 pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
     let mut before = count;
@@ -24,8 +23,7 @@ pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
     before
 }
 
-/// Replaces a word of this thread if it still is `from`; false if a signal handler has changed it. One instruction, so that a handler
-/// comes before or after it.
+/// Replaces a word of this thread if it is still `from`; false if a signal handler has changed it. One instruction.
 #[inline]
 pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
     let mut found = from;
@@ -37,7 +35,7 @@ pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
     found == from
 }
 
-/// Replaces a word of this thread and returns what it was before, in one instruction.
+/// Replaces a word of this thread and returns its old value, in one instruction.
 #[inline]
 pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     let mut before = value;
@@ -49,14 +47,14 @@ pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     before
 }
 
-/// Adds one to a counter that no other thread changes. One instruction, so that a signal handler adds before or after it.
+/// Adds one to a counter that no other thread changes, in one instruction.
 #[inline]
 pub(super) fn add_one(counter: &AtomicU64) {
     // SAFETY: the counter is alive.
     unsafe { asm!("inc qword ptr [{}]", in(reg) counter.as_ptr(), options(nostack)) };
 }
 
-/// Stores a word, after all words that were stored before.
+/// Stores a word after all earlier stores.
 ///
 /// # Safety
 ///
@@ -67,10 +65,10 @@ pub(super) unsafe fn store(place: *mut u64, word: u64) {
     unsafe { place.write_volatile(word) };
 }
 
-/// Has the processor fetch the line of the cache that an address lies in, to write to it. The address may be any.
+/// Prefetches the cache line of any address for writing.
 #[inline]
 pub(super) fn prefetch_to_write(address: usize) {
-    // SAFETY: it has no effect that the program could notice, whatever the address.
+    // SAFETY: it has no visible effect for any address.
     unsafe { asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags)) };
 }
 

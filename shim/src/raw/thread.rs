@@ -1,5 +1,5 @@
-//! The current thread: its number and name, for which the kernel is asked once per thread and never per call, the numbers of its calls,
-//! and how many it has made. Threads share nothing of that on the way of a call.
+//! The current thread: its number and name, read from the kernel once per thread, the numbers of its calls, and their
+//! counts. Calls share no memory between threads here.
 
 use std::{
     borrow::Cow,
@@ -19,14 +19,14 @@ use super::{
     variables,
 };
 
-/// What a thread has for itself. It has no destructor, and a signal handler may use it at any instruction.
+/// The variables of a thread. Signal handlers use them at any instruction. They have no destructor.
 pub(super) struct Own {
     id: Cell<u32>,
     named: Cell<bool>,
-    /// Whether the thread is in a call of an adapter whose code was changed.
+    /// Whether the thread is in a call of an adapter with changed code.
     #[cfg(feature = "frida-gum")]
     pub(super) inside: Cell<bool>,
-    /// The next number of a call, and the end of the block of numbers that it is in.
+    /// The number of the next call, and the end of its block.
     next: Cell<usize>,
     end: Cell<usize>,
     counts: Cell<Option<&'static Counts>>,
@@ -50,18 +50,18 @@ pub fn id() -> u32 {
     }
 }
 
-/// How many numbers of calls a thread takes at a time.
+/// The size of a block of call numbers.
 const BLOCK: u64 = 64;
 
-/// The first number that no thread has taken.
+/// The first number after all blocks.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
-/// A number for a call, from 1 on, which no other call of the process has. Those of a thread rise.
+/// A unique number for a call, from 1 on. The numbers of a thread increase.
 #[inline]
 pub fn next_call() -> u64 {
     let own = own();
-    // The end first: a handler may begin another block at any instruction, and its numbers are above this end. A number that was taken
-    // before it would be below the end of that block, and yet be another call's.
+    // The end is read first: a handler may begin another block at any instruction, with numbers above this end.
+    // Otherwise a number of the old block could pass the check against the new end.
     let end = own.end.get();
     let number = sync::claim(&own.next, 1);
     if number < end { number as u64 } else { first_of_block(own) }
@@ -70,7 +70,7 @@ pub fn next_call() -> u64 {
 #[cold]
 fn first_of_block(own: &Own) -> u64 {
     let first = NUMBERS.fetch_add(BLOCK, Ordering::Relaxed);
-    // Without an end there is no number, whatever a handler does in between.
+    // Without an end there is no number.
     own.end.set(0);
     compiler_fence(Ordering::SeqCst);
     own.next.set(first as usize + 1);
@@ -79,15 +79,15 @@ fn first_of_block(own: &Own) -> u64 {
     first
 }
 
-/// How many calls a thread has made. Only the thread adds to it.
+/// The counts of a thread's calls. Only the thread changes them.
 struct Counts {
     called: [AtomicU64; Function::COUNT],
     returned: AtomicU64,
-    /// Of one thread at a time, too.
+    /// Used by the same thread.
     data: RecentData,
 }
 
-/// The counts of all threads. Those of threads that have ended are used by others.
+/// The counts of all threads. Other threads reuse those of threads that have ended.
 #[derive(Default)]
 struct All {
     counts: Vec<&'static Counts>,
@@ -112,7 +112,7 @@ pub fn count_return() {
     }
 }
 
-/// What this thread keeps of handle data; nothing before its first call.
+/// This thread's cache of handle data; `None` before its first call.
 #[inline]
 pub(super) fn recent_data() -> Option<&'static RecentData> {
     own().counts.get().map(|counts| &counts.data)
@@ -141,7 +141,7 @@ fn new_counts(own: &Own) -> Option<&'static Counts> {
     Some(counts)
 }
 
-/// The thread ends: another one goes on with its counts.
+/// Releases the counts of this thread, which ends, for another one.
 pub fn leave_counts() {
     if let Some(counts) = own().counts.take()
         && let Some(mut all) = ALL.get().get()
@@ -183,21 +183,21 @@ pub fn name_once() -> Option<Name> {
     Some(Name(name))
 }
 
-/// What [`at_end`] was given.
+/// The argument of [`at_end`].
 static END: OnceLock<fn()> = OnceLock::new();
 
-/// Has `end` called when this thread ends, after the destructors of its thread-local C++ objects. Always the same function.
+/// Calls `end` when this thread ends, after the destructors of its thread-local C++ objects. Always the same function.
 pub fn at_end(end: fn()) {
     END.get_or_init(|| end);
     arrange_end();
 }
 
-/// Has what the thread keeps left when it ends.
+/// Registers the destructor of this thread's caches and counts.
 pub(super) fn arrange_end() {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
     extern "C" fn call_end(_: *mut c_void) {
-        stack::leave();
+        stack::free_cache();
         if let Some(end) = END.get() {
             end();
         }
@@ -209,20 +209,20 @@ pub(super) fn arrange_end() {
         (unsafe { libc::pthread_key_create(&raw mut key, Some(call_end)) } == 0).then_some(key)
     });
     if let Some(key) = key {
-        // A destructor is called for values that are not null; it does not use the value.
+        // Destructors are called for values that are not null; this one does not use the value.
         // SAFETY: the key was created and is never deleted.
         unsafe { libc::pthread_setspecific(*key, std::ptr::without_provenance(1)) };
     }
 }
 
-/// Forgets all of it: after a `fork`, this is another thread, and the only one of its process.
+/// Resets the variables after a `fork`, in the only thread of the child.
 pub fn forget() {
     let own = own();
     own.id.set(0);
     own.named.set(false);
     own.counts.set(None);
     own.end.set(0);
-    // The numbers go on: a handler may have forked inside of a call, whose number the child finishes it with.
+    // The numbers continue: a handler may have forked inside of a call, which the child finishes with its number.
     ALL.reset(Lock::default());
 }
 

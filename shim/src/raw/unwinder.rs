@@ -1,8 +1,8 @@
-//! The unwinder of the C compiler, `libgcc_s.so.1`, which the standard library of Rust calls after a panic and for a backtrace.
+//! The unwinder of GCC, `libgcc_s.so.1`, which Rust's standard library calls after a panic and for a backtrace.
 //!
-//! A library that needs it has the dynamic loader load it into every process, which takes longer than all else that urscope does at the
-//! start of one. So the functions of the preload library's [`unwinder_functions`] stand for it: they jump to the real ones, which are found
-//! when an adapter appears, or at the latest when they are called. A C++ program has loaded the unwinder by then.
+//! If a library needs it, the dynamic loader loads it into every process, which takes longer than the rest of
+//! urscope's start. So the preload library defines [`unwinder_functions`]: they jump to the real functions, which are
+//! found when an adapter appears, or at their first call. A C++ program has loaded the unwinder by then.
 
 use std::{
     ffi::{CStr, c_void},
@@ -12,7 +12,8 @@ use std::{
 
 use super::{late_functions::dlvsym, stderr};
 
-/// Calls the macro `$with` with the number, the name and the version of each function of the unwinder that the standard library calls.
+/// Calls the macro `$with` with the number, the name and the version of each function of the unwinder that the
+/// standard library calls.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! unwinder_functions {
@@ -47,18 +48,18 @@ const NAMES: [(&CStr, &CStr); 13] = unwinder_functions!(names);
 /// The functions, in the order of their numbers; null until [`find`] has returned.
 pub static FOUND: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(null_mut()) }; NAMES.len()];
 
-/// Finds the functions. Without them a panic cannot end but with the process, so it ends here with a message.
+/// Finds the functions. Without them the process ends with a message, as a panic could not unwind.
 pub extern "C" fn find() {
     if FOUND.iter().all(|found| !found.load(Ordering::Relaxed).is_null()) {
         return;
     }
-    // SAFETY: a C string; the constructors of this library are those of the C compiler.
+    // SAFETY: a C string; the constructors of this library are GCC's.
     let library = unsafe { libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_NOW) };
     for (found, (name, version)) in FOUND.iter().zip(NAMES) {
         let function = if library.is_null() {
             null_mut()
         } else {
-            // SAFETY: the library, which is not closed again.
+            // SAFETY: the library, which is never closed.
             unsafe { dlvsym(library, name, version) }
         };
         if function.is_null() {

@@ -1,8 +1,8 @@
-//! The variables that a thread has for itself, which are found by two instructions.
+//! Thread-local variables that two instructions find.
 //!
-//! In a library, `thread_local!` calls a function for each access (`__tls_get_addr`). These variables are at a fixed distance from the
-//! thread pointer instead (the initial-exec model of thread-local storage), so the library needs room for them in what the C library
-//! sets aside for libraries that are loaded later. They are small.
+//! In a library, `thread_local!` calls a function for each access (`__tls_get_addr`). These variables have a fixed
+//! offset from the thread pointer (the initial-exec model of thread-local storage), for which the C library reserves
+//! little space in libraries that are loaded later. They are small.
 
 use std::{
     arch::{asm, global_asm},
@@ -12,20 +12,20 @@ use std::{
 
 use super::{chunks, stack, thread};
 
-/// The variables. Zero bytes are their value when a thread begins, and they have no destructor: a signal handler, and a destructor of
-/// the program's own variables, may use them at any instruction.
+/// The variables, zero when a thread begins and without a destructor: signal handlers and destructors of the
+/// program's variables may use them at any time.
 #[repr(C)]
 pub(super) struct Variables {
-    /// Where the call that came in through [`note_caller`](crate::note_caller) returns to. It is the first of the variables.
+    /// The return address of the call that came through [`note_caller`](crate::note_caller). The first variable.
     pub(super) caller: Cell<usize>,
-    /// Where on the stack that address is. It is the second one.
+    /// The place of that address on the stack. The second variable.
     pub(super) entry: Cell<usize>,
     pub(super) thread: thread::Own,
     pub(super) lane: chunks::Lane,
     pub(super) stacks: stack::Stacks,
-    /// The place of the call that the thread is in ([`super::outer`]).
+    /// The address of the current call ([`super::outer`]).
     pub(super) outer: Cell<usize>,
-    /// They are not for other threads.
+    /// Not for other threads.
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -43,7 +43,8 @@ global_asm!(
     ".popsection",
 );
 
-/// Instructions of a naked function: note where its call returns to, and go on at `$to`, which must have the signature of the function.
+/// Instructions of a naked function: store the return address, and jump to `$to`, which must have the signature of
+/// the function.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! note_caller {
@@ -63,7 +64,7 @@ macro_rules! note_caller {
 #[inline]
 pub(super) fn own() -> &'static Variables {
     let address: *const Variables;
-    // SAFETY: it computes the address of the variable that is declared above, which differs between threads and stays the same in one.
+    // SAFETY: it computes the address of the variable above, which is constant in a thread.
     unsafe {
         asm!(
             "mov {address}, qword ptr [rip + urscope_variables@GOTTPOFF]",
@@ -72,8 +73,9 @@ pub(super) fn own() -> &'static Variables {
             options(pure, nomem, nostack),
         );
     }
-    // SAFETY: the storage of this thread, aligned and large enough. All fields are valid as zero bytes: cells of integers, of booleans,
-    // and of pointers that may be null. It lives as long as the thread, and no reference to it can reach another thread.
+    // SAFETY: the storage of this thread, aligned and large enough. All fields are valid as zero bytes: cells of
+    // integers, of booleans, and of pointers that may be null. It lives as long as the thread, and no reference to it
+    // can reach another thread.
     unsafe { &*address }
 }
 

@@ -1,7 +1,7 @@
-//! What an adapter says of its devices: their names, and their places among the devices of their platform.
+//! What an adapter reports about its devices: their names, and their indices in their platform.
 //!
-//! None of these functions has a row, so they are taken from the adapter's own table getter. The device must be one that the adapter
-//! has just accepted. Must never be called while a lock is held.
+//! These functions have no rows, so they come from the adapter's table getter. The device must be one that the
+//! adapter has just accepted. Must never be called while a lock is held.
 
 use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
 
@@ -20,11 +20,11 @@ type Get = unsafe extern "C-unwind" fn(Platform, u32, u32, *mut Arg<Device>, *mu
 type GetInfo = unsafe extern "C-unwind" fn(Arg<Device>, u32, usize, *mut c_void, *mut usize) -> UrResult;
 type Release = unsafe extern "C-unwind" fn(Arg<Device>) -> UrResult;
 
-/// The most devices of a platform that are counted.
-const MOST: u32 = 1024;
+/// The most devices of a platform.
+const DEVICE_LIMIT: u32 = 1024;
 
-/// The room for a name. The longest one of a Level Zero driver has 256 bytes.
-const ROOM: usize = 1024;
+/// The size of the buffer for a name. The longest name of a Level Zero driver has 256 bytes.
+const NAME_SIZE: usize = 1024;
 
 /// The functions of one adapter.
 struct Functions {
@@ -34,7 +34,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// Those of the adapter of that number, if it has all of them.
+    /// The functions of adapter `via`, if it has all of them.
     fn of(via: usize) -> Option<&'static Self> {
         static ALL: [OnceLock<Option<Functions>>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
         ALL.get(via)?.get_or_init(|| Self::found(via)).as_ref()
@@ -43,7 +43,8 @@ impl Functions {
     fn found(via: usize) -> Option<Self> {
         let at = |slot| registry::function(via, Table::Device, slot);
         let (get, get_info, release) = (at(0)?, at(1)?, at(3)?);
-        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases (`ur_ddi.h`).
+        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases
+        // (`ur_ddi.h`).
         unsafe {
             Some(Self {
                 get: std::mem::transmute::<*mut c_void, Get>(get),
@@ -53,25 +54,25 @@ impl Functions {
         }
     }
 
-    /// The devices of a device's platform in their order; `None` where the adapter does not answer.
+    /// The devices of a device's platform, in order; `None` if the adapter does not answer.
     fn listed(&self, device: Arg<Device>) -> Option<Vec<Arg<Device>>> {
         let mut platform: Platform = null_mut();
         let (property, room) = (constants::UR_DEVICE_INFO_PLATFORM, (&raw mut platform).cast());
-        // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+        // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
         let result = unsafe { (self.get_info)(device, property, size_of::<Platform>(), room, null_mut()) };
         if !result.is_success() || platform.is_null() {
             return None;
         }
         let mut count = 0;
-        // SAFETY: without room for handles, only their number is given, in a live variable.
+        // SAFETY: without a buffer, only the number of handles is returned, in a live variable.
         let result = unsafe { (self.get)(platform, constants::UR_DEVICE_TYPE_ALL, 0, null_mut(), &raw mut count) };
-        if !result.is_success() || count == 0 || count > MOST {
+        if !result.is_success() || count == 0 || count > DEVICE_LIMIT {
             return None;
         }
-        // SAFETY: null is what room for a handle may hold before the call.
+        // SAFETY: a variable for a handle may hold null before the call.
         let mut devices = vec![unsafe { Arg::new(Device(0)) }; count as usize];
         let room = devices.as_mut_ptr();
-        // SAFETY: there is room for so many handles; their number may be left out.
+        // SAFETY: the buffer has room for `count` handles; the pointer for their number may be null.
         let result = unsafe { (self.get)(platform, constants::UR_DEVICE_TYPE_ALL, count, room, null_mut()) };
         if !result.is_success() {
             return None;
@@ -83,17 +84,17 @@ impl Functions {
         Some(devices)
     }
 
-    /// The name of a device; empty where the adapter gives none.
+    /// The name of a device; empty if the adapter returns none.
     fn name(&self, device: Arg<Device>) -> String {
-        let (mut bytes, mut size) = ([0_u8; ROOM], 0);
+        let (mut bytes, mut size) = ([0_u8; NAME_SIZE], 0);
         let (property, room) = (constants::UR_DEVICE_INFO_NAME, bytes.as_mut_ptr().cast());
-        // SAFETY: so many bytes are there, and the size of the answer goes into a live variable.
+        // SAFETY: the buffer has this size, and the answer's size goes into a live variable.
         let result = unsafe { (self.get_info)(device, property, bytes.len(), room, &raw mut size) };
         if result.is_success() { name_in(bytes.get(..size).unwrap_or_default()) } else { String::new() }
     }
 }
 
-/// The text in an answer, up to its zero byte, and not longer than a record's.
+/// The text up to the zero byte, limited to the length of a record's text.
 fn name_in(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut name = String::from_utf8_lossy(text).trim().to_owned();
@@ -101,8 +102,8 @@ fn name_in(bytes: &[u8]) -> String {
     name
 }
 
-/// What the adapter of that number says of one of its devices, and of the others of the same platform. Where it says nothing of the
-/// device, that is not in the answer.
+/// The descriptions that adapter `via` gives of a device and of the others of its platform. They lack a device that
+/// the adapter does not describe.
 pub fn describe(via: usize, device: Arg<Device>) -> Vec<records::Device> {
     let Some(functions) = Functions::of(via) else { return Vec::new() };
     let listed = functions.listed(device).unwrap_or_default();

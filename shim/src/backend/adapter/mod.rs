@@ -1,7 +1,7 @@
-//! The runtime's own adapters, passed through: the functions that stood in their tables before ours.
+//! The runtime's own adapters: the functions that were in their tables before urscope's hooks.
 //!
-//! An adapter is known by the number that `via` records ([`registry`]). Its functions may throw (v2 does, where Unified Runtime
-//! finds no pool for a device), and the loader in front of us answers for it. Nothing here may call a layer.
+//! The number in `via` identifies an adapter ([`registry`]). Its functions may throw (v2 does if Unified Runtime
+//! finds no pool for a device); the loader catches that. Nothing here may call a layer.
 
 use std::{
     ffi::c_void,
@@ -25,8 +25,7 @@ pub use registry::ADAPTERS;
 pub(crate) static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
     [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; ADAPTERS];
 
-/// The address of `$module::$function` for the adapter of the number `$via`, as an `Option`: the number is a constant of each of these
-/// functions.
+/// The address of `$module::$function` for adapter `$via`, as an `Option`: the number is a constant of the function.
 macro_rules! for_adapter {
     ($module:ident::$function:ident, $via:expr) => {
         match $via {
@@ -44,7 +43,7 @@ macro_rules! for_adapter {
 }
 pub(crate) use for_adapter;
 
-/// How many bytes behind the beginning of [`ORIGINALS`] the function of the adapter of that number is kept.
+/// The offset in [`ORIGINALS`] of a function of adapter `via`, in bytes.
 pub(crate) const fn place(via: usize, function: Function) -> usize {
     (via * Function::COUNT + function as usize) * size_of::<usize>()
 }
@@ -53,27 +52,29 @@ fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>
     ORIGINALS.get(via)?.get(function as usize)
 }
 
-/// Keeps the adapter's own function, before one of ours takes its slot. An adapter names the same functions every time; the
-/// first one is kept.
+/// Stores the adapter's own function before a hook replaces it. An adapter has the same functions every time; the
+/// first one is stored.
 ///
 /// # Safety
 ///
 /// `implementation` is the adapter's implementation of `function`, as its table getter named it.
-pub unsafe fn keep(via: usize, function: Function, implementation: *mut c_void) {
+pub unsafe fn store(via: usize, function: Function, implementation: *mut c_void) {
     if let Some(original) = original(via, function) {
         let _ = original.compare_exchange(null_mut(), implementation, Ordering::Release, Ordering::Relaxed);
     }
 }
 
-/// Whether the adapter has that function.
+/// Whether the adapter has a function.
 #[inline]
 pub fn has(via: usize, function: Function) -> bool {
     original(via, function).is_some_and(|original| !original.load(Ordering::Acquire).is_null())
 }
 
-/// The adapter's own function, as [`keep`] got it.
-pub fn own(via: usize, function: Function) -> Option<*mut c_void> {
-    original(via, function).map(|original| original.load(Ordering::Acquire)).filter(|own| !own.is_null())
+/// The adapter's own function, from [`store`].
+pub fn implementation(via: usize, function: Function) -> Option<*mut c_void> {
+    original(via, function)
+        .map(|original| original.load(Ordering::Acquire))
+        .filter(|implementation| !implementation.is_null())
 }
 
 macro_rules! originals {
@@ -89,8 +90,8 @@ macro_rules! originals {
                 if original.is_null() {
                     return absent;
                 }
-                // SAFETY: `keep` was given the adapter's function of this name, whose C signature is the row's
-                // (`ur_api.h` of 2026.2; the functions in the rows kept theirs since 2026.0).
+                // SAFETY: `store` got the adapter's function of this name, whose C signature is the row's (`ur_api.h`,
+                // unchanged from 2026.0 to 2026.2).
                 unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(original) }
             }
         )*

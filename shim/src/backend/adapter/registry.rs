@@ -1,7 +1,7 @@
-//! What is known of each adapter: its table getters, its dispatch table, its kind and its generation.
+//! The adapters of this process: table getters, dispatch table, kind and generation.
 //!
-//! The entry points fill it in; backends and entry points ask it. Must never call an adapter but through its own getters and
-//! `urAdapterGetInfo`.
+//! Entry points fill the registry; entry points and backends read it. It calls an adapter only through its getters
+//! and `urAdapterGetInfo`.
 
 use std::{
     ffi::c_void,
@@ -16,16 +16,16 @@ use urscope_schema::api::{
 
 use crate::raw::args::AdapterHandle;
 
-/// How many adapters one process can have under trace. The loader knows five kinds.
+/// The most adapters in a process. The loader has five kinds.
 pub const ADAPTERS: usize = 8;
 
-/// The one API version whose functions have the signatures of our rows: 0.12, all releases from 2025.2 to 2026.2.
+/// The API version whose functions have the signatures of the rows: 0.12, in all releases from 2025.2 to 2026.2.
 pub const VERSION: u32 = 12;
 
-/// More slots than any table of ours has in any release.
-const SCRATCH: usize = 64;
+/// More slots than any table has in any release.
+const SLOT_LIMIT: usize = 64;
 
-/// What a slot holds that the adapter did not fill; no address of a function.
+/// The value of a slot that the adapter did not fill; no address of a function.
 const UNFILLED: *mut c_void = std::ptr::without_provenance_mut(0x5a5a_5a5a_5a5a_5a5a);
 
 /// `pfnGetInfo` in `ur_adapter_dditable_t`.
@@ -36,13 +36,13 @@ pub type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> UrResult;
 
 struct Adapter {
     getters: [AtomicPtr<c_void>; Table::ALL.len()],
-    /// What the first word of its handles points at.
+    /// The table that the first word of its handles points at.
     dispatch_table: AtomicPtr<c_void>,
     level_zero: AtomicBool,
     generation: AtomicU32,
 }
 
-static KNOWN: [Adapter; ADAPTERS] = [const {
+static REGISTRY: [Adapter; ADAPTERS] = [const {
     Adapter {
         getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()],
         dispatch_table: AtomicPtr::new(null_mut()),
@@ -51,30 +51,31 @@ static KNOWN: [Adapter; ADAPTERS] = [const {
     }
 }; ADAPTERS];
 
-/// Keeps the adapter's getter of a table; false where there is no room for it.
+/// Stores the adapter's getter of a table; false if there is no room for it.
 ///
 /// # Safety
 ///
 /// `getter` is what the adapter exports under the getter's name.
-pub unsafe fn keep_getter(via: usize, table: Table, getter: *mut c_void) -> bool {
-    let kept = KNOWN.get(via).and_then(|known| known.getters.get(table as usize));
-    kept.inspect(|kept| kept.store(getter, Ordering::Release)).is_some()
+pub unsafe fn store_getter(via: usize, table: Table, getter: *mut c_void) -> bool {
+    let slot = REGISTRY.get(via).and_then(|known| known.getters.get(table as usize));
+    slot.inspect(|slot| slot.store(getter, Ordering::Release)).is_some()
 }
 
 /// The adapter's getter of a table.
 pub fn getter(via: usize, table: Table) -> Option<Getter> {
-    let getter = KNOWN.get(via)?.getters.get(table as usize)?.load(Ordering::Acquire);
+    let getter = REGISTRY.get(via)?.getters.get(table as usize)?.load(Ordering::Acquire);
     if getter.is_null() {
         return None;
     }
-    // SAFETY: `keep_getter` keeps only what an adapter exports under the getter's name, which has this signature (`ur_ddi.h`).
+    // SAFETY: `store_getter` stores what an adapter exports under the getter's name, which has this signature
+    // (`ur_ddi.h`).
     Some(unsafe { std::mem::transmute::<*mut c_void, Getter>(getter) })
 }
 
-/// The pointers with which the adapter fills a table, as many as it fills.
+/// The pointers that the adapter puts into a table.
 pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
-    let mut scratch = [UNFILLED; SCRATCH];
-    // SAFETY: no table that is asked for has more slots in any release.
+    let mut scratch = [UNFILLED; SLOT_LIMIT];
+    // SAFETY: no table has more slots in any release.
     let result = getter(via, table).map(|getter| unsafe { getter(VERSION, scratch.as_mut_ptr()) });
     if result.is_some_and(UrResult::is_success) {
         scratch.into_iter().take_while(|slot| *slot != UNFILLED).collect()
@@ -83,16 +84,17 @@ pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
     }
 }
 
-/// A function that the adapter has in that slot, also one that we do not stand in front of.
+/// The adapter's function in a slot, whether it is hooked or not.
 pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
     query_table(via, table).get(slot).copied().filter(|function| !function.is_null())
 }
 
-/// Learns from an adapter's first handle what tells its handles from others', and what kind of adapter it is.
+/// Reads from an adapter's first handle its dispatch table, by which handles are assigned to adapters, and asks for
+/// its kind.
 pub fn identify(via: usize, handle: AdapterHandle) {
     type GetInfo = unsafe extern "C" fn(AdapterHandle, u32, usize, *mut u32, *mut usize) -> UrResult;
 
-    let Some(known) = KNOWN.get(via).filter(|known| known.dispatch_table.load(Ordering::Acquire).is_null()) else {
+    let Some(known) = REGISTRY.get(via).filter(|known| known.dispatch_table.load(Ordering::Acquire).is_null()) else {
         return;
     };
     if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
@@ -100,7 +102,7 @@ pub fn identify(via: usize, handle: AdapterHandle) {
         let get_info = unsafe { std::mem::transmute::<*mut c_void, GetInfo>(get_info) };
         let ask = |property| {
             let mut answer = 0;
-            // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+            // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
             let result = unsafe { get_info(handle, property, size_of::<u32>(), &raw mut answer, null_mut()) };
             result.is_success().then_some(answer)
         };
@@ -110,21 +112,21 @@ pub fn identify(via: usize, handle: AdapterHandle) {
     known.dispatch_table.store(handle.dispatch_table(), Ordering::Release);
 }
 
-/// Whether that is an adapter for Level Zero devices.
+/// Whether adapter `via` is for Level Zero devices.
 #[inline]
 pub fn is_level_zero(via: usize) -> bool {
-    KNOWN.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
+    REGISTRY.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
 }
 
-/// The generation of the adapter among those of its kind (`UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 where it does not say.
+/// The generation of the adapter (`UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 if it is unknown.
 pub fn generation(via: usize) -> u32 {
-    KNOWN.get(via).map_or(0, |known| known.generation.load(Ordering::Acquire))
+    REGISTRY.get(via).map_or(0, |known| known.generation.load(Ordering::Acquire))
 }
 
 /// The number of the adapter that made a handle.
 pub fn adapter_of(handle: AdapterHandle) -> Option<usize> {
     let table = handle.dispatch_table();
-    KNOWN.iter().position(|known| !table.is_null() && known.dispatch_table.load(Ordering::Acquire) == table)
+    REGISTRY.iter().position(|known| !table.is_null() && known.dispatch_table.load(Ordering::Acquire) == table)
 }
 
 #[cfg(test)]

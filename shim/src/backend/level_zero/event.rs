@@ -1,7 +1,8 @@
-//! Shared events: an event of the adapter around an event of the driver.
+//! Shared events: an event of the adapter that wraps one of the driver.
 //!
-//! Where the adapter can make such an event, it makes and ends it. Elsewhere the adapter makes its event around one of the driver
-//! (`urEventCreateWithNativeHandle`), which we signal ([`signal`]) and end. Must signal or end no event of the adapter's own.
+//! An adapter that can make shareable events makes and ends them. For others, this module makes, signals ([`signal`])
+//! and ends an event of the driver, which the adapter wraps (`urEventCreateWithNativeHandle`). It must not signal or
+//! end events of the adapter.
 
 use urscope_schema::api::{
     Function, UrResult,
@@ -14,9 +15,9 @@ use super::{
     driver::{Driver, IpcHandle, ZeHandle, driver},
     fetch::Process,
     handle_data::{HandleData, Kind},
-    issued::{Contents, Issued},
+    issued_handles::{Contents, IssuedHandles},
     opening, result,
-    signal::{self, Barrier, Place},
+    signal::{self, Barrier, SignalDevice},
 };
 use crate::{
     backend::adapter,
@@ -31,34 +32,34 @@ use crate::{
     },
 };
 
-/// An event that we made or opened, and the driver's event behind it; `NULL` if that is the adapter's alone to deal with.
+/// An event that was made or opened here, with the driver's event; `NULL` if the adapter manages that.
 #[derive(Clone, Copy)]
-struct Shared {
+struct SharedEvent {
     native: ZeHandle,
     origin: Origin,
-    /// Where we signal it; `None` if the adapter's queues do.
-    signalled: Option<Place>,
+    /// The device that signals it here; `None` if the adapter's queues do.
+    signal_device: Option<SignalDevice>,
     references: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// It was made here, to be signalled again but not to be shared.
-    Plain,
-    /// It was made here, to be shared.
+    /// Made here, to be signalled again but not shared.
+    Unshared,
+    /// Made here, to be shared.
     Shared,
     /// It was opened.
     Opened,
 }
 
-static SHARED: ForkReset<Mutex<HashMap<usize, Shared>>> = ForkReset::new(Mutex::default);
+static EVENTS: ForkReset<Mutex<HashMap<usize, SharedEvent>>> = ForkReset::new(Mutex::default);
 
-static ISSUED: Issued<()> = Issued::new(Kind::Event);
+static ISSUED_HANDLES: IssuedHandles<()> = IssuedHandles::new(Kind::Event);
 
-/// In a forked child, which has none of its parent's events.
+/// Forgets the parent's events.
 pub(crate) fn after_fork_in_child() {
-    SHARED.reset(Mutex::default());
-    ISSUED.after_fork_in_child();
+    EVENTS.reset(Mutex::default());
+    ISSUED_HANDLES.after_fork_in_child();
 }
 
 /// `urEventCreateExp`
@@ -77,13 +78,13 @@ pub(crate) fn create(
     if shared && profiled {
         return Err(UrResult::INVALID_VALUE);
     }
-    supported(at)?;
+    check_support(at)?;
     if adapter::has(at.via, Function::urEventCreateExp) {
         if !shared {
             return result::done(adapter::urEventCreateExp(at.via)(context, device, desc, out));
         }
-        let (event, native) = made_by_adapter(at, context, device, desc).ok_or(UrResult::UNSUPPORTED_FEATURE)?;
-        keep(event, native, Origin::Shared, None, out);
+        let (event, native) = create_in_adapter(at, context, device, desc).ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+        register(event, native, Origin::Shared, None, out);
         return Ok(());
     }
     if profiled {
@@ -91,63 +92,71 @@ pub(crate) fn create(
     }
     let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
     let native = driver().make_event(ze_context, ze_device, shared)?;
-    let origin = if shared { Origin::Shared } else { Origin::Plain };
-    wrap(at, context, native, origin, Place::new(ze_context, ze_device), out)
+    let origin = if shared { Origin::Shared } else { Origin::Unshared };
+    wrap(at, context, native, origin, SignalDevice::new(ze_context, ze_device), out)
         .inspect_err(|_| driver().end_event(native))
 }
 
-/// Fails where the adapter's queues could not wait for such an event.
-fn supported(at: LevelZero) -> Result<(), UrResult> {
+/// Fails if the adapter's queues cannot wait for shared events.
+fn check_support(at: LevelZero) -> Result<(), UrResult> {
     if at.shares_events() { Ok(()) } else { Err(UrResult::UNSUPPORTED_FEATURE) }
 }
 
-/// Makes the adapter's event around the driver's, and gives it out.
+/// Makes the adapter's event that wraps the driver's, and returns it in `out`.
 fn wrap(
     at: LevelZero,
     context: Arg<Context>,
     native: ZeHandle,
     origin: Origin,
-    signalled: Place,
+    signal_device: SignalDevice,
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
-    let event = at.native()?.event_around(context, native)?;
-    keep(event, native, origin, Some(signalled), out);
+    let event = at.native()?.wrap_driver_event(context, native)?;
+    register(event, native, origin, Some(signal_device), out);
     Ok(())
 }
 
-/// Gives an event out, and remembers it.
-fn keep(event: Arg<Event>, native: ZeHandle, origin: Origin, signalled: Option<Place>, out: Arg<OutObject>) {
+/// Registers an event and returns it in `out`.
+fn register(
+    event: Arg<Event>,
+    native: ZeHandle,
+    origin: Origin,
+    signal_device: Option<SignalDevice>,
+    out: Arg<OutObject>,
+) {
     let word = event.get().0;
-    SHARED.get().lock().insert(word, Shared { native, origin, signalled, references: 1 });
+    EVENTS.get().lock().insert(word, SharedEvent { native, origin, signal_device, references: 1 });
     out.write(word);
 }
 
 /// `urEnqueueEventsWaitWithBarrierExt`
 pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: Arg<InOutEvent>) -> Result<(), UrResult> {
-    let known = event.read().and_then(|asked| SHARED.get().lock().get(&asked).copied());
+    let known = event.read().and_then(|asked| EVENTS.get().lock().get(&asked).copied());
     match known {
-        Some(Shared { native, signalled: Some(place), .. }) => signal::behind(at, barrier, event, native, place),
+        Some(SharedEvent { native, signal_device: Some(signal_device), .. }) => {
+            signal::signal_after(at, barrier, event, native, signal_device)
+        }
         _ => barrier.enqueue(at, event),
     }
 }
 
-/// A shareable event that the adapter itself makes; `None` where it cannot.
-fn made_by_adapter(
+/// A shareable event of the adapter's; `None` if it cannot make one.
+fn create_in_adapter(
     at: LevelZero,
     context: Arg<Context>,
     device: Arg<Device>,
     desc: Arg<Desc>,
 ) -> Option<(Arg<Event>, ZeHandle)> {
     let event = receive::<Event>(|out| adapter::urEventCreateExp(at.via)(context, device, desc, out)).ok()??;
-    let behind = at.native().and_then(|native| native.event_behind(event));
-    if behind.is_err() {
+    let driver_event = at.native().and_then(|native| native.driver_event(event));
+    if driver_event.is_err() {
         let _ = adapter::urEventRelease(at.via)(event);
     }
-    Some((event, behind.ok()?))
+    Some((event, driver_event.ok()?))
 }
 
-/// An event that the adapter itself opens from the driver's handle, and closes; `None` where it cannot.
-fn opened_by_adapter(at: LevelZero, context: Arg<Context>, handle_data: &HandleData) -> Option<Arg<Event>> {
+/// An event that the adapter opens from the driver's handle, and closes; `None` if it cannot.
+fn open_in_adapter(at: LevelZero, context: Arg<Context>, handle_data: &HandleData) -> Option<Arg<Event>> {
     let mut bytes = handle_data.native;
     let open = adapter::urIPCOpenEventHandleExp(at.via);
     with_data(&mut bytes, |data, size| receive::<Event>(|out| open(context, data, size, out))).ok()?
@@ -156,7 +165,7 @@ fn opened_by_adapter(at: LevelZero, context: Arg<Context>, handle_data: &HandleD
 /// `urEventRetain`
 pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
     result::done(adapter::urEventRetain(at.via)(event))?;
-    if let Some(shared) = SHARED.get().lock().get_mut(&event.get().0) {
+    if let Some(shared) = EVENTS.get().lock().get_mut(&event.get().0) {
         shared.references += 1;
     }
     Ok(())
@@ -164,9 +173,9 @@ pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
 
 /// `urEventRelease`
 pub(crate) fn release(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
-    // Forgotten before it is released, because its address may be used again afterwards.
+    // Removed before it is released, because its address may be reused afterwards.
     let last = {
-        let mut all = SHARED.get().lock();
+        let mut all = EVENTS.get().lock();
         if let Some(shared) = all.get_mut(&event.get().0) {
             shared.references -= 1;
         }
@@ -177,8 +186,12 @@ pub(crate) fn release(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> 
         }
     };
     result::done(adapter::urEventRelease(at.via)(event))?;
-    if let Some(Shared { native, origin, signalled: Some(place), .. }) = last {
-        signal::end(place, native, if origin == Origin::Opened { Driver::close_event } else { Driver::end_event });
+    if let Some(SharedEvent { native, origin, signal_device: Some(signal_device), .. }) = last {
+        signal::end(
+            signal_device,
+            native,
+            if origin == Origin::Opened { Driver::close_event } else { Driver::end_event },
+        );
     }
     Ok(())
 }
@@ -193,10 +206,10 @@ pub(crate) fn get(
     result::not_null(event)?;
     result::not_null(data)?;
     result::not_null(size)?;
-    supported(at)?;
-    let known = SHARED.get().lock().get(&event.get().0).copied();
+    check_support(at)?;
+    let known = EVENTS.get().lock().get(&event.get().0).copied();
     let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(UrResult::INVALID_EVENT)?;
-    ISSUED.answer_get(data, size, || {
+    ISSUED_HANDLES.answer_get(data, size, || {
         let handle = driver().export_event(shared.native)?;
         Ok((Contents { size: 0, offset: 0, descriptor: -1, native: handle.0 }, ()))
     })
@@ -206,8 +219,8 @@ pub(crate) fn get(
 pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
     result::not_null(context)?;
     result::not_null(data)?;
-    supported(at)?;
-    ISSUED.take(data.get().0).map(drop)
+    check_support(at)?;
+    ISSUED_HANDLES.take(data.get().0).map(drop)
 }
 
 /// `urIPCOpenEventHandleExp`
@@ -219,13 +232,13 @@ pub(crate) fn open(
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
     let (ze_context, (), handle_data) =
-        opening::opened_data(at, context, (data, size), out, Kind::Event, || supported(at))?;
+        opening::decode_opened(at, context, (data, size), out, Kind::Event, || check_support(at))?;
     Process::of(&handle_data).check_access()?;
-    if let Some(event) = opened_by_adapter(at, context, &handle_data) {
-        keep(event, ZeHandle::NULL, Origin::Opened, None, out);
+    if let Some(event) = open_in_adapter(at, context, &handle_data) {
+        register(event, ZeHandle::NULL, Origin::Opened, None, out);
         return Ok(());
     }
-    let place = Place::new(ze_context, at.native()?.first_device(context)?);
+    let signal_device = SignalDevice::new(ze_context, at.native()?.first_device(context)?);
     let native = driver().open_event(ze_context, IpcHandle(handle_data.native)).map_err(result::of_import)?;
-    wrap(at, context, native, Origin::Opened, place, out).inspect_err(|_| driver().close_event(native))
+    wrap(at, context, native, Origin::Opened, signal_device, out).inspect_err(|_| driver().close_event(native))
 }

@@ -1,6 +1,6 @@
 //! Fetches a descriptor from its producer by `pidfd_open(2)` and `pidfd_getfd(2)`, as libumf does.
 //!
-//! Missing permission has an error of its own. Must leave no descriptor open when it fails.
+//! Missing permission has its own error. A failure leaves no descriptor open.
 
 use std::{
     io,
@@ -44,8 +44,8 @@ impl Process {
         self.fetch_or_why(descriptor).map_err(|refusal| result::of_kernel(&refusal))
     }
 
-    /// Checks that it still runs and lets the current process fetch from it. For cases in which the driver fetches by itself and
-    /// would not give the reason of a failure.
+    /// Checks that the process still runs and allows fetching. Used where the driver fetches and would not report why
+    /// it fails.
     pub(crate) fn check_access(self) -> Result<(), UrResult> {
         if self == Self::this() {
             return Ok(());
@@ -59,7 +59,7 @@ impl Process {
     fn fetch_or_why(self, descriptor: i32) -> io::Result<OwnedFd> {
         // SAFETY: pidfd_open(2) takes plain numbers.
         let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) })?;
-        // Read after the process is pinned: if it started when the producer did, it is the producer.
+        // Read after the pidfd is open: if this process started when the producer did, it is the producer.
         if start_of(self.pid)? != self.started {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
@@ -69,13 +69,13 @@ impl Process {
     }
 }
 
-/// Another descriptor of the same open file.
+/// Another descriptor of an open file.
 pub(crate) fn duplicate(descriptor: i32) -> io::Result<OwnedFd> {
     // SAFETY: fcntl(2) with F_DUPFD_CLOEXEC takes plain numbers.
     own(libc::c_long::from(unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) }))
 }
 
-/// Whether two descriptors of this process refer to the same open file; false where the kernel does not tell.
+/// Whether two descriptors of this process refer to the same open file; false if the kernel does not support kcmp(2).
 pub(crate) fn same_file(one: i32, other: i32) -> bool {
     const KCMP_FILE: libc::c_long = 0;
     let pid = libc::c_long::from(std::process::id());
@@ -84,17 +84,17 @@ pub(crate) fn same_file(one: i32, other: i32) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, one, other) == 0 }
 }
 
-/// In a forked child.
+/// Forgets the identity of the parent.
 pub(crate) fn after_fork_in_child() {
     THIS.reset(this_process());
 }
 
-/// Takes ownership of the descriptor that a system call made. Its errno is read here, before anything is cleaned up.
+/// Takes ownership of the descriptor that a system call returned, or reads errno at once.
 fn own(answer: libc::c_long) -> io::Result<OwnedFd> {
     if answer < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the system call has just made this descriptor.
     Ok(unsafe { OwnedFd::from_raw_fd(answer as i32) })
 }
 

@@ -1,15 +1,15 @@
-//! The bytes of our handle data: what they say of an object, with a checksum against damage.
+//! The format of the backend's handle data: a description of an object, with a checksum.
 //!
-//! The data travel through the application, and anybody may have written them: [`HandleData::decode`] takes any bytes and gives
-//! back what was encoded, or why it cannot. It must never panic, and never act on what it reads. The checksum has no key: it
-//! protects against accidents, not against an adversary.
+//! The application passes the data on, so they may be anything: [`HandleData::decode`] accepts any bytes and returns
+//! what was encoded, or why it cannot. It must never panic, and never act on what it reads. The checksum has no key:
+//! it protects against accidents, not against an adversary.
 
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
     little_endian::{I32, U16, U32, U64},
 };
 
-/// The length of the data in bytes. No adapter's have this length (16, 64, 108 and 120 bytes).
+/// The length of the data in bytes. Adapters' data have other lengths (16, 64, 108 and 120 bytes).
 pub const SIZE: usize = 128;
 
 /// The length of a driver's handle in bytes: `ZE_MAX_IPC_HANDLE_SIZE`.
@@ -17,7 +17,7 @@ pub const NATIVE_SIZE: usize = 64;
 
 const MAGIC: [u8; 8] = *b"urscope\x1a";
 
-/// The format that is written, and the only one that is read.
+/// The only version that is written and read.
 const VERSION: u16 = 1;
 
 /// The bytes of the data, in order.
@@ -35,13 +35,13 @@ struct Layout {
     descriptor: I32,
     reserved: [u8; 4],
     native: [u8; NATIVE_SIZE],
-    /// Of everything before it.
+    /// The checksum of everything before it.
     checksum: U64,
 }
 
 const _: () = assert!(size_of::<Layout>() == SIZE);
 
-/// What kind of object the data are about.
+/// The kind of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Kind {
@@ -59,20 +59,20 @@ impl Kind {
     }
 }
 
-/// What the data say of an object.
+/// The contents of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandleData {
     /// The kind of the object.
     pub kind: Kind,
     /// The producer.
     pub pid: u32,
-    /// When the producer started, in the kernel's ticks since boot: a pid may be given out again.
+    /// When the producer started, in clock ticks since boot: pids are reused.
     pub started: u64,
-    /// The number of this get in its producer: no two gets give the same data.
+    /// The number of the get in its producer: no two gets return the same data.
     pub serial: u64,
     /// The size of the whole object in bytes; 0 for an event.
     pub size: u64,
-    /// Where in the object the application's pointer lies.
+    /// The offset of the application's pointer in the object.
     pub offset: u64,
     /// The producer's descriptor of the object, or -1.
     pub descriptor: i32,
@@ -83,16 +83,16 @@ pub struct HandleData {
 /// Why data are not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// They begin differently: they come from an adapter.
-    NotOurs,
-    /// They are of a version of the format that this urscope does not know.
+    /// They have another magic number: they come from an adapter.
+    Foreign,
+    /// They have an unknown version.
     Version,
-    /// They begin as ours do, but are damaged, cut short or too long.
+    /// They have the magic number, but are damaged, cut short or too long.
     Damaged,
 }
 
 impl HandleData {
-    /// The bytes for this object.
+    /// The bytes of the data.
     pub fn encode(&self) -> [u8; SIZE] {
         let mut layout = Layout {
             magic: MAGIC,
@@ -112,10 +112,10 @@ impl HandleData {
         zerocopy::transmute!(layout)
     }
 
-    /// What was encoded, if [`Self::encode`] made these bytes and nothing happened to them since.
+    /// The contents of bytes from [`Self::encode`] that were not changed.
     pub fn decode(bytes: &[u8]) -> Result<Self, Refusal> {
         if !bytes.starts_with(&MAGIC) {
-            return Err(Refusal::NotOurs);
+            return Err(Refusal::Foreign);
         }
         let layout = Layout::ref_from_bytes(bytes).map_err(|_| Refusal::Damaged)?;
         if layout.checksum.get() != layout.expected_checksum() {
@@ -127,7 +127,7 @@ impl HandleData {
         layout.object().filter(Self::is_plausible).ok_or(Refusal::Damaged)
     }
 
-    /// Whether a producer can have meant this: also an adversary can compute the checksum.
+    /// Whether the contents are possible. An adversary can compute the checksum, too.
     fn is_plausible(&self) -> bool {
         let pid = i32::try_from(self.pid).is_ok_and(|pid| pid > 0);
         let place = match self.kind {
@@ -139,7 +139,7 @@ impl HandleData {
 }
 
 impl Layout {
-    /// The object; `None` for an unknown kind, or where a reserved byte is set.
+    /// The contents; `None` for an unknown kind, or if a reserved byte is set.
     fn object(&self) -> Option<HandleData> {
         if self.reserved != [0; 4] {
             return None;
@@ -156,7 +156,8 @@ impl Layout {
         })
     }
 
-    /// FNV-1a of everything before the checksum. Each step is a bijection of the state, so one changed byte always shows.
+    /// FNV-1a of everything before the checksum. Each step is a bijection of the state, so it detects every change of
+    /// one byte.
     fn expected_checksum(&self) -> u64 {
         let checked = self.as_bytes().iter().take(size_of::<Self>() - size_of::<U64>());
         checked
@@ -168,7 +169,7 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// A source of bytes that is the same in every run.
+    /// A deterministic source of bytes.
     struct Random(u64);
 
     impl Random {
@@ -222,9 +223,9 @@ mod tests {
                 bytes[bit / 8] ^= 1 << (bit % 8);
                 assert!(HandleData::decode(&bytes).is_err(), "bit {bit}");
             }
-            // Of any length, also that of an adapter's: what begins as ours is never taken for another's.
+            // Data of any length, also of an adapter's, are not foreign if they have the magic number.
             for length in 0..SIZE {
-                let refusal = if length < MAGIC.len() { Refusal::NotOurs } else { Refusal::Damaged };
+                let refusal = if length < MAGIC.len() { Refusal::Foreign } else { Refusal::Damaged };
                 assert_eq!(HandleData::decode(&whole[..length]), Err(refusal));
             }
             assert_eq!(HandleData::decode(&[&whole[..], &[0]].concat()), Err(Refusal::Damaged));
@@ -250,13 +251,13 @@ mod tests {
             random.fill(&mut bytes);
             let length = (random.next() % (2 * SIZE as u64)) as usize;
             assert!(HandleData::decode(&bytes[..length]).is_err());
-            // Also where the bytes begin as ours do.
+            // Also with the magic number.
             bytes[..8].copy_from_slice(&MAGIC);
             assert!(HandleData::decode(&bytes[..SIZE]).is_err());
         }
     }
 
-    /// A hostile producer can compute the checksum: what it says must still make sense.
+    /// Data with a right checksum must still be plausible.
     #[test]
     fn a_right_checksum_makes_no_sense_of_nonsense() {
         let good = Random(5).handle_data();

@@ -1,8 +1,8 @@
 //! Memory: the producer's exports of allocations, and the consumer's mappings.
 //!
-//! The driver's handle of an allocation is got once, however many handles the program gets for pointers into it, and put with the
-//! last of them. Every open makes a mapping of its own, which needs a close of its own. No lock may be held across a call of the
-//! driver but that of one allocation's export.
+//! The driver's handle of an allocation is got with the first handle that the program gets for a pointer into it, and
+//! put with the last. Every open makes a mapping with its own close. The only lock that may be held across a call of
+//! the driver is that of an allocation's export.
 
 use std::{collections::hash_map::Entry, os::fd::AsRawFd as _, sync::Arc};
 
@@ -16,7 +16,7 @@ use super::{
     driver::{Block, Driver, IpcHandle, MappedBase, ZeHandle, driver},
     fetch::Process,
     handle_data::{self, HandleData, Kind, Refusal},
-    issued::{Contents, Issued},
+    issued_handles::{Contents, IssuedHandles},
     result,
 };
 use crate::{
@@ -32,29 +32,29 @@ use crate::{
     },
 };
 
-/// The driver's handle of one allocation, and the number of our handles that rest on it.
+/// The driver's handle of one allocation, and the number of the program's handles that use it.
 #[derive(Default)]
 struct Export {
     handle: Option<IpcHandle>,
     gets: usize,
 }
 
-/// One get's share in an export.
-struct Share {
+/// The reference that a get holds to an export.
+struct ExportReference {
     block: Block,
     export: Arc<Mutex<Export>>,
 }
 
 static EXPORTS: ForkReset<Mutex<HashMap<Block, Arc<Mutex<Export>>>>> = ForkReset::new(Mutex::default);
 
-static ISSUED: Issued<Share> = Issued::new(Kind::Memory);
+static ISSUED_HANDLES: IssuedHandles<ExportReference> = IssuedHandles::new(Kind::Memory);
 
 /// Who opened a mapping.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// We opened it, and the driver's mapping begins here.
-    Ours { base: MappedBase },
-    /// The adapter opened it, from data of its own.
+    /// This backend. `base` is where the driver's mapping begins.
+    OwnBackend { base: MappedBase },
+    /// The adapter, from its own data.
     Adapter,
 }
 
@@ -62,17 +62,17 @@ enum Origin {
 struct Mapping {
     context: usize,
     origin: Origin,
-    /// How often the adapter gave this pointer. Ours are given once.
+    /// How often the adapter returned this pointer. This backend returns a pointer once.
     opens: usize,
 }
 
 static MAPPINGS: ForkReset<Mutex<HashMap<usize, Mapping>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child, which has none of its parent's exports and mappings.
+/// Forgets the parent's exports and mappings.
 pub(crate) fn after_fork_in_child() {
     EXPORTS.reset(Mutex::default());
     MAPPINGS.reset(Mutex::default());
-    ISSUED.after_fork_in_child();
+    ISSUED_HANDLES.after_fork_in_child();
 }
 
 /// `urIPCGetMemHandleExp`
@@ -84,27 +84,27 @@ pub(crate) fn get(
     size: Arg<OutDataSize>,
 ) -> Result<(), UrResult> {
     let (context, pointer) = (at.context(context)?, pointer.get().0);
-    ISSUED.answer_get(data, size, || export(context, pointer))
+    ISSUED_HANDLES.answer_get(data, size, || export(context, pointer))
 }
 
-/// The contents of handle data for the allocation that `pointer` lies in, and a share in its export.
-fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, Share), UrResult> {
+/// The contents of handle data for the allocation that contains `pointer`, and a reference to its export.
+fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, ExportReference), UrResult> {
     let block = driver().block(context, pointer).map_err(|_| UrResult::INVALID_ARGUMENT)?;
     let offset =
         pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
-    let (share, handle) = Share::of(driver(), context, block)?;
+    let (reference, handle) = ExportReference::of(driver(), context, block)?;
     let contents =
         Contents { size: block.size as u64, offset: offset as u64, descriptor: descriptor(&handle), native: handle.0 };
-    Ok((contents, share))
+    Ok((contents, reference))
 }
 
 /// `urIPCPutMemHandleExp`
 pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
     result::not_null(context)?;
     result::not_null(data)?;
-    if let Some(share) = ISSUED.take(data.get().0)? {
+    if let Some(reference) = ISSUED_HANDLES.take(data.get().0)? {
         // A context that the adapter no longer knows has no handles to put.
-        share.end(driver(), at.context(context).ok());
+        reference.end(driver(), at.context(context).ok());
     }
     Ok(())
 }
@@ -123,20 +123,22 @@ pub(crate) fn open(
     let (ze_context, ze_device) = (at.context(context)?, at.device_in(context, device)?);
     let bytes = data.copy(size).ok_or(UrResult::INVALID_VALUE)?;
     let (pointer, origin) = match HandleData::decode(&bytes) {
-        Ok(ours) if ours.kind == Kind::Memory => open_ours(&ours, ze_context, ze_device)?,
-        Err(Refusal::NotOurs) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
+        Ok(handle_data) if handle_data.kind == Kind::Memory => open_own(&handle_data, ze_context, ze_device)?,
+        Err(Refusal::Foreign) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
         _ => return Err(UrResult::INVALID_VALUE),
     };
-    keep(pointer, context.get().0, origin);
+    register(pointer, context.get().0, origin);
     out.write(pointer);
     Ok(())
 }
 
-/// Remembers a mapping.
-fn keep(pointer: usize, context: usize, origin: Origin) {
+/// Registers a mapping.
+fn register(pointer: usize, context: usize, origin: Origin) {
     match MAPPINGS.get().lock().entry(pointer) {
-        Entry::Occupied(mut known) if matches!((known.get().origin, origin), (Origin::Adapter, Origin::Adapter)) => {
-            known.get_mut().opens += 1;
+        Entry::Occupied(mut mapping)
+            if matches!((mapping.get().origin, origin), (Origin::Adapter, Origin::Adapter)) =>
+        {
+            mapping.get_mut().opens += 1;
         }
         place => drop(place.insert_entry(Mapping { context, origin, opens: 1 })),
     }
@@ -146,72 +148,73 @@ fn keep(pointer: usize, context: usize, origin: Origin) {
 pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>) -> Result<(), UrResult> {
     result::not_null(pointer)?;
     let ze_context = at.context(context)?;
-    match forget(pointer.get().0, context.get().0)? {
-        Origin::Ours { base } => driver().close(ze_context, base),
+    match unregister(pointer.get().0, context.get().0)? {
+        Origin::OwnBackend { base } => driver().close(ze_context, base),
         Origin::Adapter => result::done(adapter::urIPCCloseMemHandleExp(at.via)(context, pointer)),
     }
 }
 
-/// Forgets a mapping of a context, before it is closed, because its address may be used again afterwards.
-fn forget(pointer: usize, context: usize) -> Result<Origin, UrResult> {
+/// Removes a mapping of a context before it is closed, because its address may be reused afterwards.
+fn unregister(pointer: usize, context: usize) -> Result<Origin, UrResult> {
     let mut mappings = MAPPINGS.get().lock();
-    let Entry::Occupied(mut known) = mappings.entry(pointer) else {
+    let Entry::Occupied(mut mapping) = mappings.entry(pointer) else {
         return Err(UrResult::INVALID_ARGUMENT);
     };
-    if known.get().context != context {
+    if mapping.get().context != context {
         return Err(UrResult::INVALID_CONTEXT);
     }
-    known.get_mut().opens -= 1;
-    let origin = known.get().origin;
-    if known.get().opens == 0 {
-        known.remove();
+    mapping.get_mut().opens -= 1;
+    let origin = mapping.get().origin;
+    if mapping.get().opens == 0 {
+        mapping.remove();
     }
     Ok(origin)
 }
 
-/// Closes what was opened in a context, at the last release of it.
-pub(crate) fn end_of_context(context: usize, ze_context: ZeHandle) {
+/// Closes the mappings of a context at its last release.
+pub(crate) fn end_context(context: usize, ze_context: ZeHandle) {
     let ended: Vec<Mapping> =
         MAPPINGS.get().lock().extract_if(|_, mapping| mapping.context == context).map(|(_, mapping)| mapping).collect();
     for mapping in ended {
-        if let Origin::Ours { base } = mapping.origin {
+        if let Origin::OwnBackend { base } = mapping.origin {
             let _ = driver().close(ze_context, base);
         }
     }
 }
 
-/// The four functions for a caller that has the driver's handles and no adapter's.
+/// The four functions for a caller that has only the driver's handles.
 pub(super) mod by_driver {
     use super::{
-        HandleData, ISSUED, Kind, Origin, UrResult, ZeHandle, driver, export, forget, handle_data, keep, open_ours,
+        HandleData, ISSUED_HANDLES, Kind, Origin, UrResult, ZeHandle, driver, export, handle_data, open_own, register,
+        unregister,
     };
 
-    /// Makes handle data for the allocation that a pointer lies in: their address and their length.
+    /// Makes handle data for the allocation that contains a pointer; returns their address and length.
     pub(crate) fn get(context: ZeHandle, pointer: usize) -> Result<(usize, usize), UrResult> {
-        let (contents, share) = export(context, pointer)?;
-        Ok((ISSUED.issue(&contents, share), handle_data::SIZE))
+        let (contents, reference) = export(context, pointer)?;
+        Ok((ISSUED_HANDLES.issue(&contents, reference), handle_data::SIZE))
     }
 
-    /// Puts handle data by their address.
+    /// Puts the handle data at an address.
     pub(crate) fn put(context: ZeHandle, data: usize) -> Result<(), UrResult> {
-        if let Some(share) = ISSUED.take(data)? {
-            share.end(driver(), Some(context));
+        if let Some(reference) = ISSUED_HANDLES.take(data)? {
+            reference.end(driver(), Some(context));
         }
         Ok(())
     }
 
-    /// Opens handle data of [`get`], or of our functions for adapters: the address of the memory.
+    /// Opens handle data of this backend; returns the address of the memory.
     pub(crate) fn open(context: ZeHandle, device: ZeHandle, bytes: &[u8]) -> Result<usize, UrResult> {
         let handle_data = HandleData::decode(bytes).ok().filter(|data| data.kind == Kind::Memory);
-        let (pointer, origin) = open_ours(&handle_data.ok_or(UrResult::INVALID_VALUE)?, context, device)?;
-        keep(pointer, context.address(), origin);
+        let (pointer, origin) = open_own(&handle_data.ok_or(UrResult::INVALID_VALUE)?, context, device)?;
+        register(pointer, context.address(), origin);
         Ok(pointer)
     }
 
     /// Closes a mapping of [`open`].
     pub(crate) fn close(context: ZeHandle, pointer: usize) -> Result<(), UrResult> {
-        match forget(pointer, context.address())? {
-            Origin::Ours { base } => driver().close(context, base),
+        match unregister(pointer, context.address())? {
+            Origin::OwnBackend { base } => driver().close(context, base),
             Origin::Adapter => Err(UrResult::INVALID_ARGUMENT),
         }
     }
@@ -222,12 +225,12 @@ fn descriptor(handle: &IpcHandle) -> i32 {
     handle.0.first_chunk().map_or(-1, |first| i32::from_ne_bytes(*first))
 }
 
-fn open_ours(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
+fn open_own(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
     let mut handle = IpcHandle(handle_data.native);
     let producer = Process::of(handle_data);
     let fetched = if producer == Process::this() {
-        // The driver's handle may still be valid because of other data that have not been put.
-        ISSUED.find(handle_data.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
+        // The driver's handle may still be valid for other data that have not been put.
+        ISSUED_HANDLES.find(handle_data.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
         None
     } else {
         Some(producer.fetch(handle_data.descriptor)?)
@@ -236,16 +239,16 @@ fn open_ours(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> R
         *first = fetched.as_raw_fd().to_ne_bytes();
     }
     let base = driver().open(context, device, handle).map_err(result::of_open)?;
-    // The size of the mapping is the driver's; the producer may claim any.
+    // The driver knows the size of the mapping; the producer may claim any.
     let size = driver().block(context, base.address()).map_or(handle_data.size, |block| block.size as u64);
     if handle_data.offset >= size {
         let _ = driver().close(context, base);
         return Err(UrResult::INVALID_VALUE);
     }
-    Ok((base.address() + handle_data.offset as usize, Origin::Ours { base }))
+    Ok((base.address() + handle_data.offset as usize, Origin::OwnBackend { base }))
 }
 
-/// Opens data that the producer's adapter made. The adapter gets a copy, because v1 writes into them.
+/// Opens data of the producer's adapter. The adapter gets a copy, because v1 writes into them.
 fn open_by_adapter(
     at: LevelZero,
     context: Arg<Context>,
@@ -257,34 +260,34 @@ fn open_by_adapter(
     }
     let open = adapter::urIPCOpenMemHandleExp(at.via);
     let opened = with_data(&mut bytes, |data, size| receive::<Pointer>(|out| open(context, device, data, size, out)))?;
-    // v1 reports success for an open that failed, and leaves the answer out.
+    // v1 reports success for an open that failed, and writes no answer.
     opened.map(|pointer| pointer.get().0).ok_or(UrResult::INVALID_VALUE)
 }
 
-impl Share {
-    /// A share in the export of an allocation. The first share makes the export.
+impl ExportReference {
+    /// A reference to the export of an allocation. The first one makes the export.
     fn of(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), UrResult> {
-        let share = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
-        let got = {
-            let mut export = share.export.lock();
-            let got = export.handle.map_or_else(|| driver.export(context, block), Ok);
-            if let Ok(handle) = got {
+        let reference = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
+        let handle = {
+            let mut export = reference.export.lock();
+            let handle = export.handle.map_or_else(|| driver.export(context, block), Ok);
+            if let Ok(handle) = handle {
                 export.handle = Some(handle);
                 export.gets += 1;
             }
-            got
+            handle
         };
-        match got {
-            Ok(handle) => Ok((share, handle)),
+        match handle {
+            Ok(handle) => Ok((reference, handle)),
             Err(result) => {
-                share.prune();
+                reference.prune();
                 Err(result)
             }
         }
     }
 
-    /// Gives the share back. The last one puts the driver's handle, unless the memory has been freed, and the handle with it: the driver
-    /// may have used the handle's number again since.
+    /// Releases the reference. The last one puts the driver's handle, unless the memory has been freed, which ends the
+    /// handle: the driver may have reused its number.
     fn end(self, driver: &Driver, context: Option<ZeHandle>) {
         {
             let mut export = self.export.lock();
@@ -300,10 +303,10 @@ impl Share {
         self.prune();
     }
 
-    /// Forgets an export without shares.
+    /// Removes an export without references.
     fn prune(self) {
         let mut exports = EXPORTS.get().lock();
-        // The table's and this one: no other share can be made while the table is locked.
+        // The table and this reference: no other can be made while the table is locked.
         if Arc::strong_count(&self.export) == 2 && self.export.try_lock().is_some_and(|export| export.gets == 0) {
             exports.remove(&self.block);
         }

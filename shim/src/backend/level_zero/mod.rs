@@ -1,11 +1,11 @@
-//! Our own backend: the functions that share memory between processes, implemented on Level Zero.
+//! urscope's own backend: the functions that share memory between processes, implemented on Level Zero.
 //!
-//! It uses the adapter's public functions only ([`native`]) and the driver that the process has loaded ([`driver`]), so it
-//! serves any runtime, also one whose adapter lacks these functions. Handle data have a checksum ([`handle_data`]), and
-//! descriptors are fetched as libumf fetches them ([`fetch`]). [`issued`] holds the handle data that have not been put.
+//! It uses only the adapter's public functions ([`native`]) and the driver of the process ([`driver`]), so it works
+//! with any runtime, also one whose adapter lacks these functions. Handle data have a checksum ([`handle_data`]), and
+//! descriptors are fetched as libumf does ([`fetch`]). [`issued_handles`] has the handle data that have not been put.
 //!
-//! Wrong, foreign, altered and stale data get the documented error and change nothing. Of the caller's memory, only
-//! out-parameters are ever written to.
+//! Wrong, foreign, altered and stale data get the documented error and change nothing. Only out-parameters are
+//! written to the caller's memory.
 
 use urscope_schema::api::{
     Function, UrResult,
@@ -16,7 +16,7 @@ use urscope_schema::api::{
     },
 };
 
-use self::{driver::ZeHandle, native::Native, result::answer};
+use self::{driver::ZeHandle, native::NativeFunctions, result::answer};
 use super::{
     Backend, Family,
     adapter::{self, registry},
@@ -28,7 +28,7 @@ mod driver;
 mod event;
 mod fetch;
 pub mod handle_data;
-mod issued;
+mod issued_handles;
 mod memory;
 mod native;
 mod opening;
@@ -38,7 +38,7 @@ mod signal;
 mod support;
 pub mod without_adapter;
 
-/// In a forked child, which shares none of its parent's objects.
+/// Forgets the parent's objects.
 pub fn after_fork_in_child() {
     fetch::after_fork_in_child();
     memory::after_fork_in_child();
@@ -49,26 +49,26 @@ pub fn after_fork_in_child() {
     contexts::after_fork_in_child();
 }
 
-/// Our backend, for the calls that came to one adapter.
+/// The backend, for the calls to one adapter.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelZero {
     via: usize,
 }
 
 impl LevelZero {
-    /// For the adapter of that number.
+    /// For adapter `via`.
     pub const fn new(via: usize) -> Self {
         Self { via }
     }
 
-    fn native(self) -> Result<&'static Native, UrResult> {
-        Native::of(self.via).ok_or(UrResult::UNSUPPORTED_FEATURE)
+    fn native(self) -> Result<&'static NativeFunctions, UrResult> {
+        NativeFunctions::of(self.via).ok_or(UrResult::UNSUPPORTED_FEATURE)
     }
 
-    /// Whether the adapter can wait again for an event that is signalled again, which is what a shared event is for.
+    /// Whether the adapter can wait for an event that is signalled again, which shared events need.
     ///
-    /// v1 cannot: an event that has completed once stays complete, and its queues do not wait for it any more. Later generations
-    /// can, and where they have no function that makes such events, we signal them ([`signal`]).
+    /// v1 cannot: an event that has completed stays complete, and queues no longer wait for it. Later generations can;
+    /// if they have no function that makes such events, [`signal`] signals them.
     fn shares_events(self) -> bool {
         let has = |function| adapter::has(self.via, function);
         registry::generation(self.via) >= 2
@@ -104,7 +104,7 @@ impl Backend for LevelZero {
         if result.is_success()
             && let Some(made) = context.read_after()
         {
-            contexts::made(*self, made);
+            contexts::insert(*self, made);
         }
         result
     }
@@ -115,11 +115,11 @@ impl Backend for LevelZero {
             && native.is_last_reference(context)
             && let Ok(ze_context) = native.context(context)
         {
-            if Family::Memory.is_ours(self.via) {
-                memory::end_of_context(context.get().0, ze_context);
+            if Family::Memory.uses_level_zero(self.via) {
+                memory::end_context(context.get().0, ze_context);
             }
-            signal::end_of_context(ze_context);
-            contexts::ends(ze_context);
+            signal::end_context(ze_context);
+            contexts::remove(ze_context);
         }
         adapter::urContextRelease(self.via)(context)
     }

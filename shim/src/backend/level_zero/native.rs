@@ -1,7 +1,7 @@
-//! The adapter's public functions that lead from its handles to those of Level Zero, and other questions to it.
+//! The adapter's public functions that convert its handles to those of Level Zero, and that give their properties.
 //!
-//! They have no rows, because urscope hooks none of them: they are taken from the adapter's own table getters when they are
-//! first needed. Must never be given a handle of another adapter.
+//! They have no rows, because they are not hooked: they come from the adapter's table getters at their first use.
+//! Must never be given a handle of another adapter.
 
 use std::{ffi::c_void, sync::OnceLock};
 
@@ -31,7 +31,7 @@ struct EventProperties {
 }
 
 /// The functions of one adapter.
-pub(crate) struct Native {
+pub(crate) struct NativeFunctions {
     context: Option<GetNative<Context>>,
     context_info: Option<GetContextInfo>,
     device: Option<GetNative<Device>>,
@@ -40,10 +40,10 @@ pub(crate) struct Native {
     make_event: Option<EventOfNative>,
 }
 
-impl Native {
-    /// Those of the adapter of that number.
+impl NativeFunctions {
+    /// The functions of adapter `via`.
     pub(crate) fn of(via: usize) -> Option<&'static Self> {
-        static ALL: [OnceLock<Native>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
+        static ALL: [OnceLock<NativeFunctions>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
         Some(ALL.get(via)?.get_or_init(|| {
             // SAFETY: these slots hold functions of these types (`ur_ddi.h`): `ur_pfnContextGetNativeHandle_t`,
             // `ur_pfnContextGetInfo_t`, `ur_pfnDeviceGetNativeHandle_t`, `ur_pfnDeviceGetInfo_t`,
@@ -61,40 +61,40 @@ impl Native {
         }))
     }
 
-    /// The driver's context behind the adapter's.
+    /// The driver's context of an adapter's context.
     pub(crate) fn context(&self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
         native(self.context, context)
     }
 
-    /// The driver's device behind the adapter's.
+    /// The driver's device of an adapter's device.
     pub(crate) fn device(&self, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
         native(self.device, device)
     }
 
-    /// The driver's event behind the adapter's.
-    pub(crate) fn event_behind(&self, event: Arg<Event>) -> Result<ZeHandle, UrResult> {
+    /// The driver's event of an adapter's event.
+    pub(crate) fn driver_event(&self, event: Arg<Event>) -> Result<ZeHandle, UrResult> {
         native(self.event, event)
     }
 
-    /// An event of the adapter's around one of the driver's, which it does not end with its own.
-    pub(crate) fn event_around(&self, context: Arg<Context>, native: ZeHandle) -> Result<Arg<Event>, UrResult> {
+    /// An event of the adapter's that wraps the driver's without owning it.
+    pub(crate) fn wrap_driver_event(&self, context: Arg<Context>, native: ZeHandle) -> Result<Arg<Event>, UrResult> {
         let make = self.make_event.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
         let stype = constants::UR_STRUCTURE_TYPE_EVENT_NATIVE_PROPERTIES;
         let properties = EventProperties { stype, next: std::ptr::null_mut(), owned: false };
-        // SAFETY: null is what an out-parameter may hold before the call.
+        // SAFETY: an out-parameter may hold null before the call.
         let mut event = unsafe { Arg::new(Event(0)) };
         // SAFETY: the properties and the out-parameter are live variables.
         result::done(unsafe { make(native, context, &raw const properties, &raw mut event) })?;
         if event.null().is_some() { Err(UrResult::UNKNOWN) } else { Ok(event) }
     }
 
-    /// The driver's device behind the first of a context's.
+    /// The driver's device of a context's first device.
     pub(crate) fn first_device(&self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
         self.device(self.devices(context)?.first().copied().ok_or(UrResult::UNKNOWN)?)
     }
 
-    /// The driver's device behind one that an open names: a device of its context, or a part of one. For another one the answer is
-    /// INVALID_CONTEXT, as of the v1 adapter.
+    /// The driver's device of a context's device or sub-device. INVALID_CONTEXT for another device, as from the v1
+    /// adapter.
     pub(crate) fn device_in(&self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
         let native = self.device(device)?;
         let devices = self.devices(context)?;
@@ -108,13 +108,13 @@ impl Native {
         Err(UrResult::INVALID_CONTEXT)
     }
 
-    /// The device that a device is a part of.
+    /// The parent of a sub-device.
     fn parent(&self, device: Arg<Device>) -> Option<Arg<Device>> {
         let get_info = self.device_info?;
-        // SAFETY: null is what room for a handle may hold before the call, and the answer for a device that is no part of one.
+        // SAFETY: a variable for a handle may hold null before the call; null is also the answer for a root device.
         let mut parent = unsafe { Arg::new(Device(0)) };
         let (property, room) = (constants::UR_DEVICE_INFO_PARENT_DEVICE, (&raw mut parent).cast());
-        // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+        // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
         let result = unsafe { get_info(device, property, size_of::<Arg<Device>>(), room, std::ptr::null_mut()) };
         (result.is_success() && parent.null().is_none()).then_some(parent)
     }
@@ -124,12 +124,12 @@ impl Native {
         let get_info = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
         let property = constants::UR_CONTEXT_INFO_DEVICES;
         let mut size = 0;
-        // SAFETY: without room for the answer, only its size is given, in a live variable.
+        // SAFETY: without a buffer, only the answer's size is returned, in a live variable.
         result::done(unsafe { get_info(context, property, 0, std::ptr::null_mut(), &raw mut size) })?;
-        // SAFETY: null is what room for a handle may hold before the call.
+        // SAFETY: a variable for a handle may hold null before the call.
         let mut devices = vec![unsafe { Arg::new(Device(0)) }; size / size_of::<Arg<Device>>()];
         let room = size_of_val(&*devices);
-        // SAFETY: so many bytes are there; the size of the answer may be left out.
+        // SAFETY: the buffer has this size; the pointer for the answer's size may be null.
         result::done(unsafe { get_info(context, property, room, devices.as_mut_ptr().cast(), std::ptr::null_mut()) })?;
         Ok(devices)
     }
@@ -139,14 +139,14 @@ impl Native {
         let mut count = 0_u32;
         let (property, room) = (constants::UR_CONTEXT_INFO_REFERENCE_COUNT, (&raw mut count).cast());
         self.context_info.is_some_and(|get_info| {
-            // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+            // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
             let result = unsafe { get_info(context, property, size_of::<u32>(), room, std::ptr::null_mut()) };
             result.is_success()
         }) && count == 1
     }
 }
 
-/// A function that the adapter has in that slot, as one of type `F`.
+/// The adapter's function in a slot, as type `F`.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
-//! What creating and opening have in common for events and physical memory: the order of the checks, and the flags.
+//! Checks arguments when events and physical memory are created or opened.
 //!
-//! Must change nothing: a call that fails here has had no effect.
+//! A call that fails here has had no effect.
 
 use urscope_schema::api::{
     UrResult,
@@ -15,8 +15,8 @@ use super::{
 };
 use crate::raw::args::Arg;
 
-/// Checks the arguments of a function that makes an object, and gives the flags of its description: 0 where it has none.
-/// `undefined` are the bits that are no flag of the object.
+/// Checks the arguments of a function that makes an object; returns the flags of its description, 0 without one.
+/// `undefined` are the undefined bits.
 pub(super) fn creation_flags(
     (context, device): (Arg<Context>, Arg<Device>),
     desc: Arg<Desc>,
@@ -32,8 +32,9 @@ pub(super) fn creation_flags(
     }
 }
 
-/// Checks the arguments of a function that opens handle data, and decodes them. `check` is made before the data are read.
-pub(super) fn opened_data<T, R: Role>(
+/// Checks the arguments of a function that opens handle data, and decodes them. `check` is called before the data are
+/// read.
+pub(super) fn decode_opened<T, R: Role>(
     at: LevelZero,
     context: Arg<Context>,
     (data, size): (Arg<OpenedData>, Arg<DataSize>),

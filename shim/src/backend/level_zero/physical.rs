@@ -1,8 +1,8 @@
-//! Physical memory: objects of ours where it is to be shared, otherwise the adapter's own.
+//! Physical memory: objects of this backend if it is to be shared, otherwise the adapter's.
 //!
-//! An object of ours begins with the adapter's dispatch table, as every handle must. Only we know it: every call about it comes
-//! through the functions here. `ze_api.h` does not specify who owns the descriptors that a driver exports and imports ([`Native`]),
-//! so none may be closed before it is clear that nobody else uses it.
+//! An object begins with the adapter's dispatch table, as every handle must. The adapter does not know it: every call
+//! about it comes to the functions here. `ze_api.h` does not specify who owns the descriptors that a driver exports
+//! and imports ([`DriverMemory`]), so none may be closed before it is clear that nobody else uses it.
 
 use std::{
     os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
@@ -23,7 +23,7 @@ use super::{
     driver::{Driver, ZeHandle, driver},
     fetch::{self, Process},
     handle_data::{HandleData, Kind, NATIVE_SIZE},
-    issued::{Contents, Issued},
+    issued_handles::{Contents, IssuedHandles},
     opening, result,
 };
 use crate::{
@@ -48,22 +48,22 @@ struct Properties {
     padding: u32,
     next: usize,
     flags: u32,
-    padding_behind: u32,
+    padding_at_end: u32,
 }
 
 impl Properties {
-    /// Of an object of ours.
+    /// The properties of an object.
     const SHARED: Self = Self {
         stype: constants::UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES,
         padding: 0,
         next: 0,
         flags: constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC,
-        padding_behind: 0,
+        padding_at_end: 0,
     };
 }
 
-/// The driver's object, which ends with the last of ours.
-struct Native {
+/// The driver's object, which ends with the last [`Object`] for it.
+struct DriverMemory {
     context: ZeHandle,
     handle: ZeHandle,
     export: Mutex<Option<SharedDescriptor>>,
@@ -71,18 +71,18 @@ struct Native {
     import: Option<SharedDescriptor>,
 }
 
-/// A descriptor that the driver may use too, and one of the same open file that only we use.
+/// A descriptor that the driver may also use, and a duplicate that only urscope uses.
 struct SharedDescriptor {
     number: Option<RawFd>,
     own: OwnedFd,
 }
 
-/// An object that we give out as a physical memory handle.
+/// An object whose address is a physical memory handle.
 #[repr(C)]
 struct Object {
     /// The adapter's dispatch table: the first word of every handle.
     table: usize,
-    native: Arc<Native>,
+    native: Arc<DriverMemory>,
     context: usize,
     device: usize,
     size: usize,
@@ -90,37 +90,37 @@ struct Object {
 }
 
 #[derive(Clone)]
-enum Known {
-    Ours(Arc<Object>),
-    Adapters,
+enum PhysicalMemory {
+    Own(Arc<Object>),
+    OfAdapter,
 }
 
-/// All physical memory by handle, with its number of references.
-static KNOWN: ForkReset<Mutex<HashMap<usize, (Known, u32)>>> = ForkReset::new(Mutex::default);
+/// All physical memory by handle, with its reference count.
+static OBJECTS: ForkReset<Mutex<HashMap<usize, (PhysicalMemory, u32)>>> = ForkReset::new(Mutex::default);
 
-/// What is kept until a put: the descriptor that consumers fetch, and the object as long as it lives.
-struct Keeper {
+/// The resource of handle data: the descriptor that consumers fetch, and the driver's object.
+struct ExportedObject {
     descriptor: OwnedFd,
-    native: Weak<Native>,
+    native: Weak<DriverMemory>,
 }
 
-static ISSUED: Issued<Keeper> = Issued::new(Kind::PhysicalMem);
+static ISSUED_HANDLES: IssuedHandles<ExportedObject> = IssuedHandles::new(Kind::PhysicalMem);
 
-/// In a forked child, which has none of its parent's objects.
+/// Forgets the parent's objects.
 pub(crate) fn after_fork_in_child() {
-    KNOWN.reset(Mutex::default());
-    ISSUED.after_fork_in_child();
+    OBJECTS.reset(Mutex::default());
+    ISSUED_HANDLES.after_fork_in_child();
 }
 
-fn find(memory: Arg<PhysicalMem>) -> Result<Known, UrResult> {
+fn find(memory: Arg<PhysicalMem>) -> Result<PhysicalMemory, UrResult> {
     result::not_null(memory)?;
-    KNOWN.get().lock().get(&memory.get().0).map(|(known, _)| known.clone()).ok_or(UrResult::INVALID_ARGUMENT)
+    OBJECTS.get().lock().get(&memory.get().0).map(|(known, _)| known.clone()).ok_or(UrResult::INVALID_ARGUMENT)
 }
 
 fn add(object: Object, out: Arg<OutObject>) {
     let object = Arc::new(object);
     let handle = Arc::as_ptr(&object).expose_provenance();
-    KNOWN.get().lock().insert(handle, (Known::Ours(object), 1));
+    OBJECTS.get().lock().insert(handle, (PhysicalMemory::Own(object), 1));
     out.write(handle);
 }
 
@@ -139,13 +139,13 @@ pub(crate) fn create(
         let make = adapter::urPhysicalMemCreate(at.via);
         let made = receive::<PhysicalMem>(|out| make(context, device, size, properties, out));
         let made = made.map_err(result::of_size)?.ok_or(UrResult::UNKNOWN)?.get().0;
-        KNOWN.get().lock().insert(made, (Known::Adapters, 1));
+        OBJECTS.get().lock().insert(made, (PhysicalMemory::OfAdapter, 1));
         out.write(made);
         return Ok(());
     }
     let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
     let handle = driver().make_physical(ze_context, ze_device, size.get().0).map_err(result::of_size)?;
-    let native = Arc::new(Native { context: ze_context, handle, export: Mutex::new(None), import: None });
+    let native = Arc::new(DriverMemory { context: ze_context, handle, export: Mutex::new(None), import: None });
     add(object(context, device, size.get().0, native, false)?, out);
     Ok(())
 }
@@ -154,7 +154,7 @@ fn object(
     context: Arg<Context>,
     device: Arg<Device>,
     size: usize,
-    native: Arc<Native>,
+    native: Arc<DriverMemory>,
     opened: bool,
 ) -> Result<Object, UrResult> {
     let table = context.handle().ok_or(UrResult::INVALID_NULL_HANDLE)?.dispatch_table().expose_provenance();
@@ -163,10 +163,10 @@ fn object(
 
 /// `urPhysicalMemRetain`
 pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
-    if let Known::Adapters = find(memory)? {
+    if let PhysicalMemory::OfAdapter = find(memory)? {
         result::done(adapter::urPhysicalMemRetain(at.via)(memory))?;
     }
-    if let Some((_, references)) = KNOWN.get().lock().get_mut(&memory.get().0) {
+    if let Some((_, references)) = OBJECTS.get().lock().get_mut(&memory.get().0) {
         *references += 1;
     }
     Ok(())
@@ -175,17 +175,17 @@ pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrRe
 /// `urPhysicalMemRelease`
 pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
     result::not_null(memory)?;
-    // Forgotten before it is released, because its address may be used again afterwards. The object ends after the lock.
+    // Removed before it is released, because its address may be reused afterwards. The object ends after the lock.
     let (known, _last) = {
-        let mut all = KNOWN.get().lock();
+        let mut all = OBJECTS.get().lock();
         let (known, references) = all.get_mut(&memory.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
         *references -= 1;
         let (known, ended) = (known.clone(), *references == 0);
         (known, if ended { all.remove(&memory.get().0) } else { None })
     };
     match known {
-        Known::Ours(_) => Ok(()),
-        Known::Adapters => result::done(adapter::urPhysicalMemRelease(at.via)(memory)),
+        PhysicalMemory::Own(_) => Ok(()),
+        PhysicalMemory::OfAdapter => result::done(adapter::urPhysicalMemRelease(at.via)(memory)),
     }
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn get_info(
     property: Arg<Property>,
     query: Query<OutValue>,
 ) -> Result<(), UrResult> {
-    let Known::Ours(object) = find(memory)? else {
+    let PhysicalMemory::Own(object) = find(memory)? else {
         let ask = adapter::urPhysicalMemGetInfo(at.via);
         return result::done(ask(memory, property, query.size, query.value, query.size_ret));
     };
@@ -206,7 +206,7 @@ pub(crate) fn get_info(
         constants::UR_PHYSICAL_MEM_INFO_SIZE => query.answer(&object.size.to_ne_bytes()),
         constants::UR_PHYSICAL_MEM_INFO_PROPERTIES => query.answer(Properties::SHARED.as_bytes()),
         constants::UR_PHYSICAL_MEM_INFO_REFERENCE_COUNT => {
-            let references = KNOWN.get().lock().get(&memory.get().0).map_or(0, |(_, references)| *references);
+            let references = OBJECTS.get().lock().get(&memory.get().0).map_or(0, |(_, references)| *references);
             query.answer(&references.to_ne_bytes())
         }
         _ => Err(UrResult::UNSUPPORTED_ENUMERATION),
@@ -221,7 +221,7 @@ pub(crate) fn map(
     (memory, offset): (Arg<PhysicalMem>, Arg<Offset>),
     flags: Arg<Flags>,
 ) -> Result<(), UrResult> {
-    let Ok(Known::Ours(object)) = find(memory) else {
+    let Ok(PhysicalMemory::Own(object)) = find(memory) else {
         return result::done(adapter::urVirtualMemMap(at.via)(context, pointer, size, memory, offset, flags));
     };
     let ze_context = at.context(context)?;
@@ -248,8 +248,8 @@ pub(crate) fn get(
     result::not_null(context)?;
     result::not_null(data)?;
     result::not_null(size)?;
-    let Known::Ours(object) = find(memory)? else { return Err(UrResult::INVALID_ARGUMENT) };
-    ISSUED.answer_get(data, size, || {
+    let PhysicalMemory::Own(object) = find(memory)? else { return Err(UrResult::INVALID_ARGUMENT) };
+    ISSUED_HANDLES.answer_get(data, size, || {
         let descriptor = object.native.descriptor()?;
         let contents = Contents {
             size: object.size as u64,
@@ -257,7 +257,7 @@ pub(crate) fn get(
             descriptor: descriptor.as_raw_fd(),
             native: identity(&descriptor)?,
         };
-        Ok((contents, Keeper { descriptor, native: Arc::downgrade(&object.native) }))
+        Ok((contents, ExportedObject { descriptor, native: Arc::downgrade(&object.native) }))
     })
 }
 
@@ -265,7 +265,7 @@ pub(crate) fn get(
 pub(crate) fn put(context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
     result::not_null(context)?;
     result::not_null(data)?;
-    ISSUED.take(data.get().0).map(|keeper| keeper.map_or((), |keeper| drop(keeper.descriptor)))
+    ISSUED_HANDLES.take(data.get().0).map(|resource| resource.map_or((), |resource| drop(resource.descriptor)))
 }
 
 /// `urIPCOpenPhysMemHandleExp`
@@ -278,7 +278,7 @@ pub(crate) fn open(
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
     let (ze_context, ze_device, handle_data) =
-        opening::opened_data(at, context, (data, size), out, Kind::PhysicalMem, || at.device_in(context, device))?;
+        opening::decode_opened(at, context, (data, size), out, Kind::PhysicalMem, || at.device_in(context, device))?;
     let native = fetch_native(&handle_data, ze_context, ze_device)?;
     add(object(context, device, handle_data.size as usize, native, true)?, out);
     Ok(())
@@ -288,10 +288,10 @@ pub(crate) fn open(
 pub(crate) fn close(at: LevelZero, context: Arg<Context>, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
     result::not_null(context)?;
     match find(memory)? {
-        Known::Ours(object) if !object.opened => Err(UrResult::INVALID_ARGUMENT),
-        Known::Ours(object) if object.context != context.get().0 => Err(UrResult::INVALID_CONTEXT),
-        Known::Ours(_) => release(at, memory),
-        Known::Adapters => Err(UrResult::INVALID_ARGUMENT),
+        PhysicalMemory::Own(object) if !object.opened => Err(UrResult::INVALID_ARGUMENT),
+        PhysicalMemory::Own(object) if object.context != context.get().0 => Err(UrResult::INVALID_CONTEXT),
+        PhysicalMemory::Own(_) => release(at, memory),
+        PhysicalMemory::OfAdapter => Err(UrResult::INVALID_ARGUMENT),
     }
 }
 
@@ -299,17 +299,17 @@ pub(crate) fn close(at: LevelZero, context: Arg<Context>, memory: Arg<PhysicalMe
 pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle) -> Result<(), UrResult> {
     let size = driver.least_physical(context, device)?;
     let handle = driver.make_physical(context, device, size)?;
-    Native { context, handle, export: Mutex::new(None), import: None }.descriptor().map(drop)
+    DriverMemory { context, handle, export: Mutex::new(None), import: None }.descriptor().map(drop)
 }
 
-/// The driver's object for memory that another process, or this one, exported.
-fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<Native>, UrResult> {
+/// The driver's object for exported memory of another process or of this one.
+fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<DriverMemory>, UrResult> {
     let producer = Process::of(handle_data);
     let own = if producer == Process::this() {
-        let kept = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
-        let (native, descriptor) = ISSUED.find(handle_data.serial, kept).ok_or(UrResult::INVALID_VALUE)?;
-        // Some drivers use the same kernel object for an import of memory of this process, and would end both objects with the first.
-        // So there is only one object.
+        let resources = |resource: &ExportedObject| (resource.native.upgrade(), resource.descriptor.try_clone());
+        let (native, descriptor) = ISSUED_HANDLES.find(handle_data.serial, resources).ok_or(UrResult::INVALID_VALUE)?;
+        // Some drivers use one kernel object for memory of this process and its import, and would end both objects with
+        // the first. So there is only one object.
         if let Some(native) = native.filter(|native| native.context == context) {
             return Ok(native);
         }
@@ -317,7 +317,7 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
     } else {
         producer.fetch(handle_data.descriptor)?
     };
-    // After a put, the number may refer to another file.
+    // After a put, the descriptor may refer to another file.
     if identity(&own)? != handle_data.native {
         return Err(UrResult::INVALID_VALUE);
     }
@@ -325,11 +325,11 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
     let imported = driver().import_physical(context, device, handle_data.size as usize, number.as_fd());
     let handle = imported.map_err(result::of_import)?;
     // From here on the driver may own the number.
-    let lent = SharedDescriptor { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };
-    Ok(Arc::new(Native { context, handle, export: Mutex::new(None), import: Some(lent) }))
+    let descriptors = SharedDescriptor { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };
+    Ok(Arc::new(DriverMemory { context, handle, export: Mutex::new(None), import: Some(descriptors) }))
 }
 
-/// What identifies a file: device and inode.
+/// The identity of a file: device and inode.
 fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
     let data = plain_file::status_of(descriptor).map_err(|refusal| result::of_kernel(&refusal))?;
     let mut bytes = [0; NATIVE_SIZE];
@@ -339,18 +339,18 @@ fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
     Ok(bytes)
 }
 
-impl Native {
-    /// A descriptor of the memory that only the caller uses.
+impl DriverMemory {
+    /// A new descriptor of the memory.
     fn descriptor(&self) -> Result<OwnedFd, UrResult> {
         let mut export = self.export.lock();
-        let lent = match &mut *export {
-            Some(lent) => lent,
+        let descriptors = match &mut *export {
+            Some(descriptors) => descriptors,
             none => none.insert(self.export()?),
         };
-        lent.own.try_clone().map_err(|refusal| result::of_kernel(&refusal))
+        descriptors.own.try_clone().map_err(|refusal| result::of_kernel(&refusal))
     }
 
-    /// Asks the driver twice. If both numbers are the same, the driver owns it; if not, both are ours.
+    /// Asks the driver twice. If it returns the same descriptor, the driver owns it; otherwise the caller owns both.
     fn export(&self) -> Result<SharedDescriptor, UrResult> {
         let first = driver().export_physical(self.context, self.handle)?;
         let second = driver().export_physical(self.context, self.handle)?;
@@ -358,13 +358,13 @@ impl Native {
             let own = fetch::duplicate(first).map_err(|refusal| result::of_kernel(&refusal))?;
             return Ok(SharedDescriptor { number: Some(first), own });
         }
-        // SAFETY: the driver has just made both for us, and gave out each once.
-        let [own, _again] = unsafe { [OwnedFd::from_raw_fd(first), OwnedFd::from_raw_fd(second)] };
+        // SAFETY: the driver has just made both for this call, each once.
+        let [own, _second] = unsafe { [OwnedFd::from_raw_fd(first), OwnedFd::from_raw_fd(second)] };
         Ok(SharedDescriptor { number: None, own })
     }
 }
 
-impl Drop for Native {
+impl Drop for DriverMemory {
     fn drop(&mut self) {
         driver().end_physical(self.context, self.handle);
         drop(self.export.get_mut().take());
@@ -373,10 +373,10 @@ impl Drop for Native {
 }
 
 impl Drop for SharedDescriptor {
-    /// After the driver's object has ended, nobody uses a number that still refers to our file.
+    /// After the driver's object has ended, nobody uses a descriptor that still refers to the file.
     fn drop(&mut self) {
         if let Some(number) = self.number.filter(|number| fetch::same_file(*number, self.own.as_raw_fd())) {
-            // SAFETY: it refers to the same open file as `own`, which only the ended object and we used.
+            // SAFETY: it refers to the same open file as `own`, which only the ended object and urscope used.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
     }

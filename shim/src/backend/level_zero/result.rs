@@ -1,6 +1,6 @@
-//! How a driver's `ze_result_t` and the kernel's errors become a `ur_result_t`.
+//! Converts a driver's `ze_result_t` and the kernel's errors to a `ur_result_t`.
 //!
-//! Only a success may become a success.
+//! Only a success becomes a success.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::raw::args::Arg;
 pub(crate) struct ZeResult(pub(crate) u32);
 
 impl ZeResult {
-    /// The `ur_result_t` that the adapters translate it to (`ze2urResult`).
+    /// The `ur_result_t`, as the adapters convert it (`ze2urResult`).
     pub(crate) fn ur(self) -> Result<(), UrResult> {
         Err(match self.0 {
             0 => return Ok(()),
@@ -32,23 +32,23 @@ impl ZeResult {
     }
 }
 
-/// The result for a driver's refusal to open. An invalid argument means that the handle data is invalid; other errors stay.
+/// The result if a driver refuses to open. An invalid argument means invalid handle data; other errors stay.
 pub(crate) fn of_open(refusal: UrResult) -> UrResult {
     if refusal == UrResult::INVALID_ARGUMENT { UrResult::INVALID_VALUE } else { refusal }
 }
 
-/// Of a driver's refusal to import physical memory or an event. Intel's driver answers OUT_OF_DEVICE_MEMORY to invalid data.
+/// The result if a driver refuses to import physical memory or an event. Intel's driver returns OUT_OF_DEVICE_MEMORY
+/// for invalid data.
 pub(crate) fn of_import(refusal: UrResult) -> UrResult {
     if refusal == UrResult::OUT_OF_DEVICE_MEMORY { UrResult::INVALID_VALUE } else { of_open(refusal) }
 }
 
-/// Of a driver's refusal to make something of a size, where only the size can be wrong.
+/// The result if a driver refuses to make an object, and only the size can be wrong.
 pub(crate) fn of_size(refusal: UrResult) -> UrResult {
     if refusal == UrResult::INVALID_VALUE { UrResult::INVALID_SIZE } else { refusal }
 }
 
-/// Of the kernel's refusal of a descriptor. Missing permission and a lack of descriptors are not the fault of the handle data,
-/// and have errors of their own.
+/// The result if the kernel refuses a descriptor. Missing permission and a lack of descriptors have their own errors.
 pub(crate) fn of_kernel(refusal: &io::Error) -> UrResult {
     match refusal.raw_os_error() {
         Some(libc::EPERM) => UrResult::INVALID_ARGUMENT,
@@ -57,7 +57,7 @@ pub(crate) fn of_kernel(refusal: &io::Error) -> UrResult {
     }
 }
 
-/// The result of a call that is done in steps.
+/// The result of a call, as a `ur_result_t`.
 pub(crate) fn answer(call: impl FnOnce() -> Result<(), UrResult>) -> UrResult {
     match call() {
         Ok(()) => UrResult::SUCCESS,
@@ -65,12 +65,12 @@ pub(crate) fn answer(call: impl FnOnce() -> Result<(), UrResult>) -> UrResult {
     }
 }
 
-/// The outcome of a call to the adapter.
+/// The result of a call to the adapter.
 pub(crate) fn done(result: UrResult) -> Result<(), UrResult> {
     if result.is_success() { Ok(()) } else { Err(result) }
 }
 
-/// Refuses a null handle and a null pointer, each with its own error.
+/// Rejects a null handle or pointer with its own error.
 pub(crate) fn not_null<R: Role>(argument: Arg<R>) -> Result<(), UrResult> {
     match argument.null() {
         None => Ok(()),

@@ -1,8 +1,9 @@
 //! Signals events again, for adapters that cannot.
 //!
-//! The queues of a v2 adapter older than 2026.2 signal only events that it made itself. So the queue signals one of those, a
-//! command list of ours waits for it and signals the event that the program passed, and the queue waits for that one before it
-//! continues. The queue's own command list must never be used, because other threads may be using it through the adapter.
+//! The queues of a v2 adapter before 2026.2 signal only events that it made itself. So the queue signals such an
+//! event, a command list of this module waits for it and signals the program's event, and the queue waits for that
+//! before it continues. The queue's own command list must never be used, because other threads may be using it
+//! through the adapter.
 
 use urscope_schema::api::{
     UrResult,
@@ -24,64 +25,68 @@ use crate::{
     },
 };
 
-/// The driver's context and device in which an event is signalled.
+/// The driver's context and device that signal an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct SignalDevice {
     context: ZeHandle,
     device: ZeHandle,
 }
 
-impl Place {
-    /// In that context, on that device.
+impl SignalDevice {
+    /// The device in a context.
     pub(crate) const fn new(context: ZeHandle, device: ZeHandle) -> Self {
         Self { context, device }
     }
 }
 
-/// Our command lists.
-static LISTS: ForkReset<Mutex<HashMap<Place, ZeHandle>>> = ForkReset::new(Mutex::default);
+/// The command lists that signal events.
+static LISTS: ForkReset<Mutex<HashMap<SignalDevice, ZeHandle>>> = ForkReset::new(Mutex::default);
 
-/// A driver's event that was released before it was signalled, and the function that ends it.
-struct Released {
-    place: Place,
+/// An event of the driver that was released before it was signalled, and the function that ends it.
+struct PendingRelease {
+    signal_device: SignalDevice,
     native: ZeHandle,
     end: End,
 }
 
 type End = fn(&Driver, ZeHandle);
 
-static RELEASED: ForkReset<Mutex<Vec<Released>>> = ForkReset::new(Mutex::default);
+static PENDING_RELEASES: ForkReset<Mutex<Vec<PendingRelease>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child, which must not use its parent's lists.
+/// Forgets the parent's lists and events.
 pub(crate) fn after_fork_in_child() {
     LISTS.reset(Mutex::default());
-    RELEASED.reset(Mutex::default());
+    PENDING_RELEASES.reset(Mutex::default());
 }
 
-/// Ends what is in a context, before the last release of it.
-pub(crate) fn end_of_context(ze_context: ZeHandle) {
-    let ended: Vec<ZeHandle> =
-        LISTS.get().lock().extract_if(|place, _| place.context == ze_context).map(|(_, list)| list).collect();
+/// Ends the lists and events of a context before its last release.
+pub(crate) fn end_context(ze_context: ZeHandle) {
+    let ended: Vec<ZeHandle> = LISTS
+        .get()
+        .lock()
+        .extract_if(|signal_device, _| signal_device.context == ze_context)
+        .map(|(_, list)| list)
+        .collect();
     for list in ended {
         driver().end_list(list);
     }
-    end_released(|released| released.place.context == ze_context);
+    end_signalled(|released| released.signal_device.context == ze_context);
 }
 
-/// Ends a driver's event as soon as nothing is left to signal it, because a program may release a pending event.
-pub(crate) fn end(place: Place, native: ZeHandle, end: End) {
-    RELEASED.get().lock().push(Released { place, native, end });
-    end_released(|released| driver().is_signalled(released.native));
+/// Ends an event of the driver when it is signalled: a program may release a pending event.
+pub(crate) fn end(signal_device: SignalDevice, native: ZeHandle, end: End) {
+    PENDING_RELEASES.get().lock().push(PendingRelease { signal_device, native, end });
+    end_signalled(|released| driver().is_signalled(released.native));
 }
 
-fn end_released(which: impl Fn(&Released) -> bool) {
-    let ended: Vec<_> = RELEASED.get().lock().extract_if(.., |released| which(released)).collect();
+fn end_signalled(which: impl Fn(&PendingRelease) -> bool) {
+    let ended: Vec<_> = PENDING_RELEASES.get().lock().extract_if(.., |released| which(released)).collect();
     for released in ended {
         (released.end)(driver(), released.native);
     }
 }
 
-/// The arguments of `urEnqueueEventsWaitWithBarrierExt` but for the event.
+/// The arguments of `urEnqueueEventsWaitWithBarrierExt` without the event.
 #[derive(Clone, Copy)]
 pub(crate) struct Barrier {
     pub(crate) queue: Arg<Unseen>,
@@ -91,43 +96,42 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Calls the adapter, with an out-parameter for the event or none.
+    /// Calls the adapter, with an out-parameter for the event or null.
     pub(crate) fn enqueue(self, at: LevelZero, event: Arg<InOutEvent>) -> Result<(), UrResult> {
         let Self { queue, properties, count, events } = self;
         result::done(adapter::urEnqueueEventsWaitWithBarrierExt(at.via)(queue, properties, count, events, event))
     }
 }
 
-/// Signals `native` behind everything that is in the queue; `event` holds the adapter's event around it.
-pub(crate) fn behind(
+/// Signals `native` after all commands in the queue. `event` holds the adapter's event that wraps it.
+pub(crate) fn signal_after(
     at: LevelZero,
     barrier: Barrier,
     event: Arg<InOutEvent>,
     native: ZeHandle,
-    place: Place,
+    signal_device: SignalDevice,
 ) -> Result<(), UrResult> {
     let enqueue = adapter::urEnqueueEventsWaitWithBarrierExt(at.via);
     let Barrier { queue, properties, count, events } = barrier;
     let reached = receive_event(|out| enqueue(queue, properties, count, events, out))?.ok_or(UrResult::UNKNOWN)?;
-    let first = at.native().and_then(|adapter| adapter.event_behind(reached));
-    let signalled = first.and_then(|first| signal(place, first, native));
+    let first = at.native().and_then(|adapter| adapter.driver_event(reached));
+    let signalled = first.and_then(|first| signal(signal_device, first, native));
     let _ = adapter::urEventRelease(at.via)(reached);
     signalled?;
-    // SAFETY: the event that the caller's variable holds is one of ours, and the list of it is the caller's variable; a queue
-    // needs no properties, and a wait for it no event.
+    // SAFETY: the caller's variable is a list of one valid event; the properties and the out-parameter may be null.
     let (properties, count, events, no_event) = unsafe {
         (Arg::new(Unseen(0)), Arg::new(Unseen32(1)), Arg::new(Unseen(event.get().0)), Arg::new(InOutEvent(0)))
     };
     Barrier { queue, properties, count, events }.enqueue(at, no_event)
 }
 
-/// Has our list of that place signal `event` when `first` has been signalled. Two threads must not append to one list at once,
-/// so this holds the lock.
-fn signal(place: Place, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
+/// Appends to the device's list: wait for `first`, then signal `event`. It holds the lock, because two threads must
+/// not append to a list at once.
+fn signal(signal_device: SignalDevice, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
     let mut lists = LISTS.get().lock();
-    let list = match lists.get(&place) {
+    let list = match lists.get(&signal_device) {
         Some(list) => *list,
-        None => *lists.entry(place).or_insert(driver().make_list(place.context, place.device)?),
+        None => *lists.entry(signal_device).or_insert(driver().make_list(signal_device.context, signal_device.device)?),
     };
-    driver().signal_behind(list, first, event)
+    driver().signal_after(list, first, event)
 }

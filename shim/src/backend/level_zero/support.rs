@@ -1,7 +1,6 @@
-//! What our backend can do on a device: tried once per device.
+//! What the backend supports on a device, tried once per device.
 //!
-//! A loader has every function even where its driver has not, so the functions themselves prove nothing. Everything that a trial
-//! makes must be ended again.
+//! A loader has functions that its driver lacks, so each is tried. A trial ends everything that it makes.
 
 use urscope_schema::api::{
     Function, UrResult, constants,
@@ -26,11 +25,11 @@ use crate::{
     },
 };
 
-static FOUND: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
+static SUPPORT_CACHE: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child, where the trials start over.
+/// Forgets the results of the trials.
 pub(crate) fn after_fork_in_child() {
-    FOUND.reset(Mutex::default());
+    SUPPORT_CACHE.reset(Mutex::default());
 }
 
 /// `urDeviceGetInfo`
@@ -48,25 +47,25 @@ pub(crate) fn get_info(
         _ => None,
     };
     if asked == constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP
-        && Family::Event.is_ours(at.via)
+        && Family::Event.uses_level_zero(at.via)
         && !adapter::has(at.via, Function::urEventCreateExp)
     {
         return super::result::answer(|| query.answer(&[u8::from(at.shares_events())]));
     }
-    let Some(family) = family.filter(|family| family.is_ours(at.via)) else {
+    let Some(family) = family.filter(|family| family.uses_level_zero(at.via)) else {
         return adapter::urDeviceGetInfo(at.via)(device, property, query.size, query.value, query.size_ret);
     };
     super::result::answer(|| {
         let ze_device = at.device(device)?;
         let key = (ze_device, asked);
-        let known = FOUND.get().lock().get(&key).copied();
+        let known = SUPPORT_CACHE.get().lock().get(&key).copied();
         let supported = known.unwrap_or_else(|| supports(driver(), ze_device, family) && is_usable(at, device, family));
-        FOUND.get().lock().insert(key, supported);
+        SUPPORT_CACHE.get().lock().insert(key, supported);
         query.answer(&[u8::from(supported)])
     })
 }
 
-/// Whether the adapter can use such an object: signal an event again that was made before.
+/// Whether the adapter can use the object: its events must be reusable.
 fn is_usable(at: LevelZero, device: Arg<Device>, family: Family) -> bool {
     if family == Family::Event && !adapter::has(at.via, Function::urEventCreateExp) {
         return at.shares_events();

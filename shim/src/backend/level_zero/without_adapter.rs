@@ -1,7 +1,7 @@
-//! The functions for memory, for a caller that has the driver's handles and no adapter's: `liburscope_ipc.so`, where the SYCL runtime has
-//! no functions of its own.
+//! The functions for memory for a caller that has only the driver's handles: `liburscope_ipc.so`, if the SYCL runtime
+//! lacks them.
 //!
-//! Handle data are those of the other functions here, so either side may run under urscope and the other not. Nothing here is recorded.
+//! The handle data are those of the backend, so only one side need run under urscope. Nothing here is recorded.
 
 use std::ffi::c_void;
 
@@ -13,12 +13,13 @@ use super::{
     memory::by_driver,
 };
 
-/// Whether the driver that the process has loaded can share memory.
+/// Whether the driver of the process can share memory.
 pub fn shares_memory() -> bool {
     driver().shares_memory()
 }
 
-/// Handle data for the allocation that `pointer` lies in: their address, and their length in bytes. They are valid until [`put`].
+/// Makes handle data for the allocation that contains `pointer`; returns their address and length in bytes. They are
+/// valid until [`put`].
 ///
 /// # Safety
 ///
@@ -39,8 +40,8 @@ pub unsafe fn put(context: *mut c_void, data: *mut c_void) -> Result<(), UrResul
     by_driver::put(unsafe { ZeHandle::new(context) }, data.expose_provenance())
 }
 
-/// Opens handle data of another process, or of this one, on a device. INVALID_VALUE for data that are not ours, damaged, or put; and for
-/// those of a producer that has ended. INVALID_ARGUMENT where the kernel refuses access to the producer.
+/// Opens handle data of another process, or of this one, on a device. INVALID_VALUE for data that are foreign,
+/// damaged or put, or whose producer has ended. INVALID_ARGUMENT if the kernel refuses access to the producer.
 ///
 /// # Safety
 ///
@@ -61,13 +62,13 @@ pub unsafe fn close(context: *mut c_void, pointer: *mut c_void) -> Result<(), Ur
     by_driver::close(unsafe { ZeHandle::new(context) }, pointer.expose_provenance())
 }
 
-/// What an adapter under urscope has around the driver's context and device: its context and its device. With these, the recorded
-/// functions can be called. `None` where no adapter that our backend serves has made such a context.
+/// The adapter's context and device that wrap the driver's, with which the recorded functions can be called. `None`
+/// if no adapter that uses urscope's backend has made such a context.
 ///
 /// # Safety
 ///
 /// Both are live handles of the driver's.
-pub unsafe fn adapters_own(context: *mut c_void, device: *mut c_void) -> Option<(*mut c_void, *mut c_void)> {
+pub unsafe fn adapter_handles(context: *mut c_void, device: *mut c_void) -> Option<(*mut c_void, *mut c_void)> {
     // SAFETY: the caller's promise.
     let (context, device) = unsafe { (ZeHandle::new(context), ZeHandle::new(device)) };
     let (context, device) = contexts::find(context, device)?;

@@ -1,9 +1,9 @@
-//! The functions that an adapter's code jumps to: one for each row of Unified Runtime and each adapter.
+//! The hooks that an adapter's changed code jumps to: one for each row of Unified Runtime and each adapter.
 //!
-//! An adapter calls its own functions, too. Such a call comes here, and is a part of the call that is recorded already: it is passed on. A
-//! compiler that sees both functions lets the caller keep values in registers that the callee leaves alone, whatever the calling convention
-//! says (`-fipa-ra` of GCC, part of `-O2`). So all registers are kept, but for the halves of vector registers that only AVX has. Must never
-//! hold a lock or allocate across the real call.
+//! An adapter's calls of its own functions come here, too. They are part of a call that is recorded already, and are
+//! passed on. A compiler may let the caller keep values in registers that the callee does not use, against the
+//! calling convention (`-fipa-ra` of GCC, part of `-O2`). So all registers are preserved, except the upper halves of
+//! vector registers (AVX). Must never hold a lock or allocate across the real call.
 
 use std::{arch::naked_asm, ffi::c_void, sync::atomic::Ordering};
 
@@ -20,8 +20,9 @@ use crate::{
     raw::{args::Arg, caller, nesting::Outermost},
 };
 
-/// Instructions of a naked function: note where its call returns to, and call `$to`, which must have the signature of the function and at most
-/// 14 parameters. All registers but `rax` are afterwards as they were. The directives let exceptions and stack walkers pass.
+/// Instructions of a naked function: store the return address, and call `$to`, which must have the signature of the
+/// function and at most 14 parameters. All registers but `rax` are preserved. The directives are for exceptions and
+/// stack walkers.
 macro_rules! keeping_registers {
     ($to:path) => {
         naked_asm!(
@@ -43,7 +44,7 @@ macro_rules! keeping_registers {
             ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
             "movups [rsp + 16 * \\number], xmm\\number",
             ".endr",
-            // The parameters that are not in registers, and what else may be there.
+            // The parameters on the stack, or what else is there.
             ".irp number, 9, 8, 7, 6, 5, 4, 3, 2",
             "push qword ptr [rbp + 8 * \\number]",
             ".endr",
@@ -73,7 +74,7 @@ macro_rules! keeping_registers {
     };
 }
 
-macro_rules! stand_ins {
+macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod entry {
@@ -102,13 +103,13 @@ macro_rules! stand_ins {
                     if outermost.is_none() {
                         return adapter::$name(VIA)($($param),*);
                     }
-                    call::stand_in::$name::<VIA>($($param),*)
+                    call::hook::$name::<VIA>($($param),*)
                 }
             )*
         }
 
-        /// The function that the code of `function` of the adapter number `via` is to jump to.
-        pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
+        /// The hook of `function` for adapter `via`.
+        pub(super) fn hook(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
                 $(Function::$name => adapter::for_adapter!(entry::$name, via),)*
                 _ => None,
@@ -117,11 +118,11 @@ macro_rules! stand_ins {
     };
 }
 
-/// Whether the call that has just come in comes from the code of an adapter that is a library of its own.
+/// Whether the adapter, as a separate library, has made the current call.
 fn is_adapters_own(via: usize) -> bool {
     let Some((begin, end)) = OWN_CODE.get(via) else { return false };
     let begin = begin.load(Ordering::Acquire);
     begin != 0 && (begin..end.load(Ordering::Acquire)).contains(&caller::address())
 }
 
-ur_functions!(stand_ins);
+ur_functions!(hooks);

@@ -1,6 +1,6 @@
-//! What the code of a short function does, as far as it must be known before it is changed.
+//! Analyzes the code of a short function before it is changed.
 
-/// The most bytes of a function that are too few for a jump to anywhere.
+/// The size up to which a function has no room for an absolute jump.
 const SHORT: usize = 16;
 
 /// `ret` (Intel's manual, volume 2).
@@ -9,7 +9,7 @@ const RET: u8 = 0xc3;
 /// `endbr64`, which may be the first instruction.
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
-/// Whether the function at `address` does nothing but return a constant, as those do that an adapter does not support.
+/// Whether the function at `address` only returns a constant, as unsupported functions do.
 pub(super) fn only_returns(address: usize) -> bool {
     let code = first_bytes(address);
     let code = code.strip_prefix(&ENDBR64).unwrap_or(&code);
@@ -17,20 +17,18 @@ pub(super) fn only_returns(address: usize) -> bool {
     matches!(code, [0xb8, _, _, _, _, RET, ..])
 }
 
-/// Whether the function at `address` ends within [`SHORT`] bytes and calls no other: then no exception comes out of it.
+/// Whether the function at `address` ends within [`SHORT`] bytes and calls no other: it cannot throw.
 pub(super) fn calls_nothing(address: usize) -> bool {
     let code = first_bytes(address);
     let Some(end) = code.iter().position(|byte| *byte == RET) else { return false };
     let code = code.get(..end).unwrap_or_default();
-    // A `call` of an address, and one of what stands in memory or in a register; a jump to elsewhere. Other instructions may have such bytes,
-    // too, and are then taken for one.
+    // A direct `call`, an indirect one, or a jump out. Other instructions with such bytes count as one.
     let indirect = |pair: &[u8]| matches!(pair, [0xff, mode] if matches!(mode >> 3 & 7, 2..=5));
     !code.iter().any(|byte| matches!(byte, 0xe8 | 0xe9 | 0xeb)) && !code.windows(2).any(indirect)
 }
 
 fn first_bytes(address: usize) -> [u8; SHORT] {
-    // SAFETY: a symbol or a table says that a function begins there. Functions are aligned to 16 bytes, or more code is behind them, or the
-    // rest of a page.
+    // SAFETY: a function begins there. Functions are aligned to 16 bytes, or followed by code or the rest of a page.
     unsafe { std::ptr::with_exposed_provenance::<[u8; SHORT]>(address).read_unaligned() }
 }
 

@@ -1,13 +1,13 @@
-//! The entry point for adapters that no table reaches: the functions of an adapter are changed in its code, by Frida's Gum.
+//! The entry point for adapters without accessible tables: Frida's Gum changes the code of their functions.
 //!
-//! Such an adapter is linked into a program or into libsycl, which asks nobody for its tables: its functions are found by the names in
-//! the symbol tables of the file, also local ones, or of its separate debug file. In a process that was running when urscope came into it,
-//! the loader has the tables already: there, the adapters' own getters name the functions. An adapter whose tables are asked for after
-//! that is left to [`super::ddi`], and a loader's functions, which have the same names, are left alone: no call may be recorded twice.
+//! Such an adapter is linked into a program or into libsycl: its functions are found by the symbols of the file, also
+//! local ones, or of its debug file. If urscope is loaded into a running process, the loader already has the tables:
+//! the adapters' getters give the functions. An adapter whose tables are asked for later belongs to [`super::ddi`],
+//! and a loader's functions, which have the same names, are not changed: no call may be recorded twice.
 //!
-//! `Interceptor::replace_fast` writes a jump to our function, so that the caller's stack stays as it was, and the adapter's exceptions pass.
-//! It needs 16 bytes of code. What is shorter takes `Interceptor::replace`, which needs 5, and through which no exception passes and no stack is
-//! seen: so it is used only where the code ([`code`]) calls nothing. What is left alone is named in the trace.
+//! `Interceptor::replace_fast` writes a jump to the hook, which keeps the caller's stack and lets exceptions pass. It
+//! needs 16 bytes of code. `Interceptor::replace` needs 5, but stops exceptions and hides the stack: it is used for
+//! shorter functions whose code ([`code`]) calls nothing. The trace names the functions that are not changed.
 
 mod calls;
 mod code;
@@ -43,32 +43,32 @@ use crate::{
 /// The functions of an adapter, with their addresses.
 type Functions = BTreeMap<Function, usize>;
 
-/// What a library of Unified Runtime's loader has, also if it is linked into another one.
+/// A symbol of Unified Runtime's loader, also if it is linked into another library.
 const LOADER: &str = "urLoaderInit";
 
-/// The addresses of the adapter's library, where nothing but the adapter is in it: what calls from there is the adapter itself.
+/// The addresses of a library that contains only the adapter: calls from there are the adapter's own.
 static OWN_CODE: [(AtomicUsize, AtomicUsize); ADAPTERS] =
     [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; ADAPTERS];
 
-/// Where the libraries begin that were searched. It is locked while libraries are searched.
+/// The addresses of the searched libraries. It is locked during a search.
 static SEARCHED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
-/// How many libraries had been loaded at the last search.
+/// The number of libraries that had been loaded at the last search.
 static LOADS: AtomicU64 = AtomicU64::new(0);
 
 /// Whether [`start`] has run. Before that, nothing is searched.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// The thread that searches; 0 for none. What it looks up is for us.
+/// The thread that searches; 0 for none. Its lookups are urscope's.
 static SEARCHER: AtomicU32 = AtomicU32::new(0);
 
-/// Watches what is in the process. Called once, when the library is loaded.
+/// Searches the libraries of the process. Called once, when this library is loaded.
 pub fn start() {
     IS_ON.store(true, Ordering::Release);
     search(modules::came_late());
 }
 
-/// Watches what has been loaded since the last time. Called for every name that is looked up; false where urscope itself does so.
+/// Searches libraries that were loaded since. Called for every lookup of a name; false for lookups by urscope.
 pub(super) fn notice() -> bool {
     if SEARCHER.load(Ordering::Relaxed) == thread::id() {
         return false;
@@ -79,9 +79,9 @@ pub(super) fn notice() -> bool {
     true
 }
 
-/// Searches libraries that were not searched yet. `by_tables`: the adapters among them, too, whose tables a loader may have by now.
+/// Searches new libraries. `by_tables`: also for adapters whose tables a loader may already have.
 fn search(by_tables: bool) {
-    // Another thread may hold the dynamic loader's lock while it waits for us; its turn comes at the next name.
+    // Waiting could deadlock with a thread that holds the dynamic loader's lock; the next lookup searches again.
     let Some(mut searched) = SEARCHED.try_lock() else { return };
     let _held_off = interruptions::hold_off();
     SEARCHER.store(thread::id(), Ordering::Relaxed);
@@ -114,8 +114,8 @@ fn exports(module: &records::Module, name: &str) -> bool {
     CString::new(name).is_ok_and(|name| modules::symbol_of(module.start.0 as usize, &name).is_some())
 }
 
-/// The adapters in a program or library, by namespaces, as its symbols name their functions. One whose functions only refuse, such as the
-/// OpenCL adapter in libsycl, can share nothing and is left alone.
+/// The adapters in a program or library, by the namespaces of their symbols. An adapter that supports no sharing,
+/// such as the OpenCL adapter in libsycl, is skipped.
 fn named(module: &records::Module, exports_loader: bool) -> BTreeMap<String, Functions> {
     let mut found = BTreeMap::<String, Functions>::new();
     let mut has_loader = exports_loader;
@@ -134,14 +134,14 @@ fn named(module: &records::Module, exports_loader: bool) -> BTreeMap<String, Fun
     found
 }
 
-/// The namespace and the function that a symbol names: a C function, or one of C++ in the namespace `ur`, where adapters that are linked
-/// into something have theirs (`ur::level_zero`). Layers of the loader have other namespaces.
+/// The namespace and the function of a symbol: a C function, or a C++ function in a namespace such as
+/// `ur::level_zero`, which linked adapters have. Layers of the loader have other namespaces.
 fn of_adapter(symbol: &str) -> Option<(String, Function)> {
     let of_runtime = |name: &str| Function::from_name(name).filter(|function| !function.is_level_zero());
     let Some(mut nested) = symbol.strip_prefix("_ZN") else {
         return of_runtime(symbol).map(|function| (String::new(), function));
     };
-    // What the compiler splits off has a suffix.
+    // Parts of functions that the compiler splits off have a suffix.
     if symbol.contains('.') {
         return None;
     }
@@ -157,16 +157,16 @@ fn of_adapter(symbol: &str) -> Option<(String, Function)> {
     (parts.first() == Some(&"ur")).then(|| (parts.join("::"), function))
 }
 
-/// Watches an adapter that is linked into a program or library.
+/// Hooks an adapter that is linked into a program or library.
 fn from_symbols(module: &Module, namespace: &str, functions: &Functions) {
-    let Some(via) = ddi::number_inline(module.clone()) else { return };
+    let Some(via) = ddi::add_inline(module.clone()) else { return };
     let ipc = functions.keys().filter(|function| function.is_ipc()).count();
     change(via, module, namespace, functions, ipc);
 }
 
-/// Watches an adapter whose tables the loader may have.
+/// Hooks an adapter whose tables the loader may already have.
 fn from_tables(module: &Module, described: &records::Module) {
-    let Some(via) = ddi::number_inline(module.clone()) else { return };
+    let Some(via) = ddi::add_inline(module.clone()) else { return };
     if let Some((begin, end)) = OWN_CODE.get(via) {
         end.store(described.end.0 as usize, Ordering::Release);
         begin.store(described.start.0 as usize, Ordering::Release);
@@ -176,7 +176,7 @@ fn from_tables(module: &Module, described: &records::Module) {
         let getter = CString::new(table.getter()).ok().and_then(|getter| module.address_of(&getter));
         let Some(getter) = getter else { continue };
         // SAFETY: the adapter exports it under the name of the getter.
-        unsafe { registry::keep_getter(via, table, std::ptr::with_exposed_provenance_mut(getter)) };
+        unsafe { registry::store_getter(via, table, std::ptr::with_exposed_provenance_mut(getter)) };
         let filled = registry::query_table(via, table);
         if table == Table::IPCExp {
             ipc = filled.len();
@@ -191,14 +191,14 @@ fn from_tables(module: &Module, described: &records::Module) {
     change(via, module, "", &functions, ipc);
 }
 
-/// Has the functions of the adapter number `via` call ours, and reports that.
+/// Changes the functions of adapter `via` to jump to the hooks, and reports that.
 fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, ipc: usize) {
     let gum = Gum::obtain();
     let mut interceptor = Interceptor::obtain(&gum);
-    let (mut taken, mut short, mut same) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut changed, mut short, mut same) = (Vec::new(), Vec::new(), Vec::new());
     interceptor.begin_transaction();
     for (function, address) in functions {
-        let Some(ours) = calls::stand_in(*function, via).map(NativePointer) else { continue };
+        let Some(ours) = calls::hook(*function, via).map(NativePointer) else { continue };
         let place = NativePointer(std::ptr::with_exposed_provenance_mut(*address));
         let original = match interceptor.replace_fast(place, ours) {
             Err(Error::InterceptorBadSignature) if code::calls_nothing(*address) => {
@@ -208,17 +208,17 @@ fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, i
         };
         match original {
             Ok(NativePointer(original)) => {
-                // SAFETY: it begins with the first instructions of the adapter's function and goes on behind them.
-                unsafe { adapter::keep(via, *function, original) };
-                taken.push(function.name().to_owned());
+                // SAFETY: it executes the first instructions of the adapter's function and continues after them.
+                unsafe { adapter::store(via, *function, original) };
+                changed.push(function.name().to_owned());
             }
-            // It begins with a jump to one that is changed: its calls are seen as calls of that.
+            // It begins with a jump to a changed function, and is recorded as that.
             Err(Error::InterceptorAlreadyReplaced) => same.push(function.name()),
             Err(_) => short.push(function.name()),
         }
     }
     interceptor.end_transaction();
-    // What was changed stays so until the process ends.
+    // The changes stay until the process ends.
     std::mem::forget(interceptor);
     let problems =
         [(short, "cannot be changed"), (same, "is also that of another function, as which its calls are recorded")];
@@ -232,9 +232,9 @@ fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, i
         library: if namespace.is_empty() { name } else { format!("{name} ({namespace})") },
         directory: module.directory(),
         runtime: Module::paths_of(&["libsycl.so", "libur_loader.so"]),
-        slots: taken.len() as u32,
+        slots: changed.len() as u32,
         ipc_slots: ipc as u32,
-        functions: taken,
+        functions: changed,
         problem: problem.join("; "),
     });
 }

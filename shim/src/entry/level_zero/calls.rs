@@ -1,8 +1,8 @@
-//! The functions that replace a driver's: one for each row of Level Zero and each driver.
+//! The hooks of a driver's functions: one for each row of Level Zero and each driver.
 //!
-//! Such a function notes where its call returns to, which only its first instructions know. A call of the program or its middleware is
-//! recorded around the driver's own function, any other one is passed on, or recorded as a part of the call that it is inside of. Must never
-//! hold a lock or allocate across the real call.
+//! The first instructions of a hook store the return address. A call of the program or its middleware is recorded
+//! around the driver's function. Any other call is passed on, or recorded as an inner call. Must never hold a lock or
+//! allocate across the real call.
 
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
@@ -22,7 +22,7 @@ use urscope_schema::{
     ze_functions,
 };
 
-use super::{Driver, KNOWN, real, report_once};
+use super::{DRIVER_STATES, Driver, real, report_once};
 use crate::{
     chain, commands,
     event_filter::{self, Recording},
@@ -30,7 +30,7 @@ use crate::{
     raw::{
         args::{
             Arg, extensions,
-            inputs::{Arguments, Inputs},
+            inputs::{CallArguments, Inputs},
             out_params::{self, Opened, RedirectedOutParams},
         },
         caller::{self, Owner},
@@ -39,7 +39,7 @@ use crate::{
     stacks,
 };
 
-macro_rules! stand_ins {
+macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod entry {
@@ -56,7 +56,8 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// The ways in for commands, which go on at the driver's own function while the process shares nothing: programs make very many.
+        /// The hooks of commands, which jump to the driver's function while the process shares nothing: programs
+        /// enqueue many commands.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod command {
             use super::*;
@@ -64,24 +65,24 @@ macro_rules! stand_ins {
             $(
                 /// # Safety
                 ///
-                /// The arguments are those of the function of this name, which has been kept for the driver.
+                /// The arguments are those of the function of this name, and the driver's function is stored.
                 #[unsafe(naked)]
                 pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
                     naked_asm!(
                         "cmp byte ptr [rip + {shares}], 0",
                         "jne {entry}",
                         "jmp qword ptr [rip + {known} + {place}]",
-                        shares = sym commands::SHARES,
+                        shares = sym commands::IS_SHARING,
                         entry = sym entry::$name::<VIA>,
-                        known = sym KNOWN,
+                        known = sym DRIVER_STATES,
                         place = const place(VIA, Function::$name),
                     )
                 }
             )*
         }
 
-        /// The ways in for functions that export if their third argument, a structure, is extended: without an extension, they go on at the
-        /// driver's own function.
+        /// The hooks of functions that export if their third argument, a structure, has an extension. Otherwise they
+        /// jump to the driver's function.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod property {
             use super::*;
@@ -100,14 +101,14 @@ macro_rules! stand_ins {
                         "jmp qword ptr [rip + {known} + {place}]",
                         next = const extensions::NEXT,
                         entry = sym entry::$name::<VIA>,
-                        known = sym KNOWN,
+                        known = sym DRIVER_STATES,
                         place = const place(VIA, Function::$name),
                     )
                 }
             )*
         }
 
-        /// What is recorded, and what is passed on.
+        /// Records calls, or passes them on.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod passed {
             use super::*;
@@ -118,15 +119,15 @@ macro_rules! stand_ins {
                     if real.is_null() {
                         return UrResult::UNSUPPORTED_FEATURE.level_zero();
                     }
-                    // SAFETY: what was kept for this function has its C signature (`ze_api.h`, and `zex_memory.h` of Intel's driver),
-                    // which is the row's.
+                    // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's
+                    // driver).
                     let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
                     let mut inputs = Inputs::default();
-                    if picks(Function::$name) {
+                    if depends_on_arguments(Function::$name) {
                         $(inputs.add($param);)*
                     }
                     if is_recorded(Function::$name, &inputs) $(&& $param.watched())* {
-                        if is_programs() {
+                        if is_call_of_program() {
                             return recorded::$name(VIA, real, $($param),*);
                         }
                         if let Some(outer) = inner::inside_of(Function::$name) {
@@ -134,7 +135,7 @@ macro_rules! stand_ins {
                         }
                     }
                     let result = real($($param),*);
-                    commands::passed(Function::$name, result);
+                    commands::note_return(Function::$name, result);
                     result
                 }
             )*
@@ -155,7 +156,7 @@ macro_rules! stand_ins {
                     $(inputs.add($param);)*
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    let mut arguments = Arguments::new(None);
+                    let mut arguments = CallArguments::new(None);
                     $(arguments.add($param);)*
                     let (mut values, expected) = arguments.record(&inputs);
                     identify(Function::$name, &mut values);
@@ -175,17 +176,17 @@ macro_rules! stand_ins {
                     let result = real($(ours.redirect($param)),*);
                     commands::after(Function::$name, entered.call, waits, None, result);
                     if imports {
-                        commands::imported(result);
+                        commands::note_imported(result);
                     }
                     let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
-                    commands::shared(Function::$name, pointer, &values);
+                    commands::note_shared(Function::$name, pointer, &values);
                     event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(hot, Function::$name, entered.call, result, values)
                 }
             )*
         }
 
-        /// What the runtime does inside of a recorded call.
+        /// Records inner calls: those that the runtime makes in a recorded call.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod inside {
             use super::*;
@@ -198,7 +199,7 @@ macro_rules! stand_ins {
                     let (function, tid) = (Function::$name, thread::id());
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*
-                    let mut arguments = Arguments::new(None);
+                    let mut arguments = CallArguments::new(None);
                     $(arguments.add($param);)*
                     let (mut values, expected) = arguments.record(&inputs);
                     identify(function, &mut values);
@@ -207,7 +208,7 @@ macro_rules! stand_ins {
                     let mut answers = RedirectedOutParams::untouched();
                     let ours = answers.redirection(&expected, Opened::NOTHING);
                     let result = real($(ours.redirect($param)),*);
-                    commands::passed(function, result);
+                    commands::note_return(function, result);
                     let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
                     chain::inner_exit(&Exit { function, call, tid, time: clock::now(), result, values });
                     result
@@ -215,14 +216,14 @@ macro_rules! stand_ins {
             )*
         }
 
-        /// The function that replaces `function` of the driver number `VIA`.
-        pub(super) fn stand_in<const VIA: usize>(function: Function) -> Option<*mut c_void> {
+        /// The hook of `function` for driver `VIA`.
+        pub(super) fn hook<const VIA: usize>(function: Function) -> Option<*mut c_void> {
             match function {
-                $(Function::$name => Some(match Way::of(Function::$name) {
-                    Way::Noted => entry::$name::<VIA> as *mut c_void,
-                    Way::Command => command::$name::<VIA> as *mut c_void,
-                    Way::Property => property::$name::<VIA> as *mut c_void,
-                    Way::Wait => passed::$name::<VIA> as *mut c_void,
+                $(Function::$name => Some(match EntryKind::of(Function::$name) {
+                    EntryKind::Caller => entry::$name::<VIA> as *mut c_void,
+                    EntryKind::Command => command::$name::<VIA> as *mut c_void,
+                    EntryKind::Property => property::$name::<VIA> as *mut c_void,
+                    EntryKind::Wait => passed::$name::<VIA> as *mut c_void,
                 }),)*
                 _ => None,
             }
@@ -230,19 +231,19 @@ macro_rules! stand_ins {
     };
 }
 
-/// How a call of a function comes in.
-enum Way {
-    /// Its caller is noted.
-    Noted,
+/// The hook of a function.
+enum EntryKind {
+    /// It stores the caller, in `entry`.
+    Caller,
     /// By `command`.
     Command,
     /// By `property`.
     Property,
-    /// It is never recorded, whoever calls.
+    /// It passes the call on, which is never recorded.
     Wait,
 }
 
-impl Way {
+impl EntryKind {
     const fn of(function: Function) -> Self {
         if function.is_command() {
             Self::Command
@@ -251,56 +252,57 @@ impl Way {
         } else if matches!(function.effect(), Effect::Waits(_)) {
             Self::Wait
         } else {
-            Self::Noted
+            Self::Caller
         }
     }
 }
 
-/// Where in [`KNOWN`] the function of a driver is kept.
+/// The offset of a driver's function in [`DRIVER_STATES`].
 const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
 
-/// Whether it depends on its arguments if a call of `function` is recorded.
+/// Whether the arguments of a call of `function` decide if it is recorded.
 #[inline]
-const fn picks(function: Function) -> bool {
+const fn depends_on_arguments(function: Function) -> bool {
     function.may_export() || matches!(function.effect(), Effect::Releases(Kind::Event))
 }
 
-/// Whether a call with these arguments is recorded, if it is the program's.
+/// Whether a call of the program with these arguments is recorded.
 #[inline]
 fn is_recorded(function: Function, inputs: &Inputs) -> bool {
     (!function.may_export() || inputs.ask_for_descriptor()) && event_filter::decide(function, inputs) != Recording::No
 }
 
-/// Whether what the call is about is known by the file of a descriptor that is handed in.
+/// Whether the file of a descriptor argument identifies the object of the call.
 #[inline]
-const fn takes_file(function: Function) -> bool {
+const fn is_identified_by_file(function: Function) -> bool {
     matches!(function.effect(), Effect::Makes(_) | Effect::Asks(_))
 }
 
-/// Adds the fingerprint of the file that the call is about, if it is known by one.
+/// Adds the fingerprint of the file that identifies the object.
 #[inline]
 fn identify(function: Function, values: &mut Values) {
-    if values.fingerprint.is_none() && takes_file(function) {
+    if values.fingerprint.is_none() && is_identified_by_file(function) {
         values.fingerprint = values.data.and_then(descriptor_in).and_then(out_params::of_file);
     }
 }
 
-/// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its caller's, and so is
-/// what libumf does for its caller: an adapter, whose call is part of one of Unified Runtime, or a program that uses libumf itself. Inside of a
-/// recorded call it is the adapter. Otherwise the caller is asked for at each call, because libumf puts handles and closes mappings later than it is
-/// told to: when memory is freed, when another handle is opened, and when a pool or a provider is destroyed.
-fn is_programs() -> bool {
+/// Whether the program or its middleware makes the current call. A call from a loader or from libumf belongs to its
+/// caller. The caller of libumf is an adapter, whose call is part of one of Unified Runtime, or a program that uses
+/// libumf itself. In a recorded call it is the adapter. Otherwise the caller is looked up at each call, because
+/// libumf puts handles and closes mappings late: when memory is freed, another handle is opened, or a pool or a
+/// provider is destroyed.
+fn is_call_of_program() -> bool {
     match caller::owner(caller::address()) {
         Owner::Program => true,
         Owner::Runtime => false,
-        Owner::ForOthers if inner::is_in_runtime() => false,
-        Owner::ForOthers => {
-            let behind = stacks::first_caller(|address| caller::owner(address) != Owner::ForOthers);
-            behind.is_some_and(|address| caller::owner(address) == Owner::Program)
+        Owner::Forwarder if inner::is_in_runtime() => false,
+        Owner::Forwarder => {
+            let caller = stacks::first_caller(|address| caller::owner(address) != Owner::Forwarder);
+            caller.is_some_and(|address| caller::owner(address) == Owner::Program)
         }
     }
 }
 
-ze_functions!(stand_ins);
+ze_functions!(hooks);

@@ -1,15 +1,15 @@
-//! The entry point for Level Zero: the tables that a loader asks of a driver or that the driver's handles begin with, and what
-//! `zeDriverGetExtensionFunctionAddress` returns.
+//! The entry point for Level Zero: the tables that a loader asks a driver for, those that the driver's handles begin
+//! with, and the functions that `zeDriverGetExtensionFunctionAddress` returns.
 //!
-//! These see each call once, with the thread and the stack of its caller, whether the program calls a symbol or what dlsym(3) found. No
-//! symbol of Level Zero is exported: programs probe for functions that their loader lacks. The software device fills tables of its own
-//! through dlsym(3), as a loader does, so it needs nothing else.
+//! These see each call once, on the caller's thread and stack, whether the program calls a symbol or a result of
+//! dlsym(3). No symbol of Level Zero is exported: programs probe for functions that their loader lacks. The software
+//! device fills its tables through dlsym(3), as a loader does.
 //!
-//! Where Unified Runtime's adapters call, themselves or through libumf, the call is part of one of Unified Runtime that is recorded already;
-//! it passes unseen. What is no driver must be left alone: a loader and its layers export getters of the same names.
+//! Calls of Unified Runtime's adapters, directly or through libumf, are part of a call that is recorded already; they
+//! are passed on. Loaders and layers, which export getters of the same names, are not hooked.
 
-mod behind_handles;
 mod calls;
+mod handle_tables;
 
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -27,7 +27,7 @@ use crate::{
     raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module, unwinder},
 };
 
-/// How many drivers one process can have under trace: one for each kind of device.
+/// The most drivers in a process: one for each kind of device.
 const DRIVERS: usize = 4;
 
 /// The tables in which functions are replaced.
@@ -43,15 +43,15 @@ const TABLES: [Table; 9] = [
     Table::ZeVirtualMem,
 ];
 
-/// The slots of `zeDriverGetProperties` and of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor versions that
-/// added them. They have no rows: they lead to other functions.
+/// The slots of `zeDriverGetProperties` and `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the
+/// minor versions that added them. They have no rows.
 const DRIVER_FUNCTIONS: [(usize, u32); 2] = [(2, 0), (5, 1)];
 
-/// The places in [`DRIVER_FUNCTIONS`].
+/// The indices in [`DRIVER_FUNCTIONS`].
 const PROPERTIES: usize = 0;
 const EXTENSION_ADDRESS: usize = 1;
 
-/// What loaders and their layers export, and drivers do not.
+/// Symbols that loaders and layers export, and drivers do not.
 const LOADERS: [&CStr; 2] = [c"zelLoaderGetVersion", c"zelLoaderGetVersions"];
 
 type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> UrResult;
@@ -62,24 +62,24 @@ type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *m
 struct Driver {
     getters: [AtomicPtr<c_void>; TABLES.len()],
     /// The getter of its `ze_driver_dditable_t`.
-    own_getter: AtomicPtr<c_void>,
-    /// Those of [`DRIVER_FUNCTIONS`].
-    leading: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
-    /// The latest version that it was asked for a table of.
+    table_getter: AtomicPtr<c_void>,
+    /// The driver's [`DRIVER_FUNCTIONS`].
+    originals: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
+    /// The API version of the latest table that it was asked for.
     version: AtomicU32,
-    /// The tables behind its handles were looked for.
-    followed: AtomicBool,
+    /// Whether the tables of its handles were searched.
+    tables_replaced: AtomicBool,
     functions: [AtomicPtr<c_void>; Function::COUNT],
     reported: AtomicBool,
 }
 
-static KNOWN: [Driver; DRIVERS] = [const {
+static DRIVER_STATES: [Driver; DRIVERS] = [const {
     Driver {
         getters: [const { AtomicPtr::new(null_mut()) }; TABLES.len()],
-        own_getter: AtomicPtr::new(null_mut()),
-        leading: [const { AtomicPtr::new(null_mut()) }; DRIVER_FUNCTIONS.len()],
+        table_getter: AtomicPtr::new(null_mut()),
+        originals: [const { AtomicPtr::new(null_mut()) }; DRIVER_FUNCTIONS.len()],
         version: AtomicU32::new(0),
-        followed: AtomicBool::new(false),
+        tables_replaced: AtomicBool::new(false),
         functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
         reported: AtomicBool::new(false),
     }
@@ -88,18 +88,18 @@ static KNOWN: [Driver; DRIVERS] = [const {
 /// The libraries of the drivers, by number.
 static MODULES: Mutex<Vec<Module>> = Mutex::new(Vec::new());
 
-/// What somebody is to get that looked up the getter of `table` and would find `real`.
+/// The result of a lookup of the getter of `table`, which found `real`.
 ///
 /// # Safety
 ///
 /// `real` is what `dlsym` found under the name of the getter of `table`.
 pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     let Some(via) = number(real) else { return real };
-    let Some(driver) = KNOWN.get(via) else { return real };
+    let Some(driver) = DRIVER_STATES.get(via) else { return real };
     let place = TABLES.iter().position(|known| *known == table);
-    let kept = place.map_or(Some(&driver.own_getter), |place| driver.getters.get(place));
-    let Some(kept) = kept else { return real };
-    kept.store(real, Ordering::Release);
+    let original = place.map_or(Some(&driver.table_getter), |place| driver.getters.get(place));
+    let Some(original) = original else { return real };
+    original.store(real, Ordering::Release);
     match place {
         Some(0) => for_driver!(via, get_table, 0),
         Some(1) => for_driver!(via, get_table, 1),
@@ -114,7 +114,7 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     }
 }
 
-/// The number of the driver whose getter that is; `None` if it is no driver, or there is no room for another one.
+/// The number of the driver that has a getter; `None` if it is no driver, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     late_functions::find_all();
@@ -135,7 +135,7 @@ fn number(getter: *mut c_void) -> Option<usize> {
     Some(modules.len() - 1)
 }
 
-/// A function of ours for the driver of that number, which is below [`DRIVERS`].
+/// The address of a hook for the driver with a number below [`DRIVERS`].
 macro_rules! for_driver {
     ($via:expr, $function:ident $(, $table:literal)?) => {
         match $via {
@@ -148,13 +148,13 @@ macro_rules! for_driver {
 }
 use for_driver;
 
-/// Our getter of the table with this place in [`TABLES`].
+/// The hook of the getter of a table, by its index in [`TABLES`].
 ///
 /// # Safety
 ///
 /// `into` is null or a table of the API version `version` (`ze_ddi.h`).
 unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
-    let driver = KNOWN.get(VIA);
+    let driver = DRIVER_STATES.get(VIA);
     let getter = driver.and_then(|driver| driver.getters.get(TABLE));
     // SAFETY: the caller's promise.
     let result = unsafe { fill(getter, version, into) };
@@ -166,26 +166,26 @@ unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u3
     for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == *table) {
         let (_, slot) = function.slot();
         if slot < filled {
-            // SAFETY: a table of this version has so many slots.
+            // SAFETY: a table of this version has this slot.
             unsafe { replace::<VIA>(into.add(slot), function) };
         }
     }
     result
 }
 
-/// Our `zeGetDriverProcAddrTable`.
+/// The hook of `zeGetDriverProcAddrTable`.
 ///
 /// # Safety
 ///
 /// As for [`get_table`].
 unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
-    let Some(driver) = KNOWN.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
+    let Some(driver) = DRIVER_STATES.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: the caller's promise.
-    let result = unsafe { fill(Some(&driver.own_getter), version, into) };
+    let result = unsafe { fill(Some(&driver.table_getter), version, into) };
     if !result.is_success() || into.is_null() {
         return result;
     }
-    for ((which, (slot, since)), kept) in DRIVER_FUNCTIONS.iter().enumerate().zip(&driver.leading) {
+    for ((which, (slot, since)), original) in DRIVER_FUNCTIONS.iter().enumerate().zip(&driver.originals) {
         if version & 0xffff < *since {
             continue;
         }
@@ -193,22 +193,22 @@ unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut 
         let slot = unsafe { into.add(*slot) };
         // SAFETY: as above.
         let real = unsafe { *slot };
-        let ours = of_driver::<VIA>(which);
-        if !real.is_null() && real != ours {
-            kept.store(real, Ordering::Release);
+        let hook_address = driver_hook::<VIA>(which);
+        if !real.is_null() && real != hook_address {
+            original.store(real, Ordering::Release);
             // SAFETY: as above.
-            unsafe { put(slot, ours) };
+            unsafe { put(slot, hook_address) };
         }
     }
     result
 }
 
-/// Our function of that place in [`DRIVER_FUNCTIONS`].
-fn of_driver<const VIA: usize>(which: usize) -> *mut c_void {
+/// The hook of a function, by its index in [`DRIVER_FUNCTIONS`].
+fn driver_hook<const VIA: usize>(which: usize) -> *mut c_void {
     if which == PROPERTIES { properties::<VIA> as *mut c_void } else { extension_address::<VIA> as *mut c_void }
 }
 
-/// Puts a function into a slot that other threads may call through: a pointer is stored whole.
+/// Stores a function atomically in a slot that other threads may call through.
 ///
 /// # Safety
 ///
@@ -218,7 +218,7 @@ unsafe fn put(slot: *mut *mut c_void, function: *mut c_void) {
     unsafe { AtomicPtr::from_ptr(slot) }.store(function, Ordering::Release);
 }
 
-/// Has the driver fill a table.
+/// Calls the driver's getter of a table.
 ///
 /// # Safety
 ///
@@ -228,65 +228,69 @@ unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut
     if real.is_null() {
         return UrResult::UNSUPPORTED_FEATURE.level_zero();
     }
-    // SAFETY: it was kept by `getter`, whose caller promises that it is a getter, which has this signature (`ze_ddi.h`).
+    // SAFETY: it comes from `getter`, whose caller promises that it is a getter, which has this signature (`ze_ddi.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, Getter>(real) };
     // SAFETY: the caller's promise.
     unsafe { real(version, into) }
 }
 
-/// Puts our function into a slot, and keeps the one that is there.
+/// Puts a hook into a slot, and stores the function that is there.
 ///
 /// # Safety
 ///
-/// `slot` holds the driver's implementation of `function`, ours or null, and may be written.
+/// `slot` holds the driver's implementation of `function`, the hook or null, and may be written.
 unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) {
     // SAFETY: the caller's promise.
     let real = unsafe { *slot };
-    if let (Some(kept), Some(ours)) = (kept(VIA, function), calls::stand_in::<VIA>(function))
+    if let (Some(original), Some(hook_address)) = (original(VIA, function), calls::hook::<VIA>(function))
         && !real.is_null()
-        && real != ours
+        && real != hook_address
     {
-        kept.store(real, Ordering::Release);
+        original.store(real, Ordering::Release);
         // SAFETY: the caller's promise.
-        unsafe { put(slot, ours) };
+        unsafe { put(slot, hook_address) };
     }
 }
 
-/// Our `zeDriverGetProperties`. A loader asks by it whether the handles begin with tables, before it calls through these.
+/// The hook of `zeDriverGetProperties`. A loader calls it to see whether handles begin with tables, before it uses
+/// these.
 ///
 /// # Safety
 ///
-/// As for the real one: `about` is a `ze_driver_properties_t` (`ze_api.h`).
+/// As for the real function: `about` is a `ze_driver_properties_t` (`ze_api.h`).
 unsafe extern "C" fn properties<const VIA: usize>(driver: *mut c_void, about: *mut c_void) -> UrResult {
-    let real = KNOWN.get(VIA).and_then(|known| known.leading.get(PROPERTIES)).map(|kept| kept.load(Ordering::Acquire));
+    let real = DRIVER_STATES
+        .get(VIA)
+        .and_then(|known| known.originals.get(PROPERTIES))
+        .map(|original| original.load(Ordering::Acquire));
     let Some(real) = real.filter(|real| !real.is_null()) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
-    // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
+    // SAFETY: `get_driver` stored the function of this slot, which has this signature (`ze_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, Properties>(real) };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, about) };
-    // SAFETY: the driver has just walked the chain behind the structure.
+    // SAFETY: the driver has just walked the chain of the structure.
     if result.is_success() && unsafe { extensions::have_tables(about.expose_provenance()) } {
-        // SAFETY: the driver says so of its handles, and this is one.
-        unsafe { behind_handles::follow::<VIA>(driver) };
+        // SAFETY: the driver has this extension, and this is its handle.
+        unsafe { handle_tables::replace_in_handle::<VIA>(driver) };
     }
     result
 }
 
-/// Our `zeDriverGetExtensionFunctionAddress`.
+/// The hook of `zeDriverGetExtensionFunctionAddress`.
 ///
 /// # Safety
 ///
-/// As for the real one: `name` is a C string, and `address` takes a pointer (`ze_api.h`).
+/// As for the real function: `name` is a C string, and `address` a variable for a pointer (`ze_api.h`).
 unsafe extern "C" fn extension_address<const VIA: usize>(
     driver: *mut c_void,
     name: *const c_char,
     address: *mut *mut c_void,
 ) -> UrResult {
-    let kept = KNOWN.get(VIA).and_then(|known| known.leading.get(EXTENSION_ADDRESS));
-    let Some(real) = kept.map(|kept| kept.load(Ordering::Acquire)).filter(|real| !real.is_null()) else {
+    let original = DRIVER_STATES.get(VIA).and_then(|known| known.originals.get(EXTENSION_ADDRESS));
+    let Some(real) = original.map(|original| original.load(Ordering::Acquire)).filter(|real| !real.is_null()) else {
         return UrResult::UNSUPPORTED_FEATURE.level_zero();
     };
-    // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
+    // SAFETY: `get_driver` stored the function of this slot, which has this signature (`ze_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, ExtensionAddress>(real) };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, name, address) };
@@ -297,29 +301,29 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
     let name = unsafe { CStr::from_ptr(name) };
     let function = name.to_str().ok().and_then(Function::from_name);
     if let Some(function) = function.filter(|function| function.slot().0 == Table::ZeExtension) {
-        // SAFETY: the driver has just left the address of its function there.
+        // SAFETY: the driver has just written the address of its function there.
         unsafe { replace::<VIA>(address, function) };
     }
     result
 }
 
-/// Where the driver's own function is kept.
-fn kept(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
-    KNOWN.get(via)?.functions.get(function as usize)
+/// The slot for the driver's own function.
+fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
+    DRIVER_STATES.get(via)?.functions.get(function as usize)
 }
 
 /// The driver's own function; null if it has not been seen.
 fn real(via: usize, function: Function) -> *mut c_void {
-    kept(via, function).map_or(null_mut(), |kept| kept.load(Ordering::Acquire))
+    original(via, function).map_or(null_mut(), |original| original.load(Ordering::Acquire))
 }
 
-/// Reports the driver, at its first call that is recorded: a process that only runs kernels has nothing of it in its trace.
+/// Reports the driver at its first recorded call, so that it is not in the trace of a process that only runs kernels.
 fn report_once(via: usize) {
-    let Some(driver) = KNOWN.get(via) else { return };
+    let Some(driver) = DRIVER_STATES.get(via) else { return };
     if driver.reported.load(Ordering::Relaxed) {
         return;
     }
-    // A signal handler may have interrupted this thread while it holds the lock: the next call reports then.
+    // This may be a signal handler that interrupted the holder of the lock: the next call reports then.
     let Some(module) = MODULES.try_lock().map(|modules| modules.get(via).cloned()) else { return };
     if driver.reported.swap(true, Ordering::Relaxed) {
         return;

@@ -1,6 +1,6 @@
-//! The Chrome form: lines of JSON, appended under a lock, in a file that is closed so that it is strict JSON.
+//! The Chrome form: lines of JSON, appended under a lock. The closed file is strict JSON.
 //!
-//! An error here must never reach the program: it is reported once, and records are counted as lost.
+//! An error never reaches the program: it is reported once, and records are counted as lost.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use urscope_schema::trace::{
 };
 
 use super::{
-    ENTRY_POINTS, STATE,
+    ENTRY_POINTS, PROCESS_TRACE, count_lost,
     file::{self, Growth},
-    footer, lost,
+    footer,
 };
-use crate::raw::{interruptions, named_file::KeptByte, pages::Pages, process};
+use crate::raw::{interruptions, named_file::MappedByte, pages::Pages, process};
 
-/// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
+/// The bytes that are reserved for the footer, so that a file on a full disk can be closed.
 const RESERVE: u64 = 16 << 10;
 
 /// Appends a line.
 #[inline]
 pub(super) fn append_line(line: &Line) {
-    // A line has room for the longest record, so there always are bytes.
+    // A line has room for the longest record.
     if let Some(bytes) = line.bytes() {
         append(bytes);
     }
@@ -32,20 +32,20 @@ pub(super) fn append_line(line: &Line) {
 /// Appends lines.
 #[inline]
 pub(super) fn append(bytes: &[u8]) {
-    let appended = STATE.get().get().is_some_and(|mut state| {
+    let appended = PROCESS_TRACE.get().get().is_some_and(|mut state| {
         let ended = state.ended;
         state.chrome().is_some_and(|file| file.append(bytes, ended))
     });
     if !appended {
-        lost();
+        count_lost();
     }
 }
 
-/// The file; without pages where it could not be created.
+/// The trace file; without pages if it could not be created.
 pub(super) struct ChromeFile {
     pages: Option<Pages>,
-    /// The digit that says whether records are lost.
-    loss: Option<KeptByte>,
+    /// The digit that shows whether records are lost.
+    loss: Option<MappedByte>,
     growth: Growth,
     closed: bool,
 }
@@ -58,7 +58,7 @@ impl ChromeFile {
         let mut beginning = write::start(header.pid, process::name(&header), &run);
         beginning.extend(write::record(header.pid, &header));
         beginning.extend(write::record(header.pid, &Gap { lost: 0 }));
-        let digit = (beginning.len() - super::DIGIT_FROM_END) as u64;
+        let digit = (beginning.len() - super::LOSS_DIGIT_FROM_END) as u64;
         if let Some(entry_points) = ENTRY_POINTS.get() {
             beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
         }
@@ -71,13 +71,16 @@ impl ChromeFile {
             pages.publish()?;
             Ok(pages)
         });
-        let loss = pages.as_ref().and_then(|pages| pages.keep_byte(digit).ok());
+        let loss = pages.as_ref().and_then(|pages| pages.map_byte(digit).ok());
         Self { pages, loss, growth: Growth::default(), closed: false }
     }
 
-    /// Says that records are lost; false where that is not possible.
-    pub(super) fn say_lost(&self) -> bool {
-        self.pages.as_ref().zip(self.loss.as_ref()).is_some_and(|(pages, digit)| pages.write_kept(digit, super::SOME))
+    /// Marks the file as incomplete; false if that is not possible.
+    pub(super) fn mark_lost(&self) -> bool {
+        self.pages
+            .as_ref()
+            .zip(self.loss.as_ref())
+            .is_some_and(|(pages, digit)| pages.write_mapped(digit, super::SOME_LOST))
     }
 
     /// The path, if the file could be created.
@@ -85,18 +88,18 @@ impl ChromeFile {
         self.pages.as_ref().map(Pages::path)
     }
 
-    /// Appends a record; false if it could not. Where the process has `ended`, the file is closed again behind it.
+    /// Appends a record; false if that fails. If the process has `ended`, the file is closed again after it.
     fn append(&mut self, bytes: &[u8], ended: Option<&str>) -> bool {
         match ended {
             None => self.write(bytes),
-            Some(how) => self.append_behind_end(bytes, how),
+            Some(how) => self.append_after_end(bytes, how),
         }
     }
 
-    /// Apart from the others: footers take several KiB of the stack, which may be a small one.
+    /// A function of its own, because footers take several KiB of the stack.
     #[cold]
     #[inline(never)]
-    fn append_behind_end(&mut self, bytes: &[u8], how: &str) -> bool {
+    fn append_after_end(&mut self, bytes: &[u8], how: &str) -> bool {
         let _held_off = interruptions::hold_off();
         if !self.closed {
             self.end(&footer(how));
@@ -108,10 +111,10 @@ impl ChromeFile {
     fn write(&mut self, bytes: &[u8]) -> bool {
         let Some(pages) = &mut self.pages else { return false };
         let wanted = bytes.len() as u64 + RESERVE;
-        // Behind a record that is lost, a shorter one is lost, too, until the file grows: it may need the lost one.
+        // After a lost record, shorter ones are lost, too, until the file grows: they may refer to it.
         if wanted > pages.room() || self.growth.has_failed() {
             let _held_off = interruptions::hold_off();
-            if !self.growth.may_be_tried() {
+            if !self.growth.may_retry() {
                 return false;
             }
             loop {
@@ -137,12 +140,12 @@ impl ChromeFile {
         let footer = footer.bytes().unwrap_or_default();
         let Some(pages) = &mut self.pages else { return };
         if pages.close(footer).is_err() {
-            // The file cannot be truncated (its directory may have become unreachable), but its mapping can still be written to.
+            // The file cannot be opened again (its directory may be unreachable), but its mapping is still writable.
             pages.append(footer);
         }
     }
 
-    /// Leaves the file to the parent of a forked child.
+    /// Unmaps the parent's file in a forked child.
     pub(super) fn abandon(self) {
         if let Some(pages) = self.pages {
             pages.abandon();

@@ -1,4 +1,4 @@
-//! What the trace files of both forms have in common: where they are created, and what is reported of errors.
+//! Creates the trace files of both forms, and reports errors.
 
 use std::{io, ops::RangeInclusive, path::Path};
 
@@ -12,19 +12,19 @@ use crate::{
     raw::{clock, plain_file, process, stderr, symbols::modules},
 };
 
-/// The pause after the first attempt to grow that failed, and the longest one, in nanoseconds. Each failure doubles it.
-const PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;
+/// The pauses after the first failed attempt to grow and at most, in nanoseconds. Each failure doubles the pause.
+const RETRY_PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;
 
 /// The most files of one process: one for each program that it executes by `exec`.
-const AGAIN: u32 = 10_000;
+const FILE_LIMIT: u32 = 10_000;
 
-/// The header of this process. Reports what is wrong with the environment, because now tracing begins.
+/// The header of this process. Reports problems of the environment, because tracing begins.
 pub(super) fn header(forked: bool) -> Header {
     let knobs = knobs::read();
     for complaint in knobs::complaints() {
         stderr::say(&complaint);
     }
-    // From now on, the end of this process is that of its trace.
+    // This process owns the trace and closes it at its end.
     super::pid();
     let mut header = process::describe(&knobs.run, forked, knobs::rank(), modules::came_late());
     header.ranks = knobs.ranks.to_string();
@@ -32,16 +32,16 @@ pub(super) fn header(forked: bool) -> Header {
     header
 }
 
-/// Creates the trace file by `make`; `None`, with a message, where that is not possible.
+/// Creates the trace file by `make`; `None`, with a message, if that is not possible.
 pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io::Result<F>) -> Option<F> {
     let directory = &knobs::read().directory;
     let create = || {
         plain_file::make_directory(directory)?;
-        if let Some(why) = objection(directory)? {
+        if let Some(why) = reason_against(directory)? {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        for again in 0..AGAIN {
-            let name = write::file_name(form, process::name(header), header.pid, header.start, again);
+        for attempt in 0..FILE_LIMIT {
+            let name = write::file_name(form, process::name(header), header.pid, header.start, attempt);
             match make(&directory.join(name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => return done,
@@ -60,33 +60,33 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     created.ok()
 }
 
-/// Why a directory is not used, because of its owner or that of its parent.
+/// Why a directory is not used: the owner of it or of its parent is not trusted.
 #[inline(never)] // What it needs must not lie on a small stack for longer than it takes.
-fn objection(directory: &Path) -> io::Result<Option<String>> {
+fn reason_against(directory: &Path) -> io::Result<Option<String>> {
     let owner = |path: &Path| plain_file::status(path).map(|status| (status.st_uid, is_system(&status)));
     let owners = Owners { user: process::user(), root: plain_file::status(Path::new("/"))?.st_uid };
     Ok(owners.object(owner(directory)?, owner(&directory.join(".."))?))
 }
 
-/// Whether it is a directory of the system.
+/// Whether a directory is one of the system's.
 fn is_system(folder: &libc::stat) -> bool {
     let is = |known: libc::stat| (known.st_dev, known.st_ino) == (folder.st_dev, folder.st_ino);
     owners::SYSTEM.iter().any(|path| plain_file::status(Path::new(path)).is_ok_and(is))
 }
 
-/// When the growth of a file is tried again that could not grow: there may be room, or a free descriptor, later.
+/// When a file that could not grow tries again: there may be room, or a free descriptor, later.
 #[derive(Default)]
 pub(super) struct Growth {
-    /// When to try again, in nanoseconds of `CLOCK_MONOTONIC`, and the pause before that; 0 where it did not fail.
+    /// When to try again, in nanoseconds of `CLOCK_MONOTONIC`, and the pause before that; 0 if it did not fail.
     next: u64,
     pause: u64,
     /// Whether the user knows that records are lost.
-    said: bool,
+    is_reported: bool,
 }
 
 impl Growth {
     /// Whether the file may be grown now.
-    pub(super) fn may_be_tried(&self) -> bool {
+    pub(super) fn may_retry(&self) -> bool {
         self.next == 0 || clock::now().0 >= self.next
     }
 
@@ -95,18 +95,18 @@ impl Growth {
         self.next != 0
     }
 
-    /// Notes that the file has grown; true if it could not before.
+    /// Registers that the file has grown; true if it could not before.
     pub(super) fn succeeded(&mut self) -> bool {
         self.pause = 0;
         std::mem::replace(&mut self.next, 0) != 0
     }
 
-    /// Notes that the file could not grow. What is to be recorded until the next attempt is lost.
+    /// Registers that the file could not grow. Records until the next attempt are lost.
     #[cold]
     pub(super) fn failed(&mut self, path: &Path, error: &io::Error) {
-        self.pause = (2 * self.pause).clamp(*PAUSES.start(), *PAUSES.end());
+        self.pause = (2 * self.pause).clamp(*RETRY_PAUSES.start(), *RETRY_PAUSES.end());
         self.next = clock::now().0.saturating_add(self.pause).max(1);
-        if !std::mem::replace(&mut self.said, true) {
+        if !std::mem::replace(&mut self.is_reported, true) {
             stderr::say(&format!(
                 "the trace {} cannot grow: {error}; the program continues, and calls are counted but not recorded until it can",
                 path.display()
@@ -122,12 +122,12 @@ mod tests {
     #[test]
     fn growth_is_tried_again_after_longer_and_longer_pauses() {
         let mut growth = Growth::default();
-        assert!(growth.may_be_tried() && !growth.succeeded());
+        assert!(growth.may_retry() && !growth.succeeded());
         let error = io::Error::other("full");
         growth.failed(Path::new("t"), &error);
         let first = growth.pause;
         growth.failed(Path::new("t"), &error);
-        assert!(growth.has_failed() && !growth.may_be_tried() && growth.pause == 2 * first);
-        assert!(growth.succeeded() && !growth.has_failed() && growth.may_be_tried());
+        assert!(growth.has_failed() && !growth.may_retry() && growth.pause == 2 * first);
+        assert!(growth.succeeded() && !growth.has_failed() && growth.may_retry());
     }
 }

@@ -1,9 +1,10 @@
 //! The trace layer: writes every call into one file per process, in one of two forms.
 //!
-//! In the binary form a thread writes into its own chunk of the file, without a lock ([`binary`]). In the Chrome form a record is
-//! formatted on the thread's own stack and appended under a short lock ([`chrome`]), which is never held across the real call. The
-//! file is made when there is something to write, so a process without Unified Runtime leaves none. What cannot be written (a full
-//! disk, an unwritable directory, a call in a signal handler that interrupted a write) is counted as lost.
+//! In the binary form a thread writes into its own chunk of the file, without a lock ([`binary`]). In the Chrome form
+//! a record is formatted on the stack and appended under a lock ([`chrome`]), which is never held across the real
+//! call. The file is created with the first record, so a process without Unified Runtime has none. Records that
+//! cannot be written (a full disk, an unwritable directory, a call in a signal handler that interrupted a write) are
+//! counted as lost.
 
 use std::{
     path::{Path, PathBuf},
@@ -39,15 +40,15 @@ pub mod notices;
 /// The layer.
 pub struct Trace;
 
-static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
+static PROCESS_TRACE: ForkReset<Lock<ProcessTrace>> = ForkReset::new(Lock::default);
 
-/// The entry points so far: a forked child's file begins with them.
+/// The entry points so far, with which a forked child's file begins.
 static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
 
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Default)]
-struct State {
+struct ProcessTrace {
     /// `None` before the first record.
     file: Option<File>,
     forked: bool,
@@ -61,7 +62,7 @@ enum File {
     Binary(Box<BinaryFile>),
 }
 
-impl State {
+impl ProcessTrace {
     #[inline]
     fn chrome(&mut self) -> Option<&mut ChromeFile> {
         let forked = self.forked;
@@ -89,21 +90,21 @@ fn is_binary() -> bool {
     knobs::hot().is_binary()
 }
 
-/// Records a call that begins, without a lock; false where it takes the layer ([`Trace`]) to do so.
+/// Records a call that begins, without a lock; false if the layer ([`Trace`]) must do it.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
-pub fn begins(hot: Hot, enter: &Enter) -> bool {
-    // Also where the call cannot be recorded.
+pub fn record_enter(hot: Hot, enter: &Enter) -> bool {
+    // Also if the call cannot be recorded.
     thread::count_call(enter.function);
-    hot.is_binary() && binary::shortly_begins(enter)
+    hot.is_binary() && binary::append_short_enter(enter)
 }
 
-/// Records a call that has returned, without a lock; false where it takes the layer to do so.
+/// Records a call that has returned, without a lock; false if the layer must do it.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-pub fn returns(hot: Hot, exit: &Exit) -> bool {
+pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
     thread::count_return();
-    if !hot.is_binary() || !binary::shortly_returns(exit) {
+    if !hot.is_binary() || !binary::append_short_exit(exit) {
         return false;
     }
     if exit.function.is_ipc() {
@@ -112,10 +113,10 @@ pub fn returns(hot: Hot, exit: &Exit) -> bool {
     true
 }
 
-/// Records a call that begins inside of the one with its number. It is not counted.
-pub fn inner_begins(enter: &Enter) {
+/// Records an inner call that begins. It is not counted.
+pub fn record_inner_enter(enter: &Enter) {
     if is_binary() {
-        binary::inner_begins(enter);
+        binary::record_inner_enter(enter);
     } else {
         let mut line = Line::default();
         line.inner_enter(pid(), base(), enter);
@@ -123,10 +124,10 @@ pub fn inner_begins(enter: &Enter) {
     }
 }
 
-/// Records a call that has returned inside of the one with its number.
-pub fn inner_returns(exit: &Exit) {
+/// Records an inner call that has returned.
+pub fn record_inner_exit(exit: &Exit) {
     if is_binary() {
-        binary::inner_returns(exit);
+        binary::record_inner_exit(exit);
     } else {
         let mut line = Line::default();
         line.inner_exit(pid(), base(), exit);
@@ -137,7 +138,7 @@ pub fn inner_returns(exit: &Exit) {
 impl Layer for Trace {
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if is_binary() {
-            binary::begins(enter);
+            binary::record_enter(enter);
         } else {
             if let Some(name) = thread::name_once() {
                 chrome::append(&write::thread_name(pid(), enter.tid, &name.text()));
@@ -157,7 +158,7 @@ impl Layer for Trace {
     #[inline]
     fn exit(&self, exit: &Exit) -> Verdict {
         if is_binary() {
-            binary::returns(exit);
+            binary::record_exit(exit);
         } else {
             let mut line = Line::default();
             line.exit(pid(), base(), exit);
@@ -178,41 +179,41 @@ impl Layer for Trace {
     }
 }
 
-/// Counts a record that could not be written. The file says so from then on: the process may be killed before it can say how many
-/// there are.
+/// Counts a record that could not be written, and marks the file as incomplete: the process may be killed before it
+/// writes the count.
 #[cold]
-fn lost() {
+fn count_lost() {
     LOST.fetch_add(1, Ordering::Relaxed);
-    if IS_SAID.load(Ordering::Relaxed) {
+    if LOSS_IS_MARKED.load(Ordering::Relaxed) {
         return;
     }
-    if let Some(state) = STATE.get().get() {
-        let is_said = match &state.file {
-            Some(File::Chrome(file)) => file.say_lost(),
-            Some(File::Binary(file)) => file.say_lost(),
+    if let Some(state) = PROCESS_TRACE.get().get() {
+        let is_marked = match &state.file {
+            Some(File::Chrome(file)) => file.mark_lost(),
+            Some(File::Binary(file)) => file.mark_lost(),
             None => false,
         };
-        IS_SAID.store(is_said, Ordering::Relaxed);
+        LOSS_IS_MARKED.store(is_marked, Ordering::Relaxed);
     }
 }
 
-/// Whether the file says that records are lost.
-static IS_SAID: AtomicBool = AtomicBool::new(false);
+/// Whether the file is marked as incomplete.
+static LOSS_IS_MARKED: AtomicBool = AtomicBool::new(false);
 
-/// The digit of a [`Gap`] of no records, from the end of the record in the Chrome form, and from the beginning of its JSON: it becomes
-/// [`SOME`] when the first record is lost.
-const DIGIT_FROM_END: usize = "0}}".len();
-const DIGIT: usize = "{\"lost\":".len();
-const SOME: u8 = b'1';
+/// The offsets of the digit of a [`Gap`] of 0 records, from the end of the record in the Chrome form, and from the
+/// beginning of its JSON. It becomes [`SOME_LOST`] when the first record is lost.
+const LOSS_DIGIT_FROM_END: usize = "0}}".len();
+const LOSS_DIGIT: usize = "{\"lost\":".len();
+const SOME_LOST: u8 = b'1';
 
-/// The number of records that are lost so far, where the file goes on.
+/// The number of lost records so far, when the file continues.
 fn gap() -> Gap {
     Gap { lost: LOST.load(Ordering::Relaxed) }
 }
 
-/// Records an entry point, and what came of it.
+/// Records an entry point and its result.
 pub fn entry_point(entry_point: &EntryPoint) {
-    // An exported function is looked for before the call in which a fork is noticed otherwise.
+    // An exported function may be looked up in a child before its first call.
     fork::notice();
     let _held_off = interruptions::hold_off();
     if let Some(mut known) = ENTRY_POINTS.get() {
@@ -223,9 +224,9 @@ pub fn entry_point(entry_point: &EntryPoint) {
     }
 }
 
-/// Creates the file, which begins with what is known so far; false if there is one already.
+/// Creates the file, which begins with the entry points so far; false if it exists.
 fn make_file() -> bool {
-    let Some(mut state) = STATE.get().get() else { return false };
+    let Some(mut state) = PROCESS_TRACE.get().get() else { return false };
     let is_new = state.file.is_none();
     if is_binary() {
         state.binary();
@@ -235,7 +236,7 @@ fn make_file() -> bool {
     is_new
 }
 
-/// Records what later calls refer to.
+/// Records a device, an entry point, a module or a stack.
 fn record<R: Named>(record: &R) {
     if is_binary() {
         binary::append_words(&fxt::write::record(record).unwrap_or_default());
@@ -296,21 +297,22 @@ impl StackSink for Trace {
 
 /// The path of this process's trace, if there is one.
 pub fn path() -> Option<PathBuf> {
-    let state = STATE.get().get()?;
+    let state = PROCESS_TRACE.get().get()?;
     match state.file.as_ref()? {
         File::Chrome(file) => file.path().map(Path::to_owned),
         File::Binary(file) => file.path().map(Path::to_owned),
     }
 }
 
-/// Closes the file at the normal end of the process. Allocates nothing, because a signal handler may end a process. Where that
-/// interrupted a write, or another thread does not finish its own, the file stays open, as that of a killed process.
+/// Closes the file at the normal end of the process. Does not allocate, because a signal handler may end a process.
+/// If the handler interrupted a write, or another thread does not finish its own, the file stays open, as that of a
+/// killed process.
 pub fn end(how: &'static str) {
-    // A process without a file has no pid here; a child of `vfork` shares our memory, but its end is not ours.
+    // A process without a file has no pid here. A child of `vfork` shares the memory, but not the end of this process.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) {
         return;
     }
-    let Some(mut state) = STATE.get().get() else { return };
+    let Some(mut state) = PROCESS_TRACE.get().get() else { return };
     if state.ended.is_none() {
         state.ended = Some(how);
         match &mut state.file {
@@ -321,10 +323,10 @@ pub fn end(how: &'static str) {
     }
 }
 
-/// Records that the process is about to become another program, or that this has failed. A handler may have interrupted an allocation:
-/// there nothing is recorded, and the trace ends like that of a killed process.
+/// Records an `exec`, before it or after its failure. In a signal handler, which may have interrupted an allocation,
+/// nothing is recorded, and the trace ends like that of a killed process.
 fn exec(failed: bool) {
-    // As for the end: a child of `vfork` becomes another program without us.
+    // As in `end`: a child of `vfork` becomes another program, but this process does not.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) || process::may_be_in_signal_handler() {
         return;
     }
@@ -350,7 +352,7 @@ fn pid() -> u32 {
 fn base() -> u64 {
     match BASE.load(Ordering::Relaxed) {
         0 => {
-            // The lowest bit says that it has been set; a base is even.
+            // The lowest bit marks it as set; a base is even.
             let base = clock::snapshot().base_ns;
             BASE.store(base | 1, Ordering::Relaxed);
             base
@@ -365,37 +367,37 @@ fn footer(how: &str) -> End {
     End::new(pid(), how, &Totals { returned, lost, called: &thread::called }, &clock::snapshot())
 }
 
-/// The lock, while a thread forks.
-static HELD: ForkLock<State> = ForkLock::new();
+/// Holds the lock while a thread forks.
+static FORK_LOCK: ForkLock<ProcessTrace> = ForkLock::new();
 
-/// Takes the lock, so that the child does not inherit a file with half a record.
+/// Takes the lock, so that the child does not inherit an incomplete record.
 pub fn before_fork() {
-    if let Some(held) = STATE.get().get() {
-        HELD.put(held);
+    if let Some(held) = PROCESS_TRACE.get().get() {
+        FORK_LOCK.put(held);
     }
 }
 
 /// Releases the lock.
 pub fn after_fork_in_parent() {
-    drop(HELD.take());
+    drop(FORK_LOCK.take());
 }
 
-/// Starts over: the file belongs to the parent, and so do the threads that may wait for the lock.
+/// Resets the trace in a forked child: the file belongs to the parent.
 pub fn after_fork_in_child() {
-    // A fork that the C library did not notice took no lock.
-    if let Some(mut parents) = HELD.take_in_child().or_else(|| STATE.get().try_get()) {
+    // An unnoticed fork took no lock.
+    if let Some(mut parents) = FORK_LOCK.take_in_child().or_else(|| PROCESS_TRACE.get().try_get()) {
         if let Some(File::Chrome(file)) = parents.file.take() {
             file.abandon();
         }
-        // Unlocking it would wake threads that do not exist here.
+        // The lock belongs to the parent's state, which is never used again.
         std::mem::forget(parents);
     }
-    STATE.reset(Lock::new(State { forked: true, ..State::default() }));
+    PROCESS_TRACE.reset(Lock::new(ProcessTrace { forked: true, ..ProcessTrace::default() }));
     binary::after_fork_in_child();
     thread::forget();
     fork_mark::note();
     descriptor_sampler::restart();
     PID.store(0, Ordering::Relaxed);
     LOST.store(0, Ordering::Relaxed);
-    IS_SAID.store(false, Ordering::Relaxed);
+    LOSS_IS_MARKED.store(false, Ordering::Relaxed);
 }

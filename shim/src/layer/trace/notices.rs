@@ -1,6 +1,6 @@
 //! The messages of the shim: `tracing` events become a line on stderr and a note in the trace.
 //!
-//! Calls must not go through `tracing`: `scripts/bench facade` shows what that would cost.
+//! Calls must not go through `tracing`: `scripts/bench facade` shows the cost.
 
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -12,9 +12,9 @@ use crate::{knobs, raw::stderr};
 
 struct Notices;
 
-/// Receives the events of this library. The program's own `tracing`, if it has one, is another copy.
+/// Receives the events of this library. A program's own `tracing` is another copy.
 pub fn install() {
-    // It only fails where it was done before.
+    // It only fails if it is already set.
     let _ = tracing::subscriber::set_global_default(Notices);
 }
 

@@ -1,7 +1,7 @@
 //! A call stack as text, for one line on stderr.
 //!
-//! The analyzer finds source lines afterwards; here symbol tables must do. This reads files and allocates memory, so it is for
-//! findings only, and no lock of ours may be held meanwhile.
+//! It uses symbol tables only; the analyzer finds source lines afterwards. It reads files and allocates memory, so it
+//! is used for findings only, and without a lock.
 
 use std::path::Path;
 
@@ -13,27 +13,27 @@ use crate::{
 };
 
 /// The most frames that are shown.
-const FRAMES: usize = 6;
+const FRAME_LIMIT: usize = 6;
 
-/// The length in bytes from which on a name is shortened, and the most characters that are left.
-const LONG: usize = 60;
-const LONGEST: usize = 120;
+/// The length in bytes above which a name is shortened, and the most characters of a name.
+const LONG_NAME: usize = 60;
+const NAME_LIMIT: usize = 120;
 
-/// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the runtime are
-/// shown only where there are no others. An offset is one for `addr2line -e`.
+/// The program's frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the runtime
+/// are shown only if there are no others. The offsets are for `addr2line -e`.
 pub(super) fn describe(stack: u64) -> Option<String> {
     let frames = of_stack(stacks::frames(stack)?);
-    // What calls `main` is not the program's.
+    // The frames outside of `main` are not the program's.
     let last = frames.iter().position(|frame| frame.function.as_deref() == Some("main"));
     let frames = frames.get(..last.map_or(frames.len(), |last| last + 1)).unwrap_or(&frames);
     let own = |frame: &&Frame| frame.is_of_program();
     let runtime_only = !frames.iter().any(|frame| own(&frame));
     let described: Vec<String> =
-        frames.iter().filter(|frame| runtime_only || own(frame)).take(FRAMES).map(Frame::describe).collect();
+        frames.iter().filter(|frame| runtime_only || own(frame)).take(FRAME_LIMIT).map(Frame::describe).collect();
     if described.is_empty() { None } else { Some(described.join(" ← ")) }
 }
 
-/// The frames of a stack. Those of Python stand where the function of the interpreter is that runs them.
+/// The frames of a stack. Frames of Python replace the interpreter's function that runs them.
 fn of_stack(stack: Frames) -> Vec<Frame> {
     let mut python = stack.python.into_iter().peekable();
     let mut frames = Vec::new();
@@ -50,18 +50,18 @@ fn of_stack(stack: Frames) -> Vec<Frame> {
     frames
 }
 
-/// One address of a stack, or one frame of Python.
+/// An address of a stack, or a frame of Python.
 struct Frame {
     function: Option<String>,
     /// The path of the program or library, or of a source of Python; empty for an address in neither.
     module: String,
-    place: Place,
+    location: CodeLocation,
 }
 
-/// Where in its module a frame is.
-enum Place {
+/// The position of a frame in its module.
+enum CodeLocation {
     Offset(u64),
-    /// Of a source of Python; `None` where the instruction has no line.
+    /// The line of a source of Python; `None` if the instruction has none.
     Line(Option<u32>),
 }
 
@@ -70,18 +70,18 @@ impl Frame {
         // The return address may be the first of the next function.
         let inside = address.saturating_sub(1);
         let Some(module) = modules::describe(inside as usize) else {
-            return Self { function: None, module: String::new(), place: Place::Offset(address) };
+            return Self { function: None, module: String::new(), location: CodeLocation::Offset(address) };
         };
         let offset = inside.wrapping_sub(module.bias.0);
         let function = elf::function(Path::new(&module.path), offset).map(|name| demangle(&name));
-        Self { function, module: module.path, place: Place::Offset(offset) }
+        Self { function, module: module.path, location: CodeLocation::Offset(offset) }
     }
 
     fn of_python(frame: PythonFrame) -> Self {
-        Self { function: Some(frame.function), module: frame.file, place: Place::Line(frame.line) }
+        Self { function: Some(frame.function), module: frame.file, location: CodeLocation::Line(frame.line) }
     }
 
-    /// Also true for a template of the C++ library that was compiled into the program, because its own code may be inlined there.
+    /// Also true for templates of the C++ library in the program, which may contain inlined code of the program.
     fn is_of_program(&self) -> bool {
         !is_of_runtime(&self.module)
     }
@@ -89,14 +89,14 @@ impl Frame {
     fn describe(&self) -> String {
         let module = self.module.rsplit('/').next().unwrap_or_default();
         let text = match &self.function {
-            Some(function) => format!("{} ({})", short(function), self.place.within(module)),
-            None => self.place.within(module),
+            Some(function) => format!("{} ({})", short(function), self.location.within(module)),
+            None => self.location.within(module),
         };
         text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
     }
 }
 
-impl Place {
+impl CodeLocation {
     fn within(&self, module: &str) -> String {
         match self {
             Self::Offset(offset) if module.is_empty() => format!("{offset:#x}"),
@@ -128,9 +128,9 @@ fn short(name: &str) -> String {
             _ => {}
         }
     }
-    let described = if name.len() > LONG { bare.as_str() } else { name };
-    if described.chars().count() > LONGEST {
-        described.chars().take(LONGEST).chain(['…']).collect()
+    let described = if name.len() > LONG_NAME { bare.as_str() } else { name };
+    if described.chars().count() > NAME_LIMIT {
+        described.chars().take(NAME_LIMIT).chain(['…']).collect()
     } else {
         described.to_owned()
     }
@@ -141,17 +141,20 @@ mod tests {
     use super::*;
 
     fn frame(function: &str, module: &str) -> Frame {
-        Frame { function: Some(function.into()), module: module.into(), place: Place::Offset(0x12) }
+        Frame { function: Some(function.into()), module: module.into(), location: CodeLocation::Offset(0x12) }
     }
 
     #[test]
     fn a_frame_is_described_as_far_as_it_is_known() {
         assert_eq!(frame("main", "/bin/app").describe(), "main (app+0x12)");
         assert_eq!(
-            Frame { function: None, module: "/bin/a\npp".into(), place: Place::Offset(1) }.describe(),
+            Frame { function: None, module: "/bin/a\npp".into(), location: CodeLocation::Offset(1) }.describe(),
             "a?pp+0x1"
         );
-        assert_eq!(Frame { function: None, module: String::new(), place: Place::Offset(1) }.describe(), "0x1");
+        assert_eq!(
+            Frame { function: None, module: String::new(), location: CodeLocation::Offset(1) }.describe(),
+            "0x1"
+        );
         let here = Frame::of(short as *const () as u64 + 1);
         assert!(here.describe().contains("short"), "{}", here.describe());
     }
@@ -180,7 +183,7 @@ mod tests {
             "std::_Function_handler<void (app::Peer&), void (*)(app::Peer&)>::_M_invoke(std::_Any_data const&)";
         assert_eq!(short(template), "std::_Function_handler<…>::_M_invoke(…)");
         assert_eq!(short("app::put(int)"), "app::put(int)");
-        assert_eq!(short(&"ü".repeat(500)).chars().count(), LONGEST + 1);
+        assert_eq!(short(&"ü".repeat(500)).chars().count(), NAME_LIMIT + 1);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The validation layer: the rules, applied to this process while it runs.
 //!
-//! The same [`Tracker`] and [`Checker`] as the analyzer's take the calls of this one process, under a lock that is never held across the
-//! real call: before the call is passed on, and again when it has returned. What is found is reported in that call, after the lock is
-//! released ([`report`]). The layer must never find what the analyzer does not find in the trace of the same process, so
-//! it takes nothing that is not in the trace.
+//! The analyzer's [`Tracker`] and [`Checker`] process the calls of this process, before the real call and after it,
+//! under a lock that is never held across it. Findings are reported in the call, after the lock is released
+//! ([`report`]). The layer must never find what the analyzer does not find in the trace of the process, so it uses
+//! only what is in the trace.
 
 use std::sync::{
     Arc,
@@ -32,47 +32,48 @@ mod report;
 /// The layer.
 pub struct Validate;
 
-static STATE: ForkReset<Lock<State>> = ForkReset::new(|| {
+static VALIDATION: ForkReset<Lock<Validation>> = ForkReset::new(|| {
     OWNER.store(process::id(), Ordering::Relaxed);
     Lock::default()
 });
 
-/// The process whose state that is: a child of `vfork` shares our memory.
+/// The process that owns the state: a child of `vfork` shares the memory.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// A call could not be followed. Nothing is checked from then on: what follows could be misjudged. The analyzer judges the trace.
-static MISSED: AtomicBool = AtomicBool::new(false);
+/// Whether a call could not be checked. Nothing is checked from then on, because findings could be wrong; the
+/// analyzer checks the trace.
+static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// What is known of this process.
+/// The state of the validation of this process.
 #[derive(Default)]
-struct State {
+struct Validation {
     tracker: Tracker,
     checker: Checker,
     /// This process in the tracker, from its first call on.
-    who: Option<ProcessId>,
-    /// The process that this one was forked from, if that had made calls.
+    process_id: Option<ProcessId>,
+    /// The process that forked this one, if it had made calls.
     parent: Option<ProcessId>,
-    /// It has ended: later calls come from the teardown of libraries.
-    over: bool,
+    /// Whether the process has ended: later calls come from the teardown of libraries.
+    ended: bool,
 }
 
-impl State {
-    fn take(&mut self, step: Step<'_>) {
-        if self.over {
+impl Validation {
+    fn apply(&mut self, step: Step<'_>) {
+        if self.ended {
             return;
         }
-        let who = self.begun();
+        let process_id = self.process_id();
         let Self { tracker, checker, .. } = self;
         match step {
-            Step::Enter(enter, nulls) => tracker.enter_with(who, enter, nulls, checker),
-            Step::Device(device) => tracker.device(who, device.device.0, device.index, &device.name),
-            Step::Exit(exit) => tracker.exit(who, exit, checker),
+            Step::Enter(enter, nulls) => tracker.enter_with(process_id, enter, nulls, checker),
+            Step::Device(device) => tracker.device(process_id, device.device.0, device.index, &device.name),
+            Step::Exit(exit) => tracker.exit(process_id, exit, checker),
         }
     }
 
-    fn begun(&mut self) -> ProcessId {
-        match self.who {
-            Some(who) => who,
+    fn process_id(&mut self) -> ProcessId {
+        match self.process_id {
+            Some(process_id) => process_id,
             None => self.begin(),
         }
     }
@@ -81,7 +82,7 @@ impl State {
     fn begin(&mut self) -> ProcessId {
         let _held_off = interruptions::hold_off();
         let header = process::describe("", false, knobs::rank(), modules::came_late());
-        let who = self.tracker.begin(Process {
+        let process_id = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,
             host: 0,
@@ -91,13 +92,13 @@ impl State {
             forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
             rights: Arc::default(),
         });
-        // What the child has from its parent is known now; nothing more comes from the parent into this copy of the tracker.
+        // The child has inherited its objects; this copy of the tracker gets no more calls of the parent.
         if let Some(parent) = self.parent {
             self.tracker.end(parent, End::Running, clock::now(), &mut self.checker);
             self.checker.take();
         }
-        self.who = Some(who);
-        who
+        self.process_id = Some(process_id);
+        process_id
     }
 }
 
@@ -109,7 +110,7 @@ enum Step<'a> {
     Exit(&'a Exit),
 }
 
-/// Sends all findings there, besides to stderr. Only the first call counts.
+/// Sends all findings to `sink`, too. Only the first call has an effect.
 pub fn send_findings_to(sink: &'static dyn FindingSink) {
     report::send_findings_to(sink);
 }
@@ -117,111 +118,114 @@ pub fn send_findings_to(sink: &'static dyn FindingSink) {
 /// Whether the layer is switched on.
 #[inline]
 pub fn is_on(hot: Hot) -> bool {
-    hot.validates() && !MISSED.load(Ordering::Relaxed)
+    hot.validates() && !IS_STOPPED.load(Ordering::Relaxed)
 }
 
 impl Layer for Validate {
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict {
-        follow(Step::Enter(enter, nulls))
+        check(Step::Enter(enter, nulls))
     }
 
     fn device(&self, device: &Device) {
-        let _ = follow(Step::Device(device));
+        let _ = check(Step::Device(device));
     }
 
     fn exit(&self, exit: &Exit) -> Verdict {
-        follow(Step::Exit(exit))
+        check(Step::Exit(exit))
     }
 
     fn end(&self, how: &'static str) {
-        // `_exit` may be called in a signal handler, where nothing can be allocated; the analyzer finds what was left.
+        // `_exit` may be called in a signal handler, which cannot allocate; the analyzer finds the leaks.
         if !is_on(knobs::hot()) || (how == "_exit" && process::may_be_in_signal_handler()) {
             return;
         }
         // A process without calls has nothing to report.
-        let Some(state) = STATE.made().filter(|_| OWNER.load(Ordering::Relaxed) == process::id()) else { return };
+        let Some(state) = VALIDATION.made().filter(|_| OWNER.load(Ordering::Relaxed) == process::id()) else { return };
         let _held_off = interruptions::hold_off();
         let Some(mut state) = state.get() else { return };
         let mut found = state.checker.take();
-        // A forked child without calls leaves what its parent has found to the parent.
-        let State { tracker, checker, who: Some(who), over: over @ false, .. } = &mut *state else { return };
-        *over = true;
-        tracker.facts_of_end(*who, End::Exited, clock::now(), checker);
+        // A forked child without calls has no findings.
+        let Validation { tracker, checker, process_id: Some(process_id), ended: ended @ false, .. } = &mut *state
+        else {
+            return;
+        };
+        *ended = true;
+        tracker.facts_of_end(*process_id, End::Exited, clock::now(), checker);
         found.append(&mut checker.take());
         drop(state);
-        report::at_end(&found);
+        report::report_end(&found);
     }
 }
 
-/// Takes a step, and reports what it finds.
-fn follow(step: Step<'_>) -> Verdict {
+/// Processes a step, and reports its findings.
+fn check(step: Step<'_>) -> Verdict {
     if !is_on(knobs::hot()) {
         return Verdict::Passed;
     }
-    let Some(mut state) = STATE.get().get() else {
-        end(
+    let Some(mut state) = VALIDATION.get().get() else {
+        stop(
             "a call could not be checked, because a signal handler made it inside the check of another call, or a thread has not left its \
              check for 3 s: from here on the process is not checked while it runs; `urscope check` judges its trace",
         );
         return Verdict::Passed;
     };
-    state.take(step);
+    state.apply(step);
     let found = state.checker.take();
     drop(state);
     if reserve::is_used() {
-        // What the process does from now on may need more memory to follow than there is.
-        end(
+        // The tracker may need more memory than there is.
+        stop(
             "no memory is left: from here on the process is not checked while it runs, and its calls have no call stacks; \
              `urscope check` judges its trace",
         );
     }
-    if found.is_empty() { Verdict::Passed } else { report::found(&found) }
+    if found.is_empty() { Verdict::Passed } else { report::report_call(&found) }
 }
 
-/// Ends the validation of this process, and says why.
+/// Ends the validation of this process, with a message.
 #[cold]
-fn end(why: &str) {
-    if !MISSED.swap(true, Ordering::Relaxed) {
+fn stop(why: &str) {
+    if !IS_STOPPED.swap(true, Ordering::Relaxed) {
         stderr::say(why);
     }
 }
 
-/// The lock, while a thread forks.
-static HELD: ForkLock<State> = ForkLock::new();
+/// Holds the lock while a thread forks.
+static FORK_LOCK: ForkLock<Validation> = ForkLock::new();
 
 /// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
 pub fn before_fork() {
     if is_on(knobs::hot())
-        && let Some(held) = STATE.get().get()
+        && let Some(held) = VALIDATION.get().get()
     {
-        HELD.put(held);
+        FORK_LOCK.put(held);
     }
 }
 
 /// Releases the lock.
 pub fn after_fork_in_parent() {
-    drop(HELD.take());
+    drop(FORK_LOCK.take());
 }
 
-/// Continues with a copy of the parent's tracker, in which this process begins with its first call. What it has from its
-/// parent is never held against it.
+/// Continues with a copy of the parent's tracker. The process begins in it with its first call; inherited objects
+/// cause no findings.
 pub fn after_fork_in_child() {
-    let mut state = State::default();
-    // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is unknown.
-    let parents = HELD.take_in_child().or_else(|| STATE.get().try_get());
-    state.over = parents.is_none();
-    if state.over {
-        // The thread may go on with a step that a handler has interrupted.
-        MISSED.store(true, Ordering::Relaxed);
+    let mut state = Validation::default();
+    // An unnoticed fork took no lock. If the lock is not free, the parent's state is unknown.
+    let parents = FORK_LOCK.take_in_child().or_else(|| VALIDATION.get().try_get());
+    state.ended = parents.is_none();
+    if state.ended {
+        // A handler may have interrupted a step of this thread, which continues it.
+        IS_STOPPED.store(true, Ordering::Relaxed);
     }
     if let Some(mut parents) = parents {
         state.tracker = std::mem::take(&mut parents.tracker);
         state.checker = std::mem::take(&mut parents.checker);
-        state.parent = parents.who.or(parents.parent);
-        // Unlocking it would wake threads that do not exist here.
+        state.parent = parents.process_id.or(parents.parent);
+        // The lock belongs to the parent's state, which is never used again.
         std::mem::forget(parents);
     }
     OWNER.store(process::id(), Ordering::Relaxed);
-    STATE.reset(Lock::new(state));
+    VALIDATION.reset(Lock::new(state));
     report::after_fork_in_child();
 }

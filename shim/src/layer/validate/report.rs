@@ -1,7 +1,7 @@
-//! Reports a finding: a line on stderr, a record through the [`FindingSink`], and what `URSCOPE_ON_ERROR` asks for.
+//! Reports a finding: a line on stderr, a record through the [`FindingSink`], and the action of `URSCOPE_ON_ERROR`.
 //!
-//! A violation is printed once for each place in the program and then only counted, so that a loop does not drown the program's
-//! own output; the trace has every one. Must never be called while the layer's lock is held.
+//! A violation is printed once for each place in the program and then only counted; the trace has every one. Must
+//! never be called while the layer's lock is held.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
 
@@ -19,12 +19,12 @@ use crate::{
 
 static SINK: OnceLock<&'static dyn FindingSink> = OnceLock::new();
 
-/// Sends all findings there, besides to stderr. Only the first call counts.
+/// Sends all findings to `sink`, too. Only the first call has an effect.
 pub(super) fn send_findings_to(sink: &'static dyn FindingSink) {
     let _ = SINK.set(sink);
 }
 
-/// The place of a violation in the program, as exactly as it is known.
+/// The place of a violation in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Site {
     rule: &'static str,
@@ -39,29 +39,29 @@ impl Site {
     }
 }
 
-/// The most sites that are distinguished: a program may violate a rule under very many stacks.
-const SITES: usize = 256;
+/// The most sites: a program may violate a rule under very many stacks.
+const SITE_LIMIT: usize = 256;
 
-/// What was found so far.
-static REPORTED: ForkReset<Mutex<Reported>> = ForkReset::new(Mutex::default);
+/// The violations so far.
+static VIOLATIONS: ForkReset<Mutex<Violations>> = ForkReset::new(Mutex::default);
 
 #[derive(Default)]
-struct Reported {
-    /// How often each violation was found, and whether it is printed.
+struct Violations {
+    /// The count of each violation, and whether it is printed.
     sites: BTreeMap<Site, (u64, bool)>,
-    /// How often one was found at a site for which there was no room.
+    /// The count of violations at further sites.
     others: u64,
 }
 
 /// What is printed of a finding.
 enum Output {
     Full,
-    /// It is the first one without room for its site.
+    /// The first one without room for its site.
     NoRoom,
     Counted,
 }
 
-impl Reported {
+impl Violations {
     fn add(&mut self, site: Site, times: u64, printed: bool) -> Output {
         if let Some((known, before)) = self.sites.get_mut(&site) {
             *known += times;
@@ -69,7 +69,7 @@ impl Reported {
             *before |= printed;
             return if first { Output::Full } else { Output::Counted };
         }
-        if self.sites.len() < SITES {
+        if self.sites.len() < SITE_LIMIT {
             self.sites.insert(site, (times, printed));
             return if printed { Output::Full } else { Output::Counted };
         }
@@ -81,9 +81,9 @@ impl Reported {
     }
 }
 
-/// Reports the findings at a call, and decides what is to become of the call.
+/// Reports the findings of a call, and decides what happens to it.
 #[cold]
-pub(super) fn found(findings: &[Finding]) -> Verdict {
+pub(super) fn report_call(findings: &[Finding]) -> Verdict {
     let _held_off = interruptions::hold_off();
     let serious = findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = findings.iter().find_map(|finding| finding.answer);
@@ -101,10 +101,10 @@ pub(super) fn found(findings: &[Finding]) -> Verdict {
     }
 }
 
-/// Reports the findings at the end of the process, and how often each violation was found that was printed once.
-pub(super) fn at_end(findings: &[Finding]) {
+/// Reports the findings at the end of the process, and the counts of violations that were printed once.
+pub(super) fn report_end(findings: &[Finding]) {
     report(findings);
-    let reported = std::mem::take(&mut *REPORTED.get().lock());
+    let reported = std::mem::take(&mut *VIOLATIONS.get().lock());
     let often = reported.sites.into_iter().filter(|(_, (times, printed))| *times > 1 && *printed);
     for (site, (times, _)) in often {
         let of = site.function.map_or_else(String::new, |function| format!(" of {}", function.name()));
@@ -128,18 +128,18 @@ fn report(findings: &[Finding]) {
             });
         }
         let printed = finding.severity > Severity::Note || !knobs::read().quiet;
-        let output = REPORTED.get().lock().add(Site::of(finding), finding.count, printed);
+        let output = VIOLATIONS.get().lock().add(Site::of(finding), finding.count, printed);
         match output {
             Output::Full => stderr::say(&line(finding)),
             Output::NoRoom => stderr::say(&format!(
-                "violations at more than {SITES} places: further ones are only counted; the trace has all of them"
+                "violations at more than {SITE_LIMIT} places: further ones are only counted; the trace has all of them"
             )),
             Output::Counted => {}
         }
     }
 }
 
-/// A finding in one line, with the call stacks of this process: of the call, and of where its object came from.
+/// A finding in one line, with this process's call stacks: of the call, and of the call that made the object.
 fn line(finding: &Finding) -> String {
     let Finding { severity, rule, message, advice, at, other, .. } = finding;
     let mut line = format!("{severity}: {}: {message}; {advice}", rule.code);
@@ -152,7 +152,7 @@ fn line(finding: &Finding) -> String {
     line
 }
 
-/// Starts over in a forked child, where a thread that holds the lock does not exist.
+/// Resets the counts in a forked child, where a thread that holds the lock does not exist.
 pub(super) fn after_fork_in_child() {
-    REPORTED.reset(Mutex::default());
+    VIOLATIONS.reset(Mutex::default());
 }

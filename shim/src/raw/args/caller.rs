@@ -1,6 +1,6 @@
-//! How our own backend reads its arguments, answers its caller, and calls the adapter.
+//! How urscope's backend reads its arguments, writes its answers, and calls the adapter.
 //!
-//! What the caller hands in is copied once, and what it asked for is written once.
+//! Inputs are copied once, and answers are written once.
 
 use urscope_schema::api::{
     UrResult,
@@ -13,19 +13,20 @@ use urscope_schema::api::{
 #[cfg(test)]
 use urscope_schema::api::role::Data;
 
-use super::{Arg, handed_in, inputs::FLAGS};
+use super::{Arg, handle_data, inputs::FLAGS};
 
 impl Arg<OpenedData> {
-    /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where it is longer than anybody's, or shorter
-    /// than the caller says.
+    /// A copy of the caller's handle data; `None` for a null pointer, or if the data is longer than any backend's, or
+    /// shorter than its size says.
     pub fn copy(self, size: Arg<DataSize>) -> Option<Vec<u8>> {
-        // SAFETY: the caller passes handle data (`urIPCOpenMemHandleExp` and its like), which is read if it has a size that adapters make.
-        unsafe { handed_in::read(self.0.0, size.0.0, <[u8]>::to_vec) }
+        // SAFETY: the caller passes handle data (as to `urIPCOpenMemHandleExp`), which is read if it has a size of
+        // adapters' data.
+        unsafe { handle_data::read(self.0.0, size.0.0, <[u8]>::to_vec) }
     }
 }
 
 impl Arg<Desc> {
-    /// The flags of the description that the caller hands in; `None` for a null pointer.
+    /// The flags of the caller's description; `None` for a null pointer.
     pub fn flags(self) -> Option<u32> {
         let desc = Some(self.0.0).filter(|desc| *desc != 0)?;
         // SAFETY: the caller passes a description there (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`).
@@ -34,8 +35,8 @@ impl Arg<Desc> {
 }
 
 impl Arg<InOutEvent> {
-    /// What stands in the caller's variable; `None` for a null pointer. In older releases it is an out-parameter only, so it
-    /// may be anything: it must only be compared.
+    /// The value of the caller's variable; `None` for a null pointer. In older releases it is an out-parameter only, so
+    /// it may be uninitialized: it must only be compared.
     pub fn read(self) -> Option<usize> {
         let variable = Some(self.0.0).filter(|variable| *variable != 0)?;
         // SAFETY: the caller passes the address of a variable for an event.
@@ -44,7 +45,8 @@ impl Arg<InOutEvent> {
 }
 
 impl Arg<OutContext> {
-    /// What stands in the caller's variable after a call that succeeded; `None` for a null pointer, and where nothing was left.
+    /// The value of the caller's variable after a successful call; `None` for a null pointer, or if nothing was
+    /// written.
     pub fn read_after(self) -> Option<usize> {
         let variable = Some(self.0.0).filter(|variable| *variable != 0)?;
         // SAFETY: the caller passes the address of a variable for a context, and the adapter has just written to it.
@@ -56,10 +58,11 @@ impl Arg<OutContext> {
 macro_rules! words {
     ($($role:ident)*) => {
         $(impl Arg<$role> {
-            /// Leaves a word in the caller's variable, unless it passed a null pointer.
+            /// Writes to the caller's variable, unless the pointer is null.
             pub fn write(self, word: usize) {
                 if self.0.0 != 0 {
-                    // SAFETY: the caller passes the address of a variable of this size (an `[out]` parameter of the function).
+                    // SAFETY: the caller passes the address of a variable of this size (an `[out]` parameter of the
+                    // function).
                     unsafe { std::ptr::with_exposed_provenance_mut::<usize>(self.0.0).write_unaligned(word) };
                 }
             }
@@ -69,18 +72,18 @@ macro_rules! words {
 
 words!(OutPointer OutData OutDataSize OutObject OutValueSize);
 
-/// Where a caller wants the answer to a question for a property: `propSize`, `pPropValue` and `pPropSizeRet`.
+/// The out-parameters of a query for a property: `propSize`, `pPropValue` and `pPropSizeRet`.
 #[derive(Clone, Copy)]
 pub struct Query<V> {
-    /// The room for the answer in bytes.
+    /// The size of the buffer in bytes.
     pub size: Arg<ValueSize>,
-    /// The room for the answer, or null.
+    /// The buffer for the answer, or null.
     pub value: Arg<V>,
     /// The variable for the size of the answer in bytes, or null.
     pub size_ret: Arg<OutValueSize>,
 }
 
-/// A role of the room for an answer of any type.
+/// A role of a buffer for an answer.
 pub trait ValueRole: Role {
     /// Its address; 0 for null.
     fn address(self) -> usize;
@@ -99,7 +102,7 @@ impl ValueRole for OutBool {
 }
 
 impl<V: ValueRole> Query<V> {
-    /// Answers the question, as all `ur…GetInfo` do. `INVALID_SIZE` where there is not enough room.
+    /// Answers the query, as all `ur…GetInfo` do. `INVALID_SIZE` if the buffer is too small.
     pub fn answer(self, bytes: &[u8]) -> Result<(), UrResult> {
         let value = self.value.0.address();
         if value != 0 {
@@ -107,7 +110,7 @@ impl<V: ValueRole> Query<V> {
                 return Err(UrResult::INVALID_SIZE);
             }
             let room = std::ptr::with_exposed_provenance_mut::<u8>(value);
-            // SAFETY: the caller passes room for `propSize` bytes, no fewer than these.
+            // SAFETY: the caller's buffer has `propSize` bytes, no fewer than these.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
         }
         self.size_ret.write(bytes.len());
@@ -115,24 +118,24 @@ impl<V: ValueRole> Query<V> {
     }
 }
 
-/// What an adapter gives out: a role, and the role of the out-parameter that it comes through.
-pub trait Given: Role {
+/// The role of an answer of an adapter, and the role of its out-parameter.
+pub trait Received: Role {
     /// The role of the out-parameter.
     type Out: Role;
 
     /// The out-parameter at this address.
     fn out_param(address: usize) -> Self::Out;
 
-    /// The role of this word.
+    /// The answer with this word.
     fn of(word: usize) -> Self;
 
     /// The word.
     fn word(self) -> usize;
 }
 
-macro_rules! given {
+macro_rules! receive_word {
     ($($role:ident by $out:ident)*) => {
-        $(impl Given for $role {
+        $(impl Received for $role {
             type Out = $out;
 
             fn out_param(address: usize) -> $out {
@@ -150,19 +153,19 @@ macro_rules! given {
     };
 }
 
-given!(Event by OutObject PhysicalMem by OutObject Pointer by OutPointer);
+receive_word!(Event by OutObject PhysicalMem by OutObject Pointer by OutPointer);
 
-/// Calls an adapter with an out-parameter of ours; `None` where it reports success and leaves no answer.
-pub fn receive<T: Given>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
-    received(|address| call(Arg(T::out_param(address))))
+/// Calls an adapter with an out-parameter; `None` if it reports success and writes no answer.
+pub fn receive<T: Received>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+    receive_word(|address| call(Arg(T::out_param(address))))
 }
 
-/// Calls an adapter with an event of ours as the out-parameter of a command; `None` as for [`receive`].
+/// Calls an adapter with an out-parameter for the event of a command; `None` as for [`receive`].
 pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> UrResult) -> Result<Option<Arg<Event>>, UrResult> {
-    received(|address| call(Arg(InOutEvent(address))))
+    receive_word(|address| call(Arg(InOutEvent(address))))
 }
 
-fn received<T: Given>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+fn receive_word<T: Received>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
     let mut word = 0_usize;
     let result = call((&raw mut word).expose_provenance());
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
@@ -174,7 +177,7 @@ fn received<T: Given>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg
     }
 }
 
-/// Asks an adapter a question whose answer is a `ur_bool_t`; false where it has no answer.
+/// Queries an adapter for a `ur_bool_t`; false if it has no answer.
 pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> UrResult) -> bool {
     let mut answer = 0_u8;
     let value = Arg(OutBool((&raw mut answer).expose_provenance()));
@@ -184,13 +187,13 @@ pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> UrResult) -> bool {
     result.is_success() && answer != 0
 }
 
-/// Calls an adapter with handle data that we hold. The adapter may write into them (Level Zero v1 does).
+/// Calls an adapter with a copy of handle data. The adapter may write into them (Level Zero v1 does).
 pub fn with_data<T>(bytes: &mut [u8], call: impl FnOnce(Arg<OpenedData>, Arg<DataSize>) -> T) -> T {
     let size = DataSize(bytes.len());
     call(Arg(OpenedData(bytes.as_mut_ptr().expose_provenance())), Arg(size))
 }
 
-/// Stands in for a caller of a get: gives the handle data that it received and their size.
+/// Calls a get; returns the handle data and their size.
 #[cfg(test)]
 pub(crate) fn receive_data<E>(
     get: impl FnOnce(Arg<OutData>, Arg<OutDataSize>) -> Result<(), E>,
@@ -203,7 +206,7 @@ pub(crate) fn receive_data<E>(
     Ok((Arg(Data(data)), size))
 }
 
-/// Handle data that no get has given, for a put.
+/// Handle data that no get has returned, for a put.
 #[cfg(test)]
 pub(crate) fn foreign_data(bytes: &mut [u8]) -> Arg<Data> {
     Arg(Data(bytes.as_mut_ptr().expose_provenance()))
@@ -211,7 +214,7 @@ pub(crate) fn foreign_data(bytes: &mut [u8]) -> Arg<Data> {
 
 #[cfg(test)]
 impl Arg<Data> {
-    /// A copy of the data, of which there are so many bytes.
+    /// A copy of `size` bytes of the data.
     pub(crate) fn copy_of(self, size: usize) -> Option<Vec<u8>> {
         Arg(OpenedData(self.0.0)).copy(Arg(DataSize(size)))
     }
@@ -235,11 +238,11 @@ mod tests {
 
     #[test]
     fn a_success_without_an_answer_is_told_from_an_answer() {
-        let given = receive::<Event>(|out| {
+        let receive_word = receive::<Event>(|out| {
             out.write(7);
             UrResult::SUCCESS
         });
-        assert_eq!(given.map(|event| event.map(Arg::get)), Ok(Some(Event(7))));
+        assert_eq!(receive_word.map(|event| event.map(Arg::get)), Ok(Some(Event(7))));
         assert_eq!(receive::<Pointer>(|_| UrResult::SUCCESS), Ok(None));
         assert_eq!(receive::<Pointer>(|_| UrResult::INVALID_VALUE), Err(UrResult::INVALID_VALUE));
     }
@@ -260,7 +263,7 @@ mod tests {
         let mut bytes = [1_u8, 2, 3];
         let copy = |data: Arg<OpenedData>, size| data.copy(size);
         assert_eq!(with_data(&mut bytes, copy), Some(vec![1, 2, 3]));
-        assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(handed_in::LARGEST + 1)))), None);
+        assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(handle_data::SIZE_LIMIT + 1)))), None);
         assert_eq!(Arg(OpenedData(0)).copy(Arg(DataSize(1))), None);
     }
 }

@@ -1,18 +1,18 @@
-//! The extensions of Level Zero's structures that export or import a descriptor, or say what a driver's handles begin with, in the chain
-//! that `pNext` begins.
+//! The extensions of Level Zero's structures, in the `pNext` chain, that export or import a descriptor, or tell
+//! whether a driver's handles begin with tables.
 //!
-//! The driver walks the same chain. Of each member only the first words are read, which all of them have, and the flags or the descriptor
-//! of those that have them.
+//! The driver walks the same chain. Only the first words of each member are read, and the flags or the descriptor of
+//! the extensions that have them.
 
 use urscope_schema::api::constants::ze::{
     DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED, DRIVER_DDI_HANDLES_EXT_PROPERTIES,
     EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD,
 };
 
-/// How many members of a chain are looked at. One that goes in a circle is the driver's to refuse.
-const LONGEST: usize = 64;
+/// The most members of a chain that are read. The driver refuses a circular chain.
+const CHAIN_LIMIT: usize = 64;
 
-/// The offsets of `pNext` behind `stype`, of the flags behind that, and of the `int` behind these in the two extensions with a descriptor.
+/// The offsets of `pNext`, of the flags, and of the descriptor (`int`) in the two extensions that have one.
 pub const NEXT: usize = 8;
 const FLAGS: usize = 16;
 const DESCRIPTOR: usize = 20;
@@ -26,24 +26,24 @@ pub(super) struct Extension {
 }
 
 impl Extension {
-    /// The first one of a structure at `address`; `None` if there is none, and for null.
+    /// The first extension of the structure at `address`; `None` if there is none, or for null.
     ///
     /// # Safety
     ///
-    /// `address` is null, or a structure with `stype` and `pNext` is there, and so on behind each `pNext` (`ze_api.h`).
+    /// `address` is null or a structure with `stype` and `pNext`, and so is each `pNext` (`ze_api.h`).
     pub(super) unsafe fn of(address: usize) -> Option<Self> {
         let kinds = [EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_IMPORT_FD, EXTERNAL_MEMORY_EXPORT_FD];
         // SAFETY: the caller's promise.
         unsafe { Self::first(address, &kinds) }
     }
 
-    /// The first one of these kinds.
+    /// The first extension of these kinds.
     ///
     /// # Safety
     ///
     /// As for [`of`](Self::of).
     unsafe fn first(mut address: usize, kinds: &[u64]) -> Option<Self> {
-        for _ in 0..LONGEST {
+        for _ in 0..CHAIN_LIMIT {
             // SAFETY: the caller's promise.
             address = unsafe { next(address) }?;
             // SAFETY: as above; every structure begins with its type.
@@ -55,7 +55,7 @@ impl Extension {
         None
     }
 
-    /// The descriptor in it; `None` for an extension that has none, and for what cannot be one.
+    /// The descriptor of the extension; `None` for an extension without one, or for an invalid number.
     ///
     /// # Safety
     ///
@@ -65,12 +65,12 @@ impl Extension {
             return None;
         }
         let place = std::ptr::with_exposed_provenance::<i32>(self.address + DESCRIPTOR);
-        // SAFETY: the caller's promise; the two other kinds have their descriptor there.
+        // SAFETY: the caller's promise; the two other kinds have a descriptor there.
         u32::try_from(unsafe { place.read_unaligned() }).ok()
     }
 }
 
-/// Whether the properties of a driver say that its handles begin with its tables.
+/// Whether a driver's handles begin with its tables, from its properties.
 ///
 /// # Safety
 ///
@@ -84,7 +84,7 @@ pub unsafe fn have_tables(properties: usize) -> bool {
     flags & DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED != 0
 }
 
-/// The structure that a structure is extended by; `None` for null.
+/// The `pNext` of a structure; `None` for null.
 ///
 /// # Safety
 ///
@@ -102,7 +102,7 @@ unsafe fn next(address: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// `ze_external_memory_import_fd_t` and its like.
+    /// `ze_external_memory_import_fd_t` and similar structures.
     #[repr(C)]
     struct Structure {
         kind: u32,

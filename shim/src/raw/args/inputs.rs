@@ -1,7 +1,7 @@
-//! What a hooked function reads of its caller's memory before the call is passed on.
+//! Reads the caller's memory before a hooked call is passed on.
 //!
-//! The adapter is about to read the same memory. Only the first few words of what the header describes are read, never more
-//! than the caller says is there. Handle data, whose size the adapter checks first, has a module of its own (`handed_in`).
+//! The adapter is about to read the same memory. Only the first few words of structures and lists are read, never more
+//! than the caller declares. Handle data, whose size the adapter checks first, has its own module (`handle_data`).
 
 use urscope_schema::{
     api::{
@@ -15,18 +15,18 @@ use urscope_schema::{
 use super::{
     AdapterHandle, Arg,
     extensions::Extension,
-    handed_in,
+    handle_data,
     umf_header::{UMF_SIZES, UmfHeader},
 };
 use crate::raw::recent_data::fingerprint_of;
 
-/// The offset of the flags in every description: behind a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
+/// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
 
-/// The offset of the size in a `ze_physical_mem_desc_t`: behind the flags and 4 bytes of padding.
+/// The offset of the size in a `ze_physical_mem_desc_t`, after the flags and 4 bytes of padding.
 const PHYSICAL_SIZE: usize = 24;
 
-/// A `ur_exp_kernel_arg_properties_t` (`ur_api.h`): the value is a union, whose largest member are two words.
+/// A `ur_exp_kernel_arg_properties_t` (`ur_api.h`). The value is a union whose largest member has two words.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct KernelArgument {
@@ -42,7 +42,7 @@ struct KernelArgument {
 /// `UR_EXP_KERNEL_ARG_TYPE_POINTER`.
 const KERNEL_ARG_TYPE_POINTER: u32 = 1;
 
-/// Where the arguments of one call lead to: descriptions, and lists of events and devices.
+/// The inputs of a call that are passed by reference: descriptions, and lists of events and devices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inputs(Sources);
 
@@ -53,7 +53,7 @@ impl Inputs {
         argument.0.source(&mut self.0);
     }
 
-    /// The device that the call names; of a list, the first one.
+    /// The device of the call; the first one of a list.
     #[inline]
     pub fn device(&self) -> Option<Arg<Device>> {
         let Sources { device, devices, count, .. } = self.0;
@@ -102,9 +102,9 @@ impl Inputs {
     #[inline]
     fn describe(&self, values: &mut Values) {
         let word = |address: usize| {
-            // SAFETY: the caller passes a description there to the adapter, which is about to read it. All kinds have their flags
-            // behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`, `ur_context_properties_t`), and
-            // `ur_usm_desc_t` has its `hints` there.
+            // SAFETY: the caller passes a description there to the adapter, which is about to read it. All kinds have
+            // their flags behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
+            // `ur_context_properties_t`), and `ur_usm_desc_t` has its `hints` there.
             Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
         };
         let Sources { desc, usm_desc, devices, count, ipc_handles, extended, physical_desc, .. } = self.0;
@@ -143,31 +143,31 @@ impl Inputs {
 
 #[cfg(test)]
 impl Inputs {
-    /// Of a call that is about one event.
+    /// The inputs of a call about one event.
     pub(crate) fn of_event(event: usize) -> Self {
         Self(Sources { event, ..Sources::default() })
     }
 
-    /// Of a call that is about a list of events.
+    /// The inputs of a call about a list of events.
     pub(crate) fn of_events(events: &'static [usize]) -> Self {
         let (address, count) = (events.as_ptr().expose_provenance(), events.len() as u32);
         Self(Sources { events: address, count, ..Sources::default() })
     }
 }
 
-/// The arguments of one call: what is recorded of them, and where the caller expects the answers.
+/// The arguments of one call: their recorded values, and its out-parameters.
 #[derive(Debug)]
-pub struct Arguments {
+pub struct CallArguments {
     values: Values,
     out: OutParams,
 }
 
-/// Where the caller of one call expects the answers.
+/// The caller's out-parameters of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerOutParams(pub(super) OutParams);
 
-impl Arguments {
-    /// No argument yet, of a call that came to the adapter number `via`; `None` for a call that came to no adapter.
+impl CallArguments {
+    /// No arguments yet, of a call to adapter `via`; `None` for a call to no adapter.
     #[inline]
     pub const fn new(via: Option<u64>) -> Self {
         Self { values: Values { via, ..Values::NONE }, out: OutParams::NONE }
@@ -180,17 +180,17 @@ impl Arguments {
         argument.0.out(&mut self.out);
     }
 
-    /// What is recorded of them: the arguments themselves, and what stands in the caller's memory behind them.
+    /// The recorded values: the arguments, and the inputs in the caller's memory.
     ///
-    /// The fingerprint of handle data that is handed in is taken now, because an adapter may write into it (Level Zero v1 does).
+    /// The fingerprint of handle data is computed now, because an adapter may write into it (Level Zero v1 does).
     #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
     #[inline(always)]
     pub fn record(self, inputs: &Inputs) -> (Values, CallerOutParams) {
         let Self { mut values, out } = self;
         inputs.describe(&mut values);
         if let (Some(data), Some(size)) = (values.data, values.data_size) {
-            // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
-            values.fingerprint = unsafe { handed_in::read(data as usize, size as usize, fingerprint_of) };
+            // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
+            values.fingerprint = unsafe { handle_data::read(data as usize, size as usize, fingerprint_of) };
             if values.fingerprint.is_some() && UMF_SIZES.contains(&(size as usize)) {
                 // SAFETY: so many bytes have just been read.
                 let header = unsafe { UmfHeader::read(data as usize, size as usize) };
@@ -201,7 +201,7 @@ impl Arguments {
         (values, CallerOutParams(out))
     }
 
-    /// The arguments, with what their descriptions say, and without what stands in handle data.
+    /// The arguments and their descriptions, without the contents of handle data.
     pub fn described(self, inputs: &Inputs) -> (Values, CallerOutParams) {
         let Self { mut values, out } = self;
         inputs.describe(&mut values);
@@ -213,7 +213,7 @@ impl Arguments {
         &self.values
     }
 
-    /// A handle that tells which adapter the call is for.
+    /// A handle that identifies the adapter of the call.
     pub fn handle(&self) -> Option<AdapterHandle> {
         let Values { context, device, adapter, object, .. } = self.values;
         let handle = context.or(device).or(adapter).or(object)?;
@@ -226,21 +226,21 @@ impl Arguments {
 ///
 /// # Safety
 ///
-/// An IPC handle is at that address.
+/// `handle` is the address of an IPC handle.
 #[inline]
 pub(super) unsafe fn descriptor_at(handle: usize) -> u32 {
-    // SAFETY: the caller's promise; it is larger than this.
+    // SAFETY: the caller's promise; an IPC handle is larger.
     unsafe { std::ptr::with_exposed_provenance::<u32>(handle).read_unaligned() }
 }
 
-/// The fingerprint of handle data that a get has returned; `None` for a null pointer or a size that cannot be right.
+/// The fingerprint of handle data from a get; `None` for a null pointer or an implausible size.
 ///
 /// # Safety
 ///
 /// `address` is null, or `size` bytes can be read there.
 #[inline]
 pub(super) unsafe fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
-    if address == 0 || size == 0 || size > handed_in::LARGEST {
+    if address == 0 || size == 0 || size > handle_data::SIZE_LIMIT {
         return None;
     }
     // SAFETY: the caller's promise.

@@ -1,9 +1,10 @@
 //! Arguments of Unified Runtime's functions, as types that cannot be made from numbers.
 //!
-//! An argument is an address or a handle, and a function that follows one it was given by mistake has undefined behaviour. So
-//! an [`Arg`] comes from a C caller, from an adapter or from a variable of this module, and never from an integer of ours:
-//! whoever holds one may pass it on. [`inputs`] and [`out_params`] read and write the caller's memory for the hooked functions,
-//! [`observed`] for calls that somebody else carries out, [`caller`] for our own backend. Nothing of the caller's is kept, and nothing that it handed in as `const` is written to.
+//! An argument is an address or a handle, and following a wrong one is undefined behavior. So an [`Arg`] comes from a
+//! C caller, from an adapter or from a variable of this module, never from an integer: it may always be passed on.
+//! [`inputs`] and [`out_params`] access the caller's memory for hooked functions, [`observed`] for observed calls,
+//! [`caller`] for urscope's backend. No reference to the caller's memory is stored, and `const` inputs are not
+//! written to.
 
 use std::ffi::c_void;
 
@@ -14,7 +15,7 @@ use urscope_schema::api::{
 
 pub mod caller;
 pub mod extensions;
-mod handed_in;
+mod handle_data;
 pub mod inputs;
 pub mod observed;
 pub mod out_params;
@@ -22,24 +23,25 @@ mod umf_header;
 
 /// An argument of a call, in the role that the function's row gives it.
 ///
-/// It is as wide as the word that C passes, so that the signature of a hooked function is made of these.
+/// It has the size of the parameter in C, so the signatures of hooked functions consist of these.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arg<R>(R);
 
 impl<R: Role> Arg<R> {
-    /// An argument of our own making.
+    /// An argument made by the shim.
     ///
     /// # Safety
     ///
-    /// `role` is null where the function allows that, a handle that the adapter made and that still lives, or the address of
-    /// memory that is as large as the role says and stays valid until the call that it is passed to has returned.
+    /// `role` is null where the function allows that, a handle that the adapter made and that still lives, or the
+    /// address of memory that is as large as the role says and stays valid until the call that it is passed to has
+    /// returned.
     #[inline]
     pub const unsafe fn new(role: R) -> Self {
         Self(role)
     }
 
-    /// The number that was passed, for records, comparisons and as a key.
+    /// The value that was passed, for records, comparisons and as a key.
     #[inline]
     pub const fn get(self) -> R {
         self.0
@@ -51,7 +53,7 @@ impl<R: Role> Arg<R> {
         self.0.null()
     }
 
-    /// Whether a call with this argument is recorded at all ([`Role::watched`]).
+    /// Whether a call with this argument is recorded ([`Role::watched`]).
     #[inline]
     pub fn watched(self) -> bool {
         self.0.watched()
@@ -82,7 +84,7 @@ handles!(Adapter Device Context PhysicalMem Event);
 pub struct AdapterHandle(usize);
 
 impl AdapterHandle {
-    /// The handle that an adapter left in an out-parameter; `None` for null.
+    /// The handle that an adapter has written to an out-parameter; `None` for null.
     ///
     /// # Safety
     ///
@@ -93,7 +95,7 @@ impl AdapterHandle {
 
     /// The adapter's dispatch table.
     pub fn dispatch_table(self) -> *mut c_void {
-        // SAFETY: `new` and `Arg::handle` are given handles of adapters only, and those begin with this pointer.
+        // SAFETY: `new` and `Arg::handle` get handles of adapters only, which begin with this pointer.
         unsafe { *std::ptr::with_exposed_provenance::<*mut c_void>(self.0) }
     }
 }

@@ -1,11 +1,11 @@
-//! The arguments of a call that somebody else carries out, as XPTI shows them: a structure of pointers to the arguments, in the order of C
+//! The arguments of an observed call, as XPTI shows them: a structure of pointers to the arguments, in the order of C
 //! (`ur_…_params_t` in `ur_api.h`). They are only read.
 
 use urscope_schema::api::role::Role;
 
 use super::{AdapterHandle, Arg};
 
-/// The arguments of a call that is under way.
+/// The arguments of an active call.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters(usize);
 
@@ -14,7 +14,7 @@ impl Parameters {
     ///
     /// # Safety
     ///
-    /// `address` is null or that of the structure of a call, whose roles are then asked for in the order of its row.
+    /// `address` is null or that of the structure of a call, whose arguments are then read with the roles of its row.
     pub unsafe fn new(address: usize) -> Option<Self> {
         Some(Self(address)).filter(|Self(address)| *address != 0)
     }
@@ -24,7 +24,7 @@ impl Parameters {
         let Self(address) = self;
         let mut word = [0_u8; size_of::<u64>()];
         let bytes = R::BYTES.min(word.len());
-        // SAFETY: the promise made to `new`: a pointer is at this place, which leads to an argument of this size.
+        // SAFETY: the promise made to `new`: there is a pointer to an argument of this size.
         unsafe {
             let argument = std::ptr::with_exposed_provenance::<usize>(address).add(place).read_unaligned();
             std::ptr::with_exposed_provenance::<u8>(argument).copy_to_nonoverlapping(word.as_mut_ptr(), bytes);
@@ -32,8 +32,8 @@ impl Parameters {
         Arg(R::of_word(u64::from_le_bytes(word)))
     }
 
-    /// The handle that the loader dispatches the call by: the first argument, or the first object of the list that the first one counts.
-    /// `First` is the role of the first argument.
+    /// The handle by which the loader dispatches the call: the first argument, or the first object of a list whose
+    /// length is the first argument. `First` is the role of the first argument.
     pub fn dispatched_by<First: Role>(self) -> Option<AdapterHandle> {
         let handle = if First::BYTES == size_of::<usize>() {
             self.get::<Word>(0).0.0

@@ -1,8 +1,9 @@
-//! What the callee gets instead of the caller's own memory: variables for its answers, and a copy of the handle data it opens.
+//! Redirects a callee from the caller's memory to variables for its answers, and to a copy of the handle data that it
+//! opens.
 //!
-//! An adapter may report success and leave an answer out (Level Zero v1 does, when the driver refuses). The caller's own
-//! variable would then show what stood in it before, so the callee is given variables of ours. An adapter may also write into the
-//! handle data that it opens (Level Zero v1 writes a descriptor there), which would no longer be the bytes that the producer sent.
+//! An adapter may report success and write no answer (Level Zero v1 does if the driver refuses). The caller's variable
+//! would then have its old value, so the callee gets variables of urscope's. An adapter may also write into the handle
+//! data that it opens (Level Zero v1 writes a descriptor), which would change the bytes that the producer sent.
 
 use std::{marker::PhantomData, mem::MaybeUninit};
 
@@ -18,17 +19,17 @@ use urscope_schema::{
 use super::{
     Arg,
     extensions::Extension,
-    handed_in,
+    handle_data,
     inputs::{CallerOutParams, data_fingerprint, descriptor_at},
     umf_header::{UMF_SIZES, UmfHeader},
 };
 use crate::raw::{open_file, process};
 
-/// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
+/// The value of a variable that the callee has not written to; no valid address or size.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
 
-/// Variables of ours that stand in for the caller's while a call is under way. Where the caller expects answers is kept apart from them:
-/// the callee can write to the variables, so the compiler must keep them in memory.
+/// Variables that replace the caller's during a call. The addresses of the caller's are stored elsewhere: the callee
+/// can write to this structure, so the compiler must keep it in memory.
 pub struct RedirectedOutParams {
     pointer: usize,
     data: usize,
@@ -36,23 +37,24 @@ pub struct RedirectedOutParams {
     object: usize,
 }
 
-/// Room for a copy of the handle data that a call opens.
-pub struct OpenedCopy(MaybeUninit<[u8; handed_in::LARGEST]>);
+/// The buffer for a copy of the handle data that a call opens.
+pub struct OpenedCopy(MaybeUninit<[u8; handle_data::SIZE_LIMIT]>);
 
-/// Where such a copy is. It is apart from the room, which the callee can write to: so nothing of it is in memory where nothing is opened.
+/// The address and size of such a copy. They are not in the buffer, which the callee can write to, so that they are
+/// not in memory for calls that open nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened<'room> {
     address: usize,
-    /// How many bytes there are; 0 where nothing is opened.
+    /// The size in bytes; 0 if nothing is opened.
     size: usize,
     room: PhantomData<&'room mut OpenedCopy>,
 }
 
-/// The addresses of our variables, to be passed on.
+/// The addresses of the variables, to be passed on.
 pub struct Redirection(OutParams);
 
 impl Redirection {
-    /// The argument to pass on: the address of our variable where the caller passed one of its own, otherwise the argument.
+    /// The argument to pass on: the address of the variable that replaces the caller's, otherwise the argument.
     #[inline]
     pub fn redirect<R: Role>(&self, argument: Arg<R>) -> Arg<R> {
         Arg(argument.0.redirected(&self.0))
@@ -60,22 +62,22 @@ impl Redirection {
 }
 
 impl OpenedCopy {
-    /// Room without a copy.
+    /// A buffer without a copy.
     #[inline]
     pub const fn room() -> Self {
         Self(MaybeUninit::uninit())
     }
 
-    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any adapter's, or
-    /// shorter than the caller says, is passed on as it is, and refused.
+    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any
+    /// adapter's, or shorter than its size says, is passed on unchanged, and refused.
     #[inline]
     pub fn take<'room>(&'room mut self, arguments: &Values) -> Opened<'room> {
         let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return Opened::NOTHING };
         let to = self.0.as_mut_ptr().cast::<u8>();
-        // SAFETY: there is room for so many bytes in a variable of ours, which is no part of the caller's memory.
+        // SAFETY: the buffer is large enough, and does not overlap the caller's memory.
         let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
-        // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
-        match unsafe { handed_in::read(data as usize, size as usize, copy) } {
+        // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
+        match unsafe { handle_data::read(data as usize, size as usize, copy) } {
             Some(()) => Opened { address: to.expose_provenance(), size: size as usize, room: PhantomData },
             None => Opened::NOTHING,
         }
@@ -86,20 +88,20 @@ impl Opened<'_> {
     /// No copy.
     pub const NOTHING: Self = Self { address: 0, size: 0, room: PhantomData };
 
-    /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the driver's
-    /// allocation may be larger than the exported one.
+    /// The number of bytes from the exported address on that the driver maps, from libumf's header in the opened data:
+    /// the driver's allocation may be larger than the exported one.
     fn extent(self) -> Option<u64> {
-        // SAFETY: so many bytes are initialised, in room that lives.
+        // SAFETY: `size` bytes of a live buffer are initialized.
         unsafe { extent_at(self.address, self.size) }
     }
 }
 
-/// What [`OpenedCopy`] finds in the data itself, before the call: how many bytes the driver will map.
+/// The number of bytes that the driver will map, from the data that a call opens.
 pub fn extent(arguments: &Values) -> Option<u64> {
     let (Some(data), Some(size), Some(_)) = (arguments.data, arguments.data_size, arguments.fingerprint) else {
         return None;
     };
-    // SAFETY: where there is a fingerprint, so many bytes were read there.
+    // SAFETY: if there is a fingerprint, `size` bytes were read there.
     unsafe { extent_at(data as usize, size as usize) }
 }
 
@@ -118,24 +120,25 @@ unsafe fn extent_at(address: usize, size: usize) -> Option<u64> {
 }
 
 impl RedirectedOutParams {
-    /// Variables that nobody has written to.
+    /// Variables that have not been written to.
     #[inline]
     pub fn untouched() -> Self {
         let [pointer, data, data_size, object] = [UNTOUCHED; 4];
         Self { pointer, data, data_size, object }
     }
 
-    /// The addresses of those that the caller expects, and of the copy of the opened data. They are valid until
-    /// [`CallerOutParams::carry_over`].
+    /// The addresses of the variables for the caller's out-parameters, and of the copy of the opened data. They are
+    /// valid until [`CallerOutParams::carry_over`].
     #[inline]
     pub fn redirection(&mut self, CallerOutParams(caller): &CallerOutParams, opened: Opened<'_>) -> Redirection {
         // A variable whose address is not taken costs nothing.
-        let ours = |callers: usize, ours: *mut usize| if callers == 0 { 0 } else { ours.expose_provenance() };
+        let redirected =
+            |callers: usize, redirected: *mut usize| if callers == 0 { 0 } else { redirected.expose_provenance() };
         Redirection(OutParams {
-            pointer: ours(caller.pointer, &raw mut self.pointer),
-            data: ours(caller.data, &raw mut self.data),
-            data_size: ours(caller.data_size, &raw mut self.data_size),
-            object: ours(caller.object, &raw mut self.object),
+            pointer: redirected(caller.pointer, &raw mut self.pointer),
+            data: redirected(caller.data, &raw mut self.data),
+            data_size: redirected(caller.data_size, &raw mut self.data_size),
+            object: redirected(caller.object, &raw mut self.object),
             copied_data: opened.address,
             ..OutParams::NONE
         })
@@ -143,25 +146,25 @@ impl RedirectedOutParams {
 }
 
 impl CallerOutParams {
-    /// Gives the caller what the callee left in our variables, and returns what is recorded of it. `exported` is the memory of a get.
+    /// Copies the callee's answers to the caller, and returns the recorded values. `exported` is the memory of a get.
     #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
     #[inline(always)]
     pub fn carry_over(
         &self,
-        ours: &RedirectedOutParams,
+        redirected: &RedirectedOutParams,
         opened: Opened<'_>,
         result: UrResult,
         exported: Option<u64>,
     ) -> Values {
         let Self(caller) = self;
-        // SAFETY: the variable lives, and the caller's of the same role takes a word; so for the others.
-        let pointer = unsafe { carry(&ours.pointer, caller.pointer) };
+        // SAFETY: the variable is live, and the caller's of the same role takes a word.
+        let pointer = unsafe { carry(&redirected.pointer, caller.pointer) };
         // SAFETY: as above.
-        let data = unsafe { carry(&ours.data, caller.data) };
+        let data = unsafe { carry(&redirected.data, caller.data) };
         // SAFETY: as above.
-        let data_size = unsafe { carry(&ours.data_size, caller.data_size) };
+        let data_size = unsafe { carry(&redirected.data_size, caller.data_size) };
         // SAFETY: as above.
-        let object = unsafe { carry(&ours.object, caller.object) };
+        let object = unsafe { carry(&redirected.object, caller.object) };
         if !result.is_success() {
             return Values::NONE;
         }
@@ -170,10 +173,10 @@ impl CallerOutParams {
         unsafe { self.completed(answers, exported, || if opened.size == 0 { None } else { opened.extent() }) }
     }
 
-    /// What is recorded of the answers of a call that somebody else carries out: they stand in the caller's variables, which are only read.
-    /// `exported` is the memory of a get, and `extent` what [`extent`] gave for an open.
+    /// The recorded answers of an observed call: they are read from the caller's variables. `exported` is the memory of
+    /// a get, and `extent` the result of [`extent`] for an open.
     ///
-    /// A success without an answer is known by a zero only: a variable that held something before seems to be answered.
+    /// A success without an answer is detected only if the variable was zero before.
     pub fn read(&self, result: UrResult, exported: Option<u64>, extent: Option<u64>) -> Values {
         let Self(caller) = self;
         if !result.is_success() {
@@ -192,7 +195,7 @@ impl CallerOutParams {
         unsafe { self.completed(answers, exported, || extent) }
     }
 
-    /// Adds to the answers of a call what they lead to, and the answers that are not carried over.
+    /// Adds to the answers of a call the contents of their memory, and the answers that are not redirected.
     ///
     /// # Safety
     ///
@@ -207,7 +210,7 @@ impl CallerOutParams {
     ) -> Values {
         let Self(caller) = self;
         if let (Some(data), Some(size)) = (values.data, values.data_size) {
-            // SAFETY: the callee has just made so many bytes of handle data.
+            // SAFETY: the callee has just made `size` bytes of handle data.
             unsafe {
                 values.fingerprint = data_fingerprint(data as usize, size as usize);
                 add_allocation(exported, &mut values);
@@ -219,7 +222,8 @@ impl CallerOutParams {
             values.size = Some(extent);
         }
         if caller.context != 0 {
-            // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
+            // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled
+            // (`urContextCreate`).
             values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
         }
         if caller.ipc_handle != 0 {
@@ -229,7 +233,8 @@ impl CallerOutParams {
             values.fingerprint = of_file(descriptor);
         }
         if caller.event_handle != 0 {
-            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeEventCounterBasedGetIpcHandle`).
+            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle
+            // (`zeEventCounterBasedGetIpcHandle`).
             values.fingerprint = unsafe { data_fingerprint(caller.event_handle, size_of::<EventHandle>()) };
             values.data = values.fingerprint;
         }
@@ -258,12 +263,13 @@ pub fn of_file(descriptor: u32) -> Option<u64> {
 ///
 /// `callers` is null or the address of a variable of the caller's that takes a word.
 #[inline]
-unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
+unsafe fn carry(redirected: &usize, callers: usize) -> Option<u64> {
     if callers == 0 {
         return None;
     }
-    // SAFETY: `ours` is a live variable; it is read as volatile because the callee wrote to it through its address.
-    let answer = unsafe { (&raw const *ours).read_volatile() };
+    // SAFETY: `redirected` is a live variable; it is read as volatile because the callee wrote to it through its
+    // address.
+    let answer = unsafe { (&raw const *redirected).read_volatile() };
     if answer == UNTOUCHED {
         return None;
     }
@@ -272,13 +278,13 @@ unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
     Some(answer as u64)
 }
 
-/// Adds the driver's allocation that handle data exports, which was got for the address `exported`: its address and size.
+/// Adds address and size of the driver's allocation in handle data that was got for the address `exported`.
 ///
 /// Data with another header than libumf's fails the comparison.
 ///
 /// # Safety
 ///
-/// If the values have a fingerprint, then `data` and `data_size` say where its bytes are.
+/// If the values have a fingerprint, then `data` and `data_size` are the readable handle data.
 #[inline]
 unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
     let (Some(pointer), Some(data), Some(size), Some(_)) =
@@ -288,7 +294,7 @@ unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
     };
     // SAFETY: the caller's promise.
     let Some(header) = (unsafe { UmfHeader::read(data as usize, size as usize) }) else { return };
-    let is_it = header.exported() == Some(pointer) && header.process == process::known_id();
+    let is_it = header.exported() == Some(pointer) && header.process == process::cached_id();
     if is_it && header.offset < header.size {
         (values.pointer, values.size) = (Some(header.base), Some(header.size));
     }
@@ -299,11 +305,11 @@ mod tests {
     use urscope_schema::api::role::{OutData, OutDataSize, OutPointer};
 
     use super::{
-        super::inputs::{Arguments, Inputs},
+        super::inputs::{CallArguments, Inputs},
         *,
     };
 
-    /// An out-parameter of a caller's.
+    /// An argument of a caller.
     fn arg<R: Role>(role: R) -> Arg<R> {
         // SAFETY: the tests pass addresses of live variables.
         unsafe { Arg::new(role) }
@@ -313,27 +319,27 @@ mod tests {
     fn what_the_callee_wrote_reaches_the_caller() {
         let mut variable = 1_usize;
         let caller = arg(OutPointer((&raw mut variable).expose_provenance()));
-        let mut arguments = Arguments::new(None);
+        let mut arguments = CallArguments::new(None);
         arguments.add(caller);
         let expected = arguments.record(&Inputs::default()).1;
-        let mut ours = RedirectedOutParams::untouched();
-        let to = ours.redirection(&expected, Opened::NOTHING).redirect(caller).get().0;
+        let mut redirected = RedirectedOutParams::untouched();
+        let to = redirected.redirection(&expected, Opened::NOTHING).redirect(caller).get().0;
         // SAFETY: the address of a variable that was just made for this.
         unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
-        assert_eq!(expected.carry_over(&ours, Opened::NOTHING, UrResult::SUCCESS, None).pointer, Some(7));
+        assert_eq!(expected.carry_over(&redirected, Opened::NOTHING, UrResult::SUCCESS, None).pointer, Some(7));
         assert_eq!(variable, 7);
     }
 
     #[test]
     fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
         let (mut data, mut size) = (1_usize, 2_usize);
-        let mut arguments = Arguments::new(None);
+        let mut arguments = CallArguments::new(None);
         arguments.add(arg(OutData((&raw mut data).expose_provenance())));
         arguments.add(arg(OutDataSize((&raw mut size).expose_provenance())));
         let expected = arguments.record(&Inputs::default()).1;
-        let mut ours = RedirectedOutParams::untouched();
-        ours.redirection(&expected, Opened::NOTHING);
-        assert_eq!(expected.carry_over(&ours, Opened::NOTHING, UrResult::SUCCESS, None), Values::default());
+        let mut redirected = RedirectedOutParams::untouched();
+        redirected.redirection(&expected, Opened::NOTHING);
+        assert_eq!(expected.carry_over(&redirected, Opened::NOTHING, UrResult::SUCCESS, None), Values::default());
         assert_eq!((data, size), (1, 2));
     }
 

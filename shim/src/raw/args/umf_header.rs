@@ -4,8 +4,8 @@
 /// The size of the header, in bytes.
 const SIZE: usize = 40;
 
-/// The sizes of handle data of memory that begin with the header, in bytes: those of UR's adapters for CUDA and for Level Zero, v1
-/// and v2. Ours have another size.
+/// The sizes of handle data of memory that begin with the header, in bytes: of UR's adapters for CUDA and for Level
+/// Zero, v1 and v2. urscope's backend has another size.
 pub(super) const UMF_SIZES: [usize; 3] = [104, 108, 120];
 
 /// The contents of the header.
@@ -21,7 +21,7 @@ pub(super) struct UmfHeader {
 }
 
 impl UmfHeader {
-    /// Reads the header at an address; `None` where there are fewer bytes than a header has.
+    /// Reads the header at an address; `None` if there are too few bytes.
     ///
     /// # Safety
     ///

@@ -1,18 +1,18 @@
-//! The mapped pieces of a file, until their chunks are full.
+//! The mapped pieces of a file whose chunks are not all full.
 //!
-//! A piece is unmapped as a whole. A kernel that has large pages for files maps it by one, and where a part is unmapped, it maps the rest again by
-//! small ones: one page fault for each 4 KiB that the other threads go on to write, each of which takes the time of several calls.
+//! A piece is unmapped as a whole. A kernel may map it by a large page. If a part is unmapped, the rest gets small
+//! pages, with a page fault for each 4 KiB that other threads write, which takes the time of several calls.
 
 use std::ops::Range;
 
 use urscope_schema::trace::fxt::CHUNK_BYTES;
 
-/// How many pieces are kept of which threads still have chunks: one that calls rarely keeps its own for long.
-const KEPT: usize = 4;
+/// The most pieces: a thread that calls rarely uses its chunk for long.
+const PIECE_LIMIT: usize = 4;
 
 /// The pieces, the latest first.
 #[derive(Default)]
-pub(super) struct Pieces([Piece; KEPT]);
+pub(super) struct Pieces([Piece; PIECE_LIMIT]);
 
 /// A mapped piece.
 #[derive(Clone, Default)]
@@ -24,16 +24,16 @@ struct Piece {
 }
 
 impl Pieces {
-    /// A piece has been mapped, of 64 chunks at most. Where there are too many, the chunks of the oldest one are unmapped one by one: those that are
-    /// full now, and the others when they are.
+    /// Adds a piece of at most 64 chunks. If there are too many pieces, the full chunks of the oldest one are unmapped
+    /// now, and its others when they are full.
     pub(super) fn add(&mut self, addresses: Range<usize>, unmap: impl FnMut(Range<usize>)) {
         self.0.rotate_right(1);
         let oldest = std::mem::replace(&mut self.0[0], Piece { addresses, full: 0 });
         oldest.chunks().filter_map(|(chunk, is_full)| is_full.then_some(chunk)).for_each(unmap);
     }
 
-    /// The chunk that begins there is full, and nobody writes there any more.
-    pub(super) fn fill(&mut self, start: usize, mut unmap: impl FnMut(Range<usize>)) {
+    /// Marks the chunk at `start` as full: no thread writes to it any more.
+    pub(super) fn mark_full(&mut self, start: usize, mut unmap: impl FnMut(Range<usize>)) {
         let Some(piece) = self.0.iter_mut().find(|piece| piece.addresses.contains(&start)) else {
             unmap(start..start + CHUNK_BYTES as usize);
             return;
@@ -59,7 +59,7 @@ mod tests {
 
     const CHUNK: usize = CHUNK_BYTES as usize;
 
-    /// What is unmapped, in chunks: where it begins and ends.
+    /// The unmapped ranges, in chunks.
     fn chunks(unmapped: &[Range<usize>]) -> Vec<Range<usize>> {
         unmapped.iter().map(|addresses| addresses.start / CHUNK..addresses.end / CHUNK).collect()
     }
@@ -71,13 +71,13 @@ mod tests {
         pieces.add(100 * CHUNK..104 * CHUNK, |addresses| unmapped.push(addresses));
         // The threads do not fill their chunks in the order in which they got them.
         for chunk in (4..68).filter(|chunk| *chunk != 66).chain([100, 101]) {
-            pieces.fill(chunk * CHUNK, |addresses| unmapped.push(addresses));
+            pieces.mark_full(chunk * CHUNK, |addresses| unmapped.push(addresses));
         }
         assert_eq!(chunks(&unmapped), []);
-        pieces.fill(66 * CHUNK, |addresses| unmapped.push(addresses));
+        pieces.mark_full(66 * CHUNK, |addresses| unmapped.push(addresses));
         assert_eq!(chunks(&unmapped).first(), Some(&(4..68)));
         for chunk in [103, 102] {
-            pieces.fill(chunk * CHUNK, |addresses| unmapped.push(addresses));
+            pieces.mark_full(chunk * CHUNK, |addresses| unmapped.push(addresses));
         }
         assert_eq!(chunks(&unmapped), [4..68, 100..104]);
     }
@@ -85,19 +85,19 @@ mod tests {
     #[test]
     fn a_slow_thread_keeps_no_more_than_its_chunk() {
         let (mut pieces, mut unmapped) = (Pieces::default(), Vec::new());
-        for piece in 0..=KEPT {
+        for piece in 0..=PIECE_LIMIT {
             assert_eq!(chunks(&unmapped), []);
             let first = 10 * piece;
             pieces.add(first * CHUNK..(first + 3) * CHUNK, |addresses| unmapped.push(addresses));
             // It has the second.
-            for chunk in [first, first + 2].into_iter().filter(|_| piece < KEPT) {
-                pieces.fill(chunk * CHUNK, |addresses| unmapped.push(addresses));
+            for chunk in [first, first + 2].into_iter().filter(|_| piece < PIECE_LIMIT) {
+                pieces.mark_full(chunk * CHUNK, |addresses| unmapped.push(addresses));
             }
         }
         assert_eq!(chunks(&unmapped), [0..1, 2..3]);
-        pieces.fill(CHUNK, |addresses| unmapped.push(addresses));
+        pieces.mark_full(CHUNK, |addresses| unmapped.push(addresses));
         assert_eq!(chunks(&unmapped), [0..1, 2..3, 1..2]);
-        pieces.fill(11 * CHUNK, |addresses| unmapped.push(addresses));
+        pieces.mark_full(11 * CHUNK, |addresses| unmapped.push(addresses));
         assert_eq!(chunks(&unmapped), [0..1, 2..3, 1..2, 10..13]);
     }
 }

@@ -8,7 +8,7 @@ use urscope_schema::trace::{
 
 use super::*;
 
-/// What each chunk of a file holds besides unwritten words, with the number of its lane.
+/// The contents of each chunk of a file without unwritten words, with the number of its lane.
 fn contents(path: &Path) -> Vec<(u32, Vec<Item>)> {
     let bytes = std::fs::read(path).unwrap();
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
@@ -55,7 +55,7 @@ fn every_record_of_every_thread_is_in_the_file_whole() {
                         chunks.lock().unwrap().renew(1, thread, &[]).unwrap();
                     }
                 }
-                chunks.lock().unwrap().leave();
+                chunks.lock().unwrap().leave_chunk();
             });
         }
     });

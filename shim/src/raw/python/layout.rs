@@ -1,66 +1,67 @@
-//! Where CPython's structures have the fields that a stack needs, by version.
+//! The offsets of fields in CPython's structures, by version.
 //!
-//! From 3.13 on the interpreter says so itself, at the beginning of `_PyRuntime` (`_Py_DebugOffsets`). For 3.10 to 3.12 the numbers are
-//! those of its headers on x86-64. They differ in no release of a version. What is read with them is checked by the types of the
-//! objects, so a build with other structures gives no frames, not wrong ones.
+//! From 3.13 on the interpreter publishes them at the beginning of `_PyRuntime` (`_Py_DebugOffsets`). For 3.10 to
+//! 3.12 they come from its headers on x86-64, and are the same in all releases of a version. The types of objects are
+//! checked, so a build with other structures gives no frames instead of wrong ones.
 
 use super::lines::Table;
 
 /// A version, as `0x030b`.
 pub(super) type Version = u16;
 
-/// Where a thread has its innermost frame.
+/// The location of a thread's innermost frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Innermost {
     /// At this offset of the thread's state.
     InThread(usize),
-    /// In a structure on the C stack, which the first offset points to; the second is in it.
+    /// In a structure on the C stack. The first offset is that of a pointer to it, the second is in it.
     OnStack(usize, usize),
 }
 
-/// Which frames the interpreter's C function was entered with. Those that a Python function calls need no entry of their own.
+/// The frames with which the interpreter's C function was entered. A call between Python functions does not enter it
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entries {
     /// Every frame: 3.10.
     All,
-    /// Those with a byte that is not 0 at this offset: 3.11.
+    /// Frames with a nonzero byte at this offset: 3.11.
     Marked(usize),
-    /// Each entry has a frame of its own outside of the others, which runs nothing: the byte at the offset is at least so much.
+    /// Each entry has an extra outer frame, whose byte at this offset has at least this value.
     Apart(usize, u8),
 }
 
 /// Offsets in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// `_PyRuntime`: the first interpreter.
+    /// In `_PyRuntime`: the first interpreter.
     pub(super) interpreters: usize,
-    /// An interpreter: the next one, and its first thread.
+    /// In an interpreter: the next one, and its first thread.
     pub(super) next_interpreter: usize,
     pub(super) threads: usize,
-    /// The state of a thread: the next one, its interpreter, and what `pthread_self` returns in it.
+    /// In the state of a thread: the next one, its interpreter, and its `pthread_self`.
     pub(super) next_thread: usize,
     pub(super) interpreter: usize,
     pub(super) thread_id: usize,
     pub(super) innermost: Innermost,
-    /// A frame: the one that called it, its code, and the instruction that it is at.
+    /// In a frame: the caller's frame, the code, and the current instruction.
     pub(super) previous: usize,
     pub(super) code: usize,
     pub(super) instruction: usize,
     pub(super) entries: Entries,
-    /// A code object: texts, the number of its first line, the table of lines, and the first instruction; 0 where a frame has the number
-    /// of its instruction instead of its address.
+    /// In a code object: texts, the first line, the table of lines, and the first instruction; 0 if frames have the
+    /// index of the instruction.
     pub(super) file: usize,
     pub(super) name: usize,
     pub(super) first_line: usize,
     pub(super) lines: usize,
     pub(super) first_instruction: usize,
     pub(super) table: Table,
-    /// Any object: its type.
+    /// In any object: the type.
     pub(super) of_type: usize,
-    /// Bytes: their number, and the first.
+    /// In a bytes object: the length, and the first byte.
     pub(super) byte_count: usize,
     pub(super) first_byte: usize,
-    /// A text: the number of its characters, its form, and where they are, if all are ASCII and if not.
+    /// In a text: the number of characters, the form, and the characters, ASCII and other.
     pub(super) length: usize,
     pub(super) form: usize,
     pub(super) ascii: usize,
@@ -127,13 +128,13 @@ const V3_12: Layout = Layout {
     ..V3_11
 };
 
-/// `FRAME_OWNED_BY_CSTACK`; from 3.14 on this and the number above it.
+/// `FRAME_OWNED_BY_CSTACK`, or from 3.14 on also the next number.
 const OWNED_BY_C_STACK: u8 = 3;
 
-/// The bytes of `_PyRuntime` that [`of`] wants.
+/// The number of bytes of `_PyRuntime` that [`of`] needs.
 pub(super) const HEAD: usize = 760;
 
-/// The layout of a version; `None` for one that is not known.
+/// The layout of a version; `None` for an unknown one.
 ///
 /// `head` is the beginning of `_PyRuntime`, at least [`HEAD`] bytes from 3.13 on.
 pub(super) fn of(version: Version, head: &[u8]) -> Option<Layout> {
@@ -147,7 +148,7 @@ pub(super) fn of(version: Version, head: &[u8]) -> Option<Layout> {
     }
 }
 
-/// Where `_Py_DebugOffsets` has the offsets, in bytes from its beginning.
+/// The offsets of the fields of `_Py_DebugOffsets`, in bytes.
 struct Places {
     threads: usize,
     thread: usize,
@@ -163,18 +164,18 @@ const PLACES_3_13: Places =
 const PLACES_3_14: Places =
     Places { threads: 72, thread: 176, frame: 248, code: 312, of_type: 408, bytes: 592, text: 616 };
 
-/// What a structure of CPython may have, in bytes: an offset above it is none.
-const LARGEST: usize = 1 << 20;
+/// The limit of a valid offset, in bytes.
+const OFFSET_LIMIT: usize = 1 << 20;
 
 fn published(version: Version, head: &[u8], places: &Places) -> Option<Layout> {
     let word = |at: usize| Some(u64::from_ne_bytes(*head.get(at..)?.first_chunk()?));
     let is_it = head.starts_with(b"xdebugpy") && word(8)? >> 16 == u64::from(version);
-    // Without the lock of the interpreter, threads have copies of the code that they run.
+    // In a free-threaded build, threads have copies of the code.
     let is_free_threaded = word(16)? != 0;
     if !is_it || is_free_threaded {
         return None;
     }
-    let offset = |at: usize| usize::try_from(word(at)?).ok().filter(|offset| *offset < LARGEST);
+    let offset = |at: usize| usize::try_from(word(at)?).ok().filter(|offset| *offset < OFFSET_LIMIT);
     let Places { threads, thread, frame, code, of_type, bytes, text } = *places;
     let ascii = offset(text + 24)?;
     Some(Layout {
@@ -201,7 +202,7 @@ fn published(version: Version, head: &[u8], places: &Places) -> Option<Layout> {
         form: offset(text + 8)?,
         length: offset(text + 16)?,
         ascii,
-        // A text that is not ASCII has its UTF-8 form, too: a length and an address.
+        // A text that is not ASCII also has the length and address of its UTF-8 form.
         other: ascii + 2 * size_of::<usize>(),
     })
 }

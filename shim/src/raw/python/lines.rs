@@ -1,7 +1,7 @@
 //! The line of an instruction, from the table of its code object.
 //!
-//! CPython describes the tables in `Objects/lnotab_notes.txt` (3.10) and `Objects/locations.md` (3.11 and later). The bytes are those of
-//! the program and may be anything: a table that ends early, or a line that is no number of a line, gives `None`.
+//! CPython describes the tables in `Objects/lnotab_notes.txt` (3.10) and `Objects/locations.md` (3.11 and later). The
+//! bytes may be anything: a table that ends early, or an invalid line, gives `None`.
 
 /// The form of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +12,10 @@ pub(super) enum Table {
     Locations,
 }
 
-/// The bytes of a unit of code.
+/// The size of a unit of code in bytes.
 const UNIT: i64 = 2;
 
-/// The line of the instruction `at` bytes behind the beginning of the code; `None` for one that has no line.
+/// The line of the instruction at an offset in bytes; `None` if it has none.
 pub(super) fn line_of(table: Table, bytes: &[u8], first: u32, at: i64) -> Option<u32> {
     let line = match table {
         Table::Pairs => in_pairs(bytes, i64::from(first), at),
@@ -72,7 +72,7 @@ fn in_locations(bytes: &[u8], first: i64, at: i64) -> Option<i64> {
     }
 }
 
-/// A number in pieces of six bits, the lowest first; bit 6 of a byte says that another one follows.
+/// A number in groups of six bits, the lowest first; bit 6 of a byte means that another one follows.
 fn unsigned(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     let mut number = 0;
     for shift in (0..60).step_by(6) {

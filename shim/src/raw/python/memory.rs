@@ -1,4 +1,4 @@
-//! Reads of the process's own memory that cannot fault: the kernel copies it, and says so where there is nothing.
+//! Reads the process's own memory without faults: the kernel copies it, and reports unmapped addresses.
 
 use std::{
     ffi::c_void,
@@ -8,27 +8,27 @@ use std::{
 
 use crate::raw::process;
 
-/// The kernel does not let this process read itself in this way: a filter of system calls, or a kernel without the call.
+/// Whether the kernel refuses the call: because of a seccomp filter, or without support.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the kernel has refused such a read.
+/// Whether the kernel has refused a read.
 pub(super) fn is_refused() -> bool {
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// Fills `to` with what is at `from`.
+/// Fills `to` from the address `from`.
 fn read(from: usize, to: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
     let part = libc::iovec { iov_base: std::ptr::without_provenance_mut(from), iov_len: to.len() };
     read_parts(&[part], to)
 }
 
-/// Fills `to` with several parts of the memory, one behind the other; `None` if not all of it can be read.
+/// Fills `to` with several parts of the memory in order; `None` if not all of it can be read.
 pub(super) fn read_parts<'a>(parts: &[libc::iovec], to: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast::<c_void>(), iov_len: to.len() };
-    // SAFETY: the kernel writes into `to` only, and fails for parts that are not mapped.
+    // SAFETY: the kernel writes into `to` only, and fails for unmapped parts.
     let read = unsafe {
         libc::process_vm_readv(
-            process::known_id() as libc::pid_t,
+            process::cached_id() as libc::pid_t,
             &raw const local,
             1,
             parts.as_ptr(),

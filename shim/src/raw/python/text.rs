@@ -1,8 +1,8 @@
-//! Texts of Python, without Python.
+//! Reads texts of Python.
 
 use super::{Interpreter, memory};
 
-/// The form of a text, as its structure has it: the width of a character in bytes, and whether all are ASCII.
+/// The form of a text: the width of a character in bytes, and whether all are ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     width: usize,
@@ -10,7 +10,7 @@ struct Form {
 }
 
 impl Form {
-    /// From the bits of `state` in `PyASCIIObject`; `None` for a text whose characters are elsewhere.
+    /// From the bits of `state` in `PyASCIIObject`; `None` for a text that is not compact.
     fn of(bits: u32) -> Option<Self> {
         const IS_COMPACT: u32 = 1 << 5;
         const IS_ASCII: u32 = 1 << 6;
@@ -19,7 +19,7 @@ impl Form {
     }
 }
 
-/// The text at an address, at most `limit` characters of it, the last ones if `keep_end`. `None` where there is no text.
+/// The text at an address, at most `limit` characters of it, the last ones if `keep_end`; `None` if there is no text.
 pub(super) fn read(interpreter: &Interpreter, at: usize, limit: usize, keep_end: bool) -> Option<String> {
     let layout = &interpreter.layout;
     if memory::word(at + layout.of_type)? != interpreter.types.text {
@@ -41,7 +41,7 @@ pub(super) fn read(interpreter: &Interpreter, at: usize, limit: usize, keep_end:
 fn decoded(bytes: &[u8], width: usize) -> String {
     let characters = bytes.chunks_exact(width).map(|bytes| {
         let number = bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
-        // A file name may have bytes that are no UTF-8, which Python keeps as halves of pairs.
+        // Python has lone surrogates for bytes of a file name that are not UTF-8.
         char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)
     });
     characters.collect()

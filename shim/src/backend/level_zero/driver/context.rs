@@ -1,4 +1,4 @@
-//! Contexts of our own, for trying what a driver can do.
+//! Temporary contexts, to try what a driver supports.
 
 use std::ptr::{null, null_mut};
 
@@ -7,7 +7,7 @@ use urscope_schema::api::UrResult;
 use super::{ContextDesc, Driver, ZeHandle, structs::stype};
 
 impl Driver {
-    /// Tries something in a context of our own, on the driver of that device.
+    /// Calls a function with a temporary context of the device's driver.
     pub(crate) fn in_a_context(
         &self,
         device: ZeHandle,
@@ -20,7 +20,7 @@ impl Driver {
             list(|count, first| unsafe { self.devices(*driver, count, first) })
                 .is_ok_and(|devices| devices.contains(&device))
         };
-        // A part of a device is in no list: with one driver it can only be that one's.
+        // A sub-device is in no list: with one driver, it belongs to that.
         let of_device = drivers.iter().find(|driver| is_its(driver));
         let driver = of_device.or_else(|| drivers.first().filter(|_| drivers.len() == 1));
         let driver = driver.copied().ok_or(UrResult::UNSUPPORTED_FEATURE)?;
@@ -29,13 +29,13 @@ impl Driver {
         // SAFETY: the description and the out-parameter are live variables.
         unsafe { self.create_context(driver, &raw const desc, &raw mut context) }?;
         let result = attempt(context);
-        // SAFETY: it was just made, and nothing is left in it.
+        // SAFETY: it was made above, and nothing in it is used any more.
         let _ = unsafe { self.destroy_context(context) };
         result
     }
 }
 
-/// All that a function of two calls lists: how many there are, then which.
+/// The list that a function returns in two calls: the first gives the number, the second the elements.
 fn list(ask: impl Fn(*mut u32, *mut ZeHandle) -> Result<(), UrResult>) -> Result<Vec<ZeHandle>, UrResult> {
     let mut count = 0;
     ask(&raw mut count, null_mut())?;

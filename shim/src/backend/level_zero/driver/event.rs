@@ -7,7 +7,7 @@ use urscope_schema::api::UrResult;
 use super::{super::handle_data::NATIVE_SIZE, Driver, EventDesc, IpcHandle, QueueDesc, ZeHandle, structs::stype};
 
 impl Driver {
-    /// `zeEventCounterBasedCreate`; `shared`: of an event that can be exported.
+    /// `zeEventCounterBasedCreate`. A `shared` event can be exported.
     pub(crate) fn make_event(&self, context: ZeHandle, device: ZeHandle, shared: bool) -> Result<ZeHandle, UrResult> {
         // Immediate and other lists, visible to the host.
         const FLAGS: u32 = 0b0111;
@@ -28,7 +28,7 @@ impl Driver {
         let _ = unsafe { self.destroy_event(event) };
     }
 
-    /// `zeEventQueryStatus`: whether nothing is left to signal it.
+    /// `zeEventQueryStatus`: whether the event is signalled.
     pub(crate) fn is_signalled(&self, event: ZeHandle) -> bool {
         // SAFETY: the driver made it.
         unsafe { self.query_event(event) }.is_ok()
@@ -56,11 +56,11 @@ impl Driver {
         let _ = unsafe { self.end_import(event) };
     }
 
-    /// `zeCommandListCreateImmediate`, of a list that works in order and asynchronously.
+    /// `zeCommandListCreateImmediate`, for an in-order, asynchronous list.
     pub(crate) fn make_list(&self, context: ZeHandle, device: ZeHandle) -> Result<ZeHandle, UrResult> {
         const IN_ORDER: u32 = 2;
         const ASYNCHRONOUS: u32 = 2;
-        // Every group of queues can wait and signal: the first will do.
+        // Every queue group can wait and signal: the first one is used.
         let [ordinal, index, priority] = [0; 3];
         let stype = stype::COMMAND_QUEUE_DESC;
         let desc = QueueDesc { stype, next: null(), ordinal, index, flags: IN_ORDER, mode: ASYNCHRONOUS, priority };
@@ -70,19 +70,19 @@ impl Driver {
         made.not_null()
     }
 
-    /// Has a list signal an event when another one has been signalled.
-    pub(crate) fn signal_behind(&self, list: ZeHandle, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
-        // SAFETY: one event stands there, and the driver copies it.
+    /// Appends to a list: wait for `first`, then signal `event`.
+    pub(crate) fn signal_after(&self, list: ZeHandle, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
+        // SAFETY: there is one event, which the driver copies.
         unsafe { self.append_wait(list, 1, &raw const first) }?;
         // SAFETY: the driver made both.
         unsafe { self.append_signal(list, event) }
     }
 
-    /// Waits until a list has done what was appended to it, and ends it.
+    /// Waits until a list is complete, and destroys it.
     pub(crate) fn end_list(&self, list: ZeHandle) {
         // SAFETY: the driver made it.
         let _ = unsafe { self.finish_list(list, u64::MAX) };
-        // SAFETY: nothing is left in it.
+        // SAFETY: it is complete.
         let _ = unsafe { self.destroy_list(list) };
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct Block {
     pub(crate) base: usize,
     /// Its length in bytes.
     pub(crate) size: usize,
-    /// The driver's number of it, or 0 where the driver does not say.
+    /// The driver's id of the allocation; 0 if it gives none.
     pub(crate) id: u64,
 }
 
@@ -29,7 +29,7 @@ impl MappedBase {
 }
 
 impl Driver {
-    /// Whether memory can be shared at all.
+    /// Whether the driver can share memory.
     pub(crate) fn shares_memory(&self) -> bool {
         self.get_mem.is_some() && self.open_mem.is_some() && self.address_range.is_some()
     }

@@ -1,7 +1,7 @@
-//! The Level Zero driver, as this process reaches it: the functions of its `libze_loader.so.1`, by name.
+//! The Level Zero driver of this process: the functions of `libze_loader.so.1`, by name.
 //!
-//! The adapter loaded that library and took its own functions from it, so the handles of both are the same. A function may be
-//! missing; a call of it then answers UNSUPPORTED_FEATURE. We never initialise the driver and never tear it down.
+//! The adapter uses the same library, so the handles are the same. A call of a missing function returns
+//! UNSUPPORTED_FEATURE. The driver is never initialized or torn down here.
 
 use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
 
@@ -24,21 +24,23 @@ pub(crate) use self::{
 
 const LOADER: &str = "libze_loader.so.1";
 
-/// A handle of the driver's: `ze_context_handle_t`, `ze_device_handle_t` and so on. Only the driver and the adapter make them.
+/// A handle of the driver's: `ze_context_handle_t`, `ze_device_handle_t` and so on. Only the driver and the adapter
+/// make them.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ZeHandle(*mut c_void);
 
-// SAFETY: a driver's handles may be used by any thread (`ze_api.h`: the functions that are called here are thread-safe).
+// SAFETY: a driver's handles may be used by any thread (`ze_api.h`: the functions that are called here are
+// thread-safe).
 unsafe impl Send for ZeHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ZeHandle {}
 
 impl ZeHandle {
-    /// No handle: what a variable holds before a driver or an adapter leaves a handle in it.
+    /// No handle: the value of a variable before a driver or an adapter writes a handle.
     pub(crate) const NULL: Self = Self(null_mut());
 
-    /// Of a handle that came as an address.
+    /// The handle with an address.
     ///
     /// # Safety
     ///
@@ -47,12 +49,12 @@ impl ZeHandle {
         Self(handle)
     }
 
-    /// What distinguishes it from all others of its kind.
+    /// The address, which identifies the handle among those of its kind.
     pub(crate) fn address(self) -> usize {
         self.0.addr()
     }
 
-    /// An error where a driver reports success and leaves no handle.
+    /// The handle; an error if the driver reported success and wrote none.
     pub(crate) fn not_null(self) -> Result<Self, UrResult> {
         if self == Self::NULL { Err(UrResult::UNKNOWN) } else { Ok(self) }
     }
@@ -101,19 +103,19 @@ driver! {
     fn get_mem(context: ZeHandle, pointer: *const c_void, handle: *mut IpcHandle) = b"zeMemGetIpcHandle\0";
     /// Ends a handle for an allocation.
     fn put_mem(context: ZeHandle, handle: IpcHandle) = b"zeMemPutIpcHandle\0";
-    /// Maps what a handle stands for.
+    /// Maps the memory of a handle.
     fn open_mem(context: ZeHandle, device: ZeHandle, handle: IpcHandle, flags: u32, pointer: *mut *mut c_void) = b"zeMemOpenIpcHandle\0";
-    /// Unmaps it.
+    /// Unmaps memory that was mapped by a handle.
     fn close_mem(context: ZeHandle, pointer: *const c_void) = b"zeMemCloseIpcHandle\0";
     /// Makes a counter-based event.
     fn create_event(context: ZeHandle, device: ZeHandle, desc: *const EventDesc, made: *mut ZeHandle) = b"zeEventCounterBasedCreate\0";
     /// Makes a handle for such an event.
     fn get_event(event: ZeHandle, handle: *mut IpcHandle) = b"zeEventCounterBasedGetIpcHandle\0";
-    /// Opens the event that a handle stands for.
+    /// Opens the event of a handle.
     fn import_event(context: ZeHandle, handle: IpcHandle, event: *mut ZeHandle) = b"zeEventCounterBasedOpenIpcHandle\0";
     /// Closes an opened event.
     fn end_import(event: ZeHandle) = b"zeEventCounterBasedCloseIpcHandle\0";
-    /// Succeeds where the last command that was to signal the event has done so.
+    /// Succeeds if the event is signalled.
     fn query_event(event: ZeHandle) = b"zeEventQueryStatus\0";
     /// Ends an event that was made here.
     fn destroy_event(event: ZeHandle) = b"zeEventDestroy\0";
@@ -123,7 +125,7 @@ driver! {
     fn append_wait(list: ZeHandle, count: u32, events: *const ZeHandle) = b"zeCommandListAppendWaitOnEvents\0";
     /// Appends the signal of an event.
     fn append_signal(list: ZeHandle, event: ZeHandle) = b"zeCommandListAppendSignalEvent\0";
-    /// Waits for all that was appended to a list.
+    /// Waits for all commands of a list.
     fn finish_list(list: ZeHandle, timeout: u64) = b"zeCommandListHostSynchronize\0";
     /// Ends a list.
     fn destroy_list(list: ZeHandle) = b"zeCommandListDestroy\0";

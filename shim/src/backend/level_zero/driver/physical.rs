@@ -11,13 +11,13 @@ use super::{
 use crate::raw::args::Arg;
 
 impl Driver {
-    /// `zePhysicalMemCreate`, of memory that can be exported.
+    /// `zePhysicalMemCreate`, for memory that can be exported.
     pub(crate) fn make_physical(&self, context: ZeHandle, device: ZeHandle, size: usize) -> Result<ZeHandle, UrResult> {
         self.physical(context, device, size, &ExternalMemory::new(stype::EXTERNAL_MEMORY_EXPORT_DESC, -1))
     }
 
-    /// `zePhysicalMemCreate`, of memory that another process exported. Whether the driver keeps the descriptor is not
-    /// specified.
+    /// `zePhysicalMemCreate`, for memory that another process exported. It is not specified whether the driver takes
+    /// the descriptor.
     pub(crate) fn import_physical(
         &self,
         context: ZeHandle,
@@ -44,7 +44,7 @@ impl Driver {
         made.not_null()
     }
 
-    /// `zePhysicalMemGetProperties`, for a descriptor. Who owns it is not specified.
+    /// `zePhysicalMemGetProperties`, for a descriptor. Its owner is not specified.
     pub(crate) fn export_physical(&self, context: ZeHandle, physical: ZeHandle) -> Result<RawFd, UrResult> {
         let mut external = ExternalMemory::new(stype::EXTERNAL_MEMORY_EXPORT_FD, -1);
         let next = (&raw mut external).cast();

@@ -17,7 +17,7 @@ pub(super) mod stype {
     pub(crate) const PHYSICAL_MEM_PROPERTIES: u32 = 0x20040;
 }
 
-/// `ze_ipc_mem_handle_t`, and of the same shape `ze_ipc_event_counter_based_handle_t`.
+/// `ze_ipc_mem_handle_t` or `ze_ipc_event_counter_based_handle_t`, which have the same layout.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct IpcHandle(pub(crate) [u8; NATIVE_SIZE]);
@@ -81,8 +81,8 @@ pub(super) struct ContextDesc {
     pub(super) flags: u32,
 }
 
-/// `ze_external_memory_import_fd_t` and `ze_external_memory_export_fd_t`; `ze_external_memory_export_desc_t` ends before the
-/// descriptor.
+/// `ze_external_memory_import_fd_t` and `ze_external_memory_export_fd_t`; `ze_external_memory_export_desc_t` ends
+/// before the descriptor.
 #[repr(C)]
 pub(super) struct ExternalMemory {
     stype: u32,
@@ -92,7 +92,7 @@ pub(super) struct ExternalMemory {
 }
 
 impl ExternalMemory {
-    /// Of the type `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD`; `descriptor` is -1 where there is none.
+    /// With the type `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD`. `descriptor` is -1 for none.
     pub(super) fn new(stype: u32, descriptor: i32) -> Self {
         const OPAQUE_FD: u32 = 1;
         Self { stype, next: null(), flags: OPAQUE_FD, descriptor }

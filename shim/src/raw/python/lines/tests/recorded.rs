@@ -1,7 +1,7 @@
-//! Tables as the interpreters made them, with the lines that their `co_lines` gives.
+//! Tables from interpreters, with the lines of their `co_lines`.
 //!
-//! The function is `def f(x):`, an empty line, `g(x,` and `h())` on two lines, and `try: return [y for y in x]` on two lines with a
-//! `finally:` 150 empty lines further on.
+//! The function is `def f(x):`, an empty line, `g(x,` and `h())` on two lines, and `try: return [y for y in x]` on
+//! two lines with a `finally:` 150 empty lines further on.
 
 use super::super::Table;
 

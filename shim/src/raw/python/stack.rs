@@ -1,4 +1,4 @@
-//! The place in Python where a thread is: its frames, each with its code and its instruction.
+//! The Python stack of a thread: its frames, each with its code and instruction.
 
 use std::{ffi::c_void, mem::MaybeUninit, sync::OnceLock};
 
@@ -10,48 +10,49 @@ use super::{
     lines, memory, text,
 };
 
-/// The most frames that are kept, innermost first.
-const DEPTH: usize = 24;
+/// The most frames, innermost first.
+const FRAME_LIMIT: usize = 24;
 
 /// The most characters of a function's name and of a path.
-const NAME: usize = 256;
+const NAME_LIMIT: usize = 256;
 const PATH: usize = 1024;
 
-/// The most bytes of names and paths of a stack: its record must fit into a chunk of a trace, where a byte may take six.
-const TEXTS: usize = 4 << 10;
+/// The most bytes of names and paths of a stack: its record, in which a byte may take six, must fit into a chunk of a
+/// trace.
+const TEXT_LIMIT: usize = 4 << 10;
 
 /// The most bytes of a table of lines.
-const TABLE: usize = 1 << 20;
+const TABLE_LIMIT: usize = 1 << 20;
 
 /// The most interpreters and threads that are searched.
-const SEARCHED: usize = 1 << 12;
+const SEARCH_LIMIT: usize = 1 << 12;
 
-/// Words with at most so many bytes between them are read together, and the most bytes of one look.
+/// The largest gap between words that are read together, and the most bytes of a look.
 const GAP: usize = 1024;
 const LOOK: usize = 8 << 10;
 
-/// The most parts of memory of one look.
-const PARTS: usize = 16;
+/// The most parts of memory of a look.
+const PART_LIMIT: usize = 16;
 
 /// A frame.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     code: usize,
-    /// The bytes between the beginning of the code and the instruction.
+    /// The offset of the instruction in the code, in bytes.
     instruction: i64,
-    /// The frames that follow belong to an outer call of the interpreter's function.
+    /// Whether the following frames belong to an outer call of the interpreter's function.
     is_entry: bool,
 }
 
-/// Where a thread is in Python, and how to see whether it is still there.
-pub struct Place {
+/// The Python stack of a thread, and the words that show whether it is current.
+pub struct PythonStack {
     /// The state of the thread in the interpreter.
     state: usize,
     frames: Vec<Frame>,
-    /// Words of memory that have these values at this place. Each address follows from the words before it, so that as long as they
-    /// have their values, the address is valid.
+    /// Words of memory with their values. Each address follows from the words before it, so it is valid as long as they
+    /// have these values.
     words: Vec<Word>,
-    /// `None` where it would take too long.
+    /// `None` if it would take too long.
     look: Option<Look>,
 }
 
@@ -63,7 +64,7 @@ struct Word {
     holder: Holder,
 }
 
-/// What a word is a part of.
+/// The structure that contains a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     /// The state of the thread.
@@ -74,22 +75,22 @@ enum Holder {
     Code,
 }
 
-/// How to see through the kernel whether a place is current. Each part takes time there, so codes are not read: a frame has the same as
-/// long as it has the code's address.
+/// Checks through the kernel whether a stack is current. Each part takes time, so code objects are not read: a frame
+/// has the same as long as its address is the same.
 #[derive(Default)]
 struct Look {
     /// Parts of memory: address and length.
     parts: Vec<(usize, usize)>,
-    /// Where a word is behind the beginning of the first part, if all are read one behind the other, and its value.
+    /// The offset of a word in the concatenated parts, and its value.
     words: Vec<(usize, usize)>,
 }
 
 impl Look {
-    /// `None` where the frames lie so far apart that it would take too many parts.
+    /// `None` if the frames have too large gaps.
     fn of(words: &[Word]) -> Option<Self> {
         let has_stack = words.iter().any(|word| word.holder == Holder::Stack);
         let is_looked_at = |word: &&Word| match word.holder {
-            // What is on the stack follows from the thread's state and shows the same.
+            // The words on the C stack show changes of the thread's state.
             Holder::Thread => !has_stack,
             Holder::Stack | Holder::Code => false,
             Holder::Frame => true,
@@ -112,11 +113,11 @@ impl Look {
             }
             look.words.push((length - size_of::<usize>(), word.value));
         }
-        (look.parts.len() <= PARTS && length <= LOOK).then_some(look)
+        (look.parts.len() <= PART_LIMIT && length <= LOOK).then_some(look)
     }
 
     fn is_there(&self) -> bool {
-        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PART_LIMIT];
         let mut length = 0;
         for (vector, (start, part)) in vectors.iter_mut().zip(&self.parts) {
             vector.iov_base = std::ptr::without_provenance_mut::<c_void>(*start);
@@ -133,17 +134,17 @@ impl Look {
     }
 }
 
-impl Place {
-    /// The place of this thread; `None` if it cannot be read, or has no frame.
+impl PythonStack {
+    /// The stack of this thread; `None` if it cannot be read, or has no frame.
     pub(super) fn of_this_thread(interpreter: &Interpreter) -> Option<Self> {
         let state = state_of_this_thread(interpreter)?;
-        let mut place = Self { state, frames: Vec::new(), words: Vec::new(), look: None };
-        let mut at = place.innermost(interpreter)?;
-        while at != 0 && place.frames.len() < DEPTH && place.words.len() < DEPTH * 8 {
-            at = place.add(interpreter, at)?;
+        let mut stack = Self { state, frames: Vec::new(), words: Vec::new(), look: None };
+        let mut at = stack.innermost(interpreter)?;
+        while at != 0 && stack.frames.len() < FRAME_LIMIT && stack.words.len() < FRAME_LIMIT * 8 {
+            at = stack.add(interpreter, at)?;
         }
-        place.look = Look::of(&place.words);
-        (!place.frames.is_empty()).then_some(place)
+        stack.look = Look::of(&stack.words);
+        (!stack.frames.is_empty()).then_some(stack)
     }
 
     /// The address of the innermost frame.
@@ -157,17 +158,17 @@ impl Place {
         }
     }
 
-    /// Reads a word, whose value belongs to the place.
+    /// Reads a word and adds it.
     fn word(&mut self, at: usize, holder: Holder) -> Option<usize> {
         let value = memory::word(at)?;
         self.words.push(Word { at, value, holder });
         Some(value)
     }
 
-    /// Adds the frame at an address; gives the address of the frame outside of it.
+    /// Adds the frame at an address; returns the address of the next outer frame.
     fn add(&mut self, interpreter: &Interpreter, at: usize) -> Option<usize> {
         let layout = &interpreter.layout;
-        // The lowest bits of a reference say how it is counted (3.14).
+        // The lowest bits of a reference are flags (3.14).
         let code = self.word(at + layout.code, Holder::Frame)? & !3;
         let previous = self.word(at + layout.previous, Holder::Frame)?;
         let byte = |offset: usize| Some(*memory::bytes(at + offset, 1, 1)?.first()?);
@@ -188,12 +189,12 @@ impl Place {
         if memory::word(code + layout.of_type)? != interpreter.types.code {
             return None;
         }
-        // Another function may have taken the memory of one that was made while the program ran.
+        // Another function may reuse the memory of one that was made at run time.
         for field in [layout.first_line, layout.file, layout.lines] {
             self.word(code + field, Holder::Code)?;
         }
         let instruction = match layout.first_instruction {
-            // A number of units of two bytes, in half a word.
+            // An index of units of two bytes, in half a word.
             0 => i64::from(instruction as i32) * 2,
             first => (instruction.wrapping_sub(code + first)).cast_signed() as i64,
         };
@@ -206,19 +207,20 @@ impl Place {
         Some(previous)
     }
 
-    /// Whether the thread that the place was found in is there again. `is_main` says whether it is the main thread.
+    /// Whether the thread has this stack now. `is_main` says whether it is the main thread.
     ///
-    /// The main thread reads it without the kernel: its state lives as long as its frames, because it is the one that finalizes the
-    /// interpreter. The states of other threads are freed under them at that time, which no check can exclude.
+    /// The main thread reads it without the kernel: it finalizes the interpreter, so its state lives as long as its
+    /// frames. The states of other threads may be freed at that time, which no check can exclude.
     pub fn is_current(&self, is_main: impl Fn() -> bool) -> bool {
         if own_state() != Some(self.state) {
             return false;
         }
         let is_main = is_main();
         let are_there = self.words.iter().filter(|word| is_main || word.holder == Holder::Stack).all(|word| {
-            // SAFETY: in the main thread, the first word is in the thread's state, which is alive; every other address was read from words
-            // before it, which have the same values now, so it is that of an object that the thread's frames hold. On the stack, the place is
-            // in the frame of a function that is still called, because the return addresses are the same.
+            // SAFETY: in the main thread, the first word is in the thread's state, which is alive. Every other address
+            // was read from words before it, which have the same values now, so it is that of an object that the
+            // thread's frames hold. An address on the C stack is in the frame of a function that is still called,
+            // because the return addresses are the same.
             unsafe { std::ptr::with_exposed_provenance::<usize>(word.at).read_unaligned() == word.value }
         });
         are_there && (is_main || self.look.as_ref().is_some_and(Look::is_there))
@@ -228,17 +230,17 @@ impl Place {
     pub(super) fn frames(&self, interpreter: &Interpreter, addresses: &[usize]) -> Vec<PythonFrame> {
         let mut entries = addresses.iter().enumerate().filter(|(_, address)| interpreter.runs(**address));
         let Some((mut at, _)) = entries.next() else { return Vec::new() };
-        let mut room = TEXTS;
+        let mut room = TEXT_LIMIT;
         let mut found = Vec::new();
         for frame in &self.frames {
             let Some(described) = describe(interpreter, frame, at as u32) else { break };
-            let Some(left) = room.checked_sub(described.file.len() + described.function.len()) else { break };
-            room = left;
-            // A frame of the interpreter's own, between a class that is called and its `__init__` (3.12 and later).
+            let Some(remaining) = room.checked_sub(described.file.len() + described.function.len()) else { break };
+            room = remaining;
+            // An internal frame between a class that is called and its `__init__` (3.12 and later).
             if described.line.is_some() || described.file != "__init__" {
                 found.push(described);
             }
-            // Where the calls of the interpreter cannot be told from each other, all frames are at the innermost one.
+            // If the interpreter's calls cannot be distinguished, all frames are at the innermost one.
             if frame.is_entry && interpreter.is_one_function {
                 // The addresses of a deep stack end before its frames of Python.
                 at = entries.next().map_or(addresses.len(), |(next, _)| next);
@@ -252,23 +254,23 @@ fn describe(interpreter: &Interpreter, frame: &Frame, at: u32) -> Option<PythonF
     let layout = &interpreter.layout;
     let field = |offset: usize| memory::word(frame.code + offset);
     let file = text::read(interpreter, field(layout.file)?, PATH, true)?;
-    let function = text::read(interpreter, field(layout.name)?, NAME, false)?;
+    let function = text::read(interpreter, field(layout.name)?, NAME_LIMIT, false)?;
     let first = u32::try_from(field(layout.first_line)? as i32).ok()?;
     let table = field(layout.lines)?;
     let line = (memory::word(table + layout.of_type)? == interpreter.types.bytes)
-        .then(|| memory::bytes(table + layout.first_byte, memory::word(table + layout.byte_count)?, TABLE))
+        .then(|| memory::bytes(table + layout.first_byte, memory::word(table + layout.byte_count)?, TABLE_LIMIT))
         .flatten()
         .and_then(|bytes| lines::line_of(layout.table, &bytes, first, frame.instruction));
     Some(PythonFrame { at, function, file, line })
 }
 
-/// The key under which a thread keeps its state in the interpreter; `None` inside if there is none.
+/// The key of the interpreter's state of a thread, if there is one.
 static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
-/// The state of this thread, as the interpreter keeps it for the thread: while it lives, and not longer.
+/// The state of this thread, from the interpreter's thread-specific data.
 fn own_state() -> Option<usize> {
     let key = (*KEY.get()?)?;
-    // SAFETY: pthread_getspecific(3) accepts any number, and gives null for one that is no key.
+    // SAFETY: pthread_getspecific(3) accepts any number, and returns null for one that is no key.
     let state = unsafe { libc::pthread_getspecific(key) }.addr();
     (state != 0).then_some(state)
 }
@@ -278,7 +280,7 @@ fn state_of_this_thread(interpreter: &Interpreter) -> Option<usize> {
         let state = searched_state(interpreter)?;
         // SAFETY: as above.
         let mut keys = (0..KEYS).filter(|key| unsafe { libc::pthread_getspecific(*key) }.addr() == state);
-        // The interpreter makes its key at its start, before any library can make another one for the same.
+        // The interpreter creates its key at its start, before libraries create others with the same value.
         let _ = KEY.set(keys.next());
     }
     let state = own_state()?;
@@ -298,11 +300,11 @@ fn is_of_this_thread(interpreter: &Interpreter, state: usize) -> bool {
 fn searched_state(interpreter: &Interpreter) -> Option<usize> {
     let layout = &interpreter.layout;
     let mut of = memory::word(interpreter.runtime + layout.interpreters)?;
-    let mut left = SEARCHED;
+    let mut remaining = SEARCH_LIMIT;
     while of != 0 {
         let mut state = memory::word(of + layout.threads)?;
         while state != 0 {
-            left = left.checked_sub(1)?;
+            remaining = remaining.checked_sub(1)?;
             if memory::word(state + layout.interpreter)? != of {
                 return None;
             }
@@ -311,7 +313,7 @@ fn searched_state(interpreter: &Interpreter) -> Option<usize> {
             }
             state = memory::word(state + layout.next_thread)?;
         }
-        left = left.checked_sub(1)?;
+        remaining = remaining.checked_sub(1)?;
         of = memory::word(of + layout.next_interpreter)?;
     }
     None
@@ -327,7 +329,7 @@ mod tests {
         let start = memory.as_ptr().addr();
         let at = |index: usize| start + index * 8;
         let word = |index: usize, holder| Word { at: at(index), value: index * 3, holder };
-        // In the order of a chain, which is not that of the addresses.
+        // In the order of the frames, which is not that of the addresses.
         let frames = [900, 901, 20, 7, 1900, 21].map(|index| word(index, Holder::Frame));
         let others = [word(1, Holder::Thread), word(3, Holder::Stack), word(1300, Holder::Code)];
         let words = [&others[..1], &frames[..], &others[2..]].concat();

@@ -1,7 +1,7 @@
-//! The handle data that this process got and has not put: the bytes, and what keeps them valid.
+//! The handle data that this process got and has not put: the bytes, and the resources that they need.
 //!
-//! A put identifies them by the pointer, as the specification says. A put of an unknown pointer, or of data of another kind, must
-//! change nothing.
+//! A put identifies them by the pointer, as specified. A put of an unknown pointer, or of data of another kind,
+//! changes nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,38 +16,36 @@ use super::{
 };
 use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
-/// The handle data of one get. `K` is what a put gives back; a forked child has none for its copies of its parent's data.
-struct Issue<K> {
+/// The handle data of one get. `K` is the resource that a put releases; a forked child has none for the copies of its
+/// parent's data.
+struct IssuedHandle<K> {
     serial: u64,
     bytes: Box<[u8; handle_data::SIZE]>,
-    keeper: Option<K>,
+    resource: Option<K>,
 }
 
 /// All handle data of one kind of object.
-pub(crate) struct Issued<K: 'static> {
+pub(crate) struct IssuedHandles<K: 'static> {
     kind: Kind,
-    data: ForkReset<Mutex<HashMap<usize, Issue<K>>>>,
+    data: ForkReset<Mutex<HashMap<usize, IssuedHandle<K>>>>,
 }
 
-/// The contents of the handle data of one get, but for what is the same for all gets of a process.
+/// The part of [`HandleData`] that differs between the gets of a process.
 pub(crate) struct Contents {
-    /// See [`HandleData`].
     pub(crate) size: u64,
-    /// See [`HandleData`].
     pub(crate) offset: u64,
-    /// See [`HandleData`].
     pub(crate) descriptor: i32,
-    /// See [`HandleData`].
     pub(crate) native: [u8; handle_data::NATIVE_SIZE],
 }
 
-impl<K: Send> Issued<K> {
+impl<K: Send> IssuedHandles<K> {
     /// Without any data.
     pub(crate) const fn new(kind: Kind) -> Self {
         Self { kind, data: ForkReset::new(|| Mutex::new(HashMap::default())) }
     }
 
-    /// Answers a get. The caller may leave out the data or their size, but not both; without the data, nothing is made.
+    /// Answers a get. The pointer for the data or for their size may be null, but not both; without the former, nothing
+    /// is made.
     pub(crate) fn answer_get(
         &self,
         out_data: Arg<OutData>,
@@ -59,15 +57,15 @@ impl<K: Send> Issued<K> {
             return Err(UrResult::INVALID_NULL_POINTER);
         }
         if !no_data {
-            let (contents, keeper) = make()?;
-            out_data.write(self.issue(&contents, keeper));
+            let (contents, resource) = make()?;
+            out_data.write(self.issue(&contents, resource));
         }
         out_size.write(handle_data::SIZE);
         Ok(())
     }
 
-    /// Makes handle data, and gives their address.
-    pub(crate) fn issue(&self, contents: &Contents, keeper: K) -> usize {
+    /// Makes handle data, and returns their address.
+    pub(crate) fn issue(&self, contents: &Contents, resource: K) -> usize {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let Process { pid, started } = Process::this();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
@@ -75,30 +73,29 @@ impl<K: Send> Issued<K> {
         let handle_data = HandleData { kind: self.kind, pid, started, serial, size, offset, descriptor, native };
         let bytes = Box::new(handle_data.encode());
         let address = bytes.as_ptr().expose_provenance();
-        self.data.get().lock().insert(address, Issue { serial, bytes, keeper: Some(keeper) });
+        self.data.get().lock().insert(address, IssuedHandle { serial, bytes, resource: Some(resource) });
         address
     }
 
-    /// Takes back the data of a get by their address, and frees the bytes. There is nothing to give back for a forked child's copy of its parent's
-    /// data.
+    /// Frees the data at an address, and returns their resource; `None` for a forked child's copy of its parent's data.
     pub(crate) fn take(&self, data: usize) -> Result<Option<K>, UrResult> {
         let taken = self.data.get().lock().remove(&data).ok_or(UrResult::INVALID_ARGUMENT)?;
         drop(taken.bytes);
-        Ok(taken.keeper)
+        Ok(taken.resource)
     }
 
-    /// What `of` makes of the keeper of the data with that serial number; `None` once they have been put.
+    /// Calls `of` with the resource of the data with a serial number; `None` if they have been put.
     pub(crate) fn find<R>(&self, serial: u64, of: impl FnOnce(&K) -> R) -> Option<R> {
-        self.data.get().lock().values().find(|issue| issue.serial == serial)?.keeper.as_ref().map(of)
+        self.data.get().lock().values().find(|issue| issue.serial == serial)?.resource.as_ref().map(of)
     }
 
-    /// In a forked child, which has copies of its parent's data and may put them; what they keep stays with the parent. If a thread
-    /// was just changing the data, the child knows none.
+    /// Replaces the data in a forked child by copies without resources, which the child may put. If a thread was
+    /// changing the data, the child has none.
     pub(crate) fn after_fork_in_child(&self) {
         let parents = self.data.get().try_lock().map(|mut data| std::mem::take(&mut *data)).unwrap_or_default();
-        let copies = parents.into_iter().map(|(address, Issue { serial, bytes, keeper })| {
-            std::mem::forget(keeper);
-            (address, Issue { serial, bytes, keeper: None })
+        let copies = parents.into_iter().map(|(address, IssuedHandle { serial, bytes, resource })| {
+            std::mem::forget(resource);
+            (address, IssuedHandle { serial, bytes, resource: None })
         });
         self.data.reset(Mutex::new(copies.collect()));
     }
@@ -109,7 +106,7 @@ mod tests {
     use super::*;
     use crate::raw::args::caller::{foreign_data, receive_data};
 
-    static DATA: Issued<u32> = Issued::new(Kind::Memory);
+    static DATA: IssuedHandles<u32> = IssuedHandles::new(Kind::Memory);
 
     const CONTENTS: Contents = Contents { size: 8, offset: 0, descriptor: 3, native: [7; handle_data::NATIVE_SIZE] };
 
@@ -136,7 +133,8 @@ mod tests {
 
     #[test]
     fn no_two_gets_give_the_same_data() {
-        let get = |keeper| receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, keeper)))).unwrap();
+        let get =
+            |resource| receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, resource)))).unwrap();
         let [(one, size), (other, _)] = [1, 2].map(get);
         assert_ne!(one.copy_of(size), other.copy_of(size));
         assert_eq!((DATA.take(one.get().0), DATA.take(other.get().0)), (Ok(Some(1)), Ok(Some(2))));

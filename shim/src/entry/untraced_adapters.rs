@@ -1,10 +1,10 @@
-//! Adapters that a loader reached without urscope: found when the process ends, so that the verdict does not pass over them.
+//! Finds adapters that a loader used without urscope, when the process ends, so that the verdict mentions them.
 //!
-//! A loader that was opened by `dlmopen` has a C library of its own. One that was opened with `RTLD_DEEPBIND` binds to the C
-//! library before the preloaded one. A program, or a library before ours, may export a `dlsym` that does not pass on to ours. In
-//! all three cases the loader asks its adapter for tables by a `dlsym` that is not urscope's.
+//! A loader that was opened by `dlmopen` has its own C library. One that was opened with `RTLD_DEEPBIND` binds to the
+//! C library before the preloaded one. A program, or a preceding library, may export a `dlsym` that does not call
+//! urscope's. In all three cases the loader asks its adapter for tables by another `dlsym`.
 //!
-//! Nothing here makes a system call, so a process without Unified Runtime does not notice it.
+//! It makes no system call.
 
 use urscope_schema::trace::records::{EntryPoint, UNSEEN_ADAPTER};
 
@@ -14,14 +14,14 @@ use crate::{
     raw::symbols::namespaces::{self, Placed},
 };
 
-/// How the file names of Unified Runtime adapters begin.
+/// The prefix of the file names of Unified Runtime adapters.
 const ADAPTER: &str = "libur_adapter_";
 
-/// Reports the loaded adapters whose tables were not asked for through urscope: those of each kind of namespace together.
+/// Reports the loaded adapters whose tables were not asked for through urscope, together for each kind of namespace.
 pub fn report() {
     let (mut near, far): (Vec<_>, Vec<_>) =
         namespaces::loaded(ADAPTER).into_iter().partition(|placed| placed.of_program);
-    // All calls through a loader are shown by XPTI, also those of an adapter that no program used.
+    // With XPTI, the calls of all adapters are seen; an adapter may have had none.
     near.retain(|placed| !ddi::is_known(&placed.module) && !xpti::is_subscribed());
     for unseen in [near, far] {
         let Some(Placed { module, of_program }) = unseen.first() else { continue };
@@ -46,7 +46,7 @@ fn reason(of_program: bool) -> String {
                 UR_ENABLE_LAYERS=UR_LAYER_TRACING"
             .into();
     }
-    match dlsym::in_front() {
+    match dlsym::preceding() {
         Some(other) => format!("{} exports a dlsym that stands before urscope's", other.path.display()),
         None => {
             "its loader did not use urscope's dlsym, as after dlopen with RTLD_DEEPBIND, or it was not asked for any \
