@@ -14,7 +14,7 @@ mod code;
 
 use std::{
     collections::BTreeMap,
-    ffi::{CString, c_void},
+    ffi::CString,
     path::Path,
     ptr::null_mut,
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
