@@ -19,15 +19,13 @@ use std::{
     time::Duration,
 };
 
-use urscope_schema::call::Nanos;
+use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
     Analysis, AnalysisError, Ended, Observer, Options, Stacks,
     merging::{Merger, TracedProcess},
     node_report::Locator,
-    reading::{
-        Cursor, Growth, Moment, Notes, ObservedTimes, Opened, Other, TraceEvent, TraceHeader, is_alive, stay_open,
-    },
+    reading::{Cursor, Growth, Moment, Notes, ObservedTimes, Opened, Other, TraceEvent, is_alive, stay_open},
     traces,
 };
 
@@ -201,7 +199,7 @@ impl<O: Observer + Clone> Following<O> {
             return Err(Halt::Restart);
         }
         let times = ObservedTimes::beside(files);
-        let is_new = |header: &TraceHeader| times.of(header) != self.merger.times.of(header);
+        let is_new = |header: &Header| times.of(header) != self.merger.times.of(header);
         // The others recorded their ends themselves.
         let killed = |process: &TracedProcess| matches!(process.ended, Ended::Killed | Ended::Incomplete);
         let mut done = self.files.iter().zip(&self.merger.processes).filter(|(file, _)| file.done);

@@ -6,7 +6,6 @@
 //! must keep only what lives in the traced processes: its memory must not grow with the size of the traces.
 
 mod clock;
-mod door;
 mod error;
 mod findings;
 mod following;
@@ -14,7 +13,6 @@ mod judgement;
 mod merging;
 mod node_report;
 mod observer;
-mod once;
 mod pattern;
 mod progress;
 mod reading;
@@ -27,7 +25,6 @@ use std::{
 
 use urscope_rules::{Place, Severity};
 
-pub use door::Door;
 pub use error::AnalysisError;
 pub(crate) use findings::report_text;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};

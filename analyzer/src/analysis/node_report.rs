@@ -9,7 +9,7 @@ use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS
 use urscope_schema::{
     counted,
     ranks::process_name,
-    trace::records::{EntryPoint, Module, UNSEEN_ADAPTER},
+    trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER},
 };
 
 use super::{
@@ -17,7 +17,6 @@ use super::{
     clock::ClockAlignment,
     findings::{Key, Node, Occurred, Repeated, Report},
     merging::{Merger, TracedProcess},
-    reading::{Common, TraceHeader},
     symbols::Symbolizer,
 };
 
@@ -36,14 +35,14 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
             let count = counts.get(&process.host).copied().unwrap_or_default();
             Node { processes: Vec::with_capacity(count), ..node(process) }
         });
-        node.key.runs.insert(process.header.common.run.clone());
+        node.key.runs.insert(process.header.run.clone());
         node.processes.push(summary(process));
-        for (function, count) in process.notes.calls.iter() {
+        for (function, count) in &process.notes.calls {
             *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
         node.unseen.extend(unseen(process));
         node.gaps.extend(process.has_gaps().then(|| gap(process)));
-        node.skipped.extend(process.notes.skipped.iter().flat_map(|skipped| skipped.iter().cloned()));
+        node.skipped.extend(process.notes.skipped.iter().cloned());
         node.skipped_lines += process.notes.skipped_lines;
     }
     for Repeated { first, occurrences } in found.into_iter().filter(|found| found.first.rule != NO_CALLS_SEEN) {
@@ -60,8 +59,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
 
 /// A node without results, described by its first process.
 fn node(first: &TracedProcess) -> Node {
-    let TraceHeader { common, clock, .. } = &first.header;
-    let Common { host, boot_id, time_namespace, .. } = &**common;
+    let Header { host, boot_id, time_namespace, clock, .. } = &*first.header;
     let boot = if boot_id.is_empty() { host } else { boot_id }.clone();
     let key = Key { boot, time_namespace: *time_namespace, runs: BTreeSet::new() };
     let (monotonic_ns, realtime_ns) = (clock.monotonic_ns, clock.realtime_ns);
@@ -88,8 +86,8 @@ fn process(merger: &Merger, place: Place) -> Option<&TracedProcess> {
 }
 
 fn name(process: &TracedProcess) -> String {
-    let TraceHeader { common, pid, rank, .. } = &process.header;
-    process_name(&common.executable, *pid, *rank)
+    let Header { executable, pid, rank, .. } = &*process.header;
+    process_name(executable, *pid, *rank)
 }
 
 /// Converts places to locations, with host, executable and call stack. It caches what it has looked up.
@@ -139,10 +137,10 @@ impl Locator {
         let process = process(merger, place);
         let alignment = process.map_or_else(ClockAlignment::default, |process| merger.alignment(process.host));
         Location {
-            host: process.map_or_else(String::new, |process| process.header.common.host.clone()),
+            host: process.map_or_else(String::new, |process| process.header.host.clone()),
             pid: process.map_or(0, |process| process.header.pid),
             rank: process.and_then(|process| process.header.rank),
-            executable: process.map_or_else(String::new, |process| process.header.common.executable.as_ref().into()),
+            executable: process.map_or_else(String::new, |process| process.header.executable.clone()),
             tid: place.tid,
             time_ns: alignment.on_host(place.time),
             function: place.function.map(|function| function.name().to_owned()),
@@ -190,17 +188,16 @@ fn occurrence(merger: &Merger, first: &Location, occurred: &Occurred) -> Occurre
 
 fn summary(process: &TracedProcess) -> ProcessSummary {
     let TracedProcess { header, notes, .. } = process;
-    let common = &*header.common;
     let calls = || notes.calls.iter();
     ProcessSummary {
         pid: header.pid,
-        host: common.host.clone(),
-        executable: common.executable.as_ref().into(),
-        run: common.run.clone(),
-        command: common.command.clone(),
+        host: header.host.clone(),
+        executable: header.executable.clone(),
+        run: header.run.clone(),
+        command: header.command.clone(),
         rank: header.rank,
-        ranks: common.ranks.clone(),
-        late: common.late,
+        ranks: header.ranks.clone(),
+        late: header.late,
         began_ns: header.clock.monotonic_ns,
         calls: calls().map(|(_, n)| n).sum(),
         ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),
@@ -208,7 +205,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         ended: process.ended,
         inside: process.inside.map(|function| function.name().to_owned()),
         torn: notes.torn,
-        doors: notes.entry_points.to_vec(),
+        doors: notes.entry_points.clone(),
         file: notes.stack_index.path().display().to_string(),
     }
 }
@@ -229,7 +226,7 @@ fn unseen(process: &TracedProcess) -> Vec<String> {
     let mut unseen = Vec::new();
     let is_silent = process.notes.calls.is_empty();
     for entry_point in &process.notes.entry_points {
-        let EntryPoint { kind, library, problem, .. } = &**entry_point;
+        let EntryPoint { kind, library, problem, .. } = entry_point;
         if kind == UNSEEN_ADAPTER {
             unseen.push(format!("calls of {} through {library} were not seen: {problem}", name(process)));
         } else if is_silent && !problem.is_empty() {

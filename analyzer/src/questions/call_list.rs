@@ -12,14 +12,13 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::UrResult,
     call::{Shape, Values},
-    handle::Kind,
-    ranks::{Ranks, process_name},
+    ranks::process_name,
     trace::records::Header,
 };
 
-use super::QuestionError;
+use super::{CallFilter, QuestionError};
 use crate::{
     AnalysisError,
     analysis::{Analysis, Following, Options},
@@ -77,64 +76,6 @@ impl CallLine {
 
 /// The process, when its trace began, the number of a call in it, and when one inside of that began.
 type Identity = (u32, u64, u64, Option<u64>);
-
-/// The API that a function belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Unified Runtime.
-    UnifiedRuntime,
-    /// Level Zero.
-    LevelZero,
-}
-
-/// Which calls are listed.
-#[derive(Clone, Debug, Default)]
-pub struct CallFilter {
-    /// All recorded calls, not only those that share something.
-    pub all: bool,
-    /// Of these processes; of all if there is none.
-    pub pids: Vec<u32>,
-    /// Of these ranks; of all processes if there is none.
-    pub ranks: Option<Ranks>,
-    /// About objects of these kinds, or handle data of them; about all if there is none.
-    pub kinds: Vec<Kind>,
-    /// With this address or fingerprint among their arguments and answers.
-    pub handle: Option<u64>,
-    /// Of this API.
-    pub level: Option<Level>,
-    /// Only those that are not inside of another one.
-    pub outer: bool,
-}
-
-impl CallFilter {
-    fn wants_process(&self, pid: u32, rank: Option<u32>) -> bool {
-        let of_ranks = |ranks: &Ranks| rank.is_some() && ranks.has(rank);
-        (self.pids.is_empty() || self.pids.contains(&pid)) && self.ranks.as_ref().is_none_or(of_ranks)
-    }
-
-    fn wants(&self, call: &FinishedCall<'_>) -> bool {
-        let function = call.function;
-        let of_level = self.level.is_none_or(|level| (level == Level::LevelZero) == function.is_level_zero());
-        let of_kind = || self.kinds.is_empty() || self.kinds.contains(&about(function));
-        let shares = function.is_ipc() || function.imports(call.asked);
-        (self.all || shares) && of_level && of_kind() && self.handle.is_none_or(|handle| names(call, handle))
-    }
-}
-
-/// What a function shares or opens: memory, physical memory, an event or an event pool.
-fn about(function: Function) -> Kind {
-    let kind = function.effect().kind();
-    if kind == Kind::Mapping { Kind::Usm } else { kind.shares().unwrap_or(kind) }
-}
-
-/// Whether a value of a call is that address or fingerprint. Numbers and sizes are not meant.
-fn names(call: &FinishedCall<'_>, handle: u64) -> bool {
-    let mut found = false;
-    let mut look = |_, shape, value| found |= shape == Shape::Hex && value == handle;
-    call.asked.for_each(&mut look);
-    call.answered.for_each(&mut look);
-    found
-}
 
 fn shown(values: &Values) -> Map<String, Value> {
     let mut shown = Map::new();

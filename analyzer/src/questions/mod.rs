@@ -4,6 +4,7 @@
 //! Most questions are [observers](crate::analysis::Observer) of an analysis. Each answer is a type that is shown as text and as
 //! JSON. The field names of the answers are their JSON format; every answer contains its version.
 
+mod call_filter;
 mod call_list;
 mod calls_by;
 mod diff;
@@ -12,7 +13,8 @@ mod holders;
 mod snapshot;
 mod stats;
 
-pub use call_list::{CallFilter, CallFollower, CallLine, Level, calls};
+pub use call_filter::{CallFilter, Level, Searched};
+pub use call_list::{CallFollower, CallLine, calls};
 pub use calls_by::{CallPart, CallsBy, calls_by};
 pub use diff::{Diff, diff};
 pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};

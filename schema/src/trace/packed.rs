@@ -17,19 +17,7 @@ const EXIT: u64 = 2;
 const INNER: u64 = 2;
 
 /// The first words of a record.
-pub type Head = [u64; 4];
-
-/// The positions in [`Values::FIELDS`] of the values behind the first words of a record; `None` if these are not of a call.
-pub fn places(head: &Head) -> Option<impl Iterator<Item = usize> + use<>> {
-    let [first, _, _, mut places] = *head;
-    let values = (first >> 24 & 0xff) as usize;
-    let next = move || {
-        let place = places.trailing_zeros();
-        places &= places.wrapping_sub(1);
-        Some(place as usize)
-    };
-    (ENTER..=EXIT + INNER).contains(&(first & 0xff)).then(|| std::iter::from_fn(next).take(values))
-}
+type Head = [u64; 4];
 
 /// A record of a call, at the front of some words.
 #[derive(Clone, Copy, Debug)]

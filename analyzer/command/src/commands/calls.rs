@@ -108,6 +108,7 @@ impl Arguments {
                 LevelChoice::Ze => Level::LevelZero,
             }),
             outer: self.outer,
+            ..CallFilter::default()
         }
     }
 }

@@ -36,12 +36,7 @@ impl<'w> LimitedTimeline<'w> {
 
     /// Ends the timeline, with the findings of the analysis. `None` if the limit was reached: what is written is not complete.
     pub(crate) fn end(self, findings: &[FoundFinding]) -> io::Result<Option<Written>> {
-        let Some(drawn) = self.drawn else { return Ok(None) };
-        let mut timeline = drawn.into_sink();
-        for finding in findings {
-            timeline.finding(finding);
-        }
-        timeline.end().map(Some)
+        self.drawn.map(|drawn| drawn.into_sink().end(findings)).transpose()
     }
 }
 

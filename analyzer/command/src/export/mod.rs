@@ -60,9 +60,5 @@ pub fn export(paths: &[PathBuf], options: &Options, form: Form, out: &mut dyn Wr
 fn draw(paths: &[PathBuf], options: &Options, drawing: impl Drawing) -> Result<Written, ExportError> {
     let mut tracker = LifetimeTracker::new(Timeline::new(drawing, CallSites::new(options)));
     let mut analysis = Analysis::run(paths, options, &mut tracker)?;
-    let mut timeline = tracker.into_sink();
-    for finding in analysis.judgement().findings {
-        timeline.finding(&finding);
-    }
-    Ok(timeline.end()?)
+    Ok(tracker.into_sink().end(&analysis.judgement().findings)?)
 }

@@ -65,8 +65,11 @@ impl<D: Drawing> Timeline<D> {
         Self { drawing, written, processes, process_index, taken, clocks, sites, names }
     }
 
-    /// Names the processes and orders them by rank, role and program. Ends the timeline.
-    pub(super) fn end(mut self) -> std::io::Result<Written> {
+    /// Draws the findings of the judgement, names the processes and orders them by rank, role and program. Ends the timeline.
+    pub(super) fn end(mut self, findings: &[FoundFinding]) -> std::io::Result<Written> {
+        for finding in findings {
+            self.finding(finding);
+        }
         self.processes.sort_by(|a, b| {
             let order = |process: &Process| (process.rank.unwrap_or(u32::MAX), process.role().0);
             order(a).cmp(&order(b)).then_with(|| a.executable.cmp(&b.executable))
@@ -82,8 +85,7 @@ impl<D: Drawing> Timeline<D> {
         Ok(self.written)
     }
 
-    /// Draws a finding of the judgement.
-    pub(super) fn finding(&mut self, found: &FoundFinding) {
+    fn finding(&mut self, found: &FoundFinding) {
         let number = self.process_index.number(&found.process);
         let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
         // At the thread that made the mistake, and above all processes.

@@ -1,6 +1,7 @@
 //! The table of the calls of a run: small enough to keep in memory, and fast to search.
 
 use super::chunks::Chunks;
+use urscope_analyzer::questions::Searched;
 use urscope_schema::{
     api::{Function, UrResult},
     call::Values,
@@ -62,11 +63,6 @@ impl Row {
         (self.took != NONE).then_some(self.took)
     }
 
-    /// The result; `None` if the call never returned.
-    pub(super) fn result(&self) -> Option<UrResult> {
-        self.took().map(|_| UrResult(self.result))
-    }
-
     /// The object that the call is about.
     pub(super) fn value(&self) -> Option<u64> {
         (self.value != 0).then_some(self.value)
@@ -81,9 +77,34 @@ impl Row {
     pub(super) fn size(&self) -> Option<u64> {
         (self.size != NONE).then_some(self.size)
     }
+}
 
-    /// The fingerprint of the handle data.
-    pub(super) fn fingerprint(&self) -> Option<u64> {
+impl Searched for Row {
+    fn process(&self) -> u32 {
+        self.process
+    }
+
+    fn function(&self) -> Function {
+        self.function
+    }
+
+    fn span(&self) -> (u64, Option<u64>) {
+        (self.from, self.took().map(|took| self.from.saturating_add(took)))
+    }
+
+    fn result(&self) -> Option<UrResult> {
+        self.took().map(|_| UrResult(self.result))
+    }
+
+    fn shares(&self) -> bool {
+        self.function.is_ipc()
+    }
+
+    fn names(&self, handle: u64) -> bool {
+        [self.value(), self.fingerprint()].contains(&Some(handle))
+    }
+
+    fn fingerprint(&self) -> Option<u64> {
         (self.fingerprint != 0).then_some(self.fingerprint)
     }
 }

@@ -41,13 +41,6 @@ impl<T: Clone> Chunks<T> {
         self.parts.get(chunk)?.get(offset)
     }
 
-    /// The number of entries at the front that satisfy a condition. No later entry may satisfy it.
-    pub(super) fn partition_point(&self, holds: impl Fn(&T) -> bool) -> usize {
-        let chunk = self.parts.partition_point(|chunk| chunk.last().is_some_and(&holds));
-        let before = self.starts.get(chunk).copied().unwrap_or(self.length);
-        before + self.parts.get(chunk).map_or(0, |chunk| chunk.partition_point(&holds))
-    }
-
     /// Inserts an entry after all entries whose keys are not greater. Inserting near the end is cheap.
     pub(super) fn insert<K: Ord>(&mut self, entry: T, key: impl Fn(&T) -> K) {
         let wanted = key(&entry);
@@ -121,9 +114,6 @@ mod tests {
             for index in (0..plain.len()).step_by(997) {
                 prop_assert_eq!(list.get(index).unwrap().0, plain[index].0);
                 prop_assert_eq!(list.iter_from(index).next().unwrap().0, plain[index].0);
-                let bound = plain[index].0;
-                let holds = |entry: &(u32, usize)| entry.0 < bound;
-                prop_assert_eq!(list.partition_point(holds), plain.partition_point(holds));
             }
             prop_assert_eq!(list.get(plain.len()), None);
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use urscope_analyzer::{
     analysis::{ProcessSummary, file_name},
-    questions::word,
+    questions::{CallFilter, Searched as _, word},
 };
 use urscope_schema::api::{Function, UrResult};
 
@@ -166,29 +166,22 @@ impl Wanted {
             "" => Ok(None),
             _ => text.parse::<u64>().map(Some).map_err(|_| format!("expected a number as {name}, found {text}")),
         };
-        let wanted = || {
-            let fingerprint =
-                Some(&self.fingerprint).filter(|text| !text.is_empty()).map(|text| word(text)).transpose()?;
-            let process = number("process", &self.process)?;
-            Ok((process, number("from_ns", &self.from_ns)?, number("to_ns", &self.to_ns)?, fingerprint))
+        let set = |text: &String| Some(text).filter(|text| !text.is_empty()).cloned();
+        let filter = || {
+            Ok(CallFilter {
+                all: !is_set(&self.ipc),
+                process: number("process", &self.process)?,
+                function: set(&self.function),
+                fingerprint: set(&self.fingerprint).map(|text| word(&text)).transpose()?,
+                errors: is_set(&self.errors),
+                from_ns: number("from_ns", &self.from_ns)?,
+                to_ns: number("to_ns", &self.to_ns)?,
+                ..CallFilter::default()
+            })
         };
-        let (process, from, to, fingerprint) = wanted().map_err(NoPage::Meaningless)?;
-        let (errors, ipc) = (is_set(&self.errors), is_set(&self.ipc));
-        let function = |function: Function| {
-            (self.function.is_empty() || function.name() == self.function) && (!ipc || function.is_ipc())
-        };
-        let functions: Vec<_> = Function::ALL.iter().map(|known| function(*known)).collect();
+        let filter = filter().map_err(NoPage::Meaningless)?;
         let mut words = Words::new(&self.q, processes);
-        // Calls that were running at any time of the interval match.
-        let last = to.map_or(rows.len(), |to| rows.partition_point(|row| row.from <= to));
-        let fits = |row: &Row| {
-            functions.get(row.function as usize).is_some_and(|wanted| *wanted)
-                && process.is_none_or(|process| u64::from(row.process) == process)
-                && from.is_none_or(|from| row.took().is_none_or(|took| row.from.saturating_add(took) >= from))
-                && fingerprint.is_none_or(|fingerprint| row.fingerprint() == Some(fingerprint))
-                && (!errors || row.result().is_none_or(|result| !result.is_success()))
-        };
-        let candidates = (0..).zip(rows.iter_from(0)).take(last).filter(|(_, row)| fits(row));
+        let candidates = (0..).zip(rows.iter_from(0)).filter(|(_, row)| filter.wants(*row));
         let mut found: Vec<u32> = candidates.filter(|(_, row)| words.fit(row)).map(|(index, _)| index).collect();
         self.put_in_order(rows, &mut found);
         Ok(found)

@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urscope_rules::Severity;
+use urscope_schema::trace::records::EntryPoint;
 
 pub use schema::report_schema;
 use schema::{DoorForm, SeverityForm};
-
-use super::door::Door;
 
 /// The version of the JSON format.
 pub const VERSION: u32 = 1;
@@ -134,7 +133,7 @@ pub struct ProcessSummary {
     pub torn: bool,
     /// The entry points at which urscope tried to intercept calls.
     #[schemars(with = "Vec<DoorForm>")]
-    pub doors: Vec<Door>,
+    pub doors: Vec<EntryPoint>,
     /// The path of its trace.
     pub file: String,
 }

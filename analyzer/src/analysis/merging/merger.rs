@@ -10,7 +10,10 @@ use urscope_rules::{
     Checker, Process, ProcessId, Tracker,
     tracker::fact::{Fact, FactConsumer, FactKind},
 };
-use urscope_schema::call::{Enter, Exit, Nanos};
+use urscope_schema::{
+    call::{Enter, Exit, Nanos},
+    trace::records::Header,
+};
 
 use super::{
     TracedProcess,
@@ -22,8 +25,8 @@ use crate::analysis::{
     clock::{self, ClockAlignment},
     findings::Deduplicator,
     reading::{
-        Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, TraceHeader, Waiting,
-        buffer_size, stay_open,
+        Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, Waiting, buffer_size,
+        stay_open,
     },
 };
 
@@ -71,7 +74,7 @@ impl Merger {
     }
 
     /// Adds a process for each header, in the order of the headers.
-    pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a TraceHeader>) {
+    pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) {
         for header in headers {
             let host = self.host_key(header);
             self.processes.push(TracedProcess::new(header, host));
@@ -83,7 +86,7 @@ impl Merger {
 
     /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when a known
     /// process began.
-    pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a TraceHeader>) -> bool {
+    pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) -> bool {
         let before = self.alignments.clone();
         let began: Vec<Nanos> = self.processes.iter().map(|process| process.began).collect();
         self.add(headers);
@@ -94,15 +97,15 @@ impl Merger {
     /// The sort key by which processes are numbered, as in the verdict over all nodes.
     pub(crate) fn order(&self, index: usize) -> Option<(u64, String, u64, u32)> {
         let process = self.processes.get(index)?;
-        let (boot, time_namespace) = clock_of(&process.header.common);
+        let (boot, time_namespace) = clock_of(&process.header);
         let began = self.alignment(process.host).at(process.began);
         Some((began, boot.to_owned(), time_namespace, process.header.pid))
     }
 
     /// The number of a process's host. Processes of one host share clocks and handles. The boot id identifies a host better than
     /// its name, which differs between containers that share a device.
-    fn host_key(&mut self, header: &TraceHeader) -> u64 {
-        let (boot, time_namespace) = clock_of(&header.common);
+    fn host_key(&mut self, header: &Header) -> u64 {
+        let (boot, time_namespace) = clock_of(header);
         let next = self.hosts.len() as u64;
         *self.hosts.entry((boot.to_owned(), time_namespace)).or_insert(next)
     }
@@ -111,7 +114,7 @@ impl Merger {
     fn align(&mut self) {
         let mut began = vec![(Nanos(u64::MAX), u32::MAX, 0); self.hosts.len()];
         for process in &self.processes {
-            let TraceHeader { pid, clock, .. } = &process.header;
+            let Header { pid, clock, .. } = &*process.header;
             let traced = Nanos(clock.monotonic_ns);
             if let Some(first) = began.get_mut(process.host as usize)
                 && (traced, *pid) < (first.0, first.1)
@@ -174,7 +177,6 @@ impl Merger {
         let mut spans = MergeSpans::start();
         while let Some((mut first, index)) = queue.first() {
             let second = queue.second();
-            prefetcher.enter(index);
             // The events of one process, as long as they come before those of all others.
             while let Some((_, event)) = prefetcher.event(index) {
                 match event {
@@ -216,7 +218,6 @@ impl Merger {
                     break;
                 }
             }
-            prefetcher.leave(index);
         }
         self.finish();
         Ok(())
@@ -244,10 +245,7 @@ impl Merger {
     /// Lets forked processes begin with their forks, so that each inherits what its parent had then. A fork from before the parent's
     /// trace inherits nothing, so there the process begins with its own trace.
     fn find_forks(&mut self) {
-        let of = |process: &TracedProcess| {
-            let fork = process.header.fork();
-            fork.at_ns.zip(fork.returned_ns)
-        };
+        let of = |process: &TracedProcess| process.header.forked_ns.zip(process.header.fork_returned_ns);
         let mut forks: Vec<(u64, u64, usize)> = (self.processes.iter().enumerate())
             .filter_map(|(index, process)| of(process).map(|(at, returned)| (at, returned, index)))
             .collect();
@@ -359,15 +357,15 @@ impl Merger {
                     pid: header.pid,
                     start: header.start,
                     host: process.host,
-                    executable: Arc::clone(&header.common.executable),
+                    executable: header.executable.as_str().into(),
                     rank: header.rank,
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
-                    forked_from: parent.or(header.common.late.then_some(ProcessId::UNKNOWN)),
-                    forked_at: header.fork().at_ns.map(Nanos),
-                    rights: rights(&header.common),
+                    forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),
+                    forked_at: header.forked_ns.map(Nanos),
+                    rights: rights(header),
                 });
                 process.id = Some(id);
-                observer.begin(&self.tracker, id, alignment.at(process.began), &header.whole());
+                observer.begin(&self.tracker, id, alignment.at(process.began), header);
                 observer.stacks(id, &process.stacks);
                 self.by_id.push(index);
             }
@@ -408,8 +406,7 @@ impl Merger {
     /// The process that a forked process was copied from: the latest one with its parent's pid and the same program.
     /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
-        let process =
-            self.processes.get(index).filter(|process| process.id.is_none() && process.header.fork().is_traced)?;
+        let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
         let header = &process.header;
         let mut begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
         let parent = begun.find(|other| other.may_have_forked(header, process.host));

@@ -1,24 +1,24 @@
 //! One process of a run, as its trace describes it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, LazyLock, Mutex},
-};
+use std::sync::{Arc, LazyLock};
 
 use urscope_rules::{End, ProcessId, Rights};
-use urscope_schema::{api::Function, call::Nanos, trace::records};
+use urscope_schema::{
+    api::Function,
+    call::Nanos,
+    trace::records::{self, Header},
+};
 
 use crate::analysis::{
     Ended, Stacks,
-    once::{Last, kept_once},
-    reading::{Common, Notes, TraceHeader, is_alive},
+    reading::{Notes, is_alive},
 };
 
 /// A traced process.
 #[derive(Clone)]
 pub(crate) struct TracedProcess {
     /// The header of its trace.
-    pub(crate) header: TraceHeader,
+    pub(crate) header: Arc<Header>,
     /// What its trace says besides its calls; set when the trace was read to its end.
     pub(crate) notes: Arc<Notes>,
     /// Its call stacks, as far as its trace was read.
@@ -40,9 +40,9 @@ static NONE: LazyLock<Arc<Notes>> = LazyLock::new(Arc::default);
 
 impl TracedProcess {
     /// A process whose first event was not fed yet.
-    pub(crate) fn new(header: &TraceHeader, host: u64) -> Self {
+    pub(crate) fn new(header: &Arc<Header>, host: u64) -> Self {
         let began = Nanos(header.clock.monotonic_ns);
-        let (header, notes) = (header.clone(), Arc::clone(&NONE));
+        let (header, notes) = (Arc::clone(header), Arc::clone(&NONE));
         Self {
             header,
             notes,
@@ -57,9 +57,9 @@ impl TracedProcess {
     }
 
     /// Whether it has forked a process with that header, or is another program of the process that has.
-    pub(crate) fn may_have_forked(&self, child: &TraceHeader, host: u64) -> bool {
+    pub(crate) fn may_have_forked(&self, child: &Header, host: u64) -> bool {
         let own = &self.header;
-        (self.host, own.pid) == (host, child.parent) && own.common.executable == child.common.executable
+        (self.host, own.pid) == (host, child.parent) && own.executable == child.executable
     }
 
     /// Whether calls may be missing from its trace.
@@ -87,18 +87,16 @@ impl TracedProcess {
 }
 
 /// What the kernel lets a process do, according to its header.
-pub(crate) fn rights(header: &Common) -> Arc<Rights> {
-    static LAST: Last<Rights> = Mutex::new(VecDeque::new());
+pub(crate) fn rights(header: &Header) -> Arc<Rights> {
     let records::Rights { ptrace_scope, sys_ptrace, seccomp, dumpable, descriptors } = header.rights;
     // A header that does not name its namespace does not name its user either.
     let pid_namespace = Some(header.pid_namespace).filter(|namespace| *namespace != 0);
     let uid = pid_namespace.map(|_| header.uid);
-    let rights = Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors };
-    kept_once(&LAST, rights)
+    Arc::new(Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors })
 }
 
 /// The boot id, or the host's name if that is not known, and the time namespace.
-pub(crate) fn clock_of(header: &Common) -> (&str, u64) {
+pub(crate) fn clock_of(header: &Header) -> (&str, u64) {
     let boot = if header.boot_id.is_empty() { &header.host } else { &header.boot_id };
     (boot, header.time_namespace)
 }

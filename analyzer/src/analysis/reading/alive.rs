@@ -2,15 +2,12 @@
 
 use std::{fs, os::unix::fs::MetadataExt};
 
-use urscope_schema::proc_stat::ProcStat;
-
-use super::header::TraceHeader;
+use urscope_schema::{proc_stat::ProcStat, trace::records::Header};
 
 /// Whether the process that a header describes still runs. Always false for a process of another boot or pid namespace.
-pub(crate) fn is_alive(header: &TraceHeader) -> bool {
-    let common = &*header.common;
-    let same_boot = !common.boot_id.is_empty() && boot_id() == common.boot_id;
-    let same_namespace = common.pid_namespace == 0 || common.pid_namespace == pid_namespace();
+pub(crate) fn is_alive(header: &Header) -> bool {
+    let same_boot = !header.boot_id.is_empty() && boot_id() == header.boot_id;
+    let same_namespace = header.pid_namespace == 0 || header.pid_namespace == pid_namespace();
     same_boot && same_namespace && is_running(header.pid, header.start)
 }
 
@@ -37,8 +34,6 @@ fn is_running_since(stat: &str, start: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::trace::records::Header;
-
     use super::*;
 
     #[test]
@@ -56,7 +51,7 @@ mod tests {
         let start = ProcStat::parse(&stat).unwrap().start;
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
         let me = Header { pid: std::process::id(), start, boot_id, ..Header::default() };
-        assert!(is_alive(&me.clone().into()));
-        assert!(!is_alive(&Header { boot_id: "another".into(), ..me }.into()));
+        assert!(is_alive(&me));
+        assert!(!is_alive(&Header { boot_id: "another".into(), ..me }));
     }
 }

@@ -3,27 +3,25 @@
 //! The cursor finds the header first, collects notes about the process, and returns its events with times that never decrease:
 //! the order of the lines in a file is the order of the events.
 
-use std::{io, path::Path, sync::Arc};
+use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
-use smallvec::SmallVec;
 use urscope_schema::{
+    api::Function,
     call::{Enter, Nanos},
     trace::{
         FORMAT_VERSION,
         read::{Record, Skipped, Why},
-        records::{Footer, Header},
+        records::{EntryPoint, Footer, Header},
     },
 };
 
 use super::{
-    call_counts::CallCounts,
     event::{Events, Label, Moment, Other, TraceEvent},
-    header::TraceHeader,
     input::{Input, Kind},
     source::Source,
     stack_index::StackIndex,
 };
-use crate::analysis::{AnalysisError, Door, SkippedLine};
+use crate::analysis::{AnalysisError, SkippedLine};
 
 /// The number of unusable lines of a file that are listed; others are only counted.
 const SKIPS_LISTED: usize = 20;
@@ -40,7 +38,7 @@ const FOREIGN_LINES: usize = 1000;
 /// The header of the trace at a path; `None` if there is no trace with a header.
 pub fn header_of(path: &Path) -> Option<Header> {
     match Cursor::open(path, HEADER_BUFFER) {
-        Ok(Opened::Trace(cursor)) => Some(cursor.header.whole()),
+        Ok(Opened::Trace(cursor)) => Some(Arc::unwrap_or_clone(cursor.header)),
         _ => None,
     }
 }
@@ -67,7 +65,7 @@ impl Opened {
 
 /// A trace that is being read.
 pub(crate) struct Cursor {
-    header: TraceHeader,
+    header: Arc<Header>,
     pub(crate) notes: Notes,
     input: Input,
     /// The time of the latest event.
@@ -115,19 +113,19 @@ pub(crate) struct Closing {
 /// What a trace says about its process besides the calls, as far as it has been read.
 #[derive(Clone, Default)]
 pub(crate) struct Notes {
-    pub(crate) entry_points: SmallVec<[Door; 1]>,
+    pub(crate) entry_points: Vec<EntryPoint>,
     pub(crate) closing: Option<Closing>,
     /// The number of records that were lost before the latest gap.
     pub(crate) lost: u64,
     /// When it was about to become another program, unless that has failed.
     pub(crate) exec: Option<Nanos>,
-    #[expect(clippy::box_collection, reason = "most have none, and an empty list takes three words")]
-    pub(crate) skipped: Option<Box<Vec<SkippedLine>>>,
+    pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
     /// Whether the file has its closing bracket or its footer, which only a normal exit writes.
     pub(crate) closed: bool,
-    pub(crate) calls: CallCounts,
+    /// How often it has called each function.
+    pub(crate) calls: BTreeMap<Function, u64>,
     pub(crate) stack_index: StackIndex,
 }
 
@@ -141,8 +139,7 @@ impl Notes {
     /// Frees the memory that is not needed for what was read. A run may have very many processes.
     fn shrink(&mut self) {
         self.entry_points.shrink_to_fit();
-        self.skipped.iter_mut().for_each(|skipped| skipped.shrink_to_fit());
-        self.calls.shrink();
+        self.skipped.shrink_to_fit();
         self.stack_index.shrink();
     }
 }
@@ -223,7 +220,7 @@ impl Cursor {
         let stack_index = StackIndex::of(path, identity, input.strings());
         let notes = Notes { stack_index, ..Notes::default() };
         let mut cursor = Self {
-            header: header.into(),
+            header: Arc::new(header),
             notes,
             input,
             now: Nanos(0),
@@ -243,7 +240,7 @@ impl Cursor {
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = !cursor.notes.calls.is_empty();
         let earlier = if called { began.0.saturating_sub(cursor.now.0) } else { 0 };
-        let clock = &mut cursor.header.clock;
+        let clock = &mut Arc::make_mut(&mut cursor.header).clock;
         for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
             *time = time.saturating_sub(earlier);
         }
@@ -252,7 +249,7 @@ impl Cursor {
     }
 
     /// The header of the process. The time of its clock is the time at which the process began.
-    pub(crate) fn header(&self) -> &TraceHeader {
+    pub(crate) fn header(&self) -> &Arc<Header> {
         &self.header
     }
 
@@ -383,7 +380,7 @@ impl Cursor {
             input.next_calls(words, room, |call| {
                 *now = (*now).max(call.time());
                 if call.enters() && !call.is_inner() {
-                    notes.calls.add(call.function());
+                    *notes.calls.entry(call.function()).or_default() += 1;
                 }
             })
         });
@@ -392,7 +389,7 @@ impl Cursor {
     #[inline]
     fn entered(&mut self, enter: &Enter) {
         self.now = self.now.max(enter.time);
-        self.notes.calls.add(enter.function);
+        *self.notes.calls.entry(enter.function).or_default() += 1;
     }
 
     fn read(&mut self) -> Result<Option<TraceEvent>, AnalysisError> {
@@ -429,7 +426,7 @@ impl Cursor {
                 }
                 Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
                     self.names.push(Other::Adapter(Label::of(&entry_point.library)));
-                    notes.entry_points.push(Door::from(*entry_point));
+                    notes.entry_points.push(*entry_point);
                 }
                 Ok(Record::Device(device)) => {
                     let name = Label::of(&device.name);
@@ -450,10 +447,9 @@ impl Cursor {
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
-                    let skipped = notes.skipped.get_or_insert_default();
-                    if skipped.len() < SKIPS_LISTED {
+                    if notes.skipped.len() < SKIPS_LISTED {
                         let (file, why) = (notes.stack_index.path().display().to_string(), why.to_string());
-                        skipped.push(SkippedLine { file, line, offset, why });
+                        notes.skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }
             }

@@ -1,6 +1,5 @@
 //! The events of a trace.
 
-use smallvec::SmallVec;
 use urscope_schema::{
     api::Function,
     call::{Enter, Exit, Nanos},
@@ -8,10 +7,7 @@ use urscope_schema::{
     trace::{read::Record, records::Device},
 };
 
-use super::{
-    packed_other::{self, PackedOther},
-    pieces,
-};
+use super::packed_other::{self, PackedOther};
 
 /// An event of a process.
 #[derive(Clone, Copy, Debug)]
@@ -83,9 +79,6 @@ impl Other {
     }
 }
 
-/// The size of a piece of events in words, before it is packed, unless one event is larger.
-const PIECE: usize = 120;
-
 /// Events of one file, in its order. Many wait between the reading threads and the analysis, so a call takes only a few words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
@@ -137,41 +130,9 @@ impl Events {
         self.words.shrink_to_fit();
     }
 
-    /// The events in pieces of few bytes, the last piece first.
-    pub(crate) fn pieces(&self) -> SmallVec<[Box<[u8]>; 1]> {
-        let (mut ends, mut position, mut start) = (vec![0], Position::default(), 0);
-        while let Some((moment, event)) = self.at(position) {
-            let before = position.word;
-            Self::step(&mut position, moment, &event);
-            if position.word - start > PIECE && before > start {
-                ends.push(before);
-                start = before;
-            }
-        }
-        if position.word > start {
-            ends.push(position.word);
-        }
-        let piece = |bounds: &[usize]| match *bounds {
-            [start, end] => pieces::pack(self.words.get(start..end).unwrap_or_default()),
-            _ => Box::default(),
-        };
-        ends.windows(2).rev().map(piece).collect()
-    }
-
-    /// Adds the events of a piece.
-    pub(crate) fn unpack(&mut self, piece: &[u8]) {
-        pieces::unpack(piece, &mut self.words);
-    }
-
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.is_empty()
-    }
-
-    /// The words of the events.
-    #[cfg(test)]
-    pub(super) fn words(&self) -> &[u64] {
-        &self.words
     }
 
     /// Adds all of others.

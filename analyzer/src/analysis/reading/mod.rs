@@ -1,21 +1,18 @@
 //! Reading: finds the trace files and reads their events.
 //!
 //! `paths` finds the files, `source` reads the bytes of one, `input` its records in either form (`chunks` the binary one), and `cursor`
-//! turns them into events (`event`, `packed_other`; `pieces` where very many wait). `queue` merges sources by their keys. `prefetch` reads many
+//! turns them into events (`event`, `packed_other`). `queue` merges sources by their keys. `prefetch` reads many
 //! files on other threads. `extent` finds the end of the text in a growing file, and `stack_index` keeps the offsets of call stacks. `alive`
 //! checks whether the process that wrote a file still runs. Nothing here knows a rule or compares two processes.
 
 mod alive;
-mod call_counts;
 mod chunks;
 mod cursor;
 mod event;
 mod extent;
-mod header;
 mod input;
 mod packed_other;
 mod paths;
-mod pieces;
 mod prefetch;
 mod process_times;
 mod queue;
@@ -28,7 +25,6 @@ pub use cursor::header_of;
 pub(crate) use cursor::{Cursor, Growth, Notes, Opened};
 pub(crate) use event::{Moment, Other, TraceEvent, Waiting};
 pub(crate) use extent::{ChunkExtent, end_of_text, is_binary, is_blank};
-pub(crate) use header::{Common, TraceHeader};
 pub use paths::{contents, runs_below, traces};
 pub(crate) use prefetch::{Prefetcher, buffer_size, stay_open};
 pub(crate) use process_times::ObservedTimes;

@@ -49,7 +49,7 @@ impl<'w> PackedOther<'w> {
     /// The event at the front of `words`; `None` if there is none.
     pub(super) fn first_of(words: &'w [u64]) -> Option<Self> {
         let (head, rest) = words.split_first_chunk()?;
-        let name = rest.get(..name_words(head))?;
+        let name = rest.get(..length(head).div_ceil(WORD))?;
         let [kind, ..] = head[0].to_le_bytes();
         (kind == 0).then_some(Self { head, name })
     }
@@ -95,11 +95,6 @@ impl<'w> PackedOther<'w> {
         let text = bytes.get(..length(self.head)).and_then(|bytes| str::from_utf8(bytes).ok());
         Label::of(text.unwrap_or_default())
     }
-}
-
-/// The number of words of the name behind the first words of an event.
-pub(super) fn name_words(head: &[u64; 4]) -> usize {
-    length(head).div_ceil(WORD)
 }
 
 /// The bytes of the name.

@@ -12,7 +12,6 @@ use std::{
     thread,
 };
 
-use smallvec::SmallVec;
 use urscope_schema::call::Nanos;
 
 use super::{
@@ -60,11 +59,8 @@ struct Batch {
 struct FileQueue {
     /// Knows the path.
     index: StackIndex,
-    /// Of very many files, those of the present piece, while the file is entered.
     events: Events,
     at: Position,
-    /// Of very many files, what waits: the present piece of events is the last one, and what follows it is in front of it.
-    pieces: SmallVec<[Box<[u8]>; 1]>,
     rest: Rest,
 }
 
@@ -74,7 +70,7 @@ enum Rest {
     Unread(Box<Cursor>),
     /// A thread reads it.
     Reading,
-    /// It was read ahead, or could not be read. Of very many files, what was read is behind the events already.
+    /// It was read ahead, or could not be read.
     Ahead(Box<Batch>),
     /// There is nothing more, and these are its notes, until they are taken.
     Over(Option<Arc<Notes>>),
@@ -94,10 +90,10 @@ pub(crate) struct Prefetcher {
     all: Vec<FileQueue>,
     jobs: Sender<Job>,
     batches: Receiver<Box<Batch>>,
-    /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of the last piece of its
-    /// events has been passed.
+    /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of its events has been
+    /// passed.
     few: bool,
-    /// Memory for events to be read. Of very many files, each keeps only what waits, in few bytes, which one thread allocates.
+    /// Memory for events to be read.
     spare: Vec<Events>,
 }
 
@@ -119,12 +115,8 @@ impl Prefetcher {
         let mut all = Vec::with_capacity(cursors.len());
         for (first, cursor) in cursors {
             let index = cursor.stack_index().clone();
-            let mut events = Events::only(first.order(Nanos(0)), first);
-            let pieces = if release { events.pieces() } else { SmallVec::new() };
-            if release {
-                events = Events::default();
-            }
-            all.push(FileQueue { index, events, at: Position::default(), pieces, rest: Rest::Unread(cursor) });
+            let events = Events::only(first.order(Nanos(0)), first);
+            all.push(FileQueue { index, events, at: Position::default(), rest: Rest::Unread(cursor) });
         }
         let mut prefetcher = Self { all, jobs, batches, few: !release, spare: Vec::new() };
         (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file));
@@ -160,7 +152,7 @@ impl Prefetcher {
             self.read_on(file + FILES_OPEN);
         }
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
-        if matches!(here.rest, Rest::Unread(_)) && here.pieces.len() <= 1 && here.events.half_passed(here.at) {
+        if matches!(here.rest, Rest::Unread(_)) && here.events.half_passed(here.at) {
             self.read_on(file);
         }
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
@@ -177,16 +169,6 @@ impl Prefetcher {
             if let Some((moment, _)) = here.events.at(here.at) {
                 return Ok(Some(moment));
             }
-            if !self.few && !here.events.is_empty() {
-                here.pieces.pop();
-                here.pieces.shrink_to_fit();
-                here.events.clear();
-            }
-            if let Some(piece) = here.pieces.last() {
-                here.events.unpack(piece);
-                here.at.restart();
-                continue;
-            }
             match std::mem::replace(&mut here.rest, Rest::Reading) {
                 Rest::Over(notes) => {
                     (here.events, here.rest) = (Events::default(), Rest::Over(notes));
@@ -196,8 +178,10 @@ impl Prefetcher {
                     let spent = std::mem::replace(&mut here.events, batch.events?);
                     here.at.restart();
                     here.rest = batch.left.into();
-                    self.keep(spent);
-                    self.read_on(file);
+                    if self.few {
+                        self.keep(spent);
+                        self.read_on(file);
+                    }
                 }
                 Rest::Reading => self.receive(file)?,
                 rest @ Rest::Unread(_) => {
@@ -214,30 +198,6 @@ impl Prefetcher {
         self.spare.push(spent);
     }
 
-    /// The events of a file come next.
-    #[inline]
-    pub(crate) fn enter(&mut self, file: usize) {
-        if !self.few
-            && let Some(here) = self.all.get_mut(file)
-            && let Some(piece) = here.pieces.last()
-        {
-            here.events = self.spare.pop().unwrap_or_default();
-            here.events.unpack(piece);
-        }
-    }
-
-    /// The events of other files come next. Returns whether there are very many, each of which should keep only what it needs.
-    #[inline]
-    pub(crate) fn leave(&mut self, file: usize) -> bool {
-        if !self.few
-            && let Some(here) = self.all.get_mut(file)
-        {
-            let events = std::mem::take(&mut here.events);
-            self.keep(events);
-        }
-        !self.few
-    }
-
     /// Takes the notes of a file whose present event is its end; `None` if they were taken already.
     pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Arc<Notes>> {
         match &mut self.all.get_mut(file)?.rest {
@@ -251,15 +211,8 @@ impl Prefetcher {
             let path = self.all.get(file).map(|file| file.index.path().to_owned()).unwrap_or_default();
             AnalysisError::Unreadable { path, source: io::Error::other("the thread that read it stopped") }
         })?;
-        let Some(here) = self.all.get_mut(batch.file) else { return Ok(()) };
-        match *batch {
-            Batch { events: Ok(new), left, .. } if !self.few => {
-                let mut pieces = new.pieces();
-                pieces.append(&mut here.pieces);
-                (here.pieces, here.rest) = (pieces, left.into());
-                self.keep(new);
-            }
-            batch => here.rest = Rest::Ahead(Box::new(batch)),
+        if let Some(here) = self.all.get_mut(batch.file) {
+            here.rest = Rest::Ahead(batch);
         }
         Ok(())
     }
@@ -282,6 +235,7 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Box<Batch>>, progress: &Pr
         progress.add(cursor.offset() - before);
         if release {
             cursor.release();
+            events.shrink();
         }
         if done.send(Box::new(Batch { file, left: cursor.left(), events: read.map(|()| events) })).is_err() {
             return;

@@ -7,9 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use urscope_schema::trace::process_times::{FILE, ProcessTimes};
+use urscope_schema::trace::{
+    process_times::{FILE, ProcessTimes},
+    records::Header,
+};
 
-use super::header::TraceHeader;
 use crate::files::{self, Folder, owners};
 
 /// The most bytes that are read of a file: 100,000 processes.
@@ -42,11 +44,10 @@ impl ObservedTimes {
     }
 
     /// What was observed of the process that wrote a trace.
-    pub(crate) fn of(&self, header: &TraceHeader) -> Option<&ProcessTimes> {
-        let common = &*header.common;
-        let times = self.0.get(&(common.boot_id.clone(), header.pid, header.start))?;
-        let known = [times.pid_namespace, common.pid_namespace].into_iter().all(|namespace| namespace != 0);
-        let same_namespace = !known || times.pid_namespace == common.pid_namespace;
-        (same_namespace && !common.boot_id.is_empty()).then_some(times)
+    pub(crate) fn of(&self, header: &Header) -> Option<&ProcessTimes> {
+        let times = self.0.get(&(header.boot_id.clone(), header.pid, header.start))?;
+        let known = [times.pid_namespace, header.pid_namespace].into_iter().all(|namespace| namespace != 0);
+        let same_namespace = !known || times.pid_namespace == header.pid_namespace;
+        (same_namespace && !header.boot_id.is_empty()).then_some(times)
     }
 }

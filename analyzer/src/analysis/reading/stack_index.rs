@@ -24,9 +24,6 @@ const MODULES_KEPT: usize = 1 << 12;
 /// The number of call stacks of a process that are kept, equal to the number that a writer writes.
 const STACKS_KEPT: usize = 1 << 16;
 
-/// The number of call stacks that are found by looking at all of them: most processes have few.
-const FEW: usize = 8;
-
 /// The offsets of the records of one trace, in bytes from its start. All copies are one index, so a call stack is found as soon as a call
 /// that refers to it was read.
 #[derive(Clone, Default)]
@@ -43,14 +40,11 @@ struct Index {
     offsets: Mutex<Offsets>,
 }
 
-/// The offsets of modules, in the order of the trace, and of stacks, with their numbers.
+/// The offsets of modules, in the order of the trace, and of stacks, by their numbers.
 #[derive(Default)]
 struct Offsets {
     modules: Vec<u64>,
-    /// The first [`FEW`] stacks whose numbers and offsets have 32 bits, and all others.
-    stacks: Vec<(u32, u32)>,
-    #[expect(clippy::box_collection, reason = "most have none, and an empty map takes six words")]
-    others: Option<Box<HashMap<u64, u64>>>,
+    stacks: HashMap<u64, u64>,
 }
 
 impl StackIndex {
@@ -76,16 +70,8 @@ impl StackIndex {
     /// Adds the stack record at `offset`.
     pub(crate) fn put_stack(&self, number: u64, offset: u64) {
         let Some(mut offsets) = self.offsets() else { return };
-        let Offsets { stacks, others, .. } = &mut *offsets;
-        stacks.retain(|(known, _)| u64::from(*known) != number);
-        let small = u32::try_from(number).ok().zip(u32::try_from(offset).ok());
-        if let Some(small) = small.filter(|_| stacks.len() < FEW) {
-            stacks.push(small);
-        } else {
-            let others = others.get_or_insert_default();
-            if stacks.len() + others.len() < STACKS_KEPT {
-                others.insert(number, offset);
-            }
+        if offsets.stacks.len() < STACKS_KEPT {
+            offsets.stacks.insert(number, offset);
         }
     }
 
@@ -99,11 +85,7 @@ impl StackIndex {
 
     /// A stack; `None` if there is no such stack or the file is gone.
     pub(crate) fn stack(&self, number: u64) -> Option<Stack> {
-        let offset = {
-            let offsets = self.offsets()?;
-            let few = offsets.stacks.iter().find(|(known, _)| u64::from(*known) == number);
-            few.map(|(_, offset)| u64::from(*offset)).or_else(|| offsets.others.as_ref()?.get(&number).copied())?
-        };
+        let offset = self.offsets()?.stacks.get(&number).copied()?;
         match self.read(&mut self.open()?, offset)? {
             Record::Stack(stack) => Some(*stack),
             _ => None,
