@@ -63,6 +63,8 @@
 //!
 //! Keep the handle data as long as the memory lives, and put it once, before the free.
 
+use std::collections::BTreeMap;
+
 use urscope_schema::duration;
 
 use super::{
@@ -73,7 +75,7 @@ use super::{
 use crate::{
     finding::{Finding, Severity},
     tracker::{
-        ExportId, Map,
+        ExportId,
         exports::Export,
         fact::{Exported, Fact, FactKind, What},
         records::Serial,
@@ -101,7 +103,7 @@ type Subject = (Option<Serial>, Option<u64>);
 
 /// The gets of each process.
 #[derive(Clone, Debug, Default)]
-struct Churn(PerProcess<Map<Subject, SubjectGets>>);
+struct Churn(PerProcess<BTreeMap<Subject, SubjectGets>>);
 
 /// The gets of one address or object.
 #[derive(Clone, Debug)]
@@ -127,9 +129,9 @@ impl RuleState for Churn {
                 }
             }
             What::Freed(freed) => {
-                if let Some(all) = self.0.get_mut(fact.at.process) {
-                    all.retain(|(serial, _), gets| *serial != Some(freed.serial) || gets.repeats >= MIN_REPEATS);
-                }
+                let Some(all) = self.0.get_mut(fact.at.process) else { return };
+                let of_life = (Some(freed.serial), None)..=(Some(freed.serial), Some(u64::MAX));
+                all.extract_if(of_life, |_, gets| gets.repeats < MIN_REPEATS).for_each(drop);
             }
             What::ProcessEnded(_) => {
                 let all = self.0.take(fact.at.process).unwrap_or_default();
@@ -148,7 +150,7 @@ impl Churn {
     fn got(&mut self, fact: &Fact<'_>, Exported { data, took, .. }: Exported<'_>) {
         let Some((id, export)) = data.export.and_then(|id| Some((id, fact.tracker.exports().get(id)?))) else { return };
         let new = || SubjectGets { export: id, count: 0, repeats: 0, took: 0 };
-        let all = self.0.get_or_insert_with(fact.at.process, Map::default);
+        let all = self.0.get_or_insert_with(fact.at.process, BTreeMap::new);
         let gets = all.entry((export.subject.serial, export.subject.value)).or_insert_with(new);
         let memory = fact.tracker.state(fact.at.process).and_then(|state| state.memory_of(data));
         // Equal bytes are one export; of other bytes, the memory counts them.
