@@ -34,7 +34,7 @@ const ANYWHERE: &str = "any";
 const OPTIONAL: &str = " (may be missing)";
 
 impl<Step: Copy> Expectation<Step> {
-    /// The same with the lines of the steps.
+    /// This expectation, with lines in place of steps.
     pub(super) fn at_lines(&self, line: impl Fn(Step) -> Option<usize>) -> Expectation {
         let lines = |steps: &[Step]| steps.iter().filter_map(|step| line(*step)).collect();
         let there = match &self.there {
