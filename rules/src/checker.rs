@@ -184,7 +184,11 @@ impl FactConsumer for Checker {
                         state.check(fact, &mut self.found);
                     }
                 }
-                Subscriber::Stateless(check) => self.found.extend(check(fact)),
+                Subscriber::Stateless(check) => {
+                    if let Some(finding) = check(fact) {
+                        self.found.push(finding);
+                    }
+                }
                 Subscriber::Each(check) => check(fact, &mut self.found),
             }
         }

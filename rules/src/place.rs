@@ -1,6 +1,11 @@
 //! Where something happened: a process, and a call in it.
 
-use urscope_schema::{api::Function, call::Nanos};
+use std::num::NonZeroU64;
+
+use urscope_schema::{
+    api::Function,
+    call::{Enter, Nanos},
+};
 
 /// A process, numbered by the tracker in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,14 +27,21 @@ pub struct Place {
     /// When.
     pub time: Nanos,
     /// In which call of the process.
-    pub call: Option<u64>,
+    pub call: Option<NonZeroU64>,
     /// In which function.
     pub function: Option<Function>,
     /// The number of its call stack in the process's trace.
-    pub stack: Option<u64>,
+    pub stack: Option<NonZeroU64>,
 }
 
 impl Place {
+    /// The begin of a call.
+    pub fn of(process: ProcessId, enter: &Enter) -> Self {
+        let Enter { function, call, tid, time, values } = *enter;
+        let (call, stack) = (NonZeroU64::new(call), values.stack.and_then(NonZeroU64::new));
+        Self { process, tid, time, call, function: Some(function), stack }
+    }
+
     /// A time in a process, outside all calls.
     pub const fn outside_calls(process: ProcessId, time: Nanos) -> Self {
         Self { process, tid: 0, time, call: None, function: None, stack: None }

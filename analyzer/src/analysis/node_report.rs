@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    num::NonZeroU64,
     path::PathBuf,
 };
 
@@ -144,13 +145,13 @@ impl Locator {
             tid: place.tid,
             time_ns: alignment.on_host(place.time),
             function: place.function.map(|function| function.name().to_owned()),
-            call: place.call,
+            call: place.call.map(NonZeroU64::get),
             stack: process.map_or_else(Vec::new, |process| self.stack(process, place)),
         }
     }
 
     fn stack(&mut self, process: &TracedProcess, place: Place) -> Vec<Frame> {
-        let Some(number) = place.stack else { return Vec::new() };
+        let Some(number) = place.stack.map(NonZeroU64::get) else { return Vec::new() };
         if let Some(known) = self.frames.get(&(place.process, number)) {
             return known.clone();
         }
@@ -178,7 +179,7 @@ fn occurrence(merger: &Merger, first: &Location, occurred: &Occurred) -> Occurre
         executable,
         tid: at.tid,
         time_ns: alignment.on_host(at.time),
-        call: at.call,
+        call: at.call.map(NonZeroU64::get),
         subject: subject.map(|subject| subject.to_string()),
         size,
         fingerprint: fingerprint.map(|bytes| format!("{bytes:#x}")),

@@ -109,7 +109,7 @@ impl<S: EventSink> LifetimeTracker<S> {
 
     /// The call that a fact belongs to.
     fn call(&mut self, fact: &Fact<'_>) -> Option<&mut Call> {
-        self.process(fact.at.process)?.pending.get_mut(&fact.at.call?)
+        self.process(fact.at.process)?.pending.get_mut(&fact.at.call?.get())
     }
 
     /// An open begins. It opens the latest handle data that was got before it.
@@ -249,7 +249,7 @@ impl<S: EventSink> LifetimeTracker<S> {
 
     fn end_by_call(&mut self, fact: &Fact<'_>, life: &Lifetime, at: u64) {
         if let Some((function, call)) = fact.at.function.zip(fact.at.call) {
-            self.died(life, at, EndReason::By(function, call));
+            self.died(life, at, EndReason::By(function, call.get()));
         }
         if let Some(call) = self.call(fact) {
             call.ended.push(life.id);

@@ -198,7 +198,7 @@ impl Holder {
 fn ended(fact: &Fact<'_>, how: End) -> Vec<EndedOwner> {
     let Some(state) = fact.tracker.state(fact.at.process) else { return Vec::new() };
     let mut held: Vec<HeldMemory> =
-        state.allocations.iter().filter_map(|(base, memory)| held(fact, *base, memory)).collect();
+        state.allocations.iter().filter_map(|(base, memory)| held(fact, base, memory)).collect();
     held.sort_unstable_by_key(|held| held.serial);
     held.into_iter().map(|held| EndedOwner { at: fact.at, how, held, doubtful: false }).collect()
 }
@@ -230,7 +230,7 @@ fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<HeldMemory> {
 
 /// A mapping of a process that has not ended.
 fn mapping(tracker: &Tracker, process: ProcessId, pointer: u64) -> Option<&Mapping> {
-    tracker.state(process).filter(|state| state.ended.is_none())?.mappings.get(&pointer)
+    tracker.state(process).filter(|state| state.ended.is_none())?.mappings.get(pointer)
 }
 
 /// The findings about one process.

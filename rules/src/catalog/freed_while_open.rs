@@ -131,7 +131,7 @@ impl RuleState for ReleasedContexts {
 
 fn is_open(fact: &Fact<'_>, holder: &OpenMapping) -> bool {
     let state = fact.tracker.state(holder.opened.process).filter(|state| state.ended.is_none());
-    state.and_then(|state| state.mappings.get(&holder.pointer)).is_some_and(|mapping| mapping.state == State::Alive)
+    state.and_then(|state| state.mappings.get(holder.pointer)).is_some_and(|mapping| mapping.state == State::Alive)
 }
 
 fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {

@@ -76,6 +76,8 @@
 //!
 //! Get handle data when a process asks for it, or find out which process should have received it.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{api::Function, counted};
 
 use super::{
@@ -155,7 +157,7 @@ impl Hosts {
         let may_open = |host: &u64| tracker.states().iter().any(|state| state.may_open(*host));
         let hosts = self.exchanging.iter().copied();
         let hosts: Set<u64> = hosts.filter(|host| !self.unknown.contains(host) && !may_open(host)).collect();
-        let mut places: Map<(u32, Option<Function>, Option<u64>), Unopened<'_>> = Map::default();
+        let mut places: Map<(u32, Option<Function>, Option<NonZeroU64>), Unopened<'_>> = Map::default();
         for export in lives(tracker, &hosts) {
             let Place { process, function, stack, .. } = export.latest_get();
             let unopened = places.entry((process.0, function, stack)).or_insert(Unopened { export, count: 0 });

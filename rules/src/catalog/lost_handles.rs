@@ -68,6 +68,8 @@
 //!
 //! Put each handle once its bytes are sent and opened, before the free of its memory.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{api::Function, handle::Kind, size};
 
 use super::{
@@ -132,7 +134,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     // `unreturned-gets` reports these.
     lost.retain(|(memory, _)| of_memory.get(memory).is_none_or(|count| *count < MANY_HANDLES));
     lost.sort_unstable_by_key(|(_, data)| data.serial);
-    let mut sites: Map<(Option<Function>, Option<u64>), Lost<'_>> = Map::default();
+    let mut sites: Map<(Option<Function>, Option<NonZeroU64>), Lost<'_>> = Map::default();
     for (_, data) in lost {
         let born = data.born;
         let site = (born.function, born.stack);

@@ -1,5 +1,7 @@
 //! What rules with state share: one entry per process, and a bound on how many left objects are reported one by one.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::call::Nanos;
 
 use super::wording::{call, name};
@@ -124,6 +126,6 @@ pub(super) fn one_of(left: Leftover, finding: impl FnOnce() -> Finding) -> Optio
 }
 
 /// The order of places: by time, then by process and call.
-pub(super) const fn order(at: &Place) -> (Nanos, ProcessId, Option<u64>) {
+pub(super) const fn order(at: &Place) -> (Nanos, ProcessId, Option<NonZeroU64>) {
     (at.time, at.process, at.call)
 }

@@ -57,6 +57,8 @@
 //! Let the exporter live until all processes have opened, and let all of them use the same adapter and
 //! device. The adapter logs the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{
     api::UrResult,
     counted,
@@ -89,7 +91,7 @@ pub(super) static RULE: Rule = Rule {
 
 /// The pending opens with an invalid argument or with handle data of another kind: other rules report these.
 #[derive(Clone, Debug, Default)]
-struct Explained(Vec<(ProcessId, Option<u64>)>);
+struct Explained(Vec<(ProcessId, Option<NonZeroU64>)>);
 
 impl RuleState for Explained {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {

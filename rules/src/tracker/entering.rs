@@ -1,5 +1,7 @@
 //! The enter of a call: its facts, which say what it is about to end, export, open or create; then its transition.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{
     api::{Effect, demand::Nulls},
     call::Enter,
@@ -9,7 +11,6 @@ use urscope_schema::{
 use super::{
     exports::Export,
     fact::{Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, Source, StaleUse, Target, What},
-    pending::place_of,
     process_state::ProcessState,
     records::Origin,
     state::Tracker,
@@ -45,6 +46,7 @@ impl Tracker {
     }
 
     /// Passes a fact to a consumer of its kind.
+    #[inline(always)]
     pub(super) fn emit(&self, facts: &mut (impl FactConsumer + ?Sized), at: Place, what: What<'_>) {
         if facts.wants(what.kind()) {
             facts.consume(&Fact { tracker: self, at, what });
@@ -53,7 +55,7 @@ impl Tracker {
 
     fn facts_of_enter(&self, who: ProcessId, enter: &Enter, nulls: &Nulls, facts: &mut (impl FactConsumer + ?Sized)) {
         if let Some(fault) = nulls.fault(enter.function, &enter.values) {
-            self.emit(facts, place_of(who, enter), What::InvalidArgument(fault));
+            self.emit(facts, Place::of(who, enter), What::InvalidArgument(fault));
         }
         let Some(state) = self.state(who) else { return };
         let values = &enter.values;
@@ -69,14 +71,14 @@ impl Tracker {
             Effect::Releases(Kind::Event) if enter.function.is_level_zero() => (Kind::Event, values.object),
             Effect::Makes(made) => {
                 let what = self.making(who, state, enter, made);
-                self.emit(facts, place_of(who, enter), what);
+                self.emit(facts, Place::of(who, enter), what);
                 return;
             }
             Effect::Uses(Kind::Usm) => {
                 for stale in
                     [values.pointer, values.source].into_iter().flatten().filter_map(|it| self.stale(state, it))
                 {
-                    self.emit(facts, place_of(who, enter), What::StaleUse(&stale));
+                    self.emit(facts, Place::of(who, enter), What::StaleUse(&stale));
                 }
                 return;
             }
@@ -85,11 +87,11 @@ impl Tracker {
         // Null is no object: it is the result of a get or open that failed although the adapter returned success.
         let Some(value) = value.filter(|value| *value != 0) else { return };
         let what = ending(state, enter, Handle { kind, value });
-        self.emit(facts, place_of(who, enter), what);
+        self.emit(facts, Place::of(who, enter), what);
         if let What::Ending(ending) = what
             && let Some(in_use) = in_use(state, &ending, enter)
         {
-            self.emit(facts, place_of(who, enter), What::InUse(&in_use));
+            self.emit(facts, Place::of(who, enter), What::InUse(&in_use));
         }
     }
 
@@ -222,7 +224,7 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
     let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
     // Call numbers are in the order of time within a thread only; the commands are in that order across threads.
     let first = enter.values.value.and_then(|first| {
-        let mut since = state.commands.iter().skip_while(|command| command.place.call != Some(first));
+        let mut since = state.commands.iter().skip_while(|command| command.place.call != NonZeroU64::new(first));
         since.find(|command| command.accesses(memory.value, length))
     });
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some())).map(|found| found.place);

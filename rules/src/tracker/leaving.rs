@@ -1,5 +1,7 @@
 //! The end of a process: facts for its leftovers, in the order in which they were made; then its transition.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{
     api::Function,
     call::Nanos,
@@ -60,7 +62,7 @@ impl Tracker {
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let left = Leftovers {
             handles: handles.map(|(handle, data)| (*handle, data, is_excused(state, *handle, data))).collect(),
-            mappings: mappings.map(|(pointer, mapping)| (*pointer, mapping)).collect(),
+            mappings: mappings.collect(),
             objects: objects.map(|(handle, object)| (*handle, object)).collect(),
         };
         self.facts_of_left(place, reason, left, facts);
@@ -124,7 +126,7 @@ struct Places {
 }
 
 /// A place in the program.
-type Site = (Option<Function>, Option<u64>);
+type Site = (Option<Function>, Option<NonZeroU64>);
 
 const fn site(born: Place) -> Site {
     (born.function, born.stack)

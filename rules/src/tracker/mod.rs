@@ -13,6 +13,7 @@
 //!
 //! The tracker knows no rule and no consumer of its facts, and it never judges.
 
+mod by_address;
 mod changes;
 mod entering;
 pub(crate) mod exports;

@@ -1,16 +1,13 @@
 //! Calls that have begun and not returned, with the data that their return needs.
 
-use urscope_schema::{
-    call::Enter,
-    handle::{Handle, Kind},
-};
+use urscope_schema::handle::{Handle, Kind};
 
 use super::{
     freeing::{Freed, Freeing, StillMapped},
     observations::{DanglingUse, Expired, Support},
     records::{ExportId, MappedRange, Open, Origin, Requested, Serial},
 };
-use crate::place::{Place, ProcessId};
+use crate::place::Place;
 
 /// A call that has not returned.
 #[derive(Clone, Debug)]
@@ -19,12 +16,6 @@ pub struct PendingCall {
     pub place: Place,
     /// What it does.
     pub operation: Operation,
-}
-
-/// The place of an enter.
-pub(crate) fn place_of(process: ProcessId, enter: &Enter) -> Place {
-    let Enter { function, call, tid, time, values } = *enter;
-    Place { process, tid, time, call: Some(call), function: Some(function), stack: values.stack }
 }
 
 /// What a pending call does.

@@ -2,7 +2,7 @@
 //!
 //! This module looks up and keeps; the transitions are in [`super::transitions`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use urscope_schema::{
     call::Nanos,
@@ -10,6 +10,7 @@ use urscope_schema::{
 };
 
 use super::{
+    by_address::ByAddress,
     mapped::MappedRanges,
     maps::{Map, Set},
     observations::{DanglingUse, KindMismatch},
@@ -79,13 +80,13 @@ pub(crate) struct ProcessState {
     pub(crate) observed: Option<(Nanos, Nanos)>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
-    /// The calls that have begun and not returned, by their numbers.
-    pub(crate) pending: Map<u64, PendingCall>,
+    /// The calls that have begun and not returned, a few at a time.
+    pub(crate) pending: Vec<PendingCall>,
     pub(crate) handles: Map<Handle, HandleData>,
     /// Opened memory, by its first address.
-    pub(crate) mappings: BTreeMap<u64, Mapping>,
+    pub(crate) mappings: ByAddress<Mapping>,
     /// USM, by its first address.
-    pub(crate) allocations: BTreeMap<u64, Allocation>,
+    pub(crate) allocations: ByAddress<Allocation>,
     /// The freed ones of `allocations`, in the order of their frees.
     pub(crate) freed: VecDeque<(u64, Serial)>,
     pub(crate) objects: Map<Handle, Object>,
@@ -128,10 +129,10 @@ impl ProcessState {
             ended: None,
             observed: None,
             ipc_calls: 0,
-            pending: Map::default(),
+            pending: Vec::new(),
             handles: Map::default(),
-            mappings: BTreeMap::new(),
-            allocations: BTreeMap::new(),
+            mappings: ByAddress::default(),
+            allocations: ByAddress::default(),
             freed: VecDeque::new(),
             objects: Map::default(),
             plain_events: VecDeque::new(),
@@ -187,7 +188,7 @@ impl ProcessState {
 
     /// How many handles are not put, mappings not closed and shared objects not released.
     pub(crate) fn held(&self) -> u64 {
-        let opens = self.mappings.values().map(|mapping| mapping.opens.len()).sum::<usize>();
+        let opens = self.mappings.iter().map(|(_, mapping)| mapping.opens.len()).sum::<usize>();
         let objects = self.objects.values().filter(|object| object.origin != Origin::Plain).count();
         (self.handles.len() + objects + opens) as u64
     }
@@ -201,7 +202,7 @@ impl ProcessState {
             .keys()
             .chain(self.objects.keys())
             .copied()
-            .chain(self.mappings.keys().map(|value| Handle { kind: Kind::Mapping, value: *value }))
+            .chain(self.mappings.iter().map(|(value, _)| Handle { kind: Kind::Mapping, value }))
             // An object that has ended already may have ended after the fork, because the child's trace begins a
             // little later.
             .chain(self.tombstones.handles().filter(|handle| over.get(*handle).is_none()));
@@ -242,7 +243,7 @@ impl ProcessState {
         let alive = match handle.kind {
             kind if kind.shares().is_some() => self.handles.get(&handle).map(|data| data.state),
             kind if kind.is_object() => self.objects.get(&handle).map(|object| object.state),
-            Kind::Mapping => self.mappings.get(&handle.value).map(|mapping| mapping.state),
+            Kind::Mapping => self.mappings.get(handle.value).map(|mapping| mapping.state),
             _ => None,
         };
         match alive {
@@ -261,16 +262,13 @@ impl ProcessState {
     /// The allocation that an address lies in, to be changed.
     pub(super) fn allocation_at_mut(&mut self, pointer: u64) -> Option<&mut Allocation> {
         let (base, _) = self.allocation_at(pointer)?;
-        self.allocations.get_mut(&base)
+        self.allocations.get_mut(base)
     }
 
     /// The allocation that an address lies in, even if it is freed, as long as its addresses have not been
     /// allocated again.
     fn memory_around(&self, pointer: u64) -> Option<(u64, &Allocation)> {
-        let (base, allocation) = self.allocations.range(..=pointer).next_back()?;
-        let inside = pointer - base;
-        let is_inside = inside == 0 || allocation.requested.size.is_some_and(|size| inside < size);
-        is_inside.then_some((*base, allocation))
+        self.allocations.at_or_below(pointer).filter(|(base, allocation)| allocation.covers(pointer - base))
     }
 
     /// The ended mapping or USM of this process at an address. A mapping is known by its pointer.
@@ -292,18 +290,18 @@ impl ProcessState {
     pub(crate) fn mapping_around(&self, pointer: u64) -> Option<(u64, &Mapping)> {
         let (base, mapping) = self.mappings.range(..pointer).next_back()?;
         let inside = mapping.extent.or(mapping.size).is_some_and(|size| pointer - base < size);
-        (inside && mapping.state == State::Alive).then_some((*base, mapping))
+        (inside && mapping.state == State::Alive).then_some((base, mapping))
     }
 
     /// The open mapping that an address lies in.
     pub(crate) fn mapping_at(&self, pointer: u64) -> Option<(u64, &Mapping)> {
-        let exact = self.mappings.get(&pointer).filter(|mapping| mapping.state == State::Alive);
+        let exact = self.mappings.get(pointer).filter(|mapping| mapping.state == State::Alive);
         exact.map(|mapping| (pointer, mapping)).or_else(|| self.mapping_around(pointer))
     }
 
     /// Whether an address is that of imported memory.
     pub(crate) fn is_imported(&self, pointer: u64) -> bool {
-        self.mappings.get(&pointer).is_some_and(|mapping| mapping.imported && mapping.state == State::Alive)
+        self.mappings.get(pointer).is_some_and(|mapping| mapping.imported && mapping.state == State::Alive)
     }
 
     /// The physical memory that the address of a get of Level Zero refers to: by its handle, or by an
@@ -329,7 +327,7 @@ impl ProcessState {
             let certain = kind != Kind::Event || object.origin != Origin::Plain;
             (object.state == State::Alive && certain).then_some((kind, object.born))
         });
-        let mapping = self.mappings.get(&value).filter(|mapping| mapping.state == State::Alive && kind != Kind::Usm);
+        let mapping = self.mappings.get(value).filter(|mapping| mapping.state == State::Alive && kind != Kind::Usm);
         let mapping = mapping.and_then(Mapping::last_open).map(|born| (Kind::Mapping, born));
         let (is, born) = handles.chain(objects).chain(mapping).find(|(found, _)| *found != kind)?;
         Some(KindMismatch { expected: kind, is: Handle { kind: is, value }, born, fingerprint: None })
@@ -338,20 +336,20 @@ impl ProcessState {
     /// The object that a call ends, unless it is of another kind.
     pub(crate) fn target(&self, kind: Kind, value: u64) -> Target<'_> {
         let ended = || self.tombstones.get(Handle { kind, value }).map_or(Target::Nothing, Target::Ended);
-        let allocated = || self.allocations.get(&value).filter(|allocation| !allocation.dying);
+        let allocated = || self.allocations.get(value).filter(|allocation| !allocation.dying);
         let inside = || self.mapping_around(value).map(|(base, mapping)| Target::Inside(base, mapping));
         match kind {
             kind if kind.shares().is_some() => {
                 self.handles.get(&Handle { kind, value }).map_or_else(ended, Target::Handle)
             }
             kind if kind.is_object() => self.objects.get(&Handle { kind, value }).map_or_else(ended, Target::Object),
-            Kind::Mapping => match self.mappings.get(&value).map_or_else(ended, Target::Mapping) {
+            Kind::Mapping => match self.mappings.get(value).map_or_else(ended, Target::Mapping) {
                 Target::Nothing => inside().or(allocated().map(Target::Allocation)).unwrap_or(Target::Nothing),
                 known => known,
             },
             Kind::Usm => match allocated() {
                 Some(allocation) => Target::Allocation(allocation),
-                None => self.mappings.get(&value).map(Target::Mapping).or_else(inside).unwrap_or(Target::Nothing),
+                None => self.mappings.get(value).map(Target::Mapping).or_else(inside).unwrap_or(Target::Nothing),
             },
             _ => Target::Nothing,
         }
@@ -359,6 +357,6 @@ impl ProcessState {
 
     /// The pending call with the highest number.
     pub(crate) fn inside(&self) -> Option<Place> {
-        self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
+        self.pending.iter().map(|pending| pending.place).max_by_key(|place| place.call)
     }
 }

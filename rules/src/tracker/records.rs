@@ -293,6 +293,11 @@ impl Allocation {
         !self.exports.is_empty()
     }
 
+    /// Whether the byte at an offset from its start is a part of it.
+    pub(super) fn covers(&self, offset: u64) -> bool {
+        offset == 0 || self.requested.size.is_some_and(|size| offset < size)
+    }
+
     /// Adds an export. Returns whether it is new.
     pub(super) fn add_export(&mut self, id: ExportId) -> bool {
         match self.exports.binary_search(&id) {

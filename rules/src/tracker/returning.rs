@@ -1,5 +1,7 @@
 //! The exit of a call: the facts that show the tracker as it was before, then the transition and its facts.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{
     api::{Effect, Function},
     call::{Exit, Values},
@@ -23,14 +25,14 @@ impl Tracker {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
         let outcome = outcome(exit);
-        let mut pending = match state.pending.remove(&exit.call) {
-            Some(pending) => {
-                self.facts_of_return(&pending, exit, outcome, facts);
-                pending
-            }
-            // The object that is made is known at least, so that its end is not reported.
-            None => without_enter(who, exit),
-        };
+        // The latest calls return first.
+        let call = NonZeroU64::new(exit.call);
+        let begun = state.pending.iter().rposition(|pending| pending.place.call == call);
+        // Without its enter, the object that is made is known at least, so that its end is not reported.
+        let mut pending = begun.map_or_else(|| without_enter(who, exit), |index| state.pending.swap_remove(index));
+        if begun.is_some() {
+            self.facts_of_return(&pending, exit, outcome, facts);
+        }
         let place = pending.place;
         for change in transitions::exit(self, &mut pending, exit) {
             self.fact_of_change(place, &change, exit, facts);
@@ -138,7 +140,7 @@ fn has_result(kind: Kind, values: &Values) -> bool {
 /// A call whose enter is missing.
 fn without_enter(process: ProcessId, exit: &Exit) -> PendingCall {
     let Exit { function, call, tid, time, .. } = *exit;
-    let place = Place { process, tid, time, call: Some(call), function: Some(function), stack: None };
+    let place = Place { process, tid, time, call: NonZeroU64::new(call), function: Some(function), stack: None };
     PendingCall { place, operation: operation_without_enter(function) }
 }
 

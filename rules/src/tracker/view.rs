@@ -102,14 +102,14 @@ impl Tracker {
                 self.export_of(who, values.fingerprint).into_iter().for_each(each);
             }
             Effect::Ends(Kind::Usm) if let Some(imported) = values.pointer.filter(|it| state.is_imported(*it)) => {
-                state.mappings.get(&imported).and_then(|mapping| mapping.export).into_iter().for_each(each);
+                state.mappings.get(imported).and_then(|mapping| mapping.export).into_iter().for_each(each);
             }
             Effect::Makes(Kind::Mapping) | Effect::Ends(Kind::Mapping) => {
-                let mapping = values.pointer.and_then(|pointer| state.mappings.get(&pointer));
+                let mapping = values.pointer.and_then(|pointer| state.mappings.get(pointer));
                 mapping.and_then(|mapping| mapping.export).into_iter().for_each(each);
             }
             Effect::Ends(Kind::Usm) => {
-                let memory = values.pointer.and_then(|pointer| state.allocations.get(&pointer));
+                let memory = values.pointer.and_then(|pointer| state.allocations.get(pointer));
                 memory.into_iter().flat_map(|memory| &memory.exports).copied().for_each(each);
             }
             Effect::Makes(kind) | Effect::Releases(kind) if let Some(object) = object(kind) => {
@@ -132,7 +132,7 @@ impl Tracker {
         let mappings = state.mappings.iter().filter(|_| state.ended.is_none());
         let mappings = mappings.filter(|(_, mapping)| mapping.state == State::Alive);
         let mappings = mappings.filter_map(move |(pointer, mapping)| {
-            let opened = Handle { kind: Kind::Mapping, value: *pointer };
+            let opened = Handle { kind: Kind::Mapping, value: pointer };
             let opens = mapping.opens.len() as u64;
             Some((mapping.export?, Holder { process: who, opened, opens, since: mapping.last_open()? }))
         });

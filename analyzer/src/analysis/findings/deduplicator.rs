@@ -1,7 +1,7 @@
 //! Counts repeated violations: the same violation at the same place is one finding with a count. Of each, the first [`KEPT`] occurrences
 //! are kept, so that the memory does not grow with the number of calls.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, num::NonZeroU64};
 
 use urscope_rules::{Finding, Place, ProcessId, Severity};
 use urscope_schema::{
@@ -10,7 +10,7 @@ use urscope_schema::{
 };
 
 /// Findings with the same key are the same violation.
-type Key = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>, Option<u64>);
+type Key = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>, Option<NonZeroU64>);
 
 /// How many occurrences of a finding are kept, of each process.
 pub(crate) const KEPT: usize = 100;

@@ -15,7 +15,7 @@ fn differences(program: &Program) -> Option<String> {
     let text = program.text();
     let scenario: Scenario = text.parse().unwrap_or_else(|error| panic!("{error} of\n{text}"));
     let lines = scenario.lines_of_calls().unwrap();
-    let line = |place: &Place| place.call.map(|call| lines[place.process.0 as usize][call as usize - 1]);
+    let line = |place: &Place| place.call.map(|call| lines[place.process.0 as usize][call.get() as usize - 1]);
     let found = scenario.play().unwrap().into_iter().map(|finding| Finding {
         text: format!("{} {}", finding.severity, finding.rule.code),
         here: line(&finding.at),

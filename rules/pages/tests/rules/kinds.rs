@@ -102,7 +102,7 @@ fn what_was_opened_outlives_the_applications_last_reference_to_its_context() {
         assert!(found[0].message.contains("with 2 references left"), "{}", found[0].message);
         play(&format!("c: {ends} n fails"), &[leak]);
         let found = play("c: killed", &[leak]);
-        assert_eq!((found[0].severity, found[0].at.call), (Severity::Note, Some(2)));
+        assert_eq!((found[0].severity, found[0].at.call.map(u64::from)), (Severity::Note, Some(2)));
         play("c: fork d\nd: exit\nc: running", &[]);
         // An own object that is never released violates no rule about sharing.
         expect(&format!("p: context y\np: {kind} k ipc in y\np: release y"), &["no-calls-seen"]);
@@ -134,7 +134,7 @@ fn an_open_after_the_put_is_graded_by_its_result() {
         let begin = format!("p: {make}\np: get{kind} m -> h\np: put{kind} h\n");
         let found = expect(&format!("{begin}c: open{kind} h -> n\nc: {end} n"), &["use-after-put"]);
         assert_eq!(found[0].severity, worked, "{kind}");
-        assert_eq!(found[0].other.unwrap().call, Some(3), "the put");
+        assert_eq!(found[0].other.unwrap().call.map(u64::from), Some(3), "the put");
         assert_ne!(found[0].other.unwrap().process, found[0].at.process);
         let found = expect(&format!("{begin}c: open{kind} h -> n fails"), &["use-after-put"]);
         assert_eq!(found[0].severity, Severity::Error, "{kind}");

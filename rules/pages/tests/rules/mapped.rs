@@ -41,7 +41,7 @@ fn the_finding_names_both_calls_and_the_addresses() {
     }
     assert!(message.contains("while 64 KiB (65,536 bytes) are mapped at 0x"), "{message}");
     assert!(!message.contains("more"), "{message}");
-    assert_eq!((found[0].at.call, found[0].other.unwrap().call), (Some(3), Some(2)));
+    assert_eq!((found[0].at.call.map(u64::from), found[0].other.unwrap().call.map(u64::from)), (Some(3), Some(2)));
     assert_eq!((found[0].severity, found[0].size), (Severity::Note, Some(65536)));
 
     let opened =

@@ -60,7 +60,7 @@ fn a_rule_from_outside_fires_beside_the_catalogue() {
     let findings = found(&format!("{}p: put ph0", gets("p", 3)));
     let codes: Vec<_> = findings.iter().map(|finding| finding.rule.code).collect();
     assert_eq!(codes, ["double-put", "many-gets"]);
-    assert_eq!(findings[1].at.call, Some(8), "the third get is the eighth call");
+    assert_eq!(findings[1].at.call.map(u64::from), Some(8), "the third get is the eighth call");
     // Another process has a count of its own.
     assert!(found(&format!("{}{}", gets("p", 2), gets("q", 2))).is_empty());
 }

@@ -132,14 +132,14 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     let state = fact.tracker.state(fact.at.process)?;
     let of = exported.data.exported;
     let is_all_its_own = |memory: &Allocation| memory.requested.size.is_some_and(|size| size >= bytes);
-    if state.allocations.get(&base).is_some_and(is_all_its_own) {
+    if state.allocations.get(base).is_some_and(is_all_its_own) {
         return None;
     }
     let within = || state.allocations.range(base..base.saturating_add(bytes));
     let in_use = within().filter(|(_, memory)| memory.freed.is_none() && !memory.dying);
     let mut others = in_use.filter(|(_, memory)| Some(memory.serial) != of);
-    let (neighbour, made) = others.find_map(|(at, memory)| Some((*at, memory.born?)))?;
-    let (&memory, own) = within().find(|(_, memory)| Some(memory.serial) == of)?;
+    let (neighbour, made) = others.find_map(|(at, memory)| Some((at, memory.born?)))?;
+    let (memory, own) = within().find(|(_, memory)| Some(memory.serial) == of)?;
     let (size, fingerprint) = (own.requested.size, exported.answer.fingerprint);
     Some(Exposed { got: fact.at, memory, size, fingerprint, exported: bytes, neighbour, made })
 }

@@ -1,6 +1,8 @@
 //! Commands that access shared memory, from their enter on. Whether they have completed is determined
 //! when the memory ends.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::call::{Enter, Values};
 
 use crate::{
@@ -34,7 +36,7 @@ fn is_shared(state: &ProcessState, address: u64) -> bool {
 }
 
 /// A command was not enqueued.
-pub(super) fn refused(tracker: &mut Tracker, who: ProcessId, call: Option<u64>) {
+pub(super) fn refused(tracker: &mut Tracker, who: ProcessId, call: Option<NonZeroU64>) {
     if let Some(state) = tracker.state_mut(who) {
         state.commands.retain(|command| command.place.call != call);
     }

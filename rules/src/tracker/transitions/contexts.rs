@@ -53,7 +53,7 @@ fn shared(tracker: &Tracker, at: Place, context: u64) -> Vec<Freed> {
     let inside = state.allocations.iter().filter(|(_, memory)| memory.requested.context == Some(context));
     let is_exported = |memory: &Allocation| !memory.exports.is_empty() || !memory.by_children.is_empty();
     let freed = inside.filter(|(_, memory)| !memory.dying && is_exported(memory));
-    let freed = freed.filter_map(|(pointer, _)| memory::dependent_on(tracker, at, *pointer, Freeing::Call));
+    let freed = freed.filter_map(|(pointer, _)| memory::dependent_on(tracker, at, pointer, Freeing::Call));
     freed
         .filter(|freed| freed.holders.iter().any(|holder| holder.is_certain && holder.opened.process != at.process))
         .collect()

@@ -242,14 +242,16 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
         gets: 1,
     };
     // Handle data that was there has ended, and the end was not recorded.
-    let replaced = state.handles.insert(handle, new).filter(|old| old.state == State::Alive);
-    if let Some(export) = replaced.as_ref().and_then(|old| old.export) {
+    let old = state.handles.get(&handle).filter(|old| old.state == State::Alive);
+    let replaced = old.map(|old| old.serial);
+    if let Some(export) = old.and_then(|old| old.export) {
         exports.put(export, None);
     }
+    state.handles.insert(handle, new);
     if let (Some(pointer), Some(export), true) = (memory, export, allocation_unseen) {
         exported_by_child(tracker, who, pointer, export);
     }
-    Change::Exported { handle, replaced: replaced.map(|old| old.serial) }
+    Change::Exported { handle, replaced }
 }
 
 /// Adds the memory that a get exports if its allocation was not recorded. Returns whether that is so.

@@ -21,7 +21,7 @@ use crate::{
 pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Option<u64>) -> Operation {
     let who = at.process;
     let Some(state) = tracker.state(who) else { return Operation::Nothing };
-    let exact = state.mappings.contains_key(&pointer);
+    let exact = state.mappings.get(pointer).is_some();
     let ended = || state.tombstones.get(Handle { kind: Kind::Mapping, value: pointer }).is_some();
     let base = match exact {
         true => Some(pointer),
@@ -30,7 +30,7 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
     };
     let Tracker { states, exports, .. } = tracker;
     let state = states.get_mut(who.0 as usize);
-    let found = state.zip(base).and_then(|(state, base)| Some((base, state.mappings.get_mut(&base)?)));
+    let found = state.zip(base).and_then(|(state, base)| Some((base, state.mappings.get_mut(base)?)));
     let Some((base, mapping)) = found else {
         end_wrongly(tracker, who, Kind::Mapping, pointer);
         return Operation::Nothing;
@@ -66,7 +66,7 @@ pub(super) fn opened(
     let Some(state) = states.get_mut(who.0 as usize) else { return opened };
     state.tombstones.forget(handle);
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
-    let mapping = state.mappings.entry(pointer).or_insert_with(|| Mapping::new(of_mapping));
+    let mapping = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping));
     mapping.state = step(mapping.state, Event::Birth).next;
     mapping.opens.push(Open { serial, context, context_released: None, place: born });
     mapping.opened += 1;
@@ -100,7 +100,7 @@ pub(super) fn closed(
     let Tracker { states, exports, .. } = tracker;
     let who = died.process;
     let Some(state) = states.get_mut(who.0 as usize) else { return change };
-    let Some(mapping) = state.mappings.get_mut(&pointer).filter(|mapping| mapping.serial == serial) else {
+    let Some(mapping) = state.mappings.get_mut(pointer).filter(|mapping| mapping.serial == serial) else {
         return change;
     };
     mapping.closing -= 1;
@@ -114,7 +114,7 @@ pub(super) fn closed(
         }
     } else if mapping.opens.is_empty() && mapping.closing == 0 {
         let (size, fingerprint) = (mapping.size, mapping.fingerprint);
-        state.mappings.remove(&pointer);
+        state.mappings.remove(pointer);
         state.tombstones.add(handle, Tombstone { born: open.place, died, size, fingerprint, excused: false });
     }
     change

@@ -35,7 +35,7 @@ pub(super) fn free(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing)
 /// The free of an allocation of this process; `None` if there is none at that address.
 pub(super) fn free_of_own(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Option<Free> {
     let allocation =
-        tracker.state_mut(at.process)?.allocations.get_mut(&pointer).filter(|allocation| !allocation.dying)?;
+        tracker.state_mut(at.process)?.allocations.get_mut(pointer).filter(|allocation| !allocation.dying)?;
     allocation.dying = true;
     let serial = allocation.serial;
     let freed = dependent_on(tracker, at, pointer, how)?;
@@ -57,7 +57,7 @@ pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freei
 fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operation {
     let Some(state) = tracker.state_mut(who) else { return Operation::Nothing };
     let base = state.mapping_around(pointer).map_or(pointer, |(base, _)| base);
-    if let Some(mapping) = state.mappings.get_mut(&base) {
+    if let Some(mapping) = state.mappings.get_mut(base) {
         mapping.ended_wrongly = true;
         return Operation::Nothing;
     }
@@ -68,7 +68,7 @@ fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operati
 
 /// What depends on an allocation: the handles that are not put, and the mappings that are open.
 pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Freeing) -> Option<Freed> {
-    let allocation = tracker.state(at.process)?.allocations.get(&pointer)?;
+    let allocation = tracker.state(at.process)?.allocations.get(pointer)?;
     let what = Handle { kind: Kind::Usm, value: pointer };
     let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
     let ids = allocation.exports.iter().chain(&allocation.by_children);
@@ -84,7 +84,7 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
         }
         freed.holders.extend(export.holders.iter().filter_map(|(process, pointer)| {
             let state = tracker.state(*process)?;
-            let mapping = state.mappings.get(pointer)?;
+            let mapping = state.mappings.get(*pointer)?;
             let kept = mapping.opens.iter().filter(|open| open.context_released.is_none());
             let certain = kept.map(|open| open.place).max_by_key(|place| (place.time, place.call));
             let is_there = state.is_there(at.time);
@@ -106,7 +106,7 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
 /// of: a free there affects what other processes have open.
 pub(super) fn exported_by_child(tracker: &mut Tracker, child: ProcessId, pointer: u64, export: ExportId) {
     let Some((owner, base)) = inherited_from(tracker, child, pointer) else { return };
-    let allocation = tracker.state_mut(owner).and_then(|state| state.allocations.get_mut(&base));
+    let allocation = tracker.state_mut(owner).and_then(|state| state.allocations.get_mut(base));
     if let Some(allocation) = allocation {
         allocation.add_export_of_child(export);
     }
@@ -141,11 +141,11 @@ pub(super) fn allocated(
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
     let end = pointer.saturating_add(requested.size.unwrap_or(0).max(1));
-    let inside = state.allocations.range(pointer..end.max(pointer)).map(|(base, _)| *base);
+    let inside = state.allocations.range(pointer..end.max(pointer)).map(|(base, _)| base);
     let around = state.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer);
     let gone: SmallVec<[u64; 2]> = inside.chain(around).collect();
     for base in gone {
-        if let Some(mut gone) = state.allocations.remove(&base) {
+        if let Some(mut gone) = state.allocations.remove(base) {
             retire(exports, &mut gone);
         }
     }
@@ -171,7 +171,7 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
     let state = states.get_mut(freed.process.0 as usize);
     let mut size = None;
     if let Some(state) = state
-        && let Some(allocation) = state.allocations.get_mut(&base).filter(|allocation| allocation.serial == serial)
+        && let Some(allocation) = state.allocations.get_mut(base).filter(|allocation| allocation.serial == serial)
     {
         size = allocation.requested.size;
         // After a success it stays dying, so that it does not count as alive.
@@ -186,9 +186,9 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
             state.freed.push_back((base, serial));
             if state.freed.len() > MAX_FREED
                 && let Some((base, serial)) = state.freed.pop_front()
-                && state.allocations.get(&base).is_some_and(|oldest| oldest.serial == serial)
+                && state.allocations.get(base).is_some_and(|oldest| oldest.serial == serial)
             {
-                state.allocations.remove(&base);
+                state.allocations.remove(base);
             }
         }
     }

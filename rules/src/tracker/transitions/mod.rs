@@ -14,8 +14,6 @@ mod opens;
 mod pools;
 mod virtual_memory;
 
-use std::collections::BTreeMap;
-
 use smallvec::smallvec;
 use urscope_schema::{
     api::{Effect, Function},
@@ -25,12 +23,11 @@ use urscope_schema::{
 
 use super::{
     changes::{Change, Changes},
-    exports::Exports,
     observations::Support,
-    pending::{Operation, PendingCall, place_of},
+    pending::{Operation, PendingCall},
     process::End,
     process_state::{DataSize, Inherited, ProcessState},
-    records::{Mapping, Requested, UsmType},
+    records::{Requested, UsmType},
     state::Tracker,
     tombstones::Tombstones,
 };
@@ -38,10 +35,10 @@ use crate::place::{Place, ProcessId};
 
 /// A call begins.
 pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
-    let place = place_of(who, enter);
+    let place = Place::of(who, enter);
     let operation = begun(tracker, who, place, enter);
     if let Some(state) = tracker.state_mut(who) {
-        state.pending.insert(enter.call, PendingCall { place, operation });
+        state.pending.push(PendingCall { place, operation });
     }
 }
 
@@ -108,7 +105,7 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64
         handles::end_wrongly(tracker, who, is);
     } else if let Some(object) = state.objects.get_mut(&is) {
         object.ended_wrongly = true;
-    } else if let Some(mapping) = state.mappings.get_mut(&value) {
+    } else if let Some(mapping) = state.mappings.get_mut(value) {
         mapping.ended_wrongly = true;
     }
 }
@@ -205,12 +202,16 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     let may_hold = how != End::Exited && how != End::Running;
     let mut mappings = std::mem::take(&mut state.mappings);
     if !may_hold {
-        release_all(exports, who, &mut mappings);
+        for (pointer, mapping) in std::mem::take(&mut mappings).iter() {
+            if let Some(export) = mapping.export {
+                exports.release(export, who, pointer);
+            }
+        }
     }
     for export in state.handles.values().filter_map(|data| data.export) {
         exports.retire(export);
     }
-    for export in state.allocations.values().flat_map(|allocation| &allocation.exports) {
+    for export in state.allocations.iter().flat_map(|(_, allocation)| &allocation.exports) {
         exports.retire(*export);
     }
     let over = ProcessState::new(state.process.clone(), Inherited::Nothing, Tombstones::default());
@@ -224,12 +225,4 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
         devices: std::mem::take(&mut state.devices),
         ..over
     };
-}
-
-fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut BTreeMap<u64, Mapping>) {
-    for (pointer, mapping) in std::mem::take(mappings) {
-        if let Some(export) = mapping.export {
-            exports.release(export, who, pointer);
-        }
-    }
 }

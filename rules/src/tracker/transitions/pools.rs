@@ -44,7 +44,7 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Op
     let mut inside = Vec::new();
     if let Some(state) = tracker.state(who).filter(|_| is_last) {
         let of_pool = state.allocations.iter().filter(|(_, memory)| memory.requested.pool == Some(pool));
-        inside.extend(of_pool.filter(|(_, memory)| !memory.dying).map(|(pointer, _)| *pointer));
+        inside.extend(of_pool.filter(|(_, memory)| !memory.dying).map(|(pointer, _)| pointer));
     }
     let frees = inside.into_iter();
     let frees = frees.filter_map(|pointer| memory::free_of_own(tracker, at, pointer, Freeing::Pool(pool))).collect();

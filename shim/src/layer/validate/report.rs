@@ -3,7 +3,7 @@
 //! A violation is printed once for each place in the program and then only counted; the trace has every one. Must
 //! never be called while the layer's lock is held.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
+use std::{collections::BTreeMap, fmt::Write as _, num::NonZeroU64, sync::OnceLock};
 
 use urscope_rules::{Finding, Severity};
 use urscope_schema::{api::Function, trace::records::Found};
@@ -30,7 +30,7 @@ struct Site {
     rule: &'static str,
     function: Option<Function>,
     /// The number of the call stack.
-    stack: Option<u64>,
+    stack: Option<NonZeroU64>,
 }
 
 impl Site {
@@ -145,7 +145,7 @@ fn line(finding: &Finding) -> String {
     let mut line = format!("{severity}: {}: {message}; {advice}", rule.code);
     let own = other.filter(|other| other.process == at.process);
     for (label, stack) in [("here", at.stack), ("there", own.and_then(|own| own.stack))] {
-        if let Some(frames) = stack.and_then(frames::describe) {
+        if let Some(frames) = stack.and_then(|stack| frames::describe(stack.get())) {
             let _ = write!(line, "; {label} {frames}");
         }
     }
