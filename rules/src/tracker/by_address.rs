@@ -38,7 +38,7 @@ impl<T> ByAddress<T> {
     /// The value at an address, made by `new` if there is none.
     pub(super) fn get_or_insert_with(&mut self, address: u64, new: impl FnOnce() -> T) -> &mut T {
         let Self { numbers, values } = self;
-        let number = *numbers.entry(address).or_insert_with(|| values.insert(new()));
+        let number = *numbers.entry(address).or_insert_with(|| insert(values, new()));
         #[expect(clippy::indexing_slicing, reason = "a number lies in `numbers` as long as its value is there")]
         &mut values[number]
     }
@@ -47,7 +47,7 @@ impl<T> ByAddress<T> {
         match self.numbers.get(&address).and_then(|number| self.values.get_mut(*number)) {
             Some(old) => *old = value,
             None => {
-                self.numbers.insert(address, self.values.insert(value));
+                self.numbers.insert(address, insert(&mut self.values, value));
             }
         }
     }
@@ -70,4 +70,12 @@ impl<T> ByAddress<T> {
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut().map(|(_, value)| value)
     }
+}
+
+/// Stores a value. Most processes have one, and a vector would take room for four.
+fn insert<T>(values: &mut Slab<T>, value: T) -> usize {
+    if values.is_empty() {
+        values.reserve_exact(1);
+    }
+    values.insert(value)
 }

@@ -78,7 +78,7 @@ struct SlowCalls(PerProcess<Durations>);
 
 impl RuleState for SlowCalls {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
-        match (fact.what, fact.at.function) {
+        match (&fact.what, fact.at.function) {
             (What::Returned(returned), Some(function)) if !waits(function) => {
                 let took = returned.time.0.saturating_sub(fact.at.time.0);
                 self.0.get_or_insert_with(fact.at.process, Durations::default).add(function, took, fact.at);

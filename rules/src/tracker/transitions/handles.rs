@@ -183,12 +183,16 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let is_descriptor = born.function.is_some_and(Function::may_export);
     let is_level_zero = born.function.is_some_and(Function::is_level_zero);
     let memory = pointer.filter(|_| handle.kind == Kind::MemHandle);
-    let allocation_unseen = memory.is_some_and(|pointer| note_memory(tracker, who, pointer, aimed));
+    // Memory whose allocation was not recorded is known from now on.
+    if let Some(pointer) = memory.filter(|pointer| aimed.is_none() && tracker.allocation_of(who, *pointer).is_none()) {
+        allocated(tracker, who, pointer, Requested::default(), None);
+    }
     let serial = tracker.next_serial();
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return Change::Exported { handle, replaced: None } };
     let is_aimed_at = |life: Serial| aimed.is_none_or(|aimed| aimed == life);
     let allocation = memory.and_then(|pointer| state.allocation_at(pointer));
+    let allocation_unseen = allocation.is_some_and(|(_, memory)| memory.born.is_none());
     let allocation = allocation.filter(|(_, known)| is_aimed_at(known.serial));
     let object = object(state, handle.kind, (pointer, aimed), is_level_zero);
     let known = object.and_then(|object| state.objects.get(&object)).filter(|known| aimed == Some(known.serial));
@@ -200,11 +204,11 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let of_context = || state.contexts.get(&context?)?.device;
     let device = allocation.and_then(|(_, memory)| memory.requested.device).or_else(of_context);
     let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device };
-    let has_allocation = allocation.is_some();
+    let base = allocation.map(|(base, _)| base);
     let host = state.process.host;
     let export = fingerprint.map(|bytes| exports.export((host, bytes), subject, born));
-    if let (Some(export), Some(pointer), true) = (export, memory, has_allocation)
-        && let Some(allocation) = state.allocation_at_mut(pointer)
+    if let (Some(export), Some(base)) = (export, base)
+        && let Some(allocation) = state.allocations.get_mut(base)
     {
         allocation.handles += u64::from(!is_descriptor);
         let is_new = allocation.add_export(export);
@@ -252,15 +256,6 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
         exported_by_child(tracker, who, pointer, export);
     }
     Change::Exported { handle, replaced }
-}
-
-/// Adds the memory that a get exports if its allocation was not recorded. Returns whether that is so.
-fn note_memory(tracker: &mut Tracker, who: ProcessId, pointer: u64, aimed: Option<Serial>) -> bool {
-    let known = |tracker: &Tracker| tracker.state(who)?.allocation_at(pointer).map(|(_, known)| known.born.is_none());
-    if aimed.is_none() && known(tracker).is_none() {
-        allocated(tracker, who, pointer, Requested::default(), None);
-    }
-    known(tracker) == Some(true)
 }
 
 /// The physical memory or event of handle data. Level Zero's handles of physical memory are handles of memory.
