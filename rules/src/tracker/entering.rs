@@ -46,7 +46,7 @@ impl Tracker {
     }
 
     /// Passes a fact to a consumer of its kind.
-    #[inline(always)]
+    #[inline]
     pub(super) fn emit(&self, facts: &mut (impl FactConsumer + ?Sized), at: Place, what: What<'_>) {
         if facts.wants(what.kind()) {
             facts.consume(&Fact { tracker: self, at, what });

@@ -13,7 +13,6 @@
 //!
 //! The tracker knows no rule and no consumer of its facts, and it never judges.
 
-mod by_address;
 mod changes;
 mod entering;
 pub(crate) mod exports;
@@ -30,6 +29,7 @@ pub(crate) mod process_state;
 pub mod records;
 mod returning;
 mod rights;
+mod small_maps;
 mod state;
 mod tombstones;
 mod transitions;

@@ -10,7 +10,6 @@ use urscope_schema::{
 };
 
 use super::{
-    by_address::ByAddress,
     mapped::MappedRanges,
     maps::{Map, Set},
     observations::{DanglingUse, KindMismatch},
@@ -19,6 +18,7 @@ use super::{
     records::{
         Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
     },
+    small_maps::{ByAddress, ByHandle},
     tombstones::Tombstones,
 };
 use crate::{
@@ -82,7 +82,7 @@ pub(crate) struct ProcessState {
     pub(crate) ipc_calls: u64,
     /// The calls that have begun and not returned, a few at a time.
     pub(crate) pending: Vec<PendingCall>,
-    pub(crate) handles: Map<Handle, HandleData>,
+    pub(crate) handles: ByHandle<HandleData>,
     /// Opened memory, by its first address.
     pub(crate) mappings: ByAddress<Mapping>,
     /// USM, by its first address.
@@ -130,7 +130,7 @@ impl ProcessState {
             observed: None,
             ipc_calls: 0,
             pending: Vec::new(),
-            handles: Map::default(),
+            handles: ByHandle::default(),
             mappings: ByAddress::default(),
             allocations: ByAddress::default(),
             freed: VecDeque::new(),
@@ -154,6 +154,7 @@ impl ProcessState {
     pub(super) fn note_data_size(&mut self, given: DataSize) {
         let is_known = |known: &DataSize| (known.kind, known.size) == (given.kind, given.size);
         if self.data_sizes.len() < MAX_DATA_SIZES && !self.data_sizes.iter().any(is_known) {
+            self.data_sizes.reserve_exact(1);
             self.data_sizes.push(given);
         }
     }

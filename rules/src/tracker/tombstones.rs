@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use urscope_schema::{call::Nanos, handle::Handle};
 
-use super::{maps::Map, records::Tombstone};
+use super::{records::Tombstone, small_maps::ByHandle};
 
 /// The latest ended objects of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombstones {
-    all: Map<Handle, Entry>,
+    all: ByHandle<Entry>,
     /// The handles in the order in which they were added, each with the number of its entry. An entry may
     /// have been removed, or have another number now.
     order: VecDeque<(Handle, u64)>,
@@ -60,7 +60,7 @@ impl Tombstones {
     /// The tombstones of objects that had ended at a time.
     pub(crate) fn until(&self, time: Nanos) -> Self {
         let mut those = self.clone();
-        those.all.retain(|_, entry| entry.over <= time);
+        those.all.retain(|entry| entry.over <= time);
         those
     }
 

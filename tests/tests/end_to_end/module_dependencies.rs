@@ -66,6 +66,7 @@ const ROWS: &[Row] = &[
 /// The modules of the tracker, from the bottom up. Each mentions only those of the lines above its own.
 const TRACKER: &[&str] = &[
     "maps rights",
+    "small_maps",
     "records process",
     "exports freeing observations mapped tombstones",
     "pending",

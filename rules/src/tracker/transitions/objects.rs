@@ -16,7 +16,7 @@ use crate::{
         freeing::{Freed, StillMapped},
         pending::{Operation, PendingOpen},
         process_state::ProcessState,
-        records::{HandleData, Object, Origin, Serial, Tombstone},
+        records::{Object, Origin, Serial, Tombstone},
         state::Tracker,
     },
 };
@@ -152,13 +152,13 @@ fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Seria
     }
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(died.process.0 as usize) else { return };
-    let is_of_it =
-        |handle: &Handle, data: &mut HandleData| handle.kind == Kind::EventHandle && data.exported == Some(serial);
-    for (_, data) in state.handles.extract_if(is_of_it) {
-        if let Some(export) = data.export {
+    state.handles.retain(|data| {
+        let is_of_it = data.exported == Some(serial);
+        if let Some(export) = data.export.filter(|_| is_of_it) {
             exports.free(export, died);
         }
-    }
+        !is_of_it
+    });
 }
 
 fn is_level_zero(at: Place) -> bool {
