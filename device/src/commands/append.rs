@@ -11,9 +11,8 @@ use crate::commands::work::{Region, Work};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
-use crate::ffi::chain::Base;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::command::CopyRegion;
+use crate::ffi::layout::{Base, CopyRegion};
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Address, Argument, HostFunction, In, UserData};
 

@@ -19,10 +19,8 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::properties::QueueGroup;
 use crate::events::event::Event;
-use crate::ffi::chain::Base;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
-use crate::ffi::layout::stype;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{Base, CommandListDesc, CommandQueueDesc, stype};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
 use crate::platform::deadline::Deadline;
@@ -76,12 +74,7 @@ impl QueueAttributes {
     }
 }
 
-impl Object for CommandList {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<CommandList> = Registry::new();
-        &LIVE
-    }
-}
+object!(CommandList);
 
 impl CommandList {
     /// Records a command in a regular list, or submits it to the stream of an immediate one: `INVALID_ARGUMENT` if the

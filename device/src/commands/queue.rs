@@ -9,8 +9,8 @@ use crate::commands::list::{CommandList, QueueAttributes};
 use crate::commands::stream::{self, Stream};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::command::CommandQueueDesc;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::CommandQueueDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
 use crate::platform::deadline::Deadline;
@@ -21,12 +21,7 @@ pub struct CommandQueue {
     attributes: QueueAttributes,
 }
 
-impl Object for CommandQueue {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<CommandQueue> = Registry::new();
-        &LIVE
-    }
-}
+object!(CommandQueue);
 
 impl Drop for CommandQueue {
     fn drop(&mut self) {

@@ -10,13 +10,12 @@ use crate::discovery::driver;
 use crate::ffi;
 use crate::ffi::Out;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::device::{
+use crate::ffi::layout::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceEventProperties,
     DeviceExternalMemoryProperties, DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties,
     DeviceMemoryProperties, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
-    FloatAtomicProperties, GraphProperties, MutableCommandListProperties, PciExtProperties,
+    FloatAtomicProperties, GraphProperties, MutableCommandListProperties, PciExtProperties, stype,
 };
-use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::platform::clock::VALID_BITS;
 use crate::platform::settings;

@@ -11,8 +11,8 @@ use crate::discovery::device::Device;
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::pool::{EventPool, PoolSlot};
 use crate::events::signal::{Kind, Signal, Words};
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::event::{
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{
     EventCounterBasedDesc, EventDesc, ExternalAggregateStorageDesc, ExternalSyncAllocationDesc, KernelTimestampData,
     KernelTimestampResult, KernelTimestampsResults,
 };
@@ -50,12 +50,7 @@ pub(crate) enum Origin {
     Shared { flags: u32, page: Arc<EventPage> },
 }
 
-impl Object for Event {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Event> = Registry::new();
-        &LIVE
-    }
-}
+object!(Event);
 
 /// `zeEventCreate` (ze_api.h). `INVALID_ARGUMENT` for an index that is out of range or taken.
 pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Out<Handle<Event>>) -> ZeResult {

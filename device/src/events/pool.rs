@@ -12,9 +12,8 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::signal::{Kind, Signal};
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::event::EventPoolDesc;
-use crate::ffi::layout::stype;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{EventPoolDesc, stype};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
 
@@ -33,12 +32,7 @@ pub struct EventPool {
     taken: Mutex<Vec<bool>>,
 }
 
-impl Object for EventPool {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<EventPool> = Registry::new();
-        &LIVE
-    }
-}
+object!(EventPool);
 
 impl EventPool {
     /// A pool whose events have their state on `page`, if there is one.

@@ -14,8 +14,8 @@ use super::launch::{Argument, Settings};
 use super::module::Module;
 use super::spirv::KernelInfo;
 use crate::discovery::properties::LARGEST_GROUP;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::module::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out};
 use crate::platform::log;
@@ -34,12 +34,7 @@ pub struct Kernel {
     module: Arc<Module>,
 }
 
-impl Object for Kernel {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Kernel> = Registry::new();
-        &LIVE
-    }
-}
+object!(Kernel);
 
 impl Kernel {
     /// Its name.
