@@ -359,6 +359,14 @@ impl<T> Out<T> {
         chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::NUMBER)).map(|found| Out(found.0.cast()))
     }
 
+    /// Edits the first structure of type `U` in the chain of this one, if there is one.
+    pub(crate) fn edit_next<U: Extension>(self, edit: impl FnOnce(&mut U)) -> Outcome
+    where
+        T: Extensible,
+    {
+        self.next_of().map_or(Ok(()), |next| next.edit(edit))
+    }
+
     /// Implements the byte query of ze_api.h: `size` receives the number of bytes. At most the number that
     /// was in `size` before is stored; nothing without an array.
     pub(crate) fn copy_bytes(self, size: Out<usize>, bytes: &[u8]) -> Outcome

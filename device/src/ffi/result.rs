@@ -110,3 +110,18 @@ fn guarded(body: impl FnOnce() -> Outcome) -> ZeResult {
         Err(_) => ZeResult::UNKNOWN,
     }
 }
+
+/// Entry points that write one value of a live object: the C name, the name here, the object, and the value.
+macro_rules! getters {
+    ($($(#[$doc:meta])* $c_name:ident: $name:ident($object:ident: $kind:ident) -> $type:ty { $value:expr })*) => {$(
+        #[doc = concat!("`", stringify!($c_name), "` (ze_api.h).")]
+        $(#[$doc])*
+        pub extern "C" fn $name($object: Handle<$kind>, value: Out<$type>) -> ZeResult {
+            call(|| {
+                let $object = $object.get()?;
+                value.write($value)
+            })
+        }
+    )*};
+}
+pub(crate) use getters;

@@ -256,12 +256,9 @@ pub extern "C" fn get_properties(kernel: Handle<Kernel>, properties: Out<KernelP
             out.spill_mem_size = compiled.spilled_memory as u32;
             out.uuid = kernel.uuid();
         })?;
-        if let Some(preferred) = properties.next_of::<KernelPreferredGroupSize>() {
-            preferred.edit(|out| out.preferred_multiple = compiled.preferred_multiple.max(1) as u32)?;
-        }
-        if let Some(largest) = properties.next_of::<KernelMaxGroupSize>() {
-            largest.edit(|out| out.max_group_size = kernel.largest_group() as u32)?;
-        }
-        Ok(())
+        properties.edit_next(|out: &mut KernelPreferredGroupSize| {
+            out.preferred_multiple = compiled.preferred_multiple.max(1) as u32;
+        })?;
+        properties.edit_next(|out: &mut KernelMaxGroupSize| out.max_group_size = kernel.largest_group() as u32)
     })
 }

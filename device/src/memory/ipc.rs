@@ -41,12 +41,7 @@ pub extern "C" fn get_with_properties(
     _properties: Address,
     handle: Out<IpcHandle>,
 ) -> ZeResult {
-    call(|| {
-        context.get()?;
-        pointer.check()?;
-        handle.check()?;
-        handle.write(export(&named(pointer)?)?)
-    })
+    get(context, pointer, handle)
 }
 
 /// What an address, or a handle of physical memory in place of one, stands for: `INVALID_ARGUMENT` for anything else.
