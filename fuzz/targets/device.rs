@@ -19,10 +19,7 @@ use std::{
 use libfuzzer_sys::fuzz_target;
 use urscope_device::{
     ddi,
-    layout::{
-        event::{EventCounterBasedDesc, EventPoolDesc, IpcEventCounterBasedHandle, IpcEventPoolHandle},
-        memory::{DeviceMemAllocDesc, IpcMemHandle},
-    },
+    layout::{DeviceMemAllocDesc, EventCounterBasedDesc, EventPoolDesc, IpcHandle},
 };
 
 type Handle = *mut c_void;
@@ -51,19 +48,19 @@ functions! {
     zeDeviceGet(driver: Handle, count: *mut u32, devices: *mut Handle);
     zeContextCreate(driver: Handle, desc: *const [usize; 3], context: *mut Handle);
     zeMemAllocDevice(context: Handle, desc: *const DeviceMemAllocDesc, size: usize, alignment: usize, device: Handle, out: *mut Handle);
-    zeMemGetIpcHandle(context: Handle, pointer: Handle, handle: *mut IpcMemHandle);
-    zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcMemHandle, flags: u32, out: *mut Handle);
-    zeMemPutIpcHandle(context: Handle, handle: IpcMemHandle);
+    zeMemGetIpcHandle(context: Handle, pointer: Handle, handle: *mut IpcHandle);
+    zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcHandle, flags: u32, out: *mut Handle);
+    zeMemPutIpcHandle(context: Handle, handle: IpcHandle);
     zeMemCloseIpcHandle(context: Handle, pointer: Handle);
     zeEventCounterBasedCreate(context: Handle, device: Handle, desc: *const EventCounterBasedDesc, event: *mut Handle);
-    zeEventCounterBasedGetIpcHandle(event: Handle, handle: *mut IpcEventCounterBasedHandle);
-    zeEventCounterBasedOpenIpcHandle(context: Handle, handle: IpcEventCounterBasedHandle, event: *mut Handle);
+    zeEventCounterBasedGetIpcHandle(event: Handle, handle: *mut IpcHandle);
+    zeEventCounterBasedOpenIpcHandle(context: Handle, handle: IpcHandle, event: *mut Handle);
     zeEventCounterBasedCloseIpcHandle(event: Handle);
     zeEventQueryStatus(event: Handle);
     zeEventPoolCreate(context: Handle, desc: *const EventPoolDesc, count: u32, devices: *const Handle, pool: *mut Handle);
-    zeEventPoolGetIpcHandle(pool: Handle, handle: *mut IpcEventPoolHandle);
-    zeEventPoolPutIpcHandle(context: Handle, handle: IpcEventPoolHandle);
-    zeEventPoolOpenIpcHandle(context: Handle, handle: IpcEventPoolHandle, pool: *mut Handle);
+    zeEventPoolGetIpcHandle(pool: Handle, handle: *mut IpcHandle);
+    zeEventPoolPutIpcHandle(context: Handle, handle: IpcHandle);
+    zeEventPoolOpenIpcHandle(context: Handle, handle: IpcHandle, pool: *mut Handle);
     zeEventPoolCloseIpcHandle(pool: Handle);
 }
 
@@ -99,7 +96,7 @@ impl Software {
     fn memory(self, size: usize) -> Bytes {
         let desc: DeviceMemAllocDesc = zeroed();
         let memory = made(|out| zeMemAllocDevice(self.context, &raw const desc, size, 0, self.device, out));
-        let mut handle: IpcMemHandle = zeroed();
+        let mut handle: IpcHandle = zeroed();
         assert_eq!(zeMemGetIpcHandle(self.context, memory, &raw mut handle), 0);
         handle.data
     }
@@ -110,7 +107,7 @@ impl Software {
         let event = made(|out| zeEventCounterBasedCreate(self.context, self.device, &raw const desc, out));
         let desc = EventPoolDesc { flags: 0b11, count: 100, ..zeroed() };
         let pool = made(|out| zeEventPoolCreate(self.context, &raw const desc, 0, null(), out));
-        let (mut of_event, mut of_pool): (IpcEventCounterBasedHandle, IpcEventPoolHandle) = (zeroed(), zeroed());
+        let (mut of_event, mut of_pool): (IpcHandle, IpcHandle) = (zeroed(), zeroed());
         assert_eq!(zeEventCounterBasedGetIpcHandle(event, &raw mut of_event), 0);
         assert_eq!(zeEventPoolGetIpcHandle(pool, &raw mut of_pool), 0);
         // In a file with other memory, which small allocations share when half of the descriptors are used, and in a
@@ -128,19 +125,19 @@ impl Software {
     fn try_all(self, data: Bytes) -> usize {
         let mut opened = 0;
         let mut out = null_mut();
-        if zeMemOpenIpcHandle(self.context, self.device, IpcMemHandle { data }, 0, &raw mut out) == 0 {
+        if zeMemOpenIpcHandle(self.context, self.device, IpcHandle { data }, 0, &raw mut out) == 0 {
             // SAFETY: the call succeeded, so memory of at least one byte is mapped there.
             let first = unsafe { out.cast::<u8>().read_volatile() };
             assert_eq!(first, 0, "neither process has ever written to its memory");
             assert_eq!(zeMemCloseIpcHandle(self.context, out), 0);
             opened += 1;
         }
-        if zeEventCounterBasedOpenIpcHandle(self.context, IpcEventCounterBasedHandle { data }, &raw mut out) == 0 {
+        if zeEventCounterBasedOpenIpcHandle(self.context, IpcHandle { data }, &raw mut out) == 0 {
             assert!(zeEventQueryStatus(out) <= 1);
             assert_eq!(zeEventCounterBasedCloseIpcHandle(out), 0);
             opened += 1;
         }
-        if zeEventPoolOpenIpcHandle(self.context, IpcEventPoolHandle { data }, &raw mut out) == 0 {
+        if zeEventPoolOpenIpcHandle(self.context, IpcHandle { data }, &raw mut out) == 0 {
             assert_eq!(zeEventPoolCloseIpcHandle(out), 0);
             opened += 1;
         }
@@ -201,8 +198,8 @@ impl Bench {
         self.software.try_all(handle);
         if how & 4 != 0 {
             // Puts of what may be handles of this process: handles of the producer must still open.
-            assert_eq!(zeMemPutIpcHandle(self.software.context, IpcMemHandle { data: handle }), 0);
-            assert_eq!(zeEventPoolPutIpcHandle(self.software.context, IpcEventPoolHandle { data: handle }), 0);
+            assert_eq!(zeMemPutIpcHandle(self.software.context, IpcHandle { data: handle }), 0);
+            assert_eq!(zeEventPoolPutIpcHandle(self.software.context, IpcHandle { data: handle }), 0);
         }
         self.inputs += 1;
         if self.inputs.is_multiple_of(ROUND) {

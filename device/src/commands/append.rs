@@ -11,28 +11,103 @@ use crate::commands::work::{Region, Work};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
-use crate::ffi::chain::Base;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::command::CopyRegion;
+use crate::ffi::layout::{Base, CopyRegion};
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Address, Argument, HostFunction, In, UserData};
 
-/// `zeCommandListAppendMemoryCopy` (ze_api.h).
-pub extern "C" fn memory_copy(
-    list: Handle<CommandList>,
-    to: Address,
-    from: Address,
-    length: Argument<usize>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
+/// Entry points that end with the event to signal and the events to wait for. Each creates its work from the list and
+/// the other arguments.
+macro_rules! append_calls {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($list:ident $(, $argument:ident: $type:ty)* $(,)?) $work:block
+    )*) => {$(
+        $(#[$doc])*
+        pub extern "C" fn $name(
+            $list: Handle<CommandList>,
+            $($argument: $type,)*
+            signal: Handle<Event>,
+            wait_count: Argument<u32>,
+            waits: In<Handle<Event>>,
+        ) -> ZeResult {
+            call(|| {
+                let $list = $list.get()?;
+                let work = || -> Outcome<Work> { $work };
+                append(&$list, work()?, signal, wait_count, waits)
+            })
+        }
+    )*};
+}
+pub(super) use append_calls;
+
+append_calls! {
+    /// `zeCommandListAppendMemoryCopy` (ze_api.h).
+    memory_copy(list, to: Address, from: Address, length: Argument<usize>) {
         to.check()?;
         from.check()?;
-        append(&list, Work::copy(to, from, length), signal, wait_count, waits)
-    })
+        Ok(Work::copy(to, from, length))
+    }
+
+    /// `zeCommandListAppendMemoryFill` (ze_api.h). Accepts any pattern size except 0, up to the largest of the queue
+    /// group; the last repetition may be cut.
+    memory_fill(list, to: Address, pattern: In<u8>, pattern_size: Argument<usize>, length: Argument<usize>) {
+        to.check()?;
+        list.check_pattern(pattern_size.value())?;
+        Work::fill(to, pattern, pattern_size, length)
+    }
+
+    /// `zeCommandListAppendHostFunction` (ze_api.h). A thread of the device calls the function, with all
+    /// signals blocked but those of faults. No extension is known: `UNSUPPORTED_FEATURE` for any.
+    host_function(list, function: HostFunction, data: UserData, extensions: In<Base>) {
+        function.check()?;
+        extensions.check_no_extension()?;
+        Ok(Work::host_function(function, data))
+    }
+
+    /// `zeCommandListAppendMemoryCopyRegion` (ze_api.h). Pitches, width and x are in bytes; a depth of 0 means 1.
+    memory_copy_region(
+        list,
+        to: Address,
+        to_region: In<CopyRegion>,
+        to_pitch: Argument<u32>,
+        to_slice_pitch: Argument<u32>,
+        from: Address,
+        from_region: In<CopyRegion>,
+        from_pitch: Argument<u32>,
+        from_slice_pitch: Argument<u32>,
+    ) {
+        to.check()?;
+        from.check()?;
+        let to = Region::new(to, to_region, to_pitch, to_slice_pitch)?;
+        let from = Region::new(from, from_region, from_pitch, from_slice_pitch)?;
+        Ok(Work::copy_region(to, from))
+    }
+
+    /// `zeCommandListAppendBarrier` (ze_api.h).
+    barrier(list) {
+        Ok(Work::nothing())
+    }
+
+    /// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h). Equal to a barrier, whatever the ranges.
+    memory_ranges_barrier(list, range_count: Argument<u32>, sizes: In<usize>, ranges: In<Address>) {
+        sizes.array(range_count)?;
+        ranges.array(range_count)?;
+        Ok(Work::nothing())
+    }
+
+    /// `zeCommandListAppendWriteGlobalTimestamp` (ze_api.h).
+    write_global_timestamp(list, to: Address) {
+        to.check()?;
+        Ok(Work::timestamp(to))
+    }
+
+    /// `zeCommandListAppendQueryKernelTimestamps` (ze_api.h). Without offsets the results follow one another.
+    query_kernel_timestamps(list, count: Argument<u32>, events: In<Handle<Event>>, to: Address, offsets: In<usize>) {
+        events.check()?;
+        to.check()?;
+        Work::event_timestamps(to, events, offsets, count)
+    }
 }
 
 /// `zeCommandListAppendMemoryCopyWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
@@ -69,26 +144,6 @@ pub extern "C" fn memory_copy_from_context(
     }
 }
 
-/// `zeCommandListAppendMemoryFill` (ze_api.h). Accepts any pattern size except 0, up to the largest of the list's queue
-/// group; the last repetition may be cut.
-pub extern "C" fn memory_fill(
-    list: Handle<CommandList>,
-    to: Address,
-    pattern: In<u8>,
-    pattern_size: Argument<usize>,
-    length: Argument<usize>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
-        to.check()?;
-        list.check_pattern(pattern_size.value())?;
-        append(&list, Work::fill(to, pattern, pattern_size, length)?, signal, wait_count, waits)
-    })
-}
-
 /// `zeCommandListAppendMemoryFillWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
 pub extern "C" fn memory_fill_with_parameters(
     list: Handle<CommandList>,
@@ -105,78 +160,6 @@ pub extern "C" fn memory_fill_with_parameters(
         ZeResult::SUCCESS => memory_fill(list, to, pattern, pattern_size, length, signal, wait_count, waits),
         error => error,
     }
-}
-
-/// `zeCommandListAppendHostFunction` (ze_api.h). A thread of the device calls the function, with all
-/// signals blocked but those of faults. No extension is known: `UNSUPPORTED_FEATURE` for any.
-pub extern "C" fn host_function(
-    list: Handle<CommandList>,
-    function: HostFunction,
-    data: UserData,
-    extensions: In<Base>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
-        function.check()?;
-        extensions.check_no_extension()?;
-        append(&list, Work::host_function(function, data), signal, wait_count, waits)
-    })
-}
-
-/// `zeCommandListAppendMemoryCopyRegion` (ze_api.h). Pitches, width and x are in bytes; a depth of 0 means 1.
-pub extern "C" fn memory_copy_region(
-    list: Handle<CommandList>,
-    to: Address,
-    to_region: In<CopyRegion>,
-    to_pitch: Argument<u32>,
-    to_slice_pitch: Argument<u32>,
-    from: Address,
-    from_region: In<CopyRegion>,
-    from_pitch: Argument<u32>,
-    from_slice_pitch: Argument<u32>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
-        to.check()?;
-        from.check()?;
-        let to = Region::new(to, to_region, to_pitch, to_slice_pitch)?;
-        let from = Region::new(from, from_region, from_pitch, from_slice_pitch)?;
-        append(&list, Work::copy_region(to, from), signal, wait_count, waits)
-    })
-}
-
-/// `zeCommandListAppendBarrier` (ze_api.h).
-pub extern "C" fn barrier(
-    list: Handle<CommandList>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| append(&list.get()?, Work::nothing(), signal, wait_count, waits))
-}
-
-/// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h). Equal to a barrier, whatever the ranges.
-pub extern "C" fn memory_ranges_barrier(
-    list: Handle<CommandList>,
-    range_count: Argument<u32>,
-    sizes: In<usize>,
-    ranges: In<Address>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
-        sizes.array(range_count)?;
-        ranges.array(range_count)?;
-        append(&list, Work::nothing(), signal, wait_count, waits)
-    })
 }
 
 /// `zeCommandListAppendSignalEvent` (ze_api.h).
@@ -208,40 +191,6 @@ pub extern "C" fn event_reset(list: Handle<CommandList>, event: Handle<Event>) -
         let event = event.get()?;
         event.expect_flag()?;
         append_without_waits(&list, Work::reset(event), Handle::NULL)
-    })
-}
-
-/// `zeCommandListAppendWriteGlobalTimestamp` (ze_api.h).
-pub extern "C" fn write_global_timestamp(
-    list: Handle<CommandList>,
-    to: Address,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
-        to.check()?;
-        append(&list, Work::timestamp(to), signal, wait_count, waits)
-    })
-}
-
-/// `zeCommandListAppendQueryKernelTimestamps` (ze_api.h). Without offsets the results follow one another.
-pub extern "C" fn query_kernel_timestamps(
-    list: Handle<CommandList>,
-    count: Argument<u32>,
-    events: In<Handle<Event>>,
-    to: Address,
-    offsets: In<usize>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
-        events.check()?;
-        to.check()?;
-        append(&list, Work::event_timestamps(to, events, offsets, count)?, signal, wait_count, waits)
     })
 }
 

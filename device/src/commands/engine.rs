@@ -100,22 +100,14 @@ impl Engine {
         order.busy = true;
     }
 
-    /// Ends the turn of a command that has not run yet, and lets other streams go on.
-    pub(super) fn step_aside(&self, position: Position) {
-        self.leave(position, None);
-    }
-
     /// Returns a command that stepped aside to its position.
     pub(super) fn step_back(&self, position: Position) {
         self.state.lock().enter(position);
     }
 
-    /// Ends the turn of a command that has run. `next` is the next command of its stream.
+    /// Ends the turn of a command, and lets other streams go on. `next` is the next command of its stream: none if the
+    /// command has not run yet, but steps aside.
     pub(super) fn end_turn(&self, position: Position, next: Option<Position>) {
-        self.leave(position, next);
-    }
-
-    fn leave(&self, position: Position, next: Option<Position>) {
         let mut order = self.state.lock();
         order.heads.retain(|head| *head != position);
         if let Some(next) = next {

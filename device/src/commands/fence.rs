@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::commands::queue::CommandQueue;
 use crate::events::signal::{Kind, Signal};
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::command::FenceDesc;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::FenceDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 
@@ -20,12 +20,7 @@ pub struct Fence {
     pub(crate) signal: Arc<Signal>,
 }
 
-impl Object for Fence {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Fence> = Registry::new();
-        &LIVE
-    }
-}
+object!(Fence);
 
 /// `zeFenceCreate` (ze_api.h).
 pub extern "C" fn create(queue: Handle<CommandQueue>, desc: In<FenceDesc>, fence: Out<Handle<Fence>>) -> ZeResult {

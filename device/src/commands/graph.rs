@@ -21,9 +21,8 @@ use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
 use crate::discovery::context::Context;
 use crate::events::event::Event;
-use crate::ffi::chain::Base;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::command::GraphDumpDesc;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{Base, GraphDumpDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, HostFunction, In, Out, UserData};
 use crate::platform::log;
@@ -59,19 +58,8 @@ pub struct ExecutableGraph {
     submission: Mutex<()>,
 }
 
-impl Object for Graph {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Graph> = Registry::new();
-        &LIVE
-    }
-}
-
-impl Object for ExecutableGraph {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<ExecutableGraph> = Registry::new();
-        &LIVE
-    }
-}
+object!(Graph);
+object!(ExecutableGraph);
 
 impl Graph {
     fn new(is_of_capture: bool) -> Arc<Self> {

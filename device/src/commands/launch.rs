@@ -3,86 +3,50 @@
 //! All forms take the kernel's arguments when they are called, and run when it is their turn, as copies do. Must never
 //! read the number of groups of an indirect launch before that.
 
-use crate::commands::append::append;
+use crate::commands::append::{append, append_calls};
 use crate::commands::list::CommandList;
 use crate::commands::work::Work;
 use crate::events::event::Event;
-use crate::ffi::chain::Base;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::module::{Extent, LaunchCooperativeDesc};
+use crate::ffi::layout::{Base, Extent, LaunchCooperativeDesc};
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Address, Argument, In};
 use crate::kernels::kernel::Kernel;
 use crate::kernels::launch::{self, Launch};
 use crate::platform::log;
 
-/// `zeCommandListAppendLaunchKernel` (ze_api.h).
-pub extern "C" fn kernel(
-    list: Handle<CommandList>,
-    kernel: Handle<Kernel>,
-    groups: In<Extent>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
+append_calls! {
+    /// `zeCommandListAppendLaunchKernel` (ze_api.h).
+    kernel(list, kernel: Handle<Kernel>, groups: In<Extent>) {
         let launch = Launch::new(&kernel.get()?)?;
-        append(&list, Work::launch(launch, groups.read()?), signal, wait_count, waits)
-    })
-}
+        Ok(Work::launch(launch, groups.read()?))
+    }
 
-/// `zeCommandListAppendLaunchCooperativeKernel` (ze_api.h). `INVALID_ARGUMENT` for more than one group.
-pub extern "C" fn cooperative_kernel(
-    list: Handle<CommandList>,
-    kernel: Handle<Kernel>,
-    groups: In<Extent>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
+    /// `zeCommandListAppendLaunchCooperativeKernel` (ze_api.h). `INVALID_ARGUMENT` for more than one group.
+    cooperative_kernel(list, kernel: Handle<Kernel>, groups: In<Extent>) {
         let launch = Launch::new(&kernel.get()?)?;
         let groups = groups.read()?;
         check_cooperative(groups)?;
-        append(&list, Work::launch(launch, groups), signal, wait_count, waits)
-    })
-}
+        Ok(Work::launch(launch, groups))
+    }
 
-/// `zeCommandListAppendLaunchKernelWithParameters` (ze_api.h). Of the extensions, cooperative launches are known.
-pub extern "C" fn kernel_with_parameters(
-    list: Handle<CommandList>,
-    kernel: Handle<Kernel>,
-    groups: In<Extent>,
-    extensions: In<Base>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
+    /// `zeCommandListAppendLaunchKernelWithParameters` (ze_api.h). Of the extensions, cooperative launches are known.
+    kernel_with_parameters(list, kernel: Handle<Kernel>, groups: In<Extent>, extensions: In<Base>) {
         let launch = Launch::new(&kernel.get()?)?;
         let groups = groups.read()?;
         check_extensions(extensions, groups)?;
-        append(&list, Work::launch(launch, groups), signal, wait_count, waits)
-    })
-}
+        Ok(Work::launch(launch, groups))
+    }
 
-/// `zeCommandListAppendLaunchKernelWithArguments` (ze_api.h). Group size and arguments stay set.
-pub extern "C" fn kernel_with_arguments(
-    list: Handle<CommandList>,
-    kernel: Handle<Kernel>,
-    groups: Extent,
-    group: Extent,
-    arguments: In<In<u8>>,
-    extensions: In<Base>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
+    /// `zeCommandListAppendLaunchKernelWithArguments` (ze_api.h). Group size and arguments stay set.
+    kernel_with_arguments(
+        list,
+        kernel: Handle<Kernel>,
+        groups: Extent,
+        group: Extent,
+        arguments: In<In<u8>>,
+        extensions: In<Base>,
+    ) {
         let kernel = kernel.get()?;
         let group = [group.x, group.y, group.z];
         kernel.check_group(group)?;
@@ -95,46 +59,30 @@ pub extern "C" fn kernel_with_arguments(
                 settings.arguments = arguments;
             }
         }
-        append(&list, Work::launch(Launch::new(&kernel)?, groups), signal, wait_count, waits)
-    })
-}
+        Ok(Work::launch(Launch::new(&kernel)?, groups))
+    }
 
-/// `zeCommandListAppendLaunchKernelIndirect` (ze_api.h).
-pub extern "C" fn kernel_indirect(
-    list: Handle<CommandList>,
-    kernel: Handle<Kernel>,
-    groups: Address,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
+    /// `zeCommandListAppendLaunchKernelIndirect` (ze_api.h).
+    kernel_indirect(list, kernel: Handle<Kernel>, groups: Address) {
         let launch = Launch::new(&kernel.get()?)?;
         groups.check()?;
-        append(&list, Work::launch_indirect(launch, groups), signal, wait_count, waits)
-    })
-}
+        Ok(Work::launch_indirect(launch, groups))
+    }
 
-/// `zeCommandListAppendLaunchMultipleKernelsIndirect` (ze_api.h).
-pub extern "C" fn multiple_kernels_indirect(
-    list: Handle<CommandList>,
-    count: Argument<u32>,
-    kernels: In<Handle<Kernel>>,
-    actual_count: Address,
-    groups: Address,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    call(|| {
-        let list = list.get()?;
+    /// `zeCommandListAppendLaunchMultipleKernelsIndirect` (ze_api.h).
+    multiple_kernels_indirect(
+        list,
+        count: Argument<u32>,
+        kernels: In<Handle<Kernel>>,
+        actual_count: Address,
+        groups: Address,
+    ) {
         kernels.check()?;
         let launches = kernels.objects(count)?.iter().map(Launch::new).collect::<Outcome<Vec<_>>>()?;
         actual_count.check()?;
         groups.check()?;
-        append(&list, Work::launch_several(launches, actual_count, groups), signal, wait_count, waits)
-    })
+        Ok(Work::launch_several(launches, actual_count, groups))
+    }
 }
 
 fn check_extensions(extensions: In<Base>, groups: Extent) -> Outcome {

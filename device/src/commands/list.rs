@@ -19,11 +19,9 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::properties::QueueGroup;
 use crate::events::event::Event;
-use crate::ffi::chain::Base;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
-use crate::ffi::layout::stype;
-use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{Base, CommandListDesc, CommandQueueDesc, stype};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown, getters};
 use crate::ffi::{Argument, In, Out};
 use crate::platform::deadline::Deadline;
 
@@ -76,12 +74,7 @@ impl QueueAttributes {
     }
 }
 
-impl Object for CommandList {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<CommandList> = Registry::new();
-        &LIVE
-    }
-}
+object!(CommandList);
 
 impl CommandList {
     /// Records a command in a regular list, or submits it to the stream of an immediate one: `INVALID_ARGUMENT` if the
@@ -260,52 +253,26 @@ pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> Z
     })
 }
 
-/// `zeCommandListGetDeviceHandle` (ze_api.h).
-pub extern "C" fn get_device_handle(list: Handle<CommandList>, device: Out<Handle<Device>>) -> ZeResult {
-    call(|| device.write(Handle::of(&list.get()?.device)))
-}
-
-/// `zeCommandListGetContextHandle` (ze_api.h).
-pub extern "C" fn get_context_handle(list: Handle<CommandList>, context: Out<Handle<Context>>) -> ZeResult {
-    call(|| context.write(list.get()?.context))
-}
-
-/// `zeCommandListGetOrdinal` (ze_api.h).
-pub extern "C" fn get_ordinal(list: Handle<CommandList>, ordinal: Out<u32>) -> ZeResult {
-    call(|| ordinal.write(list.get()?.ordinal))
-}
-
-/// `zeCommandListGetFlags` (ze_api.h). `INVALID_ARGUMENT` for an immediate list, whose flags are those of a queue.
-pub extern "C" fn get_flags(list: Handle<CommandList>, flags: Out<u32>) -> ZeResult {
-    call(|| match &list.get()?.body {
-        Body::Regular { flags: own, .. } => flags.write(*own),
-        Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
-    })
-}
-
-/// `zeCommandListImmediateGetIndex` (ze_api.h).
-pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: Out<u32>) -> ZeResult {
-    call(|| index.write(list.get()?.attributes()?.queue.index))
-}
-
-/// `zeCommandListImmediateGetFlags` (ze_api.h).
-pub extern "C" fn immediate_get_flags(list: Handle<CommandList>, flags: Out<u32>) -> ZeResult {
-    call(|| flags.write(list.get()?.attributes()?.flags))
-}
-
-/// `zeCommandListImmediateGetMode` (ze_api.h).
-pub extern "C" fn immediate_get_mode(list: Handle<CommandList>, mode: Out<u32>) -> ZeResult {
-    call(|| mode.write(list.get()?.attributes()?.mode))
-}
-
-/// `zeCommandListImmediateGetPriority` (ze_api.h).
-pub extern "C" fn immediate_get_priority(list: Handle<CommandList>, priority: Out<u32>) -> ZeResult {
-    call(|| priority.write(list.get()?.attributes()?.priority.number()))
-}
-
-/// `zeCommandListIsImmediate` (ze_api.h).
-pub extern "C" fn is_immediate(list: Handle<CommandList>, immediate: Out<u8>) -> ZeResult {
-    call(|| immediate.write(u8::from(matches!(list.get()?.body, Body::Immediate { .. }))))
+getters! {
+    zeCommandListGetDeviceHandle: get_device_handle(list: CommandList) -> Handle<Device> { Handle::of(&list.device) }
+    zeCommandListGetContextHandle: get_context_handle(list: CommandList) -> Handle<Context> { list.context }
+    zeCommandListGetOrdinal: get_ordinal(list: CommandList) -> u32 { list.ordinal }
+    /// `INVALID_ARGUMENT` for an immediate list, whose flags are those of a queue.
+    zeCommandListGetFlags: get_flags(list: CommandList) -> u32 {
+        match list.body {
+            Body::Regular { flags, .. } => flags,
+            Body::Immediate { .. } => return Err(ZeResult::INVALID_ARGUMENT),
+        }
+    }
+    zeCommandListImmediateGetIndex: immediate_get_index(list: CommandList) -> u32 { list.attributes()?.queue.index }
+    zeCommandListImmediateGetFlags: immediate_get_flags(list: CommandList) -> u32 { list.attributes()?.flags }
+    zeCommandListImmediateGetMode: immediate_get_mode(list: CommandList) -> u32 { list.attributes()?.mode }
+    zeCommandListImmediateGetPriority: immediate_get_priority(list: CommandList) -> u32 {
+        list.attributes()?.priority.number()
+    }
+    zeCommandListIsImmediate: is_immediate(list: CommandList) -> u8 {
+        u8::from(matches!(list.body, Body::Immediate { .. }))
+    }
 }
 
 /// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h). Waits before the first command and signals after the last.

@@ -14,11 +14,10 @@ use crate::commands::work::Work;
 use crate::discovery::properties::MUTABLE;
 use crate::events::event::Event;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::command::{
-    MutableCommandIdDesc, MutableCommandsDesc, MutableGlobalOffset, MutableGroupCount, MutableGroupSize,
+use crate::ffi::layout::{
+    Extent, MutableCommandIdDesc, MutableCommandsDesc, MutableGlobalOffset, MutableGroupCount, MutableGroupSize,
     MutableKernelArgument,
 };
-use crate::ffi::layout::module::Extent;
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Argument, In, Out};
 use crate::kernels::kernel::Kernel;

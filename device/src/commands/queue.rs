@@ -9,9 +9,9 @@ use crate::commands::list::{CommandList, QueueAttributes};
 use crate::commands::stream::{self, Stream};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::command::CommandQueueDesc;
-use crate::ffi::result::{ZeResult, call, call_teardown};
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::CommandQueueDesc;
+use crate::ffi::result::{ZeResult, call, call_teardown, getters};
 use crate::ffi::{Argument, In, Out};
 use crate::platform::deadline::Deadline;
 
@@ -21,12 +21,7 @@ pub struct CommandQueue {
     attributes: QueueAttributes,
 }
 
-impl Object for CommandQueue {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<CommandQueue> = Registry::new();
-        &LIVE
-    }
-}
+object!(CommandQueue);
 
 impl Drop for CommandQueue {
     fn drop(&mut self) {
@@ -94,29 +89,12 @@ pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeRe
     })
 }
 
-/// `zeCommandQueueGetOrdinal` (ze_api.h).
-pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: Out<u32>) -> ZeResult {
-    call(|| ordinal.write(queue.get()?.attributes.queue.ordinal))
-}
-
-/// `zeCommandQueueGetIndex` (ze_api.h).
-pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeResult {
-    call(|| index.write(queue.get()?.attributes.queue.index))
-}
-
-/// `zeCommandQueueGetFlags` (ze_api.h).
-pub extern "C" fn get_flags(queue: Handle<CommandQueue>, flags: Out<u32>) -> ZeResult {
-    call(|| flags.write(queue.get()?.attributes.flags))
-}
-
-/// `zeCommandQueueGetMode` (ze_api.h).
-pub extern "C" fn get_mode(queue: Handle<CommandQueue>, mode: Out<u32>) -> ZeResult {
-    call(|| mode.write(queue.get()?.attributes.mode))
-}
-
-/// `zeCommandQueueGetPriority` (ze_api.h).
-pub extern "C" fn get_priority(queue: Handle<CommandQueue>, priority: Out<u32>) -> ZeResult {
-    call(|| priority.write(queue.get()?.attributes.priority.number()))
+getters! {
+    zeCommandQueueGetOrdinal: get_ordinal(queue: CommandQueue) -> u32 { queue.attributes.queue.ordinal }
+    zeCommandQueueGetIndex: get_index(queue: CommandQueue) -> u32 { queue.attributes.queue.index }
+    zeCommandQueueGetFlags: get_flags(queue: CommandQueue) -> u32 { queue.attributes.flags }
+    zeCommandQueueGetMode: get_mode(queue: CommandQueue) -> u32 { queue.attributes.mode }
+    zeCommandQueueGetPriority: get_priority(queue: CommandQueue) -> u32 { queue.attributes.priority.number() }
 }
 
 /// `zeDeviceSynchronize` (ze_api.h). Waits for everything submitted so far to any queue or immediate list of the

@@ -259,7 +259,7 @@ impl Task {
         let engine = &stream.engine;
         engine.wait_for_turn(self.position);
         if !self.command.waits.is_empty() && !self.wait(Deadline::now()) {
-            engine.step_aside(self.position);
+            engine.end_turn(self.position, None);
             self.wait(Deadline::NEVER);
             engine.step_back(self.position);
             engine.wait_for_turn(self.position);

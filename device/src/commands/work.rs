@@ -12,9 +12,7 @@ use std::sync::Arc;
 
 use crate::events::event::{self, Event};
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::command::CopyRegion;
-use crate::ffi::layout::event::KernelTimestampResult;
-use crate::ffi::layout::module::Extent;
+use crate::ffi::layout::{CopyRegion, Extent, KernelTimestampResult};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::ffi::{Address, Argument, HostFunction, In, UserData};
 use crate::kernels::launch::Launch;

@@ -5,8 +5,7 @@
 //! 1.21.2), look for the tracing library, and translate loader handles into driver handles. Must never write more
 //! versions than the caller has room for.
 
-use crate::ffi::layout::API_VERSION;
-use crate::ffi::layout::driver::ComponentVersion;
+use crate::ffi::layout::{API_VERSION, ComponentVersion};
 use crate::ffi::result::{ZeResult, call};
 use crate::ffi::{self, Address, Out, Pointer};
 

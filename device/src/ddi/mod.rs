@@ -24,12 +24,17 @@ pub struct Function {
     pub name: &'static str,
     /// The minor API version that added it; 0 for a function outside the DDI tables.
     pub since: u32,
-    /// Whether it does more than return `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
-    pub implemented: bool,
     /// Its entry point.
     pub address: *const (),
     /// How callbacks are called around it. None for a function that is not implemented.
     point: Option<&'static TracePoint>,
+}
+
+impl Function {
+    /// Whether it does more than return `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
+    pub fn is_implemented(&self) -> bool {
+        self.point.is_some()
+    }
 }
 
 // SAFETY: the address is that of a function, the same for all threads and never written through.
@@ -66,7 +71,7 @@ pub fn unfinished_from(address: usize) -> Option<usize> {
 /// The entry point of a driver extension function. That may be one of the API, too: the adapters ask
 /// for some of them by name, and then call them only if they are implemented.
 pub(crate) fn lookup_extension(name: &str) -> Option<*const ()> {
-    let implemented = |function: &&Function| function.implemented && function.name == name;
+    let implemented = |function: &&Function| function.is_implemented() && function.name == name;
     let in_tables = || TABLES.iter().flat_map(|table| table.functions).find(implemented);
     address_in(EXTENSIONS, name).or_else(|| in_tables().map(|function| function.address))
 }
@@ -171,12 +176,14 @@ macro_rules! point {
     };
 }
 
-macro_rules! is_implemented {
-    () => {
-        false
-    };
-    ($($path:ident)::+) => {
-        true
+macro_rules! row {
+    ($since:literal $name:ident $($path:tt)*) => {
+        Function {
+            name: stringify!($name),
+            since: $since,
+            address: entry::$name as *const (),
+            point: point!($name $($path)*),
+        }
     };
 }
 
@@ -225,32 +232,14 @@ macro_rules! expand {
         pub static TABLES: &[Table] = &[$(Table {
             getter: stringify!($getter),
             address: entry::$getter as *const (),
-            functions: &[$(Function {
-                name: stringify!($name),
-                since: $since,
-                implemented: is_implemented!($($($path)::+)?),
-                address: entry::$name as *const (),
-                point: point!($name $(=> $($path)::+)?),
-            }),*],
+            functions: &[$(row!($since $name $(=> $($path)::+)?)),*],
         }),*];
 
         /// The functions of a loader, beyond the API.
-        pub static LOADER: &[Function] = &[$(Function {
-            name: stringify!($loader),
-            since: 0,
-            implemented: true,
-            address: entry::$loader as *const (),
-            point: None,
-        }),*];
+        pub static LOADER: &[Function] = &[$(row!(0 $loader => $($loader_path)::+)),*];
 
         /// The functions that the driver offers by name only.
-        pub static EXTENSIONS: &[Function] = &[$(Function {
-            name: stringify!($extension),
-            since: 0,
-            implemented: true,
-            address: entry::$extension as *const (),
-            point: None,
-        }),*];
+        pub static EXTENSIONS: &[Function] = &[$(row!(0 $extension => $($extension_path)::+)),*];
     };
 }
 

@@ -22,10 +22,8 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::{TABLES, Table};
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::driver::TracerDesc;
-use crate::ffi::layout::memory::IpcMemHandle;
-use crate::ffi::layout::module::Extent;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{Extent, IpcHandle, TracerDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::faults::Gate;
@@ -70,7 +68,7 @@ const WITH_STRUCTURES: [(&str, &[usize]); 7] = [
     ("zeMemOpenIpcHandle", &[8, 8, HANDLE, 4, 8]),
     ("zeMemPutIpcHandle", &[8, HANDLE]),
 ];
-const HANDLE: usize = size_of::<IpcMemHandle>();
+const HANDLE: usize = size_of::<IpcHandle>();
 const EXTENT: usize = size_of::<Extent>();
 
 /// Whether the tracing layer is there.
@@ -116,12 +114,7 @@ struct TracerState {
     callbacks: BTreeMap<usize, [Callback; 2]>,
 }
 
-impl Object for Tracer {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Tracer> = Registry::new();
-        &LIVE
-    }
-}
+object!(Tracer);
 
 /// `zelEnableTracingLayer` (ze_loader.h).
 pub extern "C" fn enable_layer() -> ZeResult {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::discovery::device::Device;
 use crate::discovery::driver::{self, Driver};
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::driver::ContextDesc;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::ContextDesc;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, Argument, In, Out};
 use crate::platform::process;
@@ -26,12 +26,7 @@ impl Context {
     }
 }
 
-impl Object for Context {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Context> = Registry::new();
-        &LIVE
-    }
-}
+object!(Context);
 
 /// `zeContextCreate` (ze_api.h).
 pub extern "C" fn create(driver: Handle<Driver>, desc: In<ContextDesc>, context: Out<Handle<Context>>) -> ZeResult {

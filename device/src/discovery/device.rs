@@ -10,8 +10,8 @@ use std::sync::Arc;
 use crate::discovery::driver::{self, Driver};
 use crate::ffi;
 use crate::ffi::Out;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::device::DeviceP2pProperties;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::DeviceP2pProperties;
 use crate::ffi::result::{ZeResult, call};
 use crate::platform::budget::Budget;
 use crate::platform::clock;
@@ -88,12 +88,7 @@ impl Device {
     }
 }
 
-impl Object for Device {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Device> = Registry::new();
-        &LIVE
-    }
-}
+object!(Device);
 
 /// `zeDeviceGet` (ze_api.h).
 pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {

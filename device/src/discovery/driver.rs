@@ -12,10 +12,9 @@ use crate::discovery::device::{Device, Numbers};
 use crate::discovery::fabric::FabricVertex;
 use crate::discovery::selection::Selection;
 use crate::ffi;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::API_VERSION;
-use crate::ffi::layout::driver::{
-    DriverExtensionProperties, DriverIpcProperties, DriverProperties, InitDriverTypeDesc,
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{
+    API_VERSION, DriverExtensionProperties, DriverIpcProperties, DriverProperties, InitDriverTypeDesc,
 };
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{In, Out};
@@ -60,12 +59,7 @@ pub struct Driver {
     _identity: u8,
 }
 
-impl Object for Driver {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Driver> = Registry::new();
-        &LIVE
-    }
-}
+object!(Driver);
 
 /// Driver and devices of this process.
 struct Instance {

@@ -8,8 +8,8 @@ use crate::discovery::device::Device;
 use crate::discovery::driver::{self, Driver};
 use crate::discovery::properties;
 use crate::ffi;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::device::FabricVertexProperties;
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::FabricVertexProperties;
 use crate::ffi::result::{ZeResult, call};
 use crate::ffi::{Address, Out};
 
@@ -30,12 +30,7 @@ impl FabricVertex {
     }
 }
 
-impl Object for FabricVertex {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<FabricVertex> = Registry::new();
-        &LIVE
-    }
-}
+object!(FabricVertex);
 
 /// `zeFabricVertexGetExp` (ze_api.h). One for each device that `zeDeviceGet` returns, in their order.
 pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, vertices: Out<Handle<FabricVertex>>) -> ZeResult {

@@ -10,13 +10,12 @@ use crate::discovery::driver;
 use crate::ffi;
 use crate::ffi::Out;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::device::{
+use crate::ffi::layout::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceEventProperties,
     DeviceExternalMemoryProperties, DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties,
     DeviceMemoryProperties, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
-    FloatAtomicProperties, GraphProperties, MutableCommandListProperties, PciExtProperties,
+    FloatAtomicProperties, GraphProperties, MutableCommandListProperties, PciExtProperties, stype,
 };
-use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::platform::clock::VALID_BITS;
 use crate::platform::settings;
@@ -118,25 +117,13 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
             out.uuid = uuid(&device);
             out.name = ffi::text("urscope software device");
         })?;
-        if let Some(version) = properties.next_of::<DeviceIpVersionExt>() {
-            version.edit(|out| out.ip_version = device.ip_version)?;
-        }
-        if let Some(units_in_total) = properties.next_of::<EuCountExt>() {
-            units_in_total.edit(|out| out.num_total_eus = slices * subslices * units)?;
-        }
-        if let Some(graphs) = properties.next_of::<GraphProperties>() {
-            graphs.edit(|out| out.flags = GRAPHS)?;
-        }
-        if let Some(mutable) = properties.next_of::<MutableCommandListProperties>() {
-            mutable.edit(|out| (out.list_flags, out.command_flags) = (0, MUTABLE))?;
-        }
-        if let Some(events) = properties.next_of::<DeviceEventProperties>() {
-            events.edit(|out| out.flags = EVENTS)?;
-        }
-        if let Some(read_only) = properties.next_of::<DeviceReadonlyMemory>() {
-            read_only.edit(|out| out.capability = ENFORCED)?;
-        }
-        Ok(())
+        properties.edit_next(|out: &mut DeviceIpVersionExt| out.ip_version = device.ip_version)?;
+        properties.edit_next(|out: &mut EuCountExt| out.num_total_eus = slices * subslices * units)?;
+        properties.edit_next(|out: &mut GraphProperties| out.flags = GRAPHS)?;
+        properties
+            .edit_next(|out: &mut MutableCommandListProperties| (out.list_flags, out.command_flags) = (0, MUTABLE))?;
+        properties.edit_next(|out: &mut DeviceEventProperties| out.flags = EVENTS)?;
+        properties.edit_next(|out: &mut DeviceReadonlyMemory| out.capability = ENFORCED)
     })
 }
 
@@ -169,10 +156,9 @@ pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<
             out.printf_buffer_size = 4 << 20;
             out.native_kernel_supported = [0; 16];
         })?;
-        if let Some(atomics) = properties.next_of::<FloatAtomicProperties>() {
-            atomics.edit(|out| (out.fp16_flags, out.fp32_flags, out.fp64_flags) = (0, FLOAT_ATOMICS, FLOAT_ATOMICS))?;
-        }
-        Ok(())
+        properties.edit_next(|out: &mut FloatAtomicProperties| {
+            (out.fp16_flags, out.fp32_flags, out.fp64_flags) = (0, FLOAT_ATOMICS, FLOAT_ATOMICS);
+        })
     })
 }
 

@@ -11,12 +11,12 @@ use crate::discovery::device::Device;
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::pool::{EventPool, PoolSlot};
 use crate::events::signal::{Kind, Signal, Words};
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::event::{
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{
     EventCounterBasedDesc, EventDesc, ExternalAggregateStorageDesc, ExternalSyncAllocationDesc, KernelTimestampData,
     KernelTimestampResult, KernelTimestampsResults,
 };
-use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown, getters};
 use crate::ffi::{In, Out};
 use crate::memory::word::Word;
 
@@ -50,12 +50,7 @@ pub(crate) enum Origin {
     Shared { flags: u32, page: Arc<EventPage> },
 }
 
-impl Object for Event {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Event> = Registry::new();
-        &LIVE
-    }
-}
+object!(Event);
 
 /// `zeEventCreate` (ze_api.h). `INVALID_ARGUMENT` for an index that is out of range or taken.
 pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Out<Handle<Event>>) -> ZeResult {
@@ -126,12 +121,23 @@ fn words(desc: In<EventCounterBasedDesc>) -> Outcome<Option<Words>> {
     })
 }
 
-/// `zeEventGetCounterBasedFlags` (ze_api.h). `INVALID_ARGUMENT` for an event of a pool.
-pub extern "C" fn get_counter_based_flags(event: Handle<Event>, flags: Out<u32>) -> ZeResult {
-    call(|| match &event.get()?.origin {
-        Origin::Single { flags: own } | Origin::Shared { flags: own, .. } => flags.write(*own),
-        Origin::Pool(_) => Err(ZeResult::INVALID_ARGUMENT),
-    })
+getters! {
+    /// `INVALID_ARGUMENT` for an event of a pool.
+    zeEventGetCounterBasedFlags: get_counter_based_flags(event: Event) -> u32 {
+        match &event.origin {
+            Origin::Single { flags } | Origin::Shared { flags, .. } => *flags,
+            Origin::Pool(_) => return Err(ZeResult::INVALID_ARGUMENT),
+        }
+    }
+    /// `INVALID_ARGUMENT` for an event without a pool.
+    zeEventGetEventPool: get_event_pool(event: Event) -> Handle<EventPool> {
+        match &event.origin {
+            Origin::Pool(slot) => Handle::of(slot.pool()),
+            Origin::Single { .. } | Origin::Shared { .. } => return Err(ZeResult::INVALID_ARGUMENT),
+        }
+    }
+    zeEventGetSignalScope: get_signal_scope(event: Event) -> u32 { event.scopes[0] }
+    zeEventGetWaitScope: get_wait_scope(event: Event) -> u32 { event.scopes[1] }
 }
 
 /// `zeEventCounterBasedGetDeviceAddress` (ze_api.h). The address of the counter of a shared event or in memory of the
@@ -225,30 +231,6 @@ pub extern "C" fn query_kernel_timestamps(
             results.out_member(|results| results.synchronized)?.write_optional(timestamps);
         }
         count.write(1)
-    })
-}
-
-/// `zeEventGetEventPool` (ze_api.h). `INVALID_ARGUMENT` for an event without a pool.
-pub extern "C" fn get_event_pool(event: Handle<Event>, pool: Out<Handle<EventPool>>) -> ZeResult {
-    call(|| match &event.get()?.origin {
-        Origin::Pool(slot) => pool.write(Handle::of(slot.pool())),
-        Origin::Single { .. } | Origin::Shared { .. } => Err(ZeResult::INVALID_ARGUMENT),
-    })
-}
-
-/// `zeEventGetSignalScope` (ze_api.h).
-pub extern "C" fn get_signal_scope(event: Handle<Event>, scope: Out<u32>) -> ZeResult {
-    call(|| {
-        let [signal, _] = event.get()?.scopes;
-        scope.write(signal)
-    })
-}
-
-/// `zeEventGetWaitScope` (ze_api.h).
-pub extern "C" fn get_wait_scope(event: Handle<Event>, scope: Out<u32>) -> ZeResult {
-    call(|| {
-        let [_, wait] = event.get()?.scopes;
-        scope.write(wait)
     })
 }
 

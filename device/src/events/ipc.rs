@@ -11,19 +11,19 @@ use crate::events::page::{EventPage, Purpose};
 use crate::events::pool::EventPool;
 use crate::ffi::Out;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::event::{IpcEventCounterBasedHandle, IpcEventPoolHandle};
+use crate::ffi::layout::IpcHandle;
 use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::shared_memory::exports;
 
 /// `zeEventCounterBasedGetIpcHandle` (ze_api.h), and `zexCounterBasedEventGetIpcHandle` of Intel's driver. The handle
 /// can be opened as long as the event lives. `INVALID_ARGUMENT` for an event that was created without the IPC flag, or
 /// was itself opened.
-pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcEventCounterBasedHandle>) -> ZeResult {
+pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcHandle>) -> ZeResult {
     call(|| {
         let event = event.get()?;
         handle.check()?;
         match &event.origin {
-            Origin::Shared { page, .. } => handle.write(IpcEventCounterBasedHandle { data: page.handle()? }),
+            Origin::Shared { page, .. } => handle.write(IpcHandle { data: page.handle()? }),
             Origin::Pool(_) | Origin::Single { .. } => Err(ZeResult::INVALID_ARGUMENT),
         }
     })
@@ -32,11 +32,7 @@ pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcEventCounterBasedHand
 /// `zeEventCounterBasedOpenIpcHandle` (ze_api.h), and `zexCounterBasedEventOpenIpcHandle`. Every call returns a new
 /// event, in the producer too. `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle, and for a handle that cannot be
 /// imported.
-pub extern "C" fn open(
-    context: Handle<Context>,
-    handle: IpcEventCounterBasedHandle,
-    event: Out<Handle<Event>>,
-) -> ZeResult {
+pub extern "C" fn open(context: Handle<Context>, handle: IpcHandle, event: Out<Handle<Event>>) -> ZeResult {
     call(|| {
         context.get()?;
         event.check()?;
@@ -60,17 +56,17 @@ pub extern "C" fn close(event: Handle<Event>) -> ZeResult {
 
 /// `zeEventPoolGetIpcHandle` (ze_api.h). `INVALID_SYNCHRONIZATION_OBJECT` for a pool that was created without the IPC
 /// flag, `INVALID_ARGUMENT` for one that was itself opened.
-pub extern "C" fn pool_get(pool: Handle<EventPool>, handle: Out<IpcEventPoolHandle>) -> ZeResult {
+pub extern "C" fn pool_get(pool: Handle<EventPool>, handle: Out<IpcHandle>) -> ZeResult {
     call(|| {
         let pool = pool.get()?;
         handle.check()?;
         let page = pool.page().ok_or(ZeResult::INVALID_SYNCHRONIZATION_OBJECT)?;
-        handle.write(IpcEventPoolHandle { data: page.handle()? })
+        handle.write(IpcHandle { data: page.handle()? })
     })
 }
 
 /// `zeEventPoolPutIpcHandle` (ze_api.h). `SUCCESS` also for an unknown handle, as with memory.
-pub extern "C" fn pool_put(context: Handle<Context>, handle: IpcEventPoolHandle) -> ZeResult {
+pub extern "C" fn pool_put(context: Handle<Context>, handle: IpcHandle) -> ZeResult {
     call_teardown(|| {
         context.get()?;
         exports::put(&handle.data, |kind| kind == Purpose::Pool as u16);
@@ -79,11 +75,7 @@ pub extern "C" fn pool_put(context: Handle<Context>, handle: IpcEventPoolHandle)
 }
 
 /// `zeEventPoolOpenIpcHandle` (ze_api.h). Every call returns a new pool. The errors are those of events.
-pub extern "C" fn pool_open(
-    context: Handle<Context>,
-    handle: IpcEventPoolHandle,
-    pool: Out<Handle<EventPool>>,
-) -> ZeResult {
+pub extern "C" fn pool_open(context: Handle<Context>, handle: IpcHandle, pool: Out<Handle<EventPool>>) -> ZeResult {
     call(|| {
         context.get()?;
         pool.check()?;

@@ -12,10 +12,9 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::signal::{Kind, Signal};
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::event::EventPoolDesc;
-use crate::ffi::layout::stype;
-use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{EventPoolDesc, stype};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown, getters};
 use crate::ffi::{Argument, In, Out};
 
 /// `ZE_EVENT_POOL_FLAG_IPC`.
@@ -33,12 +32,7 @@ pub struct EventPool {
     taken: Mutex<Vec<bool>>,
 }
 
-impl Object for EventPool {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<EventPool> = Registry::new();
-        &LIVE
-    }
-}
+object!(EventPool);
 
 impl EventPool {
     /// A pool whose events have their state on `page`, if there is one.
@@ -136,12 +130,7 @@ pub extern "C" fn destroy(pool: Handle<EventPool>) -> ZeResult {
     })
 }
 
-/// `zeEventPoolGetContextHandle` (ze_api.h).
-pub extern "C" fn get_context_handle(pool: Handle<EventPool>, context: Out<Handle<Context>>) -> ZeResult {
-    call(|| context.write(pool.get()?.context))
-}
-
-/// `zeEventPoolGetFlags` (ze_api.h).
-pub extern "C" fn get_flags(pool: Handle<EventPool>, flags: Out<u32>) -> ZeResult {
-    call(|| flags.write(pool.get()?.header.flags))
+getters! {
+    zeEventPoolGetContextHandle: get_context_handle(pool: EventPool) -> Handle<Context> { pool.context }
+    zeEventPoolGetFlags: get_flags(pool: EventPool) -> u32 { pool.header.flags }
 }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
 
-use super::chain::{Base, Extensible, Extension};
 use super::handles::{Handle, Object};
+use super::layout::{Base, Extensible, Extension};
 use super::result::{Outcome, ZeResult};
 
 /// The longest chain that is followed. A longer one is damaged, and its rest is ignored.
@@ -225,7 +225,7 @@ impl In<Base> {
 
     /// This structure, if it is of type `U`.
     pub(crate) fn as_a<U: Extension>(self) -> Option<In<U>> {
-        (self.read().ok()?.s_type == U::S_TYPE).then(|| In(self.0.cast()))
+        (self.read().ok()?.s_type == U::NUMBER).then(|| In(self.0.cast()))
     }
 }
 
@@ -356,7 +356,15 @@ impl<T> Out<T> {
         T: Extensible,
     {
         let mut chain = self.chain();
-        chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::S_TYPE)).map(|found| Out(found.0.cast()))
+        chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::NUMBER)).map(|found| Out(found.0.cast()))
+    }
+
+    /// Edits the first structure of type `U` in the chain of this one, if there is one.
+    pub(crate) fn edit_next<U: Extension>(self, edit: impl FnOnce(&mut U)) -> Outcome
+    where
+        T: Extensible,
+    {
+        self.next_of().map_or(Ok(()), |next| next.edit(edit))
     }
 
     /// Implements the byte query of ze_api.h: `size` receives the number of bytes. At most the number that

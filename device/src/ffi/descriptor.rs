@@ -1,7 +1,7 @@
 //! Descriptors whose ownership a C caller transfers to the device.
 
 use super::In;
-use super::layout::memory::ExternalMemoryImportFd;
+use super::layout::ExternalMemoryImportFd;
 use super::result::Outcome;
 
 /// The descriptor of an import, with `ZE_SOFT_IMPORT_FD=keep`. It is closed on drop, whatever file the number stands

@@ -20,6 +20,19 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     fn registry() -> &'static Registry<Self>;
 }
 
+/// Gives a type a registry.
+macro_rules! object {
+    ($kind:ident) => {
+        impl crate::ffi::handles::Object for $kind {
+            fn registry() -> &'static crate::ffi::handles::Registry<Self> {
+                static LIVE: crate::ffi::handles::Registry<$kind> = crate::ffi::handles::Registry::new();
+                &LIVE
+            }
+        }
+    };
+}
+pub(crate) use object;
+
 /// A Level Zero handle, as C callers pass it. The word may have any value.
 #[repr(transparent)]
 pub struct Handle<T> {

@@ -4,11 +4,10 @@
 
 #[expect(unsafe_code, reason = "reads and writes through the pointer arguments of C callers")]
 pub(crate) mod arguments;
-#[expect(unsafe_code, reason = "asserts the layout of the structures in pNext chains")]
-pub(crate) mod chain;
 #[expect(unsafe_code, reason = "closes descriptors that C callers have transferred")]
 pub(crate) mod descriptor;
 pub(crate) mod handles;
+#[expect(unsafe_code, reason = "promises how the structures in pNext chains begin")]
 pub mod layout;
 pub(crate) mod result;
 

@@ -16,83 +16,64 @@ pub struct ZeResult(pub u32);
 /// What the body of an entry point returns: a value, or the code for the caller.
 pub(crate) type Outcome<T = ()> = Result<T, ZeResult>;
 
+/// The errors of ze_api.h, without `ZE_RESULT_ERROR_`.
+macro_rules! errors {
+    ($($name:ident = $code:literal;)*) => {
+        impl ZeResult {
+            $(
+                #[doc = concat!("`ZE_RESULT_ERROR_", stringify!($name), "`.")]
+                pub const $name: Self = Self($code);
+            )*
+        }
+    };
+}
+
+errors! {
+    DEVICE_LOST = 0x7000_0001;
+    OUT_OF_HOST_MEMORY = 0x7000_0002;
+    OUT_OF_DEVICE_MEMORY = 0x7000_0003;
+    MODULE_BUILD_FAILURE = 0x7000_0004;
+    MODULE_LINK_FAILURE = 0x7000_0005;
+    UNINITIALIZED = 0x7800_0001;
+    UNSUPPORTED_VERSION = 0x7800_0002;
+    UNSUPPORTED_FEATURE = 0x7800_0003;
+    INVALID_ARGUMENT = 0x7800_0004;
+    INVALID_NULL_HANDLE = 0x7800_0005;
+    INVALID_NULL_POINTER = 0x7800_0007;
+    INVALID_SIZE = 0x7800_0008;
+    UNSUPPORTED_SIZE = 0x7800_0009;
+    UNSUPPORTED_ALIGNMENT = 0x7800_000a;
+    INVALID_SYNCHRONIZATION_OBJECT = 0x7800_000b;
+    INVALID_ENUMERATION = 0x7800_000c;
+    UNSUPPORTED_ENUMERATION = 0x7800_000d;
+    INVALID_NATIVE_BINARY = 0x7800_000f;
+    INVALID_GLOBAL_NAME = 0x7800_0010;
+    INVALID_KERNEL_NAME = 0x7800_0011;
+    INVALID_FUNCTION_NAME = 0x7800_0012;
+    INVALID_GROUP_SIZE_DIMENSION = 0x7800_0013;
+    INVALID_KERNEL_ARGUMENT_INDEX = 0x7800_0015;
+    INVALID_KERNEL_ARGUMENT_SIZE = 0x7800_0016;
+    INVALID_MODULE_UNLINKED = 0x7800_0018;
+    INVALID_COMMAND_LIST_TYPE = 0x7800_0019;
+    INVALID_KERNEL_HANDLE = 0x7800_001c;
+    INVALID_GRAPH = 0x7800_0024;
+    GRAPH_CAPTURE_UNSUPPORTED = 0x7800_0025;
+    GRAPH_CAPTURE_MERGE_ATTEMPT = 0x7800_0027;
+    COMMAND_LIST_NOT_CAPTURING = 0x7800_0028;
+    GRAPH_UNJOINED_FORKS = 0x7800_0029;
+    GRAPH_INTERNAL_EVENT = 0x7800_002a;
+    UNKNOWN = 0x7fff_fffe;
+}
+
 impl ZeResult {
     /// `ZE_RESULT_SUCCESS`.
     pub const SUCCESS: Self = Self(0);
     /// `ZE_RESULT_NOT_READY`: not signalled yet, or the timeout expired.
     pub const NOT_READY: Self = Self(1);
-    /// `ZE_RESULT_ERROR_DEVICE_LOST`.
-    pub const DEVICE_LOST: Self = Self(0x7000_0001);
-    /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY`.
-    pub const OUT_OF_HOST_MEMORY: Self = Self(0x7000_0002);
-    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`.
-    pub const OUT_OF_DEVICE_MEMORY: Self = Self(0x7000_0003);
-    /// `ZE_RESULT_ERROR_MODULE_BUILD_FAILURE`.
-    pub const MODULE_BUILD_FAILURE: Self = Self(0x7000_0004);
-    /// `ZE_RESULT_ERROR_MODULE_LINK_FAILURE`.
-    pub const MODULE_LINK_FAILURE: Self = Self(0x7000_0005);
-    /// `ZE_RESULT_ERROR_UNINITIALIZED`.
-    pub const UNINITIALIZED: Self = Self(0x7800_0001);
-    /// `ZE_RESULT_ERROR_UNSUPPORTED_VERSION`.
-    pub const UNSUPPORTED_VERSION: Self = Self(0x7800_0002);
-    /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
-    pub const UNSUPPORTED_FEATURE: Self = Self(0x7800_0003);
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT`.
-    pub const INVALID_ARGUMENT: Self = Self(0x7800_0004);
-    /// `ZE_RESULT_ERROR_INVALID_NULL_HANDLE`.
-    pub const INVALID_NULL_HANDLE: Self = Self(0x7800_0005);
-    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
-    pub const INVALID_NULL_POINTER: Self = Self(0x7800_0007);
-    /// `ZE_RESULT_ERROR_INVALID_SIZE`.
-    pub const INVALID_SIZE: Self = Self(0x7800_0008);
-    /// `ZE_RESULT_ERROR_UNSUPPORTED_SIZE`.
-    pub const UNSUPPORTED_SIZE: Self = Self(0x7800_0009);
-    /// `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT`.
-    pub const UNSUPPORTED_ALIGNMENT: Self = Self(0x7800_000a);
-    /// `ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT`.
-    pub const INVALID_SYNCHRONIZATION_OBJECT: Self = Self(0x7800_000b);
-    /// `ZE_RESULT_ERROR_INVALID_ENUMERATION`.
-    pub const INVALID_ENUMERATION: Self = Self(0x7800_000c);
-    /// `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION`.
-    pub const UNSUPPORTED_ENUMERATION: Self = Self(0x7800_000d);
-    /// `ZE_RESULT_ERROR_INVALID_NATIVE_BINARY`.
-    pub const INVALID_NATIVE_BINARY: Self = Self(0x7800_000f);
-    /// `ZE_RESULT_ERROR_INVALID_GLOBAL_NAME`.
-    pub const INVALID_GLOBAL_NAME: Self = Self(0x7800_0010);
-    /// `ZE_RESULT_ERROR_INVALID_KERNEL_NAME`.
-    pub const INVALID_KERNEL_NAME: Self = Self(0x7800_0011);
-    /// `ZE_RESULT_ERROR_INVALID_FUNCTION_NAME`.
-    pub const INVALID_FUNCTION_NAME: Self = Self(0x7800_0012);
-    /// `ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION`.
-    pub const INVALID_GROUP_SIZE_DIMENSION: Self = Self(0x7800_0013);
-    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX`.
-    pub const INVALID_KERNEL_ARGUMENT_INDEX: Self = Self(0x7800_0015);
-    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE`.
-    pub const INVALID_KERNEL_ARGUMENT_SIZE: Self = Self(0x7800_0016);
-    /// `ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED`.
-    pub const INVALID_MODULE_UNLINKED: Self = Self(0x7800_0018);
-    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE`.
-    pub const INVALID_COMMAND_LIST_TYPE: Self = Self(0x7800_0019);
-    /// `ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE`.
-    pub const INVALID_KERNEL_HANDLE: Self = Self(0x7800_001c);
     /// `ZE_RESULT_QUERY_TRUE`: the answer of a question.
     pub const QUERY_TRUE: Self = Self(0x7800_0022);
     /// `ZE_RESULT_QUERY_FALSE`: the answer of a question.
     pub const QUERY_FALSE: Self = Self(0x7800_0023);
-    /// `ZE_RESULT_ERROR_INVALID_GRAPH`.
-    pub const INVALID_GRAPH: Self = Self(0x7800_0024);
-    /// `ZE_RESULT_ERROR_GRAPH_CAPTURE_UNSUPPORTED`.
-    pub const GRAPH_CAPTURE_UNSUPPORTED: Self = Self(0x7800_0025);
-    /// `ZE_RESULT_ERROR_GRAPH_CAPTURE_MERGE_ATTEMPT`.
-    pub const GRAPH_CAPTURE_MERGE_ATTEMPT: Self = Self(0x7800_0027);
-    /// `ZE_RESULT_ERROR_COMMAND_LIST_NOT_CAPTURING`.
-    pub const COMMAND_LIST_NOT_CAPTURING: Self = Self(0x7800_0028);
-    /// `ZE_RESULT_ERROR_GRAPH_UNJOINED_FORKS`.
-    pub const GRAPH_UNJOINED_FORKS: Self = Self(0x7800_0029);
-    /// `ZE_RESULT_ERROR_GRAPH_INTERNAL_EVENT`.
-    pub const GRAPH_INTERNAL_EVENT: Self = Self(0x7800_002a);
-    /// `ZE_RESULT_ERROR_UNKNOWN`.
-    pub const UNKNOWN: Self = Self(0x7fff_fffe);
 
     /// Whether this is an error: neither `SUCCESS` nor `NOT_READY`.
     pub const fn is_error(self) -> bool {
@@ -129,3 +110,18 @@ fn guarded(body: impl FnOnce() -> Outcome) -> ZeResult {
         Err(_) => ZeResult::UNKNOWN,
     }
 }
+
+/// Entry points that write one value of a live object: the C name, the name here, the object, and the value.
+macro_rules! getters {
+    ($($(#[$doc:meta])* $c_name:ident: $name:ident($object:ident: $kind:ident) -> $type:ty { $value:expr })*) => {$(
+        #[doc = concat!("`", stringify!($c_name), "` (ze_api.h).")]
+        $(#[$doc])*
+        pub extern "C" fn $name($object: Handle<$kind>, value: Out<$type>) -> ZeResult {
+            call(|| {
+                let $object = $object.get()?;
+                value.write($value)
+            })
+        }
+    )*};
+}
+pub(crate) use getters;

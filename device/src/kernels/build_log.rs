@@ -4,18 +4,13 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use crate::ffi::Out;
-use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::handles::{Handle, object};
 use crate::ffi::result::{ZeResult, call, call_teardown};
 
 /// The object of a `ze_module_build_log_handle_t`: text that ends with a zero byte.
 pub struct BuildLog(Vec<u8>);
 
-impl Object for BuildLog {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<BuildLog> = Registry::new();
-        &LIVE
-    }
-}
+object!(BuildLog);
 
 impl BuildLog {
     /// Returns a log to a caller that asks for one.

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::spirv::{self, Info};
-use crate::ffi::layout::module::{ModuleConstants, ModuleDesc, ModuleProgramDesc};
+use crate::ffi::layout::{ModuleConstants, ModuleDesc, ModuleProgramDesc};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::ffi::{Argument, In};
 use crate::platform::log;

@@ -14,8 +14,8 @@ use super::launch::{Argument, Settings};
 use super::module::Module;
 use super::spirv::KernelInfo;
 use crate::discovery::properties::LARGEST_GROUP;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::module::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out};
 use crate::platform::log;
@@ -34,12 +34,7 @@ pub struct Kernel {
     module: Arc<Module>,
 }
 
-impl Object for Kernel {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Kernel> = Registry::new();
-        &LIVE
-    }
-}
+object!(Kernel);
 
 impl Kernel {
     /// Its name.
@@ -261,12 +256,9 @@ pub extern "C" fn get_properties(kernel: Handle<Kernel>, properties: Out<KernelP
             out.spill_mem_size = compiled.spilled_memory as u32;
             out.uuid = kernel.uuid();
         })?;
-        if let Some(preferred) = properties.next_of::<KernelPreferredGroupSize>() {
-            preferred.edit(|out| out.preferred_multiple = compiled.preferred_multiple.max(1) as u32)?;
-        }
-        if let Some(largest) = properties.next_of::<KernelMaxGroupSize>() {
-            largest.edit(|out| out.max_group_size = kernel.largest_group() as u32)?;
-        }
-        Ok(())
+        properties.edit_next(|out: &mut KernelPreferredGroupSize| {
+            out.preferred_multiple = compiled.preferred_multiple.max(1) as u32;
+        })?;
+        properties.edit_next(|out: &mut KernelMaxGroupSize| out.max_group_size = kernel.largest_group() as u32)
     })
 }

@@ -14,8 +14,8 @@ use super::spirv::Info;
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::module::{ModuleDesc, ModuleProperties};
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{ModuleDesc, ModuleProperties};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out, Pointer};
 use crate::platform::log;
@@ -35,12 +35,7 @@ pub struct Module {
     program: OnceLock<Program>,
 }
 
-impl Object for Module {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<Module> = Registry::new();
-        &LIVE
-    }
-}
+object!(Module);
 
 impl Module {
     /// Its program: `INVALID_MODULE_UNLINKED` if it has none yet.

@@ -11,13 +11,11 @@ use super::{lookup, reservation};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::driver;
-use crate::ffi::chain::Extensible;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::memory::{
-    DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, HostMemAllocDesc,
-    MemoryAllocationProperties, MemoryFreeExtDesc,
+use crate::ffi::layout::{
+    DeviceMemAllocDesc, Extensible, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd,
+    HostMemAllocDesc, MemoryAllocationProperties, MemoryFreeExtDesc, stype,
 };
-use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out, Pointer};
 use crate::platform::log;

@@ -13,7 +13,7 @@ use super::{lookup, physical};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi::handles::Handle;
-use crate::ffi::layout::memory::IpcMemHandle;
+use crate::ffi::layout::IpcHandle;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out, Pointer};
 use crate::platform::{descriptor, log, settings};
@@ -25,7 +25,7 @@ use crate::shared_memory::{PAGE, exports};
 /// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the
 /// pointer. It opens at the base. Also accepts the handle of physical memory instead of a pointer. `INVALID_ARGUMENT`
 /// for any other pointer.
-pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<IpcMemHandle>) -> ZeResult {
+pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<IpcHandle>) -> ZeResult {
     call(|| {
         context.get()?;
         pointer.check()?;
@@ -39,14 +39,9 @@ pub extern "C" fn get_with_properties(
     context: Handle<Context>,
     pointer: Address,
     _properties: Address,
-    handle: Out<IpcMemHandle>,
+    handle: Out<IpcHandle>,
 ) -> ZeResult {
-    call(|| {
-        context.get()?;
-        pointer.check()?;
-        handle.check()?;
-        handle.write(export(&named(pointer)?)?)
-    })
+    get(context, pointer, handle)
 }
 
 /// What an address, or a handle of physical memory in place of one, stands for: `INVALID_ARGUMENT` for anything else.
@@ -56,15 +51,15 @@ fn named(pointer: Address) -> Outcome<Shareable> {
 }
 
 /// A handle of memory of this process: `INVALID_ARGUMENT` for memory that was opened or imported.
-fn export(memory: &Shareable) -> Outcome<IpcMemHandle> {
+fn export(memory: &Shareable) -> Outcome<IpcHandle> {
     let span = memory.span().ok_or(ZeResult::INVALID_ARGUMENT)?;
-    Ok(IpcMemHandle { data: exports::get(span, memory.description())? })
+    Ok(IpcHandle { data: exports::get(span, memory.description())? })
 }
 
 /// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h). The descriptor in a handle of this process. It belongs to the
 /// device, and its file may hold other memory too. `OUT_OF_HOST_MEMORY` for anything else and for a handle that was
 /// put, as with Intel's driver.
-pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcMemHandle, descriptor: Out<u64>) -> ZeResult {
+pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcHandle, descriptor: Out<u64>) -> ZeResult {
     call(|| {
         context.get()?;
         descriptor.check()?;
@@ -78,7 +73,7 @@ pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcMemHandle,
 
 /// `zeMemGetIpcHandleFromFileDescriptorExp` (ze_api.h). A handle for the memory whose descriptor
 /// `zeMemGetAllocProperties` has returned. `OUT_OF_HOST_MEMORY` for any other descriptor, as with Intel's driver.
-pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, handle: Out<IpcMemHandle>) -> ZeResult {
+pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, handle: Out<IpcHandle>) -> ZeResult {
     call(|| {
         context.get()?;
         handle.check()?;
@@ -89,7 +84,7 @@ pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, h
 
 /// `zeMemPutIpcHandle` (ze_api.h). `SUCCESS` also for a handle that is unknown or whose memory is gone, as with Intel's
 /// driver: freeing the memory ends its handles anyway.
-pub extern "C" fn put(context: Handle<Context>, handle: IpcMemHandle) -> ZeResult {
+pub extern "C" fn put(context: Handle<Context>, handle: IpcHandle) -> ZeResult {
     call_teardown(|| {
         context.get()?;
         exports::put(&handle.data, is_memory);
@@ -103,7 +98,7 @@ pub extern "C" fn put(context: Handle<Context>, handle: IpcMemHandle) -> ZeResul
 pub extern "C" fn open(
     context: Handle<Context>,
     device: Handle<Device>,
-    handle: IpcMemHandle,
+    handle: IpcHandle,
     flags: u32,
     pointer: Out<Pointer>,
 ) -> ZeResult {
@@ -157,7 +152,7 @@ pub extern "C" fn get_all(
     context: Handle<Context>,
     pointer: Address,
     count: Out<u32>,
-    handles: Out<IpcMemHandle>,
+    handles: Out<IpcHandle>,
 ) -> ZeResult {
     call(|| {
         context.get()?;
@@ -176,7 +171,7 @@ pub extern "C" fn open_all(
     context: Handle<Context>,
     device: Handle<Device>,
     count: u32,
-    handles: In<IpcMemHandle>,
+    handles: In<IpcHandle>,
     flags: u32,
     pointer: Out<Pointer>,
 ) -> ZeResult {

@@ -23,8 +23,8 @@ use crate::discovery::device::Device;
 use crate::discovery::driver;
 use crate::discovery::properties::EXTERNAL_MEMORY_TYPES;
 use crate::ffi::descriptor::TransferredDescriptor;
-use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::memory::{
+use crate::ffi::handles::{Handle, object};
+use crate::ffi::layout::{
     ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, PhysicalMemDesc, PhysicalMemProperties,
 };
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
@@ -75,12 +75,7 @@ enum Backing {
     },
 }
 
-impl Object for PhysicalMemory {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<PhysicalMemory> = Registry::new();
-        &LIVE
-    }
-}
+object!(PhysicalMemory);
 
 impl PhysicalMemory {
     /// The file that holds the memory, and the offset of the memory in it, in bytes.

@@ -2,7 +2,6 @@
 
 use urscope_device::ddi::unfinished_from;
 
-use crate::api::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::spirv::{Assembler, empty, increment, number, scale};
 use crate::*;
 
@@ -134,8 +133,7 @@ fn a_launch_with_arguments_brings_all_that_it_needs() {
     assert_eq!(at(to, 64), [11; 64]);
     assert_eq!(append(groups, Extent { x: 0, y: 1, z: 1 }, null()), INVALID_GROUP_SIZE_DIMENSION);
     assert_eq!(append(groups, Extent { x: 1025, y: 1, z: 1 }, null()), INVALID_GROUP_SIZE_DIMENSION);
-    let cooperative =
-        LaunchCooperativeDesc { s_type: layout::stype::LAUNCH_COOPERATIVE_DESC, is_cooperative: 1, ..zeroed() };
+    let cooperative = LaunchCooperativeDesc { s_type: LaunchCooperativeDesc::S_TYPE, is_cooperative: 1, ..zeroed() };
     let next = (&raw const cooperative).cast();
     assert_eq!(append(groups, group, next), INVALID_ARGUMENT);
     ok(append(Extent { x: 1, y: 1, z: 1 }, group, next));

@@ -28,7 +28,6 @@ use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-use api::layout::module::*;
 use api::*;
 use spirv::Assembler;
 

@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use crate::api::layout::device::{DeviceComputeProperties, DeviceModuleProperties};
 use crate::spirv::{empty, number, scale};
 use crate::*;
 
@@ -35,9 +34,9 @@ fn a_kernel_tells_its_properties() {
         asm.mode(id, &[18, 4, 4, 1]);
     });
     let kernel = kernel(module, "fixed");
-    let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
+    let mut largest = KernelMaxGroupSize { s_type: KernelMaxGroupSize::S_TYPE, ..zeroed() };
     let mut preferred = KernelPreferredGroupSize {
-        s_type: layout::stype::KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES,
+        s_type: KernelPreferredGroupSize::S_TYPE,
         p_next: (&raw mut largest).cast(),
         ..zeroed()
     };
@@ -77,7 +76,7 @@ fn the_engine_keeps_what_the_device_promises() {
     let setup = setup();
     let kernel = kernel(module(setup, empty), "empty");
     let compute: DeviceComputeProperties = value(|out| zeDeviceGetComputeProperties(setup.device, out));
-    let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
+    let mut largest = KernelMaxGroupSize { s_type: KernelMaxGroupSize::S_TYPE, ..zeroed() };
     let mut properties = KernelProperties { p_next: (&raw mut largest).cast(), ..zeroed() };
     ok(zeKernelGetProperties(kernel, &raw mut properties));
     assert_eq!(largest.max_group_size, compute.max_total_group_size);
@@ -107,7 +106,7 @@ fn a_kernel_may_limit_its_groups() {
         asm.mode(id, &[5893, 8, 4, 2]); // MaxWorkgroupSizeINTEL
     });
     let kernel = kernel(module, "limited");
-    let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
+    let mut largest = KernelMaxGroupSize { s_type: KernelMaxGroupSize::S_TYPE, ..zeroed() };
     let mut properties = KernelProperties { p_next: (&raw mut largest).cast(), ..zeroed() };
     ok(zeKernelGetProperties(kernel, &raw mut properties));
     assert_eq!(largest.max_group_size, 64);
@@ -232,7 +231,7 @@ fn modules_are_linked_at_creation_and_later() {
     let codes = [assembled(importing), assembled(|asm| _ = exporting(asm))];
     let (sizes, inputs) = (codes.each_ref().map(Vec::len), codes.each_ref().map(Vec::as_ptr));
     let program = ModuleProgramDesc {
-        s_type: layout::stype::MODULE_PROGRAM_EXP_DESC,
+        s_type: ModuleProgramDesc::S_TYPE,
         count: 2,
         input_sizes: sizes.as_ptr(),
         inputs: inputs.as_ptr(),

@@ -1,9 +1,5 @@
 //! Commands of mutable lists that change after they were appended.
 
-use crate::api::layout::command::*;
-use crate::api::layout::device::*;
-use crate::api::layout::driver::*;
-use crate::api::layout::stype;
 use crate::spirv::{number, scale};
 use crate::*;
 
@@ -30,7 +26,7 @@ fn update<T>(list: Handle, first: &T) -> u32 {
 }
 
 fn argument<T>(command_id: u64, arg_index: u32, value: &T) -> MutableKernelArgument {
-    let (s_type, value) = (stype::MUTABLE_KERNEL_ARGUMENT_EXP_DESC, std::ptr::from_ref(value).cast());
+    let (s_type, value) = (MutableKernelArgument::S_TYPE, std::ptr::from_ref(value).cast());
     MutableKernelArgument { s_type, p_next: null_mut(), command_id, arg_index, arg_size: size_of::<T>(), value }
 }
 
@@ -42,7 +38,7 @@ fn execute(queue: Handle, list: Handle) -> u32 {
 
 #[test]
 fn the_device_says_what_can_be_changed() {
-    let s_type = stype::MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
+    let s_type = MutableCommandListProperties::S_TYPE;
     let mut mutable = MutableCommandListProperties { s_type, ..zeroed() };
     let mut properties = DeviceProperties { p_next: address(&raw mut mutable), ..zeroed() };
     ok(zeDeviceGetProperties(devices()[0], &raw mut properties));
@@ -80,20 +76,16 @@ fn a_launch_takes_what_it_was_changed_to() {
 
     let (groups, ten) = (Extent { x: 4, y: 1, z: 1 }, 10_u32);
     let mut changes = [argument(ids[1], 2, &ten), argument(ids[0], 0, &third), argument(ids[1], 1, &third)];
-    let mut size = MutableGroupSize {
-        s_type: stype::MUTABLE_GROUP_SIZE_EXP_DESC,
-        p_next: null_mut(),
-        command_id: ids[1],
-        size: [16, 1, 1],
-    };
+    let mut size =
+        MutableGroupSize { s_type: MutableGroupSize::S_TYPE, p_next: null_mut(), command_id: ids[1], size: [16, 1, 1] };
     let mut count = MutableGroupCount {
-        s_type: stype::MUTABLE_GROUP_COUNT_EXP_DESC,
+        s_type: MutableGroupCount::S_TYPE,
         p_next: address(&raw mut size),
         command_id: ids[1],
         group_count: &raw const groups,
     };
     let mut offset = MutableGlobalOffset {
-        s_type: stype::MUTABLE_GLOBAL_OFFSET_EXP_DESC,
+        s_type: MutableGlobalOffset::S_TYPE,
         p_next: address(&raw mut count),
         command_id: ids[1],
         offset: [100, 0, 0],
@@ -203,12 +195,8 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     ok(zeCommandListClose(list));
     assert_eq!(identify(list, 0), (INVALID_ARGUMENT, 0));
     let mut right = argument(id, 0, &other);
-    let size = MutableGroupSize {
-        s_type: stype::MUTABLE_GROUP_SIZE_EXP_DESC,
-        p_next: null_mut(),
-        command_id: id,
-        size: [16, 1, 1],
-    };
+    let size =
+        MutableGroupSize { s_type: MutableGroupSize::S_TYPE, p_next: null_mut(), command_id: id, size: [16, 1, 1] };
     let mut wrong =
         [argument(barrier, 0, &other), argument(77, 0, &other), argument(id, 1, &other), argument(id, 0, &1_u16)];
     for change in &mut wrong {

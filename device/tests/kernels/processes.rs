@@ -23,7 +23,7 @@ fn a_process_without_modules_has_no_engine() {
     let list = setup.immediate_list(0);
     copy(list, to, from, 4096);
     ok(zeCommandListHostSynchronize(list, FOREVER));
-    let _: layout::device::DeviceModuleProperties = value(|out| zeDeviceGetModuleProperties(setup.device, out));
+    let _: DeviceModuleProperties = value(|out| zeDeviceGetModuleProperties(setup.device, out));
     // The main thread, that of this test and that of the list.
     assert_eq!(engine(), (false, 3));
     module(setup, empty);

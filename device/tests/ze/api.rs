@@ -10,14 +10,7 @@ use std::time::Duration;
 mod children;
 
 pub(crate) use children::*;
-pub(crate) use urscope_device::layout;
-use urscope_device::layout::command::*;
-use urscope_device::layout::device::*;
-use urscope_device::layout::driver::*;
-use urscope_device::layout::event::*;
-use urscope_device::layout::memory::*;
-use urscope_device::layout::module::*;
-use urscope_device::layout::stype;
+pub(crate) use urscope_device::layout::*;
 
 /// Any handle.
 pub(crate) type Handle = *mut c_void;
@@ -150,12 +143,12 @@ functions! {
     zeMemGetAtomicAccessAttributeExp(context: Handle, device: Handle, pointer: *const c_void, size: usize, attributes: *mut u32);
     zeMemGetAllocProperties(context: Handle, pointer: *const c_void, properties: *mut MemoryAllocationProperties, device: *mut Handle);
     zeMemGetAddressRange(context: Handle, pointer: *const c_void, base: *mut *mut c_void, size: *mut usize);
-    zeMemGetIpcHandle(context: Handle, pointer: *const c_void, handle: *mut IpcMemHandle);
-    zeMemGetIpcHandleWithProperties(context: Handle, pointer: *const c_void, wishes: *const c_void, handle: *mut IpcMemHandle);
-    zeMemGetFileDescriptorFromIpcHandleExp(context: Handle, handle: IpcMemHandle, descriptor: *mut u64);
-    zeMemGetIpcHandleFromFileDescriptorExp(context: Handle, descriptor: u64, handle: *mut IpcMemHandle);
-    zeMemPutIpcHandle(context: Handle, handle: IpcMemHandle);
-    zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcMemHandle, flags: u32, out: *mut *mut c_void);
+    zeMemGetIpcHandle(context: Handle, pointer: *const c_void, handle: *mut IpcHandle);
+    zeMemGetIpcHandleWithProperties(context: Handle, pointer: *const c_void, wishes: *const c_void, handle: *mut IpcHandle);
+    zeMemGetFileDescriptorFromIpcHandleExp(context: Handle, handle: IpcHandle, descriptor: *mut u64);
+    zeMemGetIpcHandleFromFileDescriptorExp(context: Handle, descriptor: u64, handle: *mut IpcHandle);
+    zeMemPutIpcHandle(context: Handle, handle: IpcHandle);
+    zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcHandle, flags: u32, out: *mut *mut c_void);
     zeMemCloseIpcHandle(context: Handle, pointer: *const c_void);
     zeVirtualMemReserve(context: Handle, start: *const c_void, size: usize, out: *mut *mut c_void);
     zeVirtualMemFree(context: Handle, pointer: *const c_void, size: usize);
@@ -226,12 +219,12 @@ functions! {
     zeEventPoolCreate(context: Handle, desc: *const EventPoolDesc, count: u32, devices: *const Handle, pool: *mut Handle);
     zeEventPoolDestroy(pool: Handle);
     zeEventPoolGetFlags(pool: Handle, flags: *mut u32);
-    zeEventPoolGetIpcHandle(pool: Handle, handle: *mut IpcEventPoolHandle);
-    zeEventPoolPutIpcHandle(context: Handle, handle: IpcEventPoolHandle);
-    zeEventPoolOpenIpcHandle(context: Handle, handle: IpcEventPoolHandle, pool: *mut Handle);
+    zeEventPoolGetIpcHandle(pool: Handle, handle: *mut IpcHandle);
+    zeEventPoolPutIpcHandle(context: Handle, handle: IpcHandle);
+    zeEventPoolOpenIpcHandle(context: Handle, handle: IpcHandle, pool: *mut Handle);
     zeEventPoolCloseIpcHandle(pool: Handle);
-    zeEventCounterBasedGetIpcHandle(event: Handle, handle: *mut IpcEventCounterBasedHandle);
-    zeEventCounterBasedOpenIpcHandle(context: Handle, handle: IpcEventCounterBasedHandle, event: *mut Handle);
+    zeEventCounterBasedGetIpcHandle(event: Handle, handle: *mut IpcHandle);
+    zeEventCounterBasedOpenIpcHandle(context: Handle, handle: IpcHandle, event: *mut Handle);
     zeEventCounterBasedCloseIpcHandle(event: Handle);
     zeEventCounterBasedGetDeviceAddress(event: Handle, value: *mut u64, address: *mut u64);
     zeEventGetCounterBasedFlags(event: Handle, flags: *mut u32);
@@ -340,8 +333,8 @@ impl Setup {
     }
 
     pub(crate) fn exportable(self, size: usize) -> Handle {
-        let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags: 1, ..zeroed() };
-        let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size, ..zeroed() };
+        let export = ExternalMemoryExportDesc { s_type: ExternalMemoryExportDesc::S_TYPE, flags: 1, ..zeroed() };
+        let desc = PhysicalMemDesc { p_next: (&raw const export).cast_mut().cast(), size, ..zeroed() };
         make(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
     }
 

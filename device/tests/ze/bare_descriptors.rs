@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::ptr::null_mut;
 
-use crate::api::layout::memory::*;
 use crate::api::*;
 use crate::ipc::{get, open, refused};
 use crate::passing;
@@ -16,13 +15,13 @@ use crate::peer::{Peer, Pipe};
 const PAGE: usize = 4096;
 const SIZES: [usize; 5] = [1, 4096, 4097, 70_001, 80 << 20];
 
-fn number_in(handle: IpcMemHandle) -> i32 {
+fn number_in(handle: IpcHandle) -> i32 {
     i32::from_ne_bytes(handle.data[..4].try_into().unwrap())
 }
 
 /// A handle of which only a descriptor is left.
-fn bare(number: i32) -> IpcMemHandle {
-    let mut handle = IpcMemHandle { data: [0; 64] };
+fn bare(number: i32) -> IpcHandle {
+    let mut handle = IpcHandle { data: [0; 64] };
     handle.data[..4].copy_from_slice(&number.to_ne_bytes());
     handle
 }
@@ -247,8 +246,7 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
 
 /// The result of an allocation of each kind that imports a descriptor.
 fn import(setup: Setup, kind: u32, number: i32, flags: u32, size: usize, alignment: usize) -> (u32, *mut c_void) {
-    let next =
-        ExternalMemoryImportFd { s_type: layout::stype::EXTERNAL_MEMORY_IMPORT_FD, flags, fd: number, ..zeroed() };
+    let next = ExternalMemoryImportFd { s_type: ExternalMemoryImportFd::S_TYPE, flags, fd: number, ..zeroed() };
     let p_next = (&raw const next).cast_mut().cast();
     let (device, host) = (DeviceMemAllocDesc { p_next, ..zeroed() }, HostMemAllocDesc { p_next, ..zeroed() });
     let (device, host) = (&raw const device, &raw const host);
@@ -265,7 +263,7 @@ fn import(setup: Setup, kind: u32, number: i32, flags: u32, size: usize, alignme
 
 /// What `zeMemGetAllocProperties` says of memory: its result, its type, and the descriptor that was requested.
 fn exported(setup: Setup, memory: *const c_void) -> (u32, u32, i32) {
-    let s_type = layout::stype::EXTERNAL_MEMORY_EXPORT_FD;
+    let s_type = ExternalMemoryExportFd::S_TYPE;
     let mut export = ExternalMemoryExportFd { s_type, flags: 2, fd: -1, ..zeroed() };
     let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
     let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
@@ -303,7 +301,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
         assert_eq!(range(setup, memory), (memory, size));
         // It is not exported once more.
         assert_eq!(exported(setup, memory), (UNSUPPORTED_FEATURE, kind, -1));
-        let mut handle: IpcMemHandle = zeroed();
+        let mut handle: IpcHandle = zeroed();
         assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
         let pattern = 0xee_u8;
         let place = (&raw const pattern).cast();
@@ -357,8 +355,8 @@ fn extension(name: &std::ffi::CStr) -> *const c_void {
 /// MPICH and Intel SHMEM share memory by these functions, and make handles of descriptors.
 #[test]
 fn the_handles_of_all_tiles_are_one() {
-    type Get = extern "C" fn(Handle, *const c_void, *mut u32, *mut IpcMemHandle) -> u32;
-    type Open = extern "C" fn(Handle, Handle, u32, *const IpcMemHandle, u32, *mut *mut c_void) -> u32;
+    type Get = extern "C" fn(Handle, *const c_void, *mut u32, *mut IpcHandle) -> u32;
+    type Open = extern "C" fn(Handle, Handle, u32, *const IpcHandle, u32, *mut *mut c_void) -> u32;
     // SAFETY: the signatures are those of Intel's zex_memory.h.
     let (get_all, open_all) = unsafe {
         let (get, open) = (extension(c"zexMemGetIpcHandles"), extension(c"zexMemOpenIpcHandles"));
@@ -370,7 +368,7 @@ fn the_handles_of_all_tiles_are_one() {
     let mut count = 0;
     ok(get_all(setup.context, inside, &raw mut count, null_mut()));
     assert_eq!(count, 1);
-    let (mut handles, mut out): ([IpcMemHandle; 2], _) = (zeroed(), null_mut());
+    let (mut handles, mut out): ([IpcHandle; 2], _) = (zeroed(), null_mut());
     for asked in 0..3 {
         count = asked;
         ok(get_all(setup.context, inside, &raw mut count, handles.as_mut_ptr()));

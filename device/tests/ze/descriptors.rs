@@ -3,8 +3,6 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use crate::api::layout::memory::*;
-use crate::api::layout::stype;
 use crate::api::*;
 use crate::peer::{Peer, Pipe};
 
@@ -12,30 +10,30 @@ const SIZE: usize = 70_001;
 
 /// Memory that is created to be exported.
 fn exportable(setup: Setup) -> *mut c_void {
-    let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags: 2, ..zeroed() };
+    let export = ExternalMemoryExportDesc { s_type: ExternalMemoryExportDesc::S_TYPE, flags: 2, ..zeroed() };
     let desc = DeviceMemAllocDesc { p_next: (&raw const export).cast_mut().cast(), ..zeroed() };
     make(|out| zeMemAllocDevice(setup.context, &raw const desc, SIZE, 0, setup.device, out))
 }
 
 /// The result of a query for the descriptor of memory.
 fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
-    let mut export = ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
+    let mut export = ExternalMemoryExportFd { s_type: ExternalMemoryExportFd::S_TYPE, flags, fd: -1, ..zeroed() };
     let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
     let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
     (result, export.fd)
 }
 
-fn get(setup: Setup, memory: *const c_void) -> IpcMemHandle {
+fn get(setup: Setup, memory: *const c_void) -> IpcHandle {
     value(|out| zeMemGetIpcHandle(setup.context, memory, out))
 }
 
-fn descriptor_of(setup: Setup, handle: IpcMemHandle) -> (u32, u64) {
+fn descriptor_of(setup: Setup, handle: IpcHandle) -> (u32, u64) {
     let mut number = u64::MAX;
     (zeMemGetFileDescriptorFromIpcHandleExp(setup.context, handle, &raw mut number), number)
 }
 
-fn handle_of(setup: Setup, number: u64) -> (u32, IpcMemHandle) {
-    let mut handle: IpcMemHandle = zeroed();
+fn handle_of(setup: Setup, number: u64) -> (u32, IpcHandle) {
+    let mut handle: IpcHandle = zeroed();
     (zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number, &raw mut handle), handle)
 }
 
@@ -45,7 +43,7 @@ fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens(
     let open = |handle| make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
     if role().is_some() {
         let pipe = Pipe::open();
-        let handle = IpcMemHandle { data: pipe.receive() };
+        let handle = IpcHandle { data: pipe.receive() };
         let memory = open(handle);
         assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 5));
         // Only the producer can query its descriptor.
@@ -107,7 +105,7 @@ fn invalid_handles_and_descriptors_are_refused() {
     let memory = exportable(setup);
     let (handle, (_, number)) = (get(setup, memory), exported(setup, memory, 1));
     for data in [[0; 64], [0xff; 64]] {
-        assert_eq!(descriptor_of(setup, IpcMemHandle { data }), (OUT_OF_HOST_MEMORY, u64::MAX));
+        assert_eq!(descriptor_of(setup, IpcHandle { data }), (OUT_OF_HOST_MEMORY, u64::MAX));
     }
     for number in [0, u64::MAX, 1 << 32 | number as u64, 1_000_000] {
         assert_eq!(handle_of(setup, number).0, OUT_OF_HOST_MEMORY);

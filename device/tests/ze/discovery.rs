@@ -3,10 +3,6 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-use crate::api::layout::device::*;
-use crate::api::layout::driver::*;
-use crate::api::layout::memory::*;
-use crate::api::layout::stype;
 use crate::api::*;
 
 fn properties(device: Handle) -> DeviceProperties {
@@ -53,7 +49,7 @@ fn the_driver_reports_what_the_adapters_require() {
 
 #[test]
 fn read_only_memory_is_enforced() {
-    let s_type = stype::DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
+    let s_type = DeviceReadonlyMemory::S_TYPE;
     let mut read_only = DeviceReadonlyMemory { s_type, ..zeroed() };
     let mut properties = DeviceProperties { p_next: (&raw mut read_only).cast(), ..zeroed() };
     ok(zeDeviceGetProperties(devices()[0], &raw mut properties));
@@ -72,7 +68,7 @@ fn extension_functions_are_found_by_name_only_when_they_exist() {
 
 #[test]
 fn a_device_is_an_intel_gpu_of_an_ip_version_that_selects_the_v2_adapter() {
-    let mut ip = DeviceIpVersionExt { s_type: stype::DEVICE_IP_VERSION_EXT, ..zeroed() };
+    let mut ip = DeviceIpVersionExt { s_type: DeviceIpVersionExt::S_TYPE, ..zeroed() };
     // A structure of an unknown type precedes the one to fill.
     let mut unknown = [0x7777_0001_u64, (&raw mut ip) as u64, 0xaaaa];
     let mut properties =
@@ -185,8 +181,8 @@ fn devices_that_are_no_peers_open_only_their_own_memory() {
     assert_eq!((reach(devices[0]), reach(devices[1])), ((1, 0b11), (0, 0)));
 
     let memory = setup.device_memory(4096);
-    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
-    let mut bare: IpcMemHandle = zeroed();
+    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
+    let mut bare: IpcHandle = zeroed();
     bare.data[..4].copy_from_slice(&handle.data[..4]);
     for handle in [handle, bare] {
         let mut opened = null_mut();
@@ -201,7 +197,7 @@ fn devices_that_are_no_peers_open_only_their_own_memory() {
 #[test]
 fn memory_and_ip_version_are_those_of_the_variables() {
     alone!(&[("ZE_SOFT_MEMORY", "64M"), ("ZE_SOFT_IP_VERSION", "12.60.7")]);
-    let mut ip = DeviceIpVersionExt { s_type: stype::DEVICE_IP_VERSION_EXT, ..zeroed() };
+    let mut ip = DeviceIpVersionExt { s_type: DeviceIpVersionExt::S_TYPE, ..zeroed() };
     let mut properties = DeviceProperties { p_next: (&raw mut ip).cast(), ..zeroed() };
     ok(zeDeviceGetProperties(devices()[0], &raw mut properties));
     assert_eq!(properties.max_mem_alloc_size, 64 << 20);

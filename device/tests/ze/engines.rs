@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-use crate::api::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::api::*;
 
 /// Makes work take a while: long enough that a thread of its own would be overtaken.

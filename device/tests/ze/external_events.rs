@@ -4,9 +4,6 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::api::layout::device::*;
-use crate::api::layout::event::*;
-use crate::api::layout::stype;
 use crate::api::*;
 
 const IMMEDIATE_AND_VISIBLE: u32 = 0b111;
@@ -29,7 +26,7 @@ fn create<T>(setup: Setup, flags: u32, next: &T) -> (u32, Handle) {
 }
 
 fn sync(device: *mut u64, host: *mut u64, completion_value: u64) -> ExternalSyncAllocationDesc {
-    let s_type = stype::EXTERNAL_SYNC_ALLOCATION_DESC;
+    let s_type = ExternalSyncAllocationDesc::S_TYPE;
     ExternalSyncAllocationDesc {
         s_type,
         p_next: null_mut(),
@@ -40,7 +37,7 @@ fn sync(device: *mut u64, host: *mut u64, completion_value: u64) -> ExternalSync
 }
 
 fn aggregate(device: *mut u64, increment_value: u64, completion_value: u64) -> ExternalAggregateStorageDesc {
-    let s_type = stype::EXTERNAL_AGGREGATE_STORAGE_DESC;
+    let s_type = ExternalAggregateStorageDesc::S_TYPE;
     ExternalAggregateStorageDesc {
         s_type,
         p_next: null_mut(),
@@ -168,7 +165,7 @@ fn memory_of_others_and_two_descriptions_are_refused() {
 #[test]
 fn the_device_says_what_its_events_can() {
     let device = devices()[0];
-    let mut events = DeviceEventProperties { s_type: stype::DEVICE_EVENT_PROPERTIES, ..zeroed() };
+    let mut events = DeviceEventProperties { s_type: DeviceEventProperties::S_TYPE, ..zeroed() };
     let mut properties = DeviceProperties { p_next: (&raw mut events).cast(), ..zeroed() };
     ok(zeDeviceGetProperties(device, &raw mut properties));
     let (mut largest, mut increment) = (0, 0);

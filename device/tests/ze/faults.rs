@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-use crate::api::layout::memory::*;
 use crate::api::*;
 
 const CODE: u32 = 0x7001_0000;
@@ -13,7 +12,7 @@ fn a_function_returns_its_code_and_does_nothing() {
     alone!(&[("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x70010000")]);
     let setup = Setup::new();
     let memory = setup.device_memory(4096);
-    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
+    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
     let mut out = null_mut();
     assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out), CODE);
     assert!(out.is_null());
@@ -50,7 +49,7 @@ fn a_function_fails_however_it_is_found() {
     let getter = urscope_device::ddi::lookup("zeGetFenceProcAddrTable").unwrap();
     // SAFETY: every getter has this signature (ze_ddi.h), and there is room for its five members.
     let fill: extern "C" fn(u32, *mut usize) -> u32 = unsafe { std::mem::transmute(getter) };
-    ok(fill(urscope_device::ddi::API_VERSION, table.as_mut_ptr()));
+    ok(fill(API_VERSION, table.as_mut_ptr()));
     // SAFETY: the fifth member is zeFenceReset (ze_ddi.h).
     let reset: extern "C" fn(Handle) -> u32 = unsafe { std::mem::transmute(table[4]) };
     assert_eq!(reset(null_mut()), CODE);

@@ -4,8 +4,6 @@
 
 use std::ptr::null_mut;
 
-use crate::api::layout::event::*;
-use crate::api::layout::memory::IpcMemHandle;
 use crate::api::*;
 use crate::peer::{Peer, Pipe};
 
@@ -53,11 +51,11 @@ fn set_checksum(handle: &mut Bytes) {
 fn produce(setup: Setup) -> [Bytes; 4] {
     let desc = EventPoolDesc { flags: 0b11, count: 4, ..zeroed() };
     let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, std::ptr::null(), pool));
-    let (mut of_event, mut of_pool): (IpcEventCounterBasedHandle, IpcEventPoolHandle) = (zeroed(), zeroed());
+    let (mut of_event, mut of_pool): (IpcHandle, IpcHandle) = (zeroed(), zeroed());
     ok(zeEventCounterBasedGetIpcHandle(setup.shared_event(), &raw mut of_event));
     ok(zeEventPoolGetIpcHandle(pool, &raw mut of_pool));
     let [small, large] = [5000, 1 << 27].map(|size| {
-        let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, setup.device_memory(size), out));
+        let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, setup.device_memory(size), out));
         handle.data
     });
     [small, large, of_event.data, of_pool.data]
@@ -66,17 +64,17 @@ fn produce(setup: Setup) -> [Bytes; 4] {
 /// Opens bytes as each type of handle, closes what was opened, and returns how many opens succeeded.
 fn try_all(setup: Setup, data: Bytes) -> usize {
     let (mut opened, mut out) = (0, null_mut());
-    if zeMemOpenIpcHandle(setup.context, setup.device, IpcMemHandle { data }, 0, &raw mut out) == SUCCESS {
+    if zeMemOpenIpcHandle(setup.context, setup.device, IpcHandle { data }, 0, &raw mut out) == SUCCESS {
         assert_eq!(bytes(out, 1)[0], 0, "memory of another process");
         ok(zeMemCloseIpcHandle(setup.context, out));
         opened += 1;
     }
-    if zeEventCounterBasedOpenIpcHandle(setup.context, IpcEventCounterBasedHandle { data }, &raw mut out) == SUCCESS {
+    if zeEventCounterBasedOpenIpcHandle(setup.context, IpcHandle { data }, &raw mut out) == SUCCESS {
         assert!([SUCCESS, NOT_READY].contains(&zeEventQueryStatus(out)));
         ok(zeEventCounterBasedCloseIpcHandle(out));
         opened += 1;
     }
-    if zeEventPoolOpenIpcHandle(setup.context, IpcEventPoolHandle { data }, &raw mut out) == SUCCESS {
+    if zeEventPoolOpenIpcHandle(setup.context, IpcHandle { data }, &raw mut out) == SUCCESS {
         ok(zeEventPoolCloseIpcHandle(out));
         opened += 1;
     }

@@ -4,9 +4,6 @@ use std::ffi::{CString, c_void};
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::api::layout::command::GraphDumpDesc;
-use crate::api::layout::device::{DeviceProperties, GraphProperties};
-use crate::api::layout::stype;
 use crate::api::*;
 use crate::graphs::{SIZE, begin, end, execute, fill, instantiate, wait_for};
 
@@ -19,7 +16,7 @@ fn a_drawing_shows_commands_and_their_order() {
     let path = std::env::temp_dir().join(format!("urscope-graph-{}.dot", std::process::id()));
     let name = CString::new(path.to_str().unwrap()).unwrap();
     let dump = |mode: u32| {
-        let desc = GraphDumpDesc { s_type: stype::RECORD_REPLAY_GRAPH_DUMP_DESC, mode, ..zeroed() };
+        let desc = GraphDumpDesc { s_type: GraphDumpDesc::S_TYPE, mode, ..zeroed() };
         let result = zeGraphDumpContentsExt(graph, name.as_ptr(), (&raw const desc).cast());
         (result == SUCCESS).then(|| std::fs::read_to_string(&path).unwrap()).ok_or(result)
     };
@@ -84,7 +81,7 @@ fn callbacks_are_called_once_when_a_graph_is_destroyed() {
 #[test]
 fn the_device_says_which_graphs_it_supports() {
     let setup = Setup::new();
-    let mut graphs = GraphProperties { s_type: stype::RECORD_REPLAY_GRAPH_PROPERTIES, ..zeroed() };
+    let mut graphs = GraphProperties { s_type: GraphProperties::S_TYPE, ..zeroed() };
     let mut properties = DeviceProperties { p_next: (&raw mut graphs).cast(), ..zeroed() };
     ok(zeDeviceGetProperties(setup.device, &raw mut properties));
     // All but graphs that can be changed.

@@ -5,7 +5,6 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-use crate::api::layout::command::CommandQueueDesc;
 use crate::api::*;
 use crate::lists::gated;
 

@@ -111,7 +111,7 @@ fn destroyed_handles_are_refused() {
 
 #[test]
 fn a_slot_of_an_event_pool_holds_one_event_at_a_time() {
-    use crate::api::layout::event::EventDesc;
+    use crate::api::EventDesc;
 
     let setup = Setup::new();
     let pool = setup.event_pool(2);

@@ -7,24 +7,23 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 
-use crate::api::layout::memory::*;
 use crate::api::*;
 use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
 const SIZE: usize = 70_001;
 
-pub(crate) fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
+pub(crate) fn get(setup: Setup, pointer: *const c_void) -> IpcHandle {
     value(|out| zeMemGetIpcHandle(setup.context, pointer, out))
 }
 
-pub(crate) fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {
+pub(crate) fn open(setup: Setup, handle: IpcHandle) -> *mut c_void {
     make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out))
 }
 
 /// The code of an open that must fail without writing its result.
 #[track_caller]
-pub(crate) fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
+pub(crate) fn refused(setup: Setup, handle: IpcHandle) -> u32 {
     let mut out = null_mut();
     let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out);
     assert!(out.is_null());
@@ -54,7 +53,7 @@ fn produce() {
 fn two_processes_see_the_same_memory() {
     let mut peer = peer!(produce());
     let setup = Setup::new();
-    let handle = IpcMemHandle { data: peer.receive() };
+    let handle = IpcHandle { data: peer.receive() };
     let memory = open(setup, handle);
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
     bytes(memory, SIZE).fill(2);
@@ -76,7 +75,7 @@ fn two_processes_see_the_same_memory() {
 fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut handle = IpcMemHandle { data: peer.receive() };
+    let mut handle = IpcHandle { data: peer.receive() };
     let exported = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     // libumf does this before it opens.
     let fetched = fetch(peer.process.id(), exported);
@@ -98,7 +97,7 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
 fn memory_that_its_producer_frees_stays_valid_where_it_is_open() {
     let mut peer = peer!(produce());
     let setup = Setup::new();
-    let handle = IpcMemHandle { data: peer.receive() };
+    let handle = IpcHandle { data: peer.receive() };
     let memory = open(setup, handle);
     peer.send(b"f");
     peer.receive::<1>();
@@ -114,7 +113,7 @@ fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
     alone!();
     if role().as_deref() == Some("consumer") {
         let (setup, pipe) = (Setup::new(), Pipe::open());
-        let handle = IpcMemHandle { data: pipe.receive() };
+        let handle = IpcHandle { data: pipe.receive() };
         let memory = open(setup, handle);
         pipe.send(b"o");
         pipe.receive::<1>();
@@ -158,7 +157,7 @@ fn after_the_last_put_a_handle_opens_nothing() {
     bytes(memory, SIZE).fill(8);
     assert!(bytes(opened, SIZE).iter().all(|byte| *byte == 8));
     ok(zeMemPutIpcHandle(setup.context, second));
-    ok(zeMemPutIpcHandle(setup.context, IpcMemHandle { data: [0x41; 64] }));
+    ok(zeMemPutIpcHandle(setup.context, IpcHandle { data: [0x41; 64] }));
     ok(zeMemCloseIpcHandle(setup.context, open(setup, get(setup, memory))));
     ok(zeMemCloseIpcHandle(setup.context, opened));
     setup.free(memory);
@@ -190,7 +189,7 @@ fn only_what_was_opened_can_be_closed_and_it_cannot_be_freed() {
         assert_eq!(zeMemCloseIpcHandle(setup.context, pointer), INVALID_ARGUMENT);
     }
     assert_eq!(zeMemFree(setup.context, opened), INVALID_ARGUMENT);
-    let mut handle: IpcMemHandle = zeroed();
+    let mut handle: IpcHandle = zeroed();
     assert_eq!(zeMemGetIpcHandle(setup.context, opened, &raw mut handle), INVALID_ARGUMENT);
     ok(zeMemCloseIpcHandle(setup.context, opened));
     assert_eq!(zeMemCloseIpcHandle(setup.context, opened), INVALID_ARGUMENT);
@@ -214,7 +213,7 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
         }
     }
     for fill in [0, 0x41, 0xff] {
-        assert_eq!(refused(setup, IpcMemHandle { data: [fill; 64] }), INVALID_ARGUMENT);
+        assert_eq!(refused(setup, IpcHandle { data: [fill; 64] }), INVALID_ARGUMENT);
     }
     assert_eq!((open_descriptors(), mappings()), before);
     let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 4, &mut null_mut());
@@ -225,7 +224,7 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
 fn the_handle_of_a_dead_producer_is_refused() {
     let mut peer = peer!(produce());
     let setup = Setup::new();
-    let handle = IpcMemHandle { data: peer.receive() };
+    let handle = IpcHandle { data: peer.receive() };
     peer.process.kill().unwrap();
     peer.process.wait().unwrap();
     assert_eq!(refused(setup, handle), INVALID_ARGUMENT);
@@ -244,7 +243,7 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
             let nobody = 65_534;
             // SAFETY: plain numbers. Root loses the permission to trace other processes; any other user is unaffected.
             unsafe { libc::setuid(nobody) };
-            let handle = IpcMemHandle { data: pipe.receive() };
+            let handle = IpcHandle { data: pipe.receive() };
             pipe.send(&refused(setup, handle).to_ne_bytes());
         }
         None => {
@@ -264,7 +263,7 @@ fn a_consumer_that_dies_does_no_harm() {
     alone!();
     if role().as_deref() == Some("consumer") {
         let (setup, pipe) = (Setup::new(), Pipe::open());
-        open(setup, IpcMemHandle { data: pipe.receive() });
+        open(setup, IpcHandle { data: pipe.receive() });
         pipe.send(b"o");
         pipe.receive::<1>();
         return;

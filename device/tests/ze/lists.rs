@@ -7,9 +7,6 @@
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-use crate::api::layout::command::CopyRegion;
-use crate::api::layout::event::*;
-use crate::api::layout::stype;
 use crate::api::*;
 
 const SIZE: usize = 100_003;

@@ -3,8 +3,6 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-use crate::api::layout::memory::*;
-use crate::api::layout::stype;
 use crate::api::*;
 
 /// `ZE_MEMORY_TYPE_*`.
@@ -167,7 +165,7 @@ fn thousands_of_allocations_need_few_descriptors() {
     for (index, (pointer, size)) in held.iter().enumerate() {
         bytes(*pointer, *size).fill(index as u8);
     }
-    let mut handle: IpcMemHandle = zeroed();
+    let mut handle: IpcHandle = zeroed();
     for (index, (pointer, size)) in held.iter().enumerate() {
         assert!(bytes(*pointer, *size).iter().all(|byte| *byte == index as u8), "{index}");
         ok(zeMemGetIpcHandle(setup.context, *pointer, &raw mut handle));

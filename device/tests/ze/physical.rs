@@ -5,8 +5,6 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
 
-use crate::api::layout::memory::*;
-use crate::api::layout::stype;
 use crate::api::*;
 use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
@@ -21,7 +19,7 @@ fn properties(setup: Setup, memory: Handle) -> PhysicalMemProperties {
 
 /// Requests a descriptor of these types.
 fn try_export(setup: Setup, memory: Handle, flags: u32) -> (u32, i32) {
-    let mut export = ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
+    let mut export = ExternalMemoryExportFd { s_type: ExternalMemoryExportFd::S_TYPE, flags, fd: -1, ..zeroed() };
     let mut properties = PhysicalMemProperties { s_type: 0x2_0040, p_next: (&raw mut export).cast(), ..zeroed() };
     let result = zePhysicalMemGetProperties(setup.context, memory, &raw mut properties);
     (result, export.fd)
@@ -35,8 +33,8 @@ fn export(setup: Setup, memory: Handle) -> OwnedFd {
 }
 
 fn try_import(setup: Setup, fd: i32, size: usize, flags: u32) -> (u32, Handle) {
-    let import = ExternalMemoryImportFd { s_type: stype::EXTERNAL_MEMORY_IMPORT_FD, flags, fd, ..zeroed() };
-    let desc = PhysicalMemDesc { p_next: (&raw const import).cast(), size, ..zeroed() };
+    let import = ExternalMemoryImportFd { s_type: ExternalMemoryImportFd::S_TYPE, flags, fd, ..zeroed() };
+    let desc = PhysicalMemDesc { p_next: (&raw const import).cast_mut().cast(), size, ..zeroed() };
     let mut memory = null_mut();
     let result = zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &raw mut memory);
     (result, memory)
@@ -137,8 +135,8 @@ fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
         drop(unsafe { OwnedFd::from_raw_fd(number) });
     }
     for (flags, expected) in [(4, UNSUPPORTED_ENUMERATION), (1 << 9, INVALID_ENUMERATION)] {
-        let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags, ..zeroed() };
-        let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size: SIZE, ..zeroed() };
+        let export = ExternalMemoryExportDesc { s_type: ExternalMemoryExportDesc::S_TYPE, flags, ..zeroed() };
+        let desc = PhysicalMemDesc { p_next: (&raw const export).cast_mut().cast(), size: SIZE, ..zeroed() };
         assert_eq!(zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &mut null_mut()), expected);
     }
     ok(zePhysicalMemDestroy(setup.context, plain));
@@ -151,7 +149,7 @@ fn an_allocation_is_imported_as_physical_memory() {
     let setup = Setup::new();
     let allocation = setup.device_memory(SIZE);
     bytes(allocation, SIZE).fill(7);
-    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, allocation, out));
+    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, allocation, out));
     let number = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     assert_eq!(try_import(setup, number, SIZE + PAGE, 1), (UNSUPPORTED_SIZE, null_mut()));
     let (result, imported) = try_import(setup, number, SIZE, 1);
@@ -256,7 +254,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
     if role().is_some() {
         let pipe = Pipe::open();
         for _ in 0..2 {
-            let memory = open(IpcMemHandle { data: pipe.receive() });
+            let memory = open(IpcHandle { data: pipe.receive() });
             assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 6));
             bytes(memory, SIZE).fill(7);
             ok(zeMemCloseIpcHandle(setup.context, memory));
@@ -265,7 +263,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         return;
     }
     let mut peer = Peer::start(this_test!(), "consumer");
-    let mut handle: IpcMemHandle = zeroed();
+    let mut handle: IpcHandle = zeroed();
     for memory in [setup.physical(SIZE), setup.exportable(SIZE)] {
         let base = mapped(setup, memory, SIZE);
         bytes(base, SIZE).fill(6);
@@ -306,7 +304,7 @@ fn mapped_memory_has_a_descriptor_by_its_address() {
     let setup = Setup::new();
     let by_address = |address: *const c_void| {
         let mut export =
-            ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags: 2, fd: -1, ..zeroed() };
+            ExternalMemoryExportFd { s_type: ExternalMemoryExportFd::S_TYPE, flags: 2, fd: -1, ..zeroed() };
         let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
         (zeMemGetAllocProperties(setup.context, address, &raw mut properties, null_mut()), export.fd)
     };
@@ -319,7 +317,7 @@ fn mapped_memory_has_a_descriptor_by_its_address() {
         ok(result);
         assert_eq!(by_address(base), (SUCCESS, number));
         assert_eq!(by_address(at(2 * PAGE)).0, UNSUPPORTED_FEATURE);
-        let mut handle: IpcMemHandle =
+        let mut handle: IpcHandle =
             value(|out| zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, out));
         let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
         assert_eq!(bytes(opened, SIZE)[3 * PAGE], 42);

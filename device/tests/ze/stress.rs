@@ -3,8 +3,6 @@
 use std::ptr::{null, null_mut};
 use std::thread;
 
-use crate::api::layout::event::IpcEventCounterBasedHandle;
-use crate::api::layout::memory::IpcMemHandle;
 use crate::api::*;
 
 const THREADS: usize = 8;
@@ -29,7 +27,7 @@ fn threads_do_not_disturb_each_other() {
                     ok(zeEventHostSynchronize(event, FOREVER));
                     ok(zeEventHostReset(event));
                     assert!(bytes(to, size).iter().all(|byte| *byte == filled));
-                    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, to, out));
+                    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, to, out));
                     let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
                     assert!(bytes(opened, size).iter().all(|byte| *byte == filled));
                     ok(zeMemCloseIpcHandle(setup.context, opened));
@@ -68,7 +66,7 @@ fn threads_share_a_reservation_and_an_event() {
     let setup = Setup::new();
     let base = setup.reserve(THREADS * PAGE) as usize;
     let shared = setup.shared_event();
-    let handle: IpcEventCounterBasedHandle = value(|out| zeEventCounterBasedGetIpcHandle(shared, out));
+    let handle: IpcHandle = value(|out| zeEventCounterBasedGetIpcHandle(shared, out));
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {

@@ -2,9 +2,6 @@
 
 use std::ptr::{null, null_mut};
 
-use crate::api::layout::device::*;
-use crate::api::layout::driver::InitDriverTypeDesc;
-use crate::api::layout::memory::*;
 use crate::api::*;
 
 /// The smallest allocation that takes a 16th of the memory.
@@ -115,7 +112,7 @@ fn sub_devices_use_each_others_memory_and_have_queues_of_their_own() {
     // The whole device waits for its parts.
     ok(zeDeviceSynchronize(devices[0]));
     assert_eq!(bytes(to, 64), [7; 64]);
-    let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(first.context, from, out));
+    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(first.context, from, out));
     for device in [first.device, second.device, devices[0]] {
         let opened = make(|out| zeMemOpenIpcHandle(first.context, device, handle, 0, out));
         assert_eq!(bytes(opened, 1)[0], 7);
@@ -139,7 +136,7 @@ fn a_part_does_not_wait_for_the_other_one() {
     }
     ok(zeDeviceSynchronize(devices()[0]));
     let [first, second] = events.map(|event| {
-        let result: layout::event::KernelTimestampResult = value(|out| zeEventQueryKernelTimestamp(event, out));
+        let result: KernelTimestampResult = value(|out| zeEventQueryKernelTimestamp(event, out));
         result.global
     });
     // Each has waited 3 s before it began, and both did so at the same time.

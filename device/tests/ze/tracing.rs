@@ -9,16 +9,13 @@ use std::thread;
 use urscope_device::ddi::tracing;
 use urscope_device::{Handle as Typed, ddi};
 
-use crate::api::layout::driver::TracerDesc;
-use crate::api::layout::memory::*;
-use crate::api::layout::module::Extent;
 use crate::api::*;
 
 /// What callbacks have seen, in their order.
 static SEEN: Mutex<Vec<(&str, u64, Vec<u64>)>> = Mutex::new(Vec::new());
 
 fn tracer(data: usize) -> Handle {
-    make(|out| zelTracerCreate(&TracerDesc { s_type: 1, p_next: null(), user_data: data }, out))
+    make(|out| zelTracerCreate(&TracerDesc { s_type: 1, p_next: null_mut(), user_data: data }, out))
 }
 
 fn register(name: &str, tracer: Handle, kind: u32, callback: Option<TracerCallback>) -> u32 {
@@ -150,7 +147,7 @@ unsafe extern "C" fn launched(arguments: *const *mut u64, _: u64, _: usize, _: *
 fn arguments_on_the_stack_and_structures_are_found() {
     alone("tracing::arguments_on_the_stack_and_structures_are_found", |setup| {
         let memory = setup.device_memory(5000);
-        let handle: IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
+        let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
         let tracer = tracer(1);
         ok(register("zeMemOpenIpcHandle", tracer, 0, Some(opened)));
         ok(register("zeCommandListAppendLaunchKernelWithArguments", tracer, 0, Some(launched)));
@@ -235,7 +232,7 @@ fn tracers_come_and_go_while_others_call() {
 #[test]
 fn there_is_no_tracer_without_the_layer() {
     alone!(&[("ZE_ENABLE_TRACING_LAYER", "0")]);
-    let (desc, mut out) = (TracerDesc { s_type: 1, p_next: null(), user_data: 1 }, null_mut());
+    let (desc, mut out) = (TracerDesc { s_type: 1, p_next: null_mut(), user_data: 1 }, null_mut());
     let mut enabled = true;
     ok(zelGetTracingLayerState(&raw mut enabled));
     assert!(!enabled);

@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-use crate::api::layout::memory::*;
 use crate::api::*;
 use crate::memory::touch;
 

@@ -1,70 +1,96 @@
 //! The structures of ze_api.h that cross the C boundary, and the numbers that go with them.
 //!
-//! Only what this device reads or writes, in the header's order, with the header's names in Rust spelling. Sizes and
-//! offsets must never differ from the header's: the tests at the end of each file check them.
+//! Only what this device reads or writes. Sizes and offsets must never differ from the header's: the compiler checks
+//! them.
 
-pub mod command;
-pub mod device;
-pub mod driver;
-pub mod event;
-pub mod memory;
-pub mod module;
+use std::ffi::c_void;
 
 /// The API version of this device, 1.17 (`ze_api_version_t`: major in the upper half, minor in the lower).
 pub const API_VERSION: u32 = (1 << 16) + 17;
 
-/// `ze_structure_type_t`: the values that this device knows.
+/// `ze_structure_type_t`: the values that no structure here has as its `S_TYPE`.
 pub mod stype {
     /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES`.
     pub const DEVICE_PROPERTIES: u32 = 0x3;
-    /// `ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC`.
-    pub const EXTERNAL_MEMORY_EXPORT_DESC: u32 = 0x18;
-    /// `ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD`.
-    pub const EXTERNAL_MEMORY_IMPORT_FD: u32 = 0x19;
-    /// `ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD`.
-    pub const EXTERNAL_MEMORY_EXPORT_FD: u32 = 0x1a;
-    /// `ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES`.
-    pub const KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES: u32 = 0x21;
-    /// `ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES`.
-    pub const FLOAT_ATOMIC_EXT_PROPERTIES: u32 = 0x1_0003;
-    /// `ZE_STRUCTURE_TYPE_EU_COUNT_EXT`.
-    pub const EU_COUNT_EXT: u32 = 0x1_0005;
-    /// `ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT`.
-    pub const DEVICE_IP_VERSION_EXT: u32 = 0x1_000f;
-    /// `ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES`.
-    pub const KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES: u32 = 0x1_0013;
-    /// `ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES`.
-    pub const DEVICE_READONLY_MEMORY_EXT_PROPERTIES: u32 = 0x1_0015;
-    /// `ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC`.
-    pub const RELAXED_ALLOCATION_LIMITS_EXP_DESC: u32 = 0x2_0001;
-    /// `ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC`.
-    pub const MODULE_PROGRAM_EXP_DESC: u32 = 0x2_0002;
     /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2`: the timer resolution is in cycles per second.
     pub const DEVICE_PROPERTIES_1_2: u32 = 0x2_0006;
+    /// `ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC`.
+    pub const RELAXED_ALLOCATION_LIMITS_EXP_DESC: u32 = 0x2_0001;
     /// `ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC`.
     pub const COUNTER_BASED_EVENT_POOL_EXP_DESC: u32 = 0x2_0014;
-    /// `ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES`.
-    pub const MUTABLE_COMMAND_LIST_EXP_PROPERTIES: u32 = 0x2_0015;
     /// `ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC`.
     pub const MUTABLE_COMMAND_LIST_EXP_DESC: u32 = 0x2_0016;
-    /// `ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC`.
-    pub const MUTABLE_KERNEL_ARGUMENT_EXP_DESC: u32 = 0x2_0019;
-    /// `ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC`.
-    pub const MUTABLE_GROUP_COUNT_EXP_DESC: u32 = 0x2_001a;
-    /// `ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC`.
-    pub const MUTABLE_GROUP_SIZE_EXP_DESC: u32 = 0x2_001b;
-    /// `ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC`.
-    pub const MUTABLE_GLOBAL_OFFSET_EXP_DESC: u32 = 0x2_001c;
-    /// `ZE_STRUCTURE_TYPE_COMMAND_LIST_APPEND_PARAM_COOPERATIVE_DESC`.
-    pub const LAUNCH_COOPERATIVE_DESC: u32 = 0x2_0036;
-    /// `ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_SYNC_ALLOCATION_DESC`.
-    pub const EXTERNAL_SYNC_ALLOCATION_DESC: u32 = 0x2_003b;
-    /// `ZE_STRUCTURE_TYPE_DEVICE_EVENT_PROPERTIES`.
-    pub const DEVICE_EVENT_PROPERTIES: u32 = 0x2_003e;
-    /// `ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_AGGREGATE_STORAGE_DESC`.
-    pub const EXTERNAL_AGGREGATE_STORAGE_DESC: u32 = 0x2_003f;
-    /// `ZE_STRUCTURE_TYPE_RECORD_REPLAY_GRAPH_EXT_PROPERTIES`.
-    pub const RECORD_REPLAY_GRAPH_PROPERTIES: u32 = 0x2_0047;
-    /// `ZE_STRUCTURE_TYPE_RECORD_REPLAY_GRAPH_EXT_DUMP_DESC`.
-    pub const RECORD_REPLAY_GRAPH_DUMP_DESC: u32 = 0x2_0048;
 }
+
+/// What every extensible structure begins with (`ze_base_properties_t`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Base {
+    /// The type of the structure (`ze_structure_type_t`).
+    pub s_type: u32,
+    /// The next structure, or NULL.
+    pub p_next: *mut c_void,
+}
+
+/// A structure with a `pNext` chain.
+///
+/// # Safety
+/// It must begin with the members of [`Base`].
+pub(crate) unsafe trait Extensible {}
+
+/// A structure that extends other structures.
+///
+/// # Safety
+/// Every structure with this `stype` must be one of these (ze_api.h).
+pub(crate) unsafe trait Extension: Extensible + Copy {
+    /// Its `stype`.
+    const NUMBER: u32;
+}
+
+// SAFETY: these are its members.
+unsafe impl Extensible for Base {}
+
+/// Defines structures that begin with the members of [`Base`]: each with its `stype` if it extends others, its size,
+/// its other members, and the offsets of some, in bytes.
+macro_rules! structures {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $(= $s_type:literal)?, $size:literal bytes {
+            $($(#[$note:meta])* $member:ident $(@ $offset:literal)?: $type:ty),* $(,)?
+        }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub struct $name {
+            pub s_type: u32,
+            pub p_next: *mut c_void,
+            $($(#[$note])* pub $member: $type,)*
+        }
+
+        const _: () = {
+            assert!(size_of::<$name>() == $size);
+            $($(assert!(offset_of!($name, $member) == $offset);)?)*
+        };
+
+        // SAFETY: it begins with these members.
+        unsafe impl Extensible for $name {}
+
+        $(
+            impl $name {
+                /// Its `stype`.
+                pub const S_TYPE: u32 = $s_type;
+            }
+
+            // SAFETY: ze_structure_type_t gives this value to this structure only.
+            unsafe impl Extension for $name {
+                const NUMBER: u32 = $s_type;
+            }
+        )?
+    )*};
+}
+
+#[allow(missing_docs, reason = "members have the names and meanings of ze_api.h")]
+mod structures;
+
+pub use structures::*;

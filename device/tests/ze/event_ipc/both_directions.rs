@@ -105,7 +105,7 @@ fn an_opened_event_does_not_need_its_creator() {
     // The other process destroys the event while it is open here.
     let mut peer = Peer::serve(this_test!(), b'm', &[]);
     let data = peer.receive();
-    endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
+    endpoint.event = open(endpoint.setup, IpcHandle { data });
     peer.execute_all("x");
     assert_eq!(refused(endpoint.setup, data), OUT_OF_DEVICE_MEMORY);
     assert_eq!(
@@ -116,7 +116,7 @@ fn an_opened_event_does_not_need_its_creator() {
     // The other process is killed with a signal in flight, which never arrives: waits time out, and nothing hangs.
     let mut peer = Peer::serve(this_test!(), b'm', &[]);
     let data = peer.receive();
-    endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
+    endpoint.event = open(endpoint.setup, IpcHandle { data });
     peer.execute_all("g");
     let waiting = Endpoint::new();
     ok(zeCommandListAppendWaitOnEvents(waiting.list, 1, &raw const endpoint.event));
@@ -136,7 +136,7 @@ fn a_process_exits_while_a_list_waits_for_a_signal_that_never_arrives() {
         Some(_) => {
             let setup = Setup::new();
             let mut peer = Peer::serve(this_test!(), b'm', &[]);
-            let event = open(setup, IpcEventCounterBasedHandle { data: peer.receive() });
+            let event = open(setup, IpcHandle { data: peer.receive() });
             peer.execute_all("g");
             peer.process.kill().unwrap();
             peer.process.wait().unwrap();

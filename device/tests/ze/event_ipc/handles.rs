@@ -35,7 +35,7 @@ fn only_events_created_for_sharing_are_shared_and_closed() {
     let [flag] = setup.events();
     let (plain, shared) = (setup.counter_event(), setup.shared_event());
     let opened = open(setup, get(shared));
-    let mut handle: IpcEventCounterBasedHandle = zeroed();
+    let mut handle: IpcHandle = zeroed();
     for event in [flag, plain, opened] {
         assert_eq!(zeEventCounterBasedGetIpcHandle(event, &raw mut handle), INVALID_ARGUMENT);
     }
@@ -103,13 +103,13 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
         data[..4].copy_from_slice(&file.as_raw_fd().to_ne_bytes());
         (data, file)
     });
-    let event = open(setup, IpcEventCounterBasedHandle { data: of_event });
-    let pool = make(|out| zeEventPoolOpenIpcHandle(setup.context, IpcEventPoolHandle { data: of_pool }, out));
+    let event = open(setup, IpcHandle { data: of_event });
+    let pool = make(|out| zeEventPoolOpenIpcHandle(setup.context, IpcHandle { data: of_pool }, out));
     let in_pool = event_of(pool, 3);
     assert_eq!(zeEventQueryStatus(in_pool), NOT_READY);
     // Another file of this process is not mistaken for that of the pool.
     let other = std::fs::File::open("/proc/self/exe").unwrap();
-    let (mut wrong, mut out) = (IpcEventPoolHandle { data: of_pool }, null_mut());
+    let (mut wrong, mut out) = (IpcHandle { data: of_pool }, null_mut());
     wrong.data[..4].copy_from_slice(&other.as_raw_fd().to_ne_bytes());
     assert_eq!(zeEventPoolOpenIpcHandle(setup.context, wrong, &raw mut out), OUT_OF_DEVICE_MEMORY);
     drop((first, second));
@@ -131,10 +131,10 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
     let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
     let (handle, pool_handle) = (get(event), get_pool(pool));
     let memory = setup.device_memory(4096);
-    let memory_handle: layout::memory::IpcMemHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
+    let memory_handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
     let refused_pool = |data| {
         let mut out = null_mut();
-        let result = zeEventPoolOpenIpcHandle(setup.context, IpcEventPoolHandle { data }, &raw mut out);
+        let result = zeEventPoolOpenIpcHandle(setup.context, IpcHandle { data }, &raw mut out);
         assert!(out.is_null());
         result
     };
@@ -154,7 +154,7 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
     assert_eq!([refused(setup, pool_handle.data), refused_pool(handle.data)], [OUT_OF_DEVICE_MEMORY; 2]);
     let mut out = null_mut();
     for data in [handle.data, pool_handle.data] {
-        let foreign = layout::memory::IpcMemHandle { data };
+        let foreign = IpcHandle { data };
         let result = zeMemOpenIpcHandle(setup.context, setup.device, foreign, 0, &raw mut out);
         assert_eq!(result, INVALID_ARGUMENT);
         ok(zeMemPutIpcHandle(setup.context, foreign));
@@ -207,10 +207,10 @@ fn the_function_names_of_intels_driver_work_too() {
             function::<*const c_void, extern "C" fn(Handle, Handle, *const EventCounterBasedDesc, *mut Handle) -> u32>(
                 find(c"zexCounterBasedEventCreate2"),
             ),
-            function::<*const c_void, extern "C" fn(Handle, *mut IpcEventCounterBasedHandle) -> u32>(find(
+            function::<*const c_void, extern "C" fn(Handle, *mut IpcHandle) -> u32>(find(
                 c"zexCounterBasedEventGetIpcHandle",
             )),
-            function::<*const c_void, extern "C" fn(Handle, IpcEventCounterBasedHandle, *mut Handle) -> u32>(find(
+            function::<*const c_void, extern "C" fn(Handle, IpcHandle, *mut Handle) -> u32>(find(
                 c"zexCounterBasedEventOpenIpcHandle",
             )),
             function::<*const c_void, extern "C" fn(Handle) -> u32>(find(c"zexCounterBasedEventCloseIpcHandle")),
@@ -218,7 +218,7 @@ fn the_function_names_of_intels_driver_work_too() {
     };
     let desc = EventCounterBasedDesc { s_type: 0x3_001c, flags: 0xf, signal: 4, ..zeroed() };
     let event = make(|out| create(setup.context, setup.device, &raw const desc, out));
-    let mut handle: IpcEventCounterBasedHandle = zeroed();
+    let mut handle: IpcHandle = zeroed();
     ok(get(event, &raw mut handle));
     ok(close(make(|out| open(setup.context, handle, out))));
     ok(zeEventDestroy(event));
@@ -230,7 +230,7 @@ fn many_cycles_leak_no_descriptor_and_no_mapping() {
         Some("other") => serve(),
         Some(_) => {
             let mut maker = Peer::serve(this_test!(), b'm', &[]);
-            let remote = IpcEventCounterBasedHandle { data: maker.receive() };
+            let remote = IpcHandle { data: maker.receive() };
             let setup = Setup::new();
             let list = setup.immediate_list(2);
             let cycle = |round: usize| {

@@ -6,7 +6,6 @@ use std::ptr::{null, null_mut};
 use std::thread;
 use std::time::Duration;
 
-use crate::api::layout::event::*;
 use crate::api::*;
 use crate::peer::{Peer, Pipe};
 
@@ -14,18 +13,18 @@ mod both_directions;
 mod handles;
 mod pools;
 
-fn get(event: Handle) -> IpcEventCounterBasedHandle {
+fn get(event: Handle) -> IpcHandle {
     value(|out| zeEventCounterBasedGetIpcHandle(event, out))
 }
 
-fn open(setup: Setup, handle: IpcEventCounterBasedHandle) -> Handle {
+fn open(setup: Setup, handle: IpcHandle) -> Handle {
     make(|event| zeEventCounterBasedOpenIpcHandle(setup.context, handle, event))
 }
 
 /// The code of an open that must fail without writing its result.
 fn refused(setup: Setup, data: [u8; 64]) -> u32 {
     let mut event = null_mut();
-    let result = zeEventCounterBasedOpenIpcHandle(setup.context, IpcEventCounterBasedHandle { data }, &raw mut event);
+    let result = zeEventCounterBasedOpenIpcHandle(setup.context, IpcHandle { data }, &raw mut event);
     assert!(event.is_null());
     result
 }
@@ -38,7 +37,7 @@ fn event_of(pool: Handle, index: u32) -> Handle {
     make(|event| zeEventCreate(pool, &EventDesc { index, ..zeroed() }, event))
 }
 
-fn get_pool(pool: Handle) -> IpcEventPoolHandle {
+fn get_pool(pool: Handle) -> IpcHandle {
     value(|out| zeEventPoolGetIpcHandle(pool, out))
 }
 
@@ -105,9 +104,9 @@ impl Endpoint {
 fn serve() {
     let (mut endpoint, pipe) = (Endpoint::new(), Pipe::open());
     match pipe.receive() {
-        [b'e'] => endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data: pipe.receive() }),
+        [b'e'] => endpoint.event = open(endpoint.setup, IpcHandle { data: pipe.receive() }),
         [b'p'] => {
-            let handle = IpcEventPoolHandle { data: pipe.receive() };
+            let handle = IpcHandle { data: pipe.receive() };
             endpoint.pool = make(|pool| zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, pool));
             endpoint.event = event_of(endpoint.pool, 1);
         }

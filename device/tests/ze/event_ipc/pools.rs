@@ -55,7 +55,7 @@ fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
 fn the_opener_closes_a_pool_and_the_creator_destroys_it() {
     let setup = Setup::new();
     let (plain, shared) = (pool(setup, 0b1, 2), pool(setup, 0b111, 2));
-    let mut handle: IpcEventPoolHandle = zeroed();
+    let mut handle: IpcHandle = zeroed();
     assert_eq!(zeEventPoolGetIpcHandle(plain, &raw mut handle), INVALID_SYNCHRONIZATION_OBJECT);
     assert_eq!(zeEventPoolGetIpcHandle(shared, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeEventPoolGetIpcHandle(null_mut(), &raw mut handle), INVALID_NULL_HANDLE);
