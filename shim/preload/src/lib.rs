@@ -23,8 +23,7 @@ use urscope_shim::{
         exports, xpti,
     },
     late_functions, note_caller,
-    raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack, unwinder},
-    unwinder_functions,
+    raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack},
 };
 
 #[global_allocator]
@@ -140,41 +139,8 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// The functions of the unwinder, for this library only. A jump keeps the frame of the caller, from which they unwind.
-macro_rules! unwinder {
-    ($($number:literal $symbol:literal $name:literal $version:literal;)*) => {$(
-        global_asm!(
-            concat!(".hidden ", $symbol),
-            concat!(".globl ", $symbol),
-            concat!(".type ", $symbol, ", @function"),
-            concat!($symbol, ":"),
-            "mov rax, qword ptr [rip + {found} + 8 * {number}]",
-            "test rax, rax",
-            "jne 2f",
-            "push rdi",
-            "push rsi",
-            "push rdx",
-            "push rcx",
-            "sub rsp, 8",
-            "call {find}",
-            "add rsp, 8",
-            "pop rcx",
-            "pop rdx",
-            "pop rsi",
-            "pop rdi",
-            "mov rax, qword ptr [rip + {found} + 8 * {number}]",
-            "2: jmp rax",
-            found = sym unwinder::FOUND,
-            find = sym unwinder::find,
-            number = const $number,
-        );
-    )*};
-}
-
-unwinder_functions!(unwinder);
-
-/// The functions that glibc before 2.34 has in other libraries, for this library only. A jump keeps the caller's
-/// address, from which `dlopen` takes the namespace.
+/// The functions of the unwinder, and those that glibc before 2.34 has in other libraries, for this library only. A
+/// jump keeps the caller's frame, from which the unwinder begins and `dlopen` takes the namespace.
 macro_rules! late {
     ($($number:literal $symbol:literal $name:literal $version:literal $library:literal;)*) => {$(
         global_asm!(

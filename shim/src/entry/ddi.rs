@@ -40,7 +40,6 @@ use crate::{
         late_functions,
         mutex::Mutex,
         symbols::modules::{self, Module},
-        unwinder,
     },
 };
 
@@ -96,7 +95,6 @@ fn adapter_number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     // Found now, because signal handlers and cancellations may need them during a call.
     late_functions::find_all();
-    unwinder::find();
     let mut adapters = KNOWN_ADAPTERS.lock();
     if let Some(via) = adapters.iter().position(|known| known.module == module) {
         return adapters.get(via).filter(|known| known.interception == Interception::Tables).map(|_| via);

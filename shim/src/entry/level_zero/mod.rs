@@ -24,7 +24,7 @@ use urscope_schema::{
 
 use crate::{
     layer::trace,
-    raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module, unwinder},
+    raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module},
 };
 
 /// The most drivers in a process: one for each kind of device.
@@ -118,7 +118,6 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     late_functions::find_all();
-    unwinder::find();
     let mut modules = MODULES.lock();
     if let Some(via) = modules.iter().position(|known| *known == module) {
         return Some(via);
