@@ -41,15 +41,13 @@ impl Functions {
     }
 
     fn found(via: usize) -> Option<Self> {
-        let at = |slot| registry::function(via, Table::Device, slot);
-        let (get, get_info, release) = (at(0)?, at(1)?, at(3)?);
         // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases
         // (`ur_ddi.h`).
         unsafe {
             Some(Self {
-                get: std::mem::transmute::<*mut c_void, Get>(get),
-                get_info: std::mem::transmute::<*mut c_void, GetInfo>(get_info),
-                release: std::mem::transmute::<*mut c_void, Release>(release),
+                get: registry::function(via, Table::Device, 0)?,
+                get_info: registry::function(via, Table::Device, 1)?,
+                release: registry::function(via, Table::Device, 3)?,
             })
         }
     }

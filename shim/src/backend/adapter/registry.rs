@@ -84,9 +84,16 @@ pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
     }
 }
 
-/// The adapter's function in a slot, whether it is hooked or not.
-pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
-    query_table(via, table).get(slot).copied().filter(|function| !function.is_null())
+/// The adapter's function in a slot, whether it is hooked or not, as type `F`.
+///
+/// # Safety
+///
+/// `F` is the type of pointer that `ur_ddi.h` gives the slot.
+pub unsafe fn function<F: Copy>(via: usize, table: Table, slot: usize) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let function = query_table(via, table).get(slot).copied().filter(|function| !function.is_null())?;
+    // SAFETY: the caller's promise, and as wide as a pointer.
+    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
 }
 
 /// Reads from an adapter's first handle its dispatch table, by which handles are assigned to adapters, and asks for
@@ -97,9 +104,8 @@ pub fn identify(via: usize, handle: AdapterHandle) {
     let Some(known) = REGISTRY.get(via).filter(|known| known.dispatch_table.load(Ordering::Acquire).is_null()) else {
         return;
     };
-    if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
-        // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
-        let get_info = unsafe { std::mem::transmute::<*mut c_void, GetInfo>(get_info) };
+    // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
+    if let Some(get_info) = unsafe { function::<GetInfo>(via, Table::Adapter, ADAPTER_GET_INFO) } {
         let ask = |property| {
             let mut answer = 0;
             // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.

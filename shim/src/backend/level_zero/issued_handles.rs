@@ -12,9 +12,12 @@ use urscope_schema::api::{
 
 use super::{
     fetch::Process,
-    handle_data::{self, HandleData, Kind},
+    handle_data::{self, HandleData},
 };
-use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
+use crate::{
+    backend::Family,
+    raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex},
+};
 
 /// The handle data of one get. `K` is the resource that a put releases; a forked child has none for the copies of its
 /// parent's data.
@@ -26,7 +29,7 @@ struct IssuedHandle<K> {
 
 /// All handle data of one kind of object.
 pub(crate) struct IssuedHandles<K: 'static> {
-    kind: Kind,
+    kind: Family,
     data: ForkReset<Mutex<HashMap<usize, IssuedHandle<K>>>>,
 }
 
@@ -40,7 +43,7 @@ pub(crate) struct Contents {
 
 impl<K: Send> IssuedHandles<K> {
     /// Without any data.
-    pub(crate) const fn new(kind: Kind) -> Self {
+    pub(crate) const fn new(kind: Family) -> Self {
         Self { kind, data: ForkReset::new(|| Mutex::new(HashMap::default())) }
     }
 
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
     use crate::raw::args::caller::{foreign_data, receive_data};
 
-    static DATA: IssuedHandles<u32> = IssuedHandles::new(Kind::Memory);
+    static DATA: IssuedHandles<u32> = IssuedHandles::new(Family::Memory);
 
     const CONTENTS: Contents = Contents { size: 8, offset: 0, descriptor: 3, native: [7; handle_data::NATIVE_SIZE] };
 
@@ -115,7 +118,7 @@ mod tests {
         let (data, size) = receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, 5)))).unwrap();
         assert_eq!(size, handle_data::SIZE);
         let decoded = HandleData::decode(&data.copy_of(size).unwrap()).unwrap();
-        assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Kind::Memory, CONTENTS.native));
+        assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Family::Memory, CONTENTS.native));
         let mut other = [0];
         assert_eq!(DATA.take(foreign_data(&mut other).get().0), Err(UrResult::INVALID_ARGUMENT));
         assert_eq!(DATA.take(data.get().0), Ok(Some(5)));

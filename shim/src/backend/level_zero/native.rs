@@ -50,12 +50,12 @@ impl NativeFunctions {
             // `ur_pfnEventGetNativeHandle_t` and `ur_pfnEventCreateWithNativeHandle_t`.
             unsafe {
                 Self {
-                    context: function(via, Table::Context, 4),
-                    context_info: function(via, Table::Context, 3),
-                    device: function(via, Table::Device, 6),
-                    device_info: function(via, Table::Device, 1),
-                    event: function(via, Table::Event, 5),
-                    make_event: function(via, Table::Event, 6),
+                    context: registry::function(via, Table::Context, 4),
+                    context_info: registry::function(via, Table::Context, 3),
+                    device: registry::function(via, Table::Device, 6),
+                    device_info: registry::function(via, Table::Device, 1),
+                    event: registry::function(via, Table::Event, 5),
+                    make_event: registry::function(via, Table::Event, 6),
                 }
             }
         }))
@@ -144,18 +144,6 @@ impl NativeFunctions {
             result.is_success()
         }) && count == 1
     }
-}
-
-/// The adapter's function in a slot, as type `F`.
-///
-/// # Safety
-///
-/// `F` is the type of pointer that `ur_ddi.h` gives the slot.
-unsafe fn function<F: Copy>(via: usize, table: Table, slot: usize) -> Option<F> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    let function = registry::function(via, table, slot)?;
-    // SAFETY: the caller's promise, and as wide as a pointer.
-    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
 }
 
 fn native<R: HandleRole>(function: Option<GetNative<R>>, handle: Arg<R>) -> Result<ZeHandle, UrResult> {

@@ -118,63 +118,43 @@ impl<V: ValueRole> Query<V> {
     }
 }
 
-/// The role of an answer of an adapter, and the role of its out-parameter.
+/// The role of an answer of an adapter.
 pub trait Received: Role {
     /// The role of the out-parameter.
     type Out: Role;
-
-    /// The out-parameter at this address.
-    fn out_param(address: usize) -> Self::Out;
-
-    /// The answer with this word.
-    fn of(word: usize) -> Self;
-
-    /// The word.
-    fn word(self) -> usize;
 }
 
-macro_rules! receive_word {
-    ($($role:ident by $out:ident)*) => {
-        $(impl Received for $role {
-            type Out = $out;
-
-            fn out_param(address: usize) -> $out {
-                $out(address)
-            }
-
-            fn of(word: usize) -> Self {
-                Self(word)
-            }
-
-            fn word(self) -> usize {
-                self.0
-            }
-        })*
-    };
+impl Received for Event {
+    type Out = OutObject;
 }
 
-receive_word!(Event by OutObject PhysicalMem by OutObject Pointer by OutPointer);
+impl Received for PhysicalMem {
+    type Out = OutObject;
+}
+
+impl Received for Pointer {
+    type Out = OutPointer;
+}
 
 /// Calls an adapter with an out-parameter; `None` if it reports success and writes no answer.
 pub fn receive<T: Received>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
-    receive_word(|address| call(Arg(T::out_param(address))))
+    receive_from(call)
 }
 
 /// Calls an adapter with an out-parameter for the event of a command; `None` as for [`receive`].
 pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> UrResult) -> Result<Option<Arg<Event>>, UrResult> {
-    receive_word(|address| call(Arg(InOutEvent(address))))
+    receive_from(call)
 }
 
-fn receive_word<T: Received>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
-    let mut word = 0_usize;
-    let result = call((&raw mut word).expose_provenance());
+fn receive_from<T: Role, Out: Role>(call: impl FnOnce(Arg<Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+    let mut word = 0_u64;
+    let result = call(Arg(Out::of_word((&raw mut word).expose_provenance() as u64)));
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
     let word = unsafe { (&raw const word).read_volatile() };
-    if result.is_success() {
-        Ok(Some(word).filter(|word| *word != 0).map(|word| Arg(T::of(word))))
-    } else {
-        Err(result)
+    if !result.is_success() {
+        return Err(result);
     }
+    Ok(Some(word).filter(|word| *word != 0).map(|word| Arg(T::of_word(word))))
 }
 
 /// Queries an adapter for a `ur_bool_t`; false if it has no answer.
