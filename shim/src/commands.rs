@@ -45,7 +45,6 @@ const UNKNOWN_SIZE: u64 = 1 << 32;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitState(u64);
 
-/// Whether commands are recorded.
 #[inline]
 pub(crate) fn are_recorded() -> bool {
     IS_SHARING.load(Ordering::Relaxed)

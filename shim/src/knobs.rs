@@ -300,7 +300,6 @@ pub fn complaints() -> Vec<String> {
 /// Variables of the command `urscope` that its child processes inherit.
 const COMMAND_VARIABLES: &[&str] = &["URSCOPE_LIBRARY"];
 
-/// The prefix of all variables.
 const PREFIX: &str = "URSCOPE_";
 
 fn unknown(name: &str) -> Option<String> {

@@ -196,7 +196,6 @@ impl Sycl {
         }
     }
 
-    /// The functions for physical memory.
     pub(crate) fn physical_memory(&self) -> Result<&PhysicalMemory, String> {
         let has = self.physical_memory.as_ref();
         has.ok_or_else(|| {
@@ -204,7 +203,6 @@ impl Sycl {
         })
     }
 
-    /// The functions for events.
     pub(crate) fn events(&self) -> Result<&Events, String> {
         let has = self.events.as_ref();
         has.ok_or_else(|| "this libsycl cannot share events between processes: it is older than 2026.2".to_owned())

@@ -285,32 +285,33 @@ variadic! {
     fn execle = execle_with;
 }
 
-/// The argument at an index after the path: five are in registers, the others on the stack.
-unsafe fn argument(registers: Texts, stack: Texts, index: usize) -> Text {
+/// The arguments after the path: five are in registers, the others on the stack.
+///
+/// # Safety
+///
+/// They end with a null pointer.
+unsafe fn collect(registers: Texts, stack: Texts) -> (ExecArguments, impl Fn(usize) -> Text) {
     const REGISTERS: usize = 5;
     // SAFETY: the caller's promise.
-    unsafe { if index < REGISTERS { *registers.add(index) } else { *stack.add(index - REGISTERS) } }
+    let argument = move |index: usize| unsafe {
+        if index < REGISTERS { *registers.add(index) } else { *stack.add(index - REGISTERS) }
+    };
+    (ExecArguments::collect(argument), argument)
 }
 
 unsafe extern "C" fn execl_with(path: Text, registers: Texts, stack: Texts) -> c_int {
-    // SAFETY: the arguments end with a null pointer.
-    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
-    unsafe { execv(path, all.array()) }
+    unsafe { execv(path, collect(registers, stack).0.array()) }
 }
 
 unsafe extern "C" fn execlp_with(file: Text, registers: Texts, stack: Texts) -> c_int {
-    // SAFETY: as for `execl_with`.
-    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
-    unsafe { execvp(file, all.array()) }
+    unsafe { execvp(file, collect(registers, stack).0.array()) }
 }
 
 unsafe extern "C" fn execle_with(path: Text, registers: Texts, stack: Texts) -> c_int {
-    // SAFETY: as for `execl_with`.
-    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
-    // SAFETY: the environment follows the null pointer.
-    let environment = unsafe { argument(registers, stack, all.next_index()) };
     // SAFETY: the caller's promise.
-    unsafe { execve(path, all.array(), environment.cast()) }
+    let (all, argument) = unsafe { collect(registers, stack) };
+    // SAFETY: the caller's promise; the environment follows the null pointer.
+    unsafe { execve(path, all.array(), argument(all.next_index()).cast()) }
 }

@@ -294,7 +294,6 @@ impl<T: Copy> Calls<T> {
         Some(ended.observed)
     }
 
-    /// Removes the calls for which `is_removed` is true.
     fn remove(&mut self, is_removed: impl Fn(&ActiveCall<T>) -> bool, mut on_exception: impl FnMut(T)) {
         for slot in &mut self.0 {
             if let Some(call) = slot.take_if(|call| is_removed(call)) {

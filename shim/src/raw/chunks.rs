@@ -30,7 +30,6 @@ const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
 /// The second size: enough for most processes.
 const SECOND_PIECE: u64 = 1 << 20;
 
-/// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
 /// The distance in bytes from the end of a record at which memory for the next ones is prefetched.
@@ -284,7 +283,6 @@ impl Lane {
     }
 }
 
-/// The result of a claim.
 enum Claim {
     Room(*mut u64),
     NoRoom,
@@ -370,7 +368,6 @@ pub fn append_with(record: &impl Record) -> Appended {
     }
 }
 
-/// An encoded record.
 struct Encoded<'a>(&'a [u64]);
 
 impl Record for Encoded<'_> {

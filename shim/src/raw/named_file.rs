@@ -80,7 +80,6 @@ impl NamedFile {
         Some(self.path.with_file_name(write::other_name(self.path.file_name()?.to_str()?, number)?))
     }
 
-    /// Removes the file.
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(self.place());
     }

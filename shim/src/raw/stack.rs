@@ -24,7 +24,6 @@ const CACHE_LIMIT: usize = 16;
 /// The number of frames that are compared at a time.
 const GROUP: usize = 4;
 
-/// A stack in the cache.
 struct CachedStack {
     /// The stack pointer at which it was unwound, and its generation; 0 for none.
     at: usize,
@@ -39,7 +38,6 @@ struct CachedStack {
     python: Option<Box<python::PythonStack>>,
 }
 
-/// No stack.
 const EMPTY: CachedStack = CachedStack {
     at: 0,
     generation: 0,

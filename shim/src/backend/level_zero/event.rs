@@ -48,7 +48,6 @@ enum Origin {
     Unshared,
     /// Made here, to be shared.
     Shared,
-    /// It was opened.
     Opened,
 }
 

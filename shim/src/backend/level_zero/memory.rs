@@ -132,7 +132,6 @@ pub(crate) fn open(
     Ok(())
 }
 
-/// Registers a mapping.
 pub(super) fn register(pointer: usize, context: usize, origin: Origin) {
     match MAPPINGS.get().lock().entry(pointer) {
         Entry::Occupied(mut mapping)

@@ -76,7 +76,6 @@ macro_rules! records {
 records!(Enter: EnterRecord enter, ShortEnterRecord is_short_enter short_enter, InnerEnterRecord inner_enter, behind_enter);
 records!(Exit: ExitRecord exit, ShortExitRecord is_short_exit short_exit, InnerExitRecord inner_exit, behind_exit);
 
-/// The name of this thread.
 struct ThreadNameRecord<'a> {
     pid: u32,
     name: &'a str,

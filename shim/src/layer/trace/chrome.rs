@@ -29,7 +29,6 @@ pub(super) fn append_line(fill: impl FnOnce(&mut Line)) {
     }
 }
 
-/// Appends lines.
 #[inline]
 pub(super) fn append(bytes: &[u8]) {
     let appended = PROCESS_TRACE.get().get().is_some_and(|mut state| {

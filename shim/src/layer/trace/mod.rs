@@ -265,7 +265,6 @@ pub fn note(text: &str) {
     }
 }
 
-/// Records the number of open descriptors.
 fn descriptors(tid: u32, now: Nanos, open: u64) {
     if is_binary() {
         binary::append_words(&fxt::write::descriptors(now, open));

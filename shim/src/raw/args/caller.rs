@@ -10,9 +10,6 @@ use urscope_schema::api::{
     },
 };
 
-#[cfg(test)]
-use urscope_schema::api::role::Data;
-
 use super::{Arg, handle_data, inputs::FLAGS};
 
 impl Arg<OpenedData> {
@@ -171,45 +168,6 @@ pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> UrResult) -> bool {
 pub fn with_data<T>(bytes: &mut [u8], call: impl FnOnce(Arg<OpenedData>, Arg<DataSize>) -> T) -> T {
     let size = DataSize(bytes.len());
     call(Arg(OpenedData(bytes.as_mut_ptr().expose_provenance())), Arg(size))
-}
-
-/// Calls a get; returns the handle data and their size.
-#[cfg(test)]
-pub(crate) fn receive_data<E>(
-    get: impl FnOnce(Arg<OutData>, Arg<OutDataSize>) -> Result<(), E>,
-) -> Result<(Arg<Data>, usize), E> {
-    let (mut data, mut size) = (0_usize, 0_usize);
-    let places = [&raw mut data, &raw mut size].map(<*mut usize>::expose_provenance);
-    get(Arg(OutData(places[0])), Arg(OutDataSize(places[1])))?;
-    // SAFETY: live variables, read as volatile because they were written to through their addresses.
-    let (data, size) = unsafe { ((&raw const data).read_volatile(), (&raw const size).read_volatile()) };
-    Ok((Arg(Data(data)), size))
-}
-
-/// Handle data that no get has returned, for a put.
-#[cfg(test)]
-pub(crate) fn foreign_data(bytes: &mut [u8]) -> Arg<Data> {
-    Arg(Data(bytes.as_mut_ptr().expose_provenance()))
-}
-
-#[cfg(test)]
-impl Arg<Data> {
-    /// A copy of `size` bytes of the data.
-    pub(crate) fn copy_of(self, size: usize) -> Option<Vec<u8>> {
-        Arg(OpenedData(self.0.0)).copy(Arg(DataSize(size)))
-    }
-}
-
-#[cfg(test)]
-impl Arg<OutData> {
-    /// A null pointer.
-    pub(crate) const NULL: Self = Arg(OutData(0));
-}
-
-#[cfg(test)]
-impl Arg<OutDataSize> {
-    /// A null pointer.
-    pub(crate) const NULL: Self = Arg(OutDataSize(0));
 }
 
 #[cfg(test)]
