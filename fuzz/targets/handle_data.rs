@@ -6,7 +6,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use urscope_shim::backend::level_zero::handle_data::{HandleData, Kind, NATIVE_SIZE, Refusal, SIZE};
+use urscope_shim::backend::{
+    Family,
+    level_zero::handle_data::{HandleData, NATIVE_SIZE, Refusal, SIZE},
+};
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(object) = HandleData::decode(data) {
@@ -20,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
                 assert_eq!(opened, object);
                 assert!(object.pid > 0 && i32::try_from(object.pid).is_ok(), "no process: {object:?}");
                 assert!(
-                    object.kind == Kind::Event || object.offset < object.size,
+                    object.kind == Family::Event || object.offset < object.size,
                     "offset outside of the object: {object:?}"
                 );
             }
@@ -33,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
 fn described(mut data: &[u8]) -> Option<HandleData> {
     let rest = &mut data;
     let [kind] = take(rest)?;
-    let kind = [Kind::Memory, Kind::PhysicalMem, Kind::Event][usize::from(kind) % 3];
+    let kind = [Family::Memory, Family::PhysicalMem, Family::Event][usize::from(kind) % 3];
     let (pid, descriptor) = (u32::from_le_bytes(take(rest)?), i32::from_le_bytes(take(rest)?));
     let [started, serial, size, offset] = [take(rest)?, take(rest)?, take(rest)?, take(rest)?].map(u64::from_le_bytes);
     let mut native = [0; NATIVE_SIZE];

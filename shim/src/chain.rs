@@ -19,7 +19,7 @@ use urscope_schema::{
 use crate::{
     knobs::Hot,
     layer::{Layer, Verdict, trace, validate},
-    raw::{clock, fork_mark, thread},
+    raw::{clock, fork_mark, stderr, thread},
 };
 
 struct GuardedLayer {
@@ -62,10 +62,7 @@ pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Ent
 /// Describes a device to every layer.
 pub fn device(device: &Device) {
     for layer in &LAYERS {
-        let _ = layer.show(|layer| {
-            layer.device(device);
-            Verdict::Passed
-        });
+        layer.show(|layer| layer.device(device));
     }
 }
 
@@ -114,19 +111,13 @@ fn record_cold(hot: Hot, exit: Exit) -> UrResult {
 /// Shows the enter of an inner call to the trace only. It has the number of its outer call.
 pub fn inner_enter(enter: &Enter) {
     let [trace_layer, _] = &LAYERS;
-    let _ = trace_layer.show(|_| {
-        trace::record_inner_enter(enter);
-        Verdict::Passed
-    });
+    trace_layer.show(|_| trace::record_inner_enter(enter));
 }
 
 /// Shows the exit of an inner call to the trace only.
 pub fn inner_exit(exit: &Exit) {
     let [trace_layer, _] = &LAYERS;
-    let _ = trace_layer.show(|_| {
-        trace::record_inner_exit(exit);
-        Verdict::Passed
-    });
+    trace_layer.show(|_| trace::record_inner_exit(exit));
 }
 
 /// Shows the end of the process to every layer, the last one first, so that its findings still go into the trace.
@@ -137,20 +128,14 @@ pub fn end(how: &'static str) {
         return;
     }
     for layer in LAYERS.iter().rev() {
-        let _ = layer.show(|layer| {
-            layer.end(how);
-            Verdict::Passed
-        });
+        layer.show(|layer| layer.end(how));
     }
 }
 
 /// Shows an `exec` of the process to every layer, before it and if it has `failed`.
 pub fn exec(failed: bool) {
     for layer in &LAYERS {
-        let _ = layer.show(|layer| {
-            layer.exec(failed);
-            Verdict::Passed
-        });
+        layer.show(|layer| layer.exec(failed));
     }
 }
 
@@ -174,39 +159,31 @@ impl GuardedLayer {
     #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
     #[inline(never)]
     fn enter(&self, enter: Enter, nulls: &Nulls) -> Verdict {
-        self.show(|layer| layer.enter(&enter, nulls))
+        self.show(|layer| layer.enter(&enter, nulls)).unwrap_or(Verdict::Passed)
     }
 
     #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
     #[inline(never)]
     fn exit(&self, exit: Exit) -> Verdict {
-        self.show(|layer| layer.exit(&exit))
+        self.show(|layer| layer.exit(&exit)).unwrap_or(Verdict::Passed)
     }
 
-    fn show(&self, what: impl Fn(&dyn Layer) -> Verdict) -> Verdict {
-        self.guarded(|| what(self.layer)).unwrap_or(Verdict::Passed)
-    }
-
-    /// The verdict of the layer; `Passed` if it is switched off.
-    #[inline]
-    fn guarded<T>(&self, what: impl Fn() -> T) -> Option<T> {
+    /// The answer of the layer; `None` if it is switched off.
+    fn show<T>(&self, what: impl Fn(&dyn Layer) -> T) -> Option<T> {
         if !self.is_on() {
             return None;
         }
-        if let Ok(answer) = catch_unwind(AssertUnwindSafe(what)) {
-            return Some(answer);
+        let answer = catch_unwind(AssertUnwindSafe(|| what(self.layer))).ok();
+        if answer.is_none() {
+            self.fails();
         }
-        self.fails();
-        None
+        answer
     }
 
     #[cold]
     fn fails(&self) {
         if !self.off.swap(true, Ordering::Relaxed) {
-            crate::raw::stderr::say(&format!(
-                "the {} layer failed and is now off; the program continues without it",
-                self.name
-            ));
+            stderr::say(&format!("the {} layer failed and is now off; the program continues without it", self.name));
         }
     }
 }

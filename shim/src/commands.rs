@@ -45,7 +45,6 @@ const UNKNOWN_SIZE: u64 = 1 << 32;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitState(u64);
 
-/// Whether commands are recorded.
 #[inline]
 pub(crate) fn are_recorded() -> bool {
     IS_SHARING.load(Ordering::Relaxed)
@@ -53,10 +52,7 @@ pub(crate) fn are_recorded() -> bool {
 
 /// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
 /// and the offset of the first byte that an unfinished command accesses. The result is for [`after`].
-#[expect(
-    clippy::inline_always,
-    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
-)]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn before(function: Function, values: &mut Values) -> WaitState {
     let ends_memory = matches!(function.effect(), Effect::Ends(Kind::Usm | Kind::Mapping));

@@ -71,10 +71,7 @@ impl KnownDevice {
 }
 
 /// Shows a known device of adapter `via` to the layers, before the call with it.
-#[expect(
-    clippy::inline_always,
-    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
-)]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device {

@@ -45,10 +45,7 @@ impl Recording {
 
 /// Whether no call of `function` is recorded now, whatever its arguments are: nothing is shared that it could be
 /// about, or it is a wait.
-#[expect(
-    clippy::inline_always,
-    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
-)]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn passes_any(function: Function) -> bool {
     if is_about_events(function) {
@@ -71,10 +68,7 @@ const fn is_about_events(function: Function) -> bool {
 /// Whether a call of `function` is recorded.
 ///
 /// Every call of an IPC function is: with an event that cannot be shared, it is a violation.
-#[expect(
-    clippy::inline_always,
-    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
-)]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     if passes_any(function) {
@@ -95,10 +89,7 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
 
 /// Updates the watched events when a call begins. The last release removes the event here, because its address may be
 /// reused before the release returns.
-#[expect(
-    clippy::inline_always,
-    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
-)]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn enter(function: Function, event: Option<usize>) {
     if let (Effect::Releases(Kind::Event), Some(event)) = (function.effect(), event) {
@@ -114,10 +105,7 @@ pub(crate) fn enter(function: Function, event: Option<usize>) {
 }
 
 /// Updates the watched events when a call has returned. `flags` is an argument of the call.
-#[expect(
-    clippy::inline_always,
-    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
-)]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>, result: UrResult, answers: &Values) {
     if !result.is_success() {

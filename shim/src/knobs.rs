@@ -34,7 +34,8 @@ macro_rules! knobs {
                     let value = variable($name).unwrap_or_else(|| $default.into());
                     <$type as Knob>::parse(&value).unwrap_or_else(|expected| {
                         complain.push(format!("{}={value:?} is not {expected}; {:?} is used instead", $name, $default));
-                        <$type as Knob>::fallback($default)
+                        // A test parses all defaults.
+                        <$type as Knob>::parse(&$default.into()).unwrap_or_default()
                     })
                 },)* }
             }
@@ -49,7 +50,7 @@ knobs! {
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
     /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs
     /// the program less). Perfetto opens both. `urscope run` sets `binary`, unless the variable is set.
-    format: Format = "URSCOPE_FORMAT", default "chrome", example "binary";
+    format: Form = "URSCOPE_FORMAT", default "chrome", example "binary";
     /// 1: prints nothing on stderr unless there is a problem.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
     /// 0: records no call stacks. Findings then have no source lines.
@@ -82,170 +83,14 @@ knobs! {
 }
 
 /// A type that a variable can have.
-trait Knob: Sized {
+trait Knob: Default {
     /// The value, or the expected form.
     fn parse(text: &OsString) -> Result<Self, &'static str>;
-
-    /// The value of the default.
-    fn fallback(default: &str) -> Self;
 }
 
 impl Knob for PathBuf {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         if text.is_empty() { Err("a directory") } else { Ok(text.into()) }
-    }
-
-    fn fallback(default: &str) -> Self {
-        default.into()
-    }
-}
-
-impl Knob for bool {
-    fn parse(text: &OsString) -> Result<Self, &'static str> {
-        match text.to_str() {
-            Some("0" | "") => Ok(false),
-            Some("1") => Ok(true),
-            _ => Err("0 or 1"),
-        }
-    }
-
-    fn fallback(default: &str) -> Self {
-        default == "1"
-    }
-}
-
-/// Which backend implements a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackendChoice {
-    /// The adapter if it has the function, otherwise urscope's backend.
-    Auto,
-    /// The runtime's own adapter.
-    Adapter,
-    /// urscope's own backend.
-    LevelZero,
-}
-
-impl Knob for BackendChoice {
-    fn parse(text: &OsString) -> Result<Self, &'static str> {
-        match text.to_str() {
-            Some("auto") => Ok(Self::Auto),
-            Some("adapter") => Ok(Self::Adapter),
-            Some("level_zero") => Ok(Self::LevelZero),
-            _ => Err("auto, adapter or level_zero"),
-        }
-    }
-
-    fn fallback(default: &str) -> Self {
-        Self::parse(&default.into()).unwrap_or(Self::Auto)
-    }
-}
-
-/// How calls of Unified Runtime reach urscope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// By the best entry point for each adapter.
-    Auto,
-    /// Only by XPTI.
-    Xpti,
-}
-
-impl Knob for Entry {
-    fn parse(text: &OsString) -> Result<Self, &'static str> {
-        match text.to_str() {
-            Some("auto") => Ok(Self::Auto),
-            Some("xpti") => Ok(Self::Xpti),
-            _ => Err("auto or xpti"),
-        }
-    }
-
-    fn fallback(default: &str) -> Self {
-        Self::parse(&default.into()).unwrap_or(Self::Auto)
-    }
-}
-
-/// `on` or `off`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OnOff(pub bool);
-
-impl Knob for OnOff {
-    fn parse(text: &OsString) -> Result<Self, &'static str> {
-        match text.to_str() {
-            Some("on") => Ok(Self(true)),
-            Some("off") => Ok(Self(false)),
-            _ => Err("on or off"),
-        }
-    }
-
-    fn fallback(default: &str) -> Self {
-        Self(default == "on")
-    }
-}
-
-/// The form of the trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format(pub Form);
-
-impl Knob for Format {
-    fn parse(text: &OsString) -> Result<Self, &'static str> {
-        match text.to_str() {
-            Some("chrome") => Ok(Self(Form::Chrome)),
-            Some("binary") => Ok(Self(Form::Binary)),
-            _ => Err("chrome or binary"),
-        }
-    }
-
-    fn fallback(default: &str) -> Self {
-        Self::parse(&default.into()).unwrap_or(Self(Form::Chrome))
-    }
-}
-
-/// What happens to a call that violates a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnError {
-    /// It is passed on.
-    Report,
-    /// It returns the documented error and has no effect.
-    Refuse,
-    /// The program ends.
-    Abort,
-}
-
-impl Knob for OnError {
-    fn parse(text: &OsString) -> Result<Self, &'static str> {
-        match text.to_str() {
-            Some("report") => Ok(Self::Report),
-            Some("refuse") => Ok(Self::Refuse),
-            Some("abort") => Ok(Self::Abort),
-            _ => Err("report, refuse or abort"),
-        }
-    }
-
-    fn fallback(default: &str) -> Self {
-        Self::parse(&default.into()).unwrap_or(Self::Report)
-    }
-}
-
-/// What a trace shows of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandLine {
-    /// All of it.
-    Full,
-    /// Its first word, and the number of words.
-    Program,
-}
-
-impl Knob for CommandLine {
-    fn parse(text: &OsString) -> Result<Self, &'static str> {
-        match text.to_str() {
-            Some("full") => Ok(Self::Full),
-            // `redacted` is an earlier name.
-            Some("program" | "redacted") => Ok(Self::Program),
-            _ => Err("full or program"),
-        }
-    }
-
-    fn fallback(default: &str) -> Self {
-        Self::parse(&default.into()).unwrap_or(Self::Program)
     }
 }
 
@@ -253,20 +98,85 @@ impl Knob for String {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         text.to_str().map(Into::into).ok_or("text")
     }
-
-    fn fallback(default: &str) -> Self {
-        default.into()
-    }
 }
 
 impl Knob for Ranks {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         text.to_str().unwrap_or("?").parse()
     }
+}
 
-    fn fallback(default: &str) -> Self {
-        default.parse().unwrap_or_default()
-    }
+/// Types whose values have names. The text in front of them is the expected form.
+macro_rules! named {
+    ($($type:ty, $expected:literal: $($name:literal => $value:expr),*;)*) => {
+        $(impl Knob for $type {
+            fn parse(text: &OsString) -> Result<Self, &'static str> {
+                match text.to_str() {
+                    $(Some($name) => Ok($value),)*
+                    _ => Err($expected),
+                }
+            }
+        })*
+    };
+}
+
+named! {
+    bool, "0 or 1": "0" => false, "" => false, "1" => true;
+    BackendChoice, "auto, adapter or level_zero": "auto" => Self::Auto, "adapter" => Self::Adapter, "level_zero" => Self::LevelZero;
+    Entry, "auto or xpti": "auto" => Self::Auto, "xpti" => Self::Xpti;
+    OnOff, "on or off": "on" => Self(true), "off" => Self(false);
+    Form, "chrome or binary": "chrome" => Self::Chrome, "binary" => Self::Binary;
+    OnError, "report, refuse or abort": "report" => Self::Report, "refuse" => Self::Refuse, "abort" => Self::Abort;
+    // `redacted` is an earlier name.
+    CommandLine, "full or program": "full" => Self::Full, "program" => Self::Program, "redacted" => Self::Program;
+}
+
+/// Which backend implements a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// The adapter if it has the function, otherwise urscope's backend.
+    #[default]
+    Auto,
+    /// The runtime's own adapter.
+    Adapter,
+    /// urscope's own backend.
+    LevelZero,
+}
+
+/// How calls of Unified Runtime reach urscope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Entry {
+    /// By the best entry point for each adapter.
+    #[default]
+    Auto,
+    /// Only by XPTI.
+    Xpti,
+}
+
+/// `on` or `off`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnOff(pub bool);
+
+/// What happens to a call that violates a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// It is passed on.
+    #[default]
+    Report,
+    /// It returns the documented error and has no effect.
+    Refuse,
+    /// The program ends.
+    Abort,
+}
+
+/// What a trace shows of the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandLine {
+    /// All of it.
+    Full,
+    /// Its first word, and the number of words.
+    #[default]
+    Program,
 }
 
 static KNOBS: OnceLock<Knobs> = OnceLock::new();
@@ -312,7 +222,7 @@ impl Hot {
 
     fn of(knobs: &Knobs) -> Self {
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
-        let binary = bit(knobs.format.0 == Form::Binary, Self::BINARY);
+        let binary = bit(knobs.format == Form::Binary, Self::BINARY);
         let adapter = bit(knobs.backend != BackendChoice::LevelZero, Self::ADAPTER);
         let (stacks, validates) = (bit(knobs.stacks, Self::STACKS), bit(knobs.validate.0, Self::VALIDATES));
         Self(Self::READ | binary | stacks | validates | adapter)
@@ -390,7 +300,6 @@ pub fn complaints() -> Vec<String> {
 /// Variables of the command `urscope` that its child processes inherit.
 const COMMAND_VARIABLES: &[&str] = &["URSCOPE_LIBRARY"];
 
-/// The prefix of all variables.
 const PREFIX: &str = "URSCOPE_";
 
 fn unknown(name: &str) -> Option<String> {
@@ -448,10 +357,11 @@ mod tests {
     }
 
     #[test]
-    fn every_example_parses() {
+    fn every_default_and_every_example_parses() {
+        let row = |name: &str| *ROWS.iter().find(|row| row.0 == name).unwrap();
         let mut complaints = Vec::new();
-        let example = |name: &str| Some(ROWS.iter().find(|row| row.0 == name).unwrap().2.into());
-        Knobs::from(example, &mut complaints);
+        Knobs::from(|name| Some(row(name).1.into()), &mut complaints);
+        Knobs::from(|name| Some(row(name).2.into()), &mut complaints);
         assert_eq!(complaints, [""; 0]);
     }
 

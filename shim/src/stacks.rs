@@ -81,11 +81,9 @@ pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
     }
     // One more than is kept, so that a longer way is known as one.
     let mut frames = [(0, 0); unwound_callers::PATH_LIMIT + 2];
-    let found = stack::first_caller(&own(), &wanted, from, &mut frames);
-    if found.is_some() {
-        unwound_callers::insert(from, &frames);
-    }
-    found
+    let (_, found) = stack::first(&own(), wanted, from, &mut frames)?;
+    unwound_callers::insert(from, &frames);
+    Some(found)
 }
 
 /// The addresses of this library, and of what calls it to show it calls of others. They are no part of a call.

@@ -3,39 +3,25 @@
 use std::ptr;
 
 use crate::{
-    library::Library,
     shared::Shared,
-    sycl::{ContextRef, EventRef, Function, HandleData, OwnQueue, QueueRef, Sycl},
+    sycl::{ContextRef, EventRef, Function, HandleData, OwnCopy, QueueRef, Sycl, functions},
 };
 
 /// `make_event_flag_enable_ipc`
 const ENABLE_IPC: usize = 2;
 
-/// The functions.
-pub(crate) struct Events {
-    make: Function,
-    signal: Function,
-    wait: Function,
-    get: Function,
-    put: Function,
-    open: Function,
+functions! {
+    /// The functions.
+    Events:
+    make = c"_ZN4sycl3_V13ext6oneapi12experimental6detail10make_eventERKNS0_7contextEj";
+    signal = c"_ZN4sycl3_V13ext6oneapi12experimental20enqueue_signal_eventENS0_5queueERNS0_5eventE";
+    wait = c"_ZN4sycl3_V13ext6oneapi12experimental18enqueue_wait_eventENS0_5queueERKNS0_5eventE";
+    get = c"_ZN4sycl3_V13ext6oneapi12experimental3ipc5event3getERKNS0_5eventE";
+    put = c"_ZN4sycl3_V13ext6oneapi12experimental3ipc5event3putERNS4_6handleERKNS0_7contextE";
+    open = c"_ZN4sycl3_V16detail18openIPCEventHandleEPKSt4bytemRKNS0_7contextE";
 }
 
 impl Events {
-    /// The functions of the libsycl that dpctl uses; `None` unless it has all of them.
-    pub(crate) fn of(dpctl: &Library) -> Option<Self> {
-        Some(Self {
-            make: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental6detail10make_eventERKNS0_7contextEj")?,
-            signal: dpctl
-                .symbol(c"_ZN4sycl3_V13ext6oneapi12experimental20enqueue_signal_eventENS0_5queueERNS0_5eventE")?,
-            wait: dpctl
-                .symbol(c"_ZN4sycl3_V13ext6oneapi12experimental18enqueue_wait_eventENS0_5queueERKNS0_5eventE")?,
-            get: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental3ipc5event3getERKNS0_5eventE")?,
-            put: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental3ipc5event3putERNS4_6handleERKNS0_7contextE")?,
-            open: dpctl.symbol(c"_ZN4sycl3_V16detail18openIPCEventHandleEPKSt4bytemRKNS0_7contextE")?,
-        })
-    }
-
     /// `make_event` with `enable_ipc`
     ///
     /// # Safety
@@ -74,7 +60,7 @@ impl Events {
     /// As for the two.
     unsafe fn enqueue(sycl: &'static Sycl, function: Function, queue: QueueRef, event: EventRef) -> Result<(), String> {
         // SAFETY: the caller's promise.
-        let own = unsafe { OwnQueue::copy(sycl, queue)? };
+        let own = unsafe { OwnCopy::of_queue(sycl, queue)? };
         // SAFETY: `void f(queue, event &)`; an object with a destructor is passed by its address, and may be
         // emptied: it is a copy.
         unsafe { sycl.call(function, [own.get().expose_provenance(), event.expose_provenance()]) }.map(drop)
@@ -89,16 +75,6 @@ impl Events {
         // SAFETY: `handle get(const event &)`; a handle is trivial and has two words.
         let [data, size] = unsafe { sycl.call(self.get, [event.expose_provenance()])? };
         Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
-    }
-
-    /// `ipc::event::put`
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl, and the handle data must come from [`Self::get`] and not have been put.
-    pub(crate) unsafe fn put(&self, sycl: &Sycl, mut handle: HandleData, context: ContextRef) -> Result<(), String> {
-        // SAFETY: `void put(handle &, const context &)`
-        unsafe { sycl.call(self.put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
     }
 
     /// `ipc::event::open`

@@ -7,7 +7,7 @@ use std::{collections::HashMap, ffi::c_void, process};
 
 use parking_lot::Mutex;
 
-use crate::sycl::{HandleData, OwnContext, Sycl};
+use crate::sycl::{HandleData, OwnCopy, Sycl};
 
 /// The kind of object that handle data are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ struct Held {
     size: usize,
     /// How often they were got: libsycl gives the same data for every get of an event.
     gets: usize,
-    context: OwnContext,
+    context: OwnCopy,
     /// The process that got it. A forked child has none of its parent's handle data.
     pid: u32,
 }
@@ -30,7 +30,7 @@ struct Held {
 static HELD: Mutex<Option<HashMap<usize, Held>>> = Mutex::new(None);
 
 /// Stores what a put of this handle data needs.
-pub(crate) fn hold(kind: Kind, handle: HandleData, context: OwnContext) {
+pub(crate) fn hold(kind: Kind, handle: HandleData, context: OwnCopy) {
     let pid = process::id();
     let mut all = HELD.lock();
     let all = all.get_or_insert_default();
@@ -69,8 +69,8 @@ pub(crate) unsafe fn put(sycl: &Sycl, data: *mut c_void) -> Result<(), String> {
     unsafe {
         match kind {
             Kind::Memory => sycl.put(handle, context.get()),
-            Kind::PhysicalMemory => sycl.physical_memory()?.put(sycl, handle, context.get()),
-            Kind::Event => sycl.events()?.put(sycl, handle, context.get()),
+            Kind::PhysicalMemory => sycl.put_by(sycl.physical_memory()?.put, handle, context.get()),
+            Kind::Event => sycl.put_by(sycl.events()?.put, handle, context.get()),
         }
     }
 }

@@ -37,7 +37,7 @@ use std::{
 };
 
 use handles::Kind;
-use sycl::{ContextRef, DeviceRef, HandleData, OwnContext, Sycl, sycl};
+use sycl::{ContextRef, DeviceRef, HandleData, OwnCopy, Sycl, sycl};
 
 /// A pointer to USM memory, as dpctl's interface passes it.
 pub type UsmRef = *mut c_void;
@@ -172,7 +172,7 @@ unsafe fn get(
         not_null(size, "SizeOut")?;
         let sycl = sycl()?;
         // SAFETY: the caller's promise.
-        let own = unsafe { OwnContext::copy(sycl, context)? };
+        let own = unsafe { OwnCopy::of_context(sycl, context)? };
         let handle = get(sycl)?;
         handles::hold(kind, handle, own);
         Ok(handle)

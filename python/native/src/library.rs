@@ -30,12 +30,24 @@ impl Library {
         // SAFETY: the handle is valid, as it is never closed.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
     }
-}
 
-/// A symbol that every library of the process sees: of the program, of what it depends on, or of a preloaded library.
-pub(crate) fn preloaded(name: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: dlsym(3) with `RTLD_DEFAULT` takes any name.
-    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+    /// A function in this library or in one that it depends on.
+    ///
+    /// # Safety
+    ///
+    /// `F` is the type of the function that has this name there.
+    pub(crate) unsafe fn function<F: Copy>(&self, name: &CStr) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        // SAFETY: the caller's promise, and as wide as a pointer.
+        self.symbol(name).map(|function| unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&function) })
+    }
+
+    /// The symbols that every library of the process sees: of the program, of what it depends on, and of preloaded
+    /// libraries; `None` if the process has no handle for them.
+    pub(crate) fn all() -> Option<Self> {
+        // SAFETY: without a name, no library is loaded.
+        NonNull::new(unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_LAZY) }).map(Self)
+    }
 }
 
 struct Search<'a> {

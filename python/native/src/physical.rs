@@ -3,9 +3,8 @@
 use std::ptr;
 
 use crate::{
-    library::Library,
     shared::Shared,
-    sycl::{ContextRef, DeviceRef, Function, HandleData, Sycl},
+    sycl::{ContextRef, DeviceRef, HandleData, Sycl, functions},
 };
 
 /// `address_access_mode::read_write`
@@ -13,51 +12,22 @@ const READ_WRITE: usize = 2;
 /// `granularity_mode::recommended`
 const RECOMMENDED: usize = 1;
 
-/// The functions.
-pub(crate) struct PhysicalMemory {
-    create: Function,
-    size: Function,
-    map: Function,
-    granularity: Function,
-    reserve: Function,
-    unreserve: Function,
-    unmap: Function,
-    get: Function,
-    put: Function,
-    open: Function,
+functions! {
+    /// The functions.
+    PhysicalMemory:
+    create = c"_ZN4sycl3_V13ext6oneapi12experimental12physical_mem6createERKNS0_6deviceERKNS0_7contextEmb";
+    size = c"_ZNK4sycl3_V13ext6oneapi12experimental12physical_mem4sizeEv";
+    map = c"_ZNK4sycl3_V13ext6oneapi12experimental12physical_mem3mapEmmNS3_19address_access_modeEm";
+    granularity = c"_ZN4sycl3_V13ext6oneapi12experimental19get_mem_granularityERKNS0_6deviceERKNS0_7contextENS3_16granularity_modeE";
+    reserve = c"_ZN4sycl3_V13ext6oneapi12experimental19reserve_virtual_memEmmRKNS0_7contextE";
+    unreserve = c"_ZN4sycl3_V13ext6oneapi12experimental16free_virtual_memEmmRKNS0_7contextE";
+    unmap = c"_ZN4sycl3_V13ext6oneapi12experimental5unmapEPKvmRKNS0_7contextE";
+    get = c"_ZN4sycl3_V13ext6oneapi12experimental3ipc15physical_memory3getERNS3_12physical_memE";
+    put = c"_ZN4sycl3_V13ext6oneapi12experimental3ipc15physical_memory3putERNS4_6handleERKNS0_7contextE";
+    open = c"_ZN4sycl3_V16detail24openIPCPhysicalMemHandleEPKSt4bytemRKNS0_7contextERKNS0_6deviceE";
 }
 
 impl PhysicalMemory {
-    /// The functions of the libsycl that dpctl uses; `None` unless it has all of them.
-    pub(crate) fn of(dpctl: &Library) -> Option<Self> {
-        Some(Self {
-            create: dpctl.symbol(
-                c"_ZN4sycl3_V13ext6oneapi12experimental12physical_mem6createERKNS0_6deviceERKNS0_7contextEmb",
-            )?,
-            size: dpctl.symbol(c"_ZNK4sycl3_V13ext6oneapi12experimental12physical_mem4sizeEv")?,
-            map: dpctl.symbol(
-                c"_ZNK4sycl3_V13ext6oneapi12experimental12physical_mem3mapEmmNS3_19address_access_modeEm",
-            )?,
-            granularity: dpctl.symbol(
-                c"_ZN4sycl3_V13ext6oneapi12experimental19get_mem_granularityERKNS0_6deviceERKNS0_7contextENS3_16granularity_modeE",
-            )?,
-            reserve: dpctl.symbol(
-                c"_ZN4sycl3_V13ext6oneapi12experimental19reserve_virtual_memEmmRKNS0_7contextE",
-            )?,
-            unreserve: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental16free_virtual_memEmmRKNS0_7contextE")?,
-            unmap: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental5unmapEPKvmRKNS0_7contextE")?,
-            get: dpctl.symbol(
-                c"_ZN4sycl3_V13ext6oneapi12experimental3ipc15physical_memory3getERNS3_12physical_memE",
-            )?,
-            put: dpctl.symbol(
-                c"_ZN4sycl3_V13ext6oneapi12experimental3ipc15physical_memory3putERNS4_6handleERKNS0_7contextE",
-            )?,
-            open: dpctl.symbol(
-                c"_ZN4sycl3_V16detail24openIPCPhysicalMemHandleEPKSt4bytemRKNS0_7contextERKNS0_6deviceE",
-            )?,
-        })
-    }
-
     /// `physical_mem` with `enable_ipc`
     ///
     /// # Safety
@@ -155,16 +125,6 @@ impl PhysicalMemory {
         // SAFETY: `handle get(physical_mem &)`; a handle is trivial and has two words.
         let [data, size] = unsafe { sycl.call(self.get, [memory.address()])? };
         Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
-    }
-
-    /// `ipc::physical_memory::put`
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl, and the handle data must come from [`Self::get`] and not have been put.
-    pub(crate) unsafe fn put(&self, sycl: &Sycl, mut handle: HandleData, context: ContextRef) -> Result<(), String> {
-        // SAFETY: `void put(handle &, const context &)`
-        unsafe { sycl.call(self.put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
     }
 
     /// `ipc::physical_memory::open`

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    ffi::{CStr, c_int, c_void},
+    ffi::{c_int, c_void},
     ptr::null_mut,
     sync::OnceLock,
 };
@@ -13,7 +13,7 @@ use std::{
 use parking_lot::Mutex;
 use urscope_schema::api::UrResult;
 
-use crate::library;
+use crate::library::Library;
 
 type Handle = *mut c_void;
 
@@ -33,26 +33,17 @@ impl Exports {
         // sources give them these signatures (`shim/preload`, `ur_api.h`).
         FOUND
             .get_or_init(|| unsafe {
+                let all = Library::all()?;
                 Some(Self {
-                    handles_around: function(c"urscope_handles_around")?,
-                    get: function(c"urIPCGetMemHandleExp")?,
-                    put: function(c"urIPCPutMemHandleExp")?,
-                    open: function(c"urIPCOpenMemHandleExp")?,
-                    close: function(c"urIPCCloseMemHandleExp")?,
+                    handles_around: all.function(c"urscope_handles_around")?,
+                    get: all.function(c"urIPCGetMemHandleExp")?,
+                    put: all.function(c"urIPCPutMemHandleExp")?,
+                    open: all.function(c"urIPCOpenMemHandleExp")?,
+                    close: all.function(c"urIPCCloseMemHandleExp")?,
                 })
             })
             .as_ref()
     }
-}
-
-/// # Safety
-///
-/// `F` is the type of the function that has this name in a preloaded library.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    let function = library::preloaded(name)?.as_ptr();
-    // SAFETY: the caller's promise, and as wide as a pointer.
-    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
 }
 
 fn done(result: UrResult) -> Result<(), UrResult> {

@@ -28,7 +28,6 @@ struct Block {
     weak: AtomicI32,
 }
 
-/// Its virtual functions.
 #[repr(C)]
 struct Functions {
     destructors: [*const c_void; 2],

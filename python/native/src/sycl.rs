@@ -35,6 +35,24 @@ pub(crate) struct HandleData {
 
 pub(crate) type Function = NonNull<c_void>;
 
+/// A structure of functions of libsycl, by their symbols.
+macro_rules! functions {
+    ($(#[$doc:meta])* $type:ident: $($name:ident = $symbol:literal;)*) => {
+        $(#[$doc])*
+        pub(crate) struct $type {
+            $(pub(crate) $name: crate::sycl::Function,)*
+        }
+
+        impl $type {
+            /// The functions of the libsycl that dpctl uses; `None` unless it has all of them.
+            pub(crate) fn of(dpctl: &crate::library::Library) -> Option<Self> {
+                Some(Self { $($name: dpctl.symbol($symbol)?,)* })
+            }
+        }
+    };
+}
+pub(crate) use functions;
+
 /// The functions of dpctl's interface library, and of the libsycl that it uses.
 pub(crate) struct Sycl {
     guard: Guard,
@@ -107,55 +125,29 @@ pub(crate) fn sycl() -> Result<&'static Sycl, &'static str> {
 
 impl Sycl {
     fn of(dpctl: &Library) -> Option<Self> {
-        /// One of dpctl's functions, which throw nothing, as one of type `F`.
-        ///
-        /// # Safety
-        ///
-        /// dpctl's header declares it so.
-        unsafe fn function<F: Copy>(dpctl: &Library, name: &CStr) -> Option<F> {
-            const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-            let function = dpctl.symbol(name)?.as_ptr();
-            // SAFETY: the caller's promise, and as wide as a pointer.
-            Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
-        }
-
-        // SAFETY: dpctl's headers declare them with these signatures.
-        let (copy_queue, delete_queue, copy_event) = unsafe {
-            (
-                function(dpctl, c"DPCTLQueue_Copy")?,
-                function(dpctl, c"DPCTLQueue_Delete")?,
-                function(dpctl, c"DPCTLEvent_Copy")?,
-            )
-        };
-        // SAFETY: as above.
-        let (copy_context, delete_context, context_devices, devices) = unsafe {
-            (
-                function(dpctl, c"DPCTLContext_Copy")?,
-                function(dpctl, c"DPCTLContext_Delete")?,
-                function(dpctl, c"DPCTLContext_GetDevices")?,
-                Devices {
-                    size: function(dpctl, c"DPCTLDeviceVector_Size")?,
-                    at: function(dpctl, c"DPCTLDeviceVector_GetAt")?,
-                    delete_device: function(dpctl, c"DPCTLDevice_Delete")?,
-                    delete: function(dpctl, c"DPCTLDeviceVector_Delete")?,
+        // SAFETY: dpctl's headers declare its functions with these signatures. They throw nothing.
+        unsafe {
+            Some(Self {
+                guard: Guard::of(dpctl)?,
+                copy_context: dpctl.function(c"DPCTLContext_Copy")?,
+                delete_context: dpctl.function(c"DPCTLContext_Delete")?,
+                context_devices: dpctl.function(c"DPCTLContext_GetDevices")?,
+                devices: Devices {
+                    size: dpctl.function(c"DPCTLDeviceVector_Size")?,
+                    at: dpctl.function(c"DPCTLDeviceVector_GetAt")?,
+                    delete_device: dpctl.function(c"DPCTLDevice_Delete")?,
+                    delete: dpctl.function(c"DPCTLDeviceVector_Delete")?,
                 },
-            )
-        };
-        Some(Self {
-            guard: Guard::of(dpctl)?,
-            copy_context,
-            delete_context,
-            context_devices,
-            devices,
-            copy_queue,
-            delete_queue,
-            copy_event,
-            has_aspect: dpctl.symbol(c"_ZNK4sycl3_V16device3hasENS0_6aspectE")?,
-            memory: (Memory::of(dpctl).map(Route::Runtime)).or_else(|| LevelZero::of(dpctl).map(Route::LevelZero)),
-            uuid: dpctl.symbol(UUID),
-            physical_memory: PhysicalMemory::of(dpctl),
-            events: Events::of(dpctl),
-        })
+                copy_queue: dpctl.function(c"DPCTLQueue_Copy")?,
+                delete_queue: dpctl.function(c"DPCTLQueue_Delete")?,
+                copy_event: dpctl.function(c"DPCTLEvent_Copy")?,
+                has_aspect: dpctl.symbol(c"_ZNK4sycl3_V16device3hasENS0_6aspectE")?,
+                memory: (Memory::of(dpctl).map(Route::Runtime)).or_else(|| LevelZero::of(dpctl).map(Route::LevelZero)),
+                uuid: dpctl.symbol(UUID),
+                physical_memory: PhysicalMemory::of(dpctl),
+                events: Events::of(dpctl),
+            })
+        }
     }
 
     /// Whether memory can be shared with this libsycl.
@@ -204,7 +196,6 @@ impl Sycl {
         }
     }
 
-    /// The functions for physical memory.
     pub(crate) fn physical_memory(&self) -> Result<&PhysicalMemory, String> {
         let has = self.physical_memory.as_ref();
         has.ok_or_else(|| {
@@ -212,7 +203,6 @@ impl Sycl {
         })
     }
 
-    /// The functions for events.
     pub(crate) fn events(&self) -> Result<&Events, String> {
         let has = self.events.as_ref();
         has.ok_or_else(|| "this libsycl cannot share events between processes: it is older than 2026.2".to_owned())
@@ -249,9 +239,7 @@ impl Sycl {
         // in two registers.
         let [first, second] = unsafe { self.call(function, [device.expose_provenance()])? };
         let mut uuid = [0; 16];
-        for (place, byte) in uuid.iter_mut().zip(first.to_le_bytes().into_iter().chain(second.to_le_bytes())) {
-            *place = byte;
-        }
+        uuid.copy_from_slice([first, second].map(usize::to_le_bytes).as_flattened());
         Ok(uuid)
     }
 
@@ -324,14 +312,29 @@ impl Sycl {
     /// # Safety
     ///
     /// The context must be one of this libsycl, and the handle data must come from [`Self::get`] and not have been put.
-    pub(crate) unsafe fn put(&self, mut handle: HandleData, context: ContextRef) -> Result<(), String> {
+    pub(crate) unsafe fn put(&self, handle: HandleData, context: ContextRef) -> Result<(), String> {
         let memory = match self.memory()? {
             Route::Runtime(memory) => memory,
             // SAFETY: the caller's promise.
             Route::LevelZero(own) => return unsafe { own.put(self, handle, context) },
         };
+        // SAFETY: the caller's promise.
+        unsafe { self.put_by(memory.put, handle, context) }
+    }
+
+    /// Calls a function that puts handle data.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::put`], with data of a get of the same kind of object.
+    pub(crate) unsafe fn put_by(
+        &self,
+        put: Function,
+        mut handle: HandleData,
+        context: ContextRef,
+    ) -> Result<(), String> {
         // SAFETY: `void put(handle &, const context &)`
-        unsafe { self.call(memory.put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
+        unsafe { self.call(put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
     }
 
     /// `ipc::memory::open`
@@ -401,61 +404,50 @@ impl Memory {
     }
 }
 
-/// A copy of a caller's context, which keeps the context alive.
-pub(crate) struct OwnContext {
-    sycl: &'static Sycl,
-    context: ContextRef,
+/// A copy of a caller's context or queue, which keeps it alive.
+pub(crate) struct OwnCopy {
+    object: *const c_void,
+    delete: unsafe extern "C" fn(*const c_void),
 }
 
 // SAFETY: SYCL's objects may be used by any thread.
-unsafe impl Send for OwnContext {}
+unsafe impl Send for OwnCopy {}
 
-impl OwnContext {
+impl OwnCopy {
     /// # Safety
     ///
     /// The context must be one of this libsycl.
-    pub(crate) unsafe fn copy(sycl: &'static Sycl, context: ContextRef) -> Result<Self, String> {
+    pub(crate) unsafe fn of_context(sycl: &'static Sycl, context: ContextRef) -> Result<Self, String> {
         // SAFETY: the caller's promise. dpctl returns null where copying failed.
-        let context = unsafe { (sycl.copy_context)(context) };
-        if context.is_null() { Err("the context could not be copied".to_owned()) } else { Ok(Self { sycl, context }) }
+        let object = unsafe { (sycl.copy_context)(context) };
+        if object.is_null() {
+            Err("the context could not be copied".to_owned())
+        } else {
+            Ok(Self { object, delete: sycl.delete_context })
+        }
     }
 
-    pub(crate) fn get(&self) -> ContextRef {
-        self.context
-    }
-}
-
-impl Drop for OwnContext {
-    fn drop(&mut self) {
-        // SAFETY: it is our own copy.
-        unsafe { (self.sycl.delete_context)(self.context) };
-    }
-}
-
-/// A copy of a caller's queue.
-pub(crate) struct OwnQueue {
-    sycl: &'static Sycl,
-    queue: QueueRef,
-}
-
-impl OwnQueue {
     /// # Safety
     ///
     /// The queue must be one of this libsycl.
-    pub(crate) unsafe fn copy(sycl: &'static Sycl, queue: QueueRef) -> Result<Self, String> {
-        // SAFETY: the caller's promise. dpctl returns null where copying failed.
-        let queue = unsafe { (sycl.copy_queue)(queue) };
-        if queue.is_null() { Err("the queue could not be copied".to_owned()) } else { Ok(Self { sycl, queue }) }
+    pub(crate) unsafe fn of_queue(sycl: &'static Sycl, queue: QueueRef) -> Result<Self, String> {
+        // SAFETY: as above.
+        let object = unsafe { (sycl.copy_queue)(queue) };
+        if object.is_null() {
+            Err("the queue could not be copied".to_owned())
+        } else {
+            Ok(Self { object, delete: sycl.delete_queue })
+        }
     }
 
-    pub(crate) fn get(&self) -> QueueRef {
-        self.queue
+    pub(crate) fn get(&self) -> *const c_void {
+        self.object
     }
 }
 
-impl Drop for OwnQueue {
+impl Drop for OwnCopy {
     fn drop(&mut self) {
         // SAFETY: it is our own copy.
-        unsafe { (self.sycl.delete_queue)(self.queue) };
+        unsafe { (self.delete)(self.object) };
     }
 }

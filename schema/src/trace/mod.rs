@@ -13,9 +13,10 @@ mod scan;
 pub mod write;
 
 /// The two forms of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// A Chrome trace: lines of JSON.
+    #[default]
     Chrome,
     /// A Fuchsia trace ([`fxt`]), which costs the program less.
     Binary,

@@ -23,8 +23,7 @@ use urscope_shim::{
         exports, xpti,
     },
     late_functions, note_caller,
-    raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack, unwinder},
-    unwinder_functions,
+    raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack},
 };
 
 #[global_allocator]
@@ -140,41 +139,8 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// The functions of the unwinder, for this library only. A jump keeps the frame of the caller, from which they unwind.
-macro_rules! unwinder {
-    ($($number:literal $symbol:literal $name:literal $version:literal;)*) => {$(
-        global_asm!(
-            concat!(".hidden ", $symbol),
-            concat!(".globl ", $symbol),
-            concat!(".type ", $symbol, ", @function"),
-            concat!($symbol, ":"),
-            "mov rax, qword ptr [rip + {found} + 8 * {number}]",
-            "test rax, rax",
-            "jne 2f",
-            "push rdi",
-            "push rsi",
-            "push rdx",
-            "push rcx",
-            "sub rsp, 8",
-            "call {find}",
-            "add rsp, 8",
-            "pop rcx",
-            "pop rdx",
-            "pop rsi",
-            "pop rdi",
-            "mov rax, qword ptr [rip + {found} + 8 * {number}]",
-            "2: jmp rax",
-            found = sym unwinder::FOUND,
-            find = sym unwinder::find,
-            number = const $number,
-        );
-    )*};
-}
-
-unwinder_functions!(unwinder);
-
-/// The functions that glibc before 2.34 has in other libraries, for this library only. A jump keeps the caller's
-/// address, from which `dlopen` takes the namespace.
+/// The functions of the unwinder, and those that glibc before 2.34 has in other libraries, for this library only. A
+/// jump keeps the caller's frame, from which the unwinder begins and `dlopen` takes the namespace.
 macro_rules! late {
     ($($number:literal $symbol:literal $name:literal $version:literal $library:literal;)*) => {$(
         global_asm!(
@@ -319,32 +285,33 @@ variadic! {
     fn execle = execle_with;
 }
 
-/// The argument at an index after the path: five are in registers, the others on the stack.
-unsafe fn argument(registers: Texts, stack: Texts, index: usize) -> Text {
+/// The arguments after the path: five are in registers, the others on the stack.
+///
+/// # Safety
+///
+/// They end with a null pointer.
+unsafe fn collect(registers: Texts, stack: Texts) -> (ExecArguments, impl Fn(usize) -> Text) {
     const REGISTERS: usize = 5;
     // SAFETY: the caller's promise.
-    unsafe { if index < REGISTERS { *registers.add(index) } else { *stack.add(index - REGISTERS) } }
+    let argument = move |index: usize| unsafe {
+        if index < REGISTERS { *registers.add(index) } else { *stack.add(index - REGISTERS) }
+    };
+    (ExecArguments::collect(argument), argument)
 }
 
 unsafe extern "C" fn execl_with(path: Text, registers: Texts, stack: Texts) -> c_int {
-    // SAFETY: the arguments end with a null pointer.
-    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
-    unsafe { execv(path, all.array()) }
+    unsafe { execv(path, collect(registers, stack).0.array()) }
 }
 
 unsafe extern "C" fn execlp_with(file: Text, registers: Texts, stack: Texts) -> c_int {
-    // SAFETY: as for `execl_with`.
-    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
     // SAFETY: the caller's promise.
-    unsafe { execvp(file, all.array()) }
+    unsafe { execvp(file, collect(registers, stack).0.array()) }
 }
 
 unsafe extern "C" fn execle_with(path: Text, registers: Texts, stack: Texts) -> c_int {
-    // SAFETY: as for `execl_with`.
-    let all = ExecArguments::collect(|index| unsafe { argument(registers, stack, index) });
-    // SAFETY: the environment follows the null pointer.
-    let environment = unsafe { argument(registers, stack, all.next_index()) };
     // SAFETY: the caller's promise.
-    unsafe { execve(path, all.array(), environment.cast()) }
+    let (all, argument) = unsafe { collect(registers, stack) };
+    // SAFETY: the caller's promise; the environment follows the null pointer.
+    unsafe { execve(path, all.array(), argument(all.next_index()).cast()) }
 }

@@ -23,14 +23,16 @@ pub mod adapter;
 pub mod level_zero;
 
 /// A kind of object that can be shared. All functions of one kind use the same backend, because they use its objects.
+/// Handle data contain the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
 pub enum Family {
     /// USM and its mappings.
-    Memory,
+    Memory = 1,
     /// Physical memory.
-    PhysicalMem,
+    PhysicalMem = 2,
     /// Events.
-    Event,
+    Event = 3,
 }
 
 impl Family {

@@ -40,7 +40,6 @@ use crate::{
         late_functions,
         mutex::Mutex,
         symbols::modules::{self, Module},
-        unwinder,
     },
 };
 
@@ -63,7 +62,7 @@ struct AdapterEntry {
 
 /// How the calls of an adapter reach urscope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Interception {
+pub(super) enum Interception {
     Tables,
     /// Its code is changed, and its tables are not.
     #[cfg(feature = "frida-gum")]
@@ -96,7 +95,6 @@ fn adapter_number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     // Found now, because signal handlers and cancellations may need them during a call.
     late_functions::find_all();
-    unwinder::find();
     let mut adapters = KNOWN_ADAPTERS.lock();
     if let Some(via) = adapters.iter().position(|known| known.module == module) {
         return adapters.get(via).filter(|known| known.interception == Interception::Tables).map(|_| via);
@@ -109,19 +107,9 @@ fn adapter_number(getter: *mut c_void) -> Option<usize> {
     Some(adapters.len() - 1)
 }
 
-/// Adds an adapter whose code is about to be changed; returns its number, or `None` if there is no room. Its tables
-/// are no longer changed.
-#[cfg(feature = "frida-gum")]
-pub(super) fn add_inline(module: Module) -> Option<usize> {
-    add_adapter(Interception::Code, module)
-}
-
-/// Adds an adapter whose calls are observed; returns its number, or `None` if there is no room.
-pub(super) fn add_observed(module: Module) -> Option<usize> {
-    add_adapter(Interception::Observed, module)
-}
-
-fn add_adapter(interception: Interception, module: Module) -> Option<usize> {
+/// Adds an adapter whose calls reach urscope in another way than by its tables, which are no longer changed; returns
+/// its number, or `None` if there is no room.
+pub(super) fn add_adapter(interception: Interception, module: Module) -> Option<usize> {
     let mut adapters = KNOWN_ADAPTERS.lock();
     if adapters.len() == ADAPTERS {
         return None;
@@ -132,16 +120,8 @@ fn add_adapter(interception: Interception, module: Module) -> Option<usize> {
 
 /// Whether the code of an adapter in this library is changed.
 pub(super) fn is_inline(module: &Module) -> bool {
-    #[cfg(feature = "frida-gum")]
-    return KNOWN_ADAPTERS
-        .lock()
-        .iter()
-        .any(|known| known.interception == Interception::Code && known.module.base == module.base);
-    #[cfg(not(feature = "frida-gum"))]
-    {
-        let _ = module;
-        false
-    }
+    let is_code = |known: &AdapterEntry| !matches!(known.interception, Interception::Tables | Interception::Observed);
+    KNOWN_ADAPTERS.lock().iter().any(|known| is_code(known) && known.module.base == module.base)
 }
 
 /// Whether this library contains a known adapter.
@@ -181,17 +161,8 @@ unsafe extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u3
 fn getter_hook(table: Table, via: usize) -> Option<*mut c_void> {
     macro_rules! of_tables {
         ($($t:literal)*) => {
-            match (table as usize, via) {
-                $(
-                    ($t, 0) => Some(get_table::<$t, 0> as *mut c_void),
-                    ($t, 1) => Some(get_table::<$t, 1> as *mut c_void),
-                    ($t, 2) => Some(get_table::<$t, 2> as *mut c_void),
-                    ($t, 3) => Some(get_table::<$t, 3> as *mut c_void),
-                    ($t, 4) => Some(get_table::<$t, 4> as *mut c_void),
-                    ($t, 5) => Some(get_table::<$t, 5> as *mut c_void),
-                    ($t, 6) => Some(get_table::<$t, 6> as *mut c_void),
-                    ($t, 7) => Some(get_table::<$t, 7> as *mut c_void),
-                )*
+            match table as usize {
+                $($t => adapter::for_adapter!(self::get_table<$t>, via),)*
                 _ => None,
             }
         };
@@ -254,15 +225,12 @@ unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, fille
 ///
 /// `slots` points at such a table, which may be written.
 unsafe fn replace_adapter_get(via: usize, slots: *mut *mut c_void) {
-    macro_rules! row {
-        ($($v:literal)*) => { [$(adapter_get::<$v>,)*] };
-    }
-    static HOOKS: [AdapterGet; ADAPTERS] = row!(0 1 2 3 4 5 6 7);
-    if let (Some(original), Some(hook_address)) = (ADAPTER_GETS.get(via), HOOKS.get(via)) {
+    if let (Some(original), Some(hook_address)) = (ADAPTER_GETS.get(via), adapter::for_adapter!(self::adapter_get, via))
+    {
         // SAFETY: the caller's promise.
         unsafe {
             original.store(*slots, Ordering::Release);
-            *slots = *hook_address as *mut c_void;
+            *slots = hook_address;
         }
     }
 }

@@ -22,7 +22,7 @@ use urscope_schema::{
     trace::records::{EntryPoint, XPTI},
 };
 
-use super::ddi;
+use super::ddi::{self, Interception};
 use crate::{
     backend::adapter::registry::{self, VERSION},
     knobs::{self, BackendChoice, Entry, OnError},
@@ -209,7 +209,7 @@ fn add_adapter(handle: AdapterHandle) -> Option<usize> {
     if registry::adapter_of(handle).is_some() || ddi::is_inline(&module) {
         return None;
     }
-    let via = ddi::add_observed(module.clone())?;
+    let via = ddi::add_adapter(Interception::Observed, module.clone())?;
     let functions = Function::ALL.iter().filter(|function| !function.is_level_zero());
     ddi::report(&EntryPoint {
         kind: XPTI.into(),
@@ -294,7 +294,6 @@ impl<T: Copy> Calls<T> {
         Some(ended.observed)
     }
 
-    /// Removes the calls for which `is_removed` is true.
     fn remove(&mut self, is_removed: impl Fn(&ActiveCall<T>) -> bool, mut on_exception: impl FnMut(T)) {
         for slot in &mut self.0 {
             if let Some(call) = slot.take_if(|call| is_removed(call)) {

@@ -71,7 +71,7 @@ pub fn entry() -> unwound_callers::Frame {
 fn unwound_entry() -> unwound_callers::Frame {
     let _held_off = interruptions::hold_off();
     let own = modules::addresses_around(unwound_entry as *const () as usize);
-    stack::first_frame(&[own]).unwrap_or_default()
+    stack::first(&[own], |_| true, (0, 0), &mut []).unwrap_or_default()
 }
 
 /// The owner of the code at an address. Generated code, which is in no library, is the program's.

@@ -8,13 +8,13 @@
 
 mod pieces;
 
-use std::{fs::File, io, ops::Range, os::fd::AsRawFd as _, path::Path};
+use std::{fs::File, io, ops::Range, path::Path};
 
 use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
 use self::pieces::Pieces;
 use super::{
-    named_file::{MappedByte, NamedFile},
+    named_file::NamedFile,
     plain_file,
     sync::{self, AtomicU32, Cell, Ordering, compiler_fence},
     variables,
@@ -30,7 +30,6 @@ const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
 /// The second size: enough for most processes.
 const SECOND_PIECE: u64 = 1 << 20;
 
-/// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
 /// The distance in bytes from the end of a record at which memory for the next ones is prefetched.
@@ -44,7 +43,8 @@ static UNWRITTEN_CHUNK: [u64; CHUNK] = [UNWRITTEN; CHUNK];
 
 /// A growing file. [`append`] writes to its chunks.
 pub struct Chunks {
-    name: NamedFile,
+    /// Its name.
+    pub name: NamedFile,
     /// The size of the file in bytes.
     size: u64,
     /// The offset of the next unused chunk in the file.
@@ -85,7 +85,7 @@ pub(super) struct Lane {
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
 impl Chunks {
-    /// Creates a file, which is at its path after [`Self::publish`]. An existing file is not changed (`AlreadyExists`).
+    /// Creates a file, which is at its path after [`NamedFile::publish`]. An existing file is not changed (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let pieces = Pieces::default();
@@ -96,26 +96,6 @@ impl Chunks {
             return Err(error);
         }
         Ok(chunks)
-    }
-
-    /// Moves the file to its path. On an error there is no file.
-    pub fn publish(&mut self) -> io::Result<()> {
-        self.name.publish()
-    }
-
-    /// Maps the byte at an offset of the file.
-    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
-        self.name.map_byte(at)
-    }
-
-    /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
-        self.name.write_mapped(byte, value)
-    }
-
-    /// The path of the file.
-    pub fn path(&self) -> &Path {
-        self.name.path()
     }
 
     /// Gives this thread a chunk with room for a record of any length. `beginning` precedes the head of the chunk.
@@ -174,8 +154,7 @@ impl Chunks {
         if self.next == self.size {
             let file = self.name.reopen()?;
             if (plain_file::status_of(&file)?.st_size as u64) < self.size {
-                let why = "another program has truncated the file of the trace";
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+                return Err(plain_file::truncated());
             }
             self.grow_with(&file)?;
         }
@@ -193,7 +172,7 @@ impl Chunks {
         let limit = super::process::file_size_limit();
         let size = wanted.min(limit - limit % CHUNK_BYTES);
         if size <= self.size {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+            return Err(plain_file::too_large());
         }
         if let Err(error) =
             plain_file::write_copies(file, zerocopy::IntoBytes::as_bytes(&UNWRITTEN_CHUNK), self.size, size)
@@ -202,14 +181,8 @@ impl Chunks {
             let _ = file.set_len(self.size);
             return Err(error);
         }
-        let (protection, length) = (libc::PROT_READ | libc::PROT_WRITE, (size - self.size) as usize);
-        // SAFETY: a new shared mapping of the part of the file that was just written.
-        let mapping = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, file.as_raw_fd(), self.size as i64)
-        };
-        if mapping == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let length = (size - self.size) as usize;
+        let mapping = plain_file::map(file, self.size, length)?.as_ptr();
         // A child must not write into its parent's file. Populating all pages at once takes half as long as one by one.
         // SAFETY: the new mapping; its contents do not change.
         unsafe {
@@ -310,7 +283,6 @@ impl Lane {
     }
 }
 
-/// The result of a claim.
 enum Claim {
     Room(*mut u64),
     NoRoom,
@@ -396,7 +368,6 @@ pub fn append_with(record: &impl Record) -> Appended {
     }
 }
 
-/// An encoded record.
 struct Encoded<'a>(&'a [u64]);
 
 impl Record for Encoded<'_> {

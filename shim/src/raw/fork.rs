@@ -56,7 +56,6 @@ pub struct Fork {
     pub returned: Nanos,
 }
 
-/// The times of a fork.
 struct ForkTimes {
     parent: AtomicU32,
     /// 0 if there was no fork.

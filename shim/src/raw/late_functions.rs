@@ -1,9 +1,10 @@
-//! Functions of the C library that glibc before 2.34 has in `libdl.so.2` and `libpthread.so.0`.
+//! Functions of the C library that glibc before 2.34 has in `libdl.so.2` and `libpthread.so.0`, and those of GCC's
+//! unwinder, `libgcc_s.so.1`, which Rust's standard library calls after a panic and for a backtrace.
 //!
-//! If a library needs them, the dynamic loader loads both libraries into every process, also with newer versions,
-//! where they are empty. So the preload library defines [`late_functions`](crate::late_functions): they jump to the
-//! real functions, which are found when an adapter appears, or at their first call. The library of a function is
-//! loaded then, if the process lacks it.
+//! If a library needs them, the dynamic loader loads these libraries into every process, which for the unwinder takes
+//! longer than the rest of urscope's start; newer versions of the first two are empty. So the preload library defines
+//! [`late_functions`](crate::late_functions): they jump to the real functions, which are found when an adapter
+//! appears, or at their first call. The library of a function is loaded then, if the process lacks it.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -29,6 +30,19 @@ macro_rules! late_functions {
             6 "pthread_key_create" c"pthread_key_create" c"GLIBC_2.2.5" c"libpthread.so.0";
             7 "pthread_key_delete" c"pthread_key_delete" c"GLIBC_2.2.5" c"libpthread.so.0";
             8 "pthread_setspecific" c"pthread_setspecific" c"GLIBC_2.2.5" c"libpthread.so.0";
+            9 "_Unwind_Backtrace" c"_Unwind_Backtrace" c"GCC_3.3" c"libgcc_s.so.1";
+            10 "_Unwind_DeleteException" c"_Unwind_DeleteException" c"GCC_3.0" c"libgcc_s.so.1";
+            11 "_Unwind_GetCFA" c"_Unwind_GetCFA" c"GCC_3.3" c"libgcc_s.so.1";
+            12 "_Unwind_GetDataRelBase" c"_Unwind_GetDataRelBase" c"GCC_3.0" c"libgcc_s.so.1";
+            13 "_Unwind_GetIP" c"_Unwind_GetIP" c"GCC_3.0" c"libgcc_s.so.1";
+            14 "_Unwind_GetIPInfo" c"_Unwind_GetIPInfo" c"GCC_4.2.0" c"libgcc_s.so.1";
+            15 "_Unwind_GetLanguageSpecificData" c"_Unwind_GetLanguageSpecificData" c"GCC_3.0" c"libgcc_s.so.1";
+            16 "_Unwind_GetRegionStart" c"_Unwind_GetRegionStart" c"GCC_3.0" c"libgcc_s.so.1";
+            17 "_Unwind_GetTextRelBase" c"_Unwind_GetTextRelBase" c"GCC_3.0" c"libgcc_s.so.1";
+            18 "_Unwind_RaiseException" c"_Unwind_RaiseException" c"GCC_3.0" c"libgcc_s.so.1";
+            19 "_Unwind_Resume" c"_Unwind_Resume" c"GCC_3.0" c"libgcc_s.so.1";
+            20 "_Unwind_SetGR" c"_Unwind_SetGR" c"GCC_3.0" c"libgcc_s.so.1";
+            21 "_Unwind_SetIP" c"_Unwind_SetIP" c"GCC_3.0" c"libgcc_s.so.1";
         }
     };
 }
@@ -40,7 +54,10 @@ macro_rules! names {
 }
 
 /// The name, the version and the library of each function.
-const NAMES: [(&CStr, &CStr, &CStr); 9] = late_functions!(names);
+const NAMES: [(&CStr, &CStr, &CStr); 22] = late_functions!(names);
+
+/// The library of the unwinder, whose functions another library of the process may have, too.
+const UNWINDER: &CStr = c"libgcc_s.so.1";
 
 /// The functions, in the order of their numbers; null until they are found.
 pub static FOUND: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(null_mut()) }; NAMES.len()];
@@ -61,18 +78,31 @@ pub extern "C" fn find(number: usize) -> *mut c_void {
     if !known.is_null() {
         return known;
     }
-    // SAFETY: `RTLD_DEFAULT` is always allowed.
-    let mut function = unsafe { dlvsym(libc::RTLD_DEFAULT, name, version) };
+    let function = look_up(name, version, library);
     if function.is_null() {
-        // SAFETY: the library, which is never closed, or null, which is `RTLD_DEFAULT`.
-        function = unsafe { dlvsym(load(library), name, version) };
-    }
-    if function.is_null() {
-        stderr::say("this C library lacks a function for threads or libraries, so the program cannot run with urscope");
+        stderr::say(if *library == UNWINDER {
+            "libgcc_s.so.1 is missing or too old, so the program cannot run with urscope"
+        } else {
+            "this C library lacks a function for threads or libraries, so the program cannot run with urscope"
+        });
         std::process::abort();
     }
     found.store(function, Ordering::Relaxed);
     function
+}
+
+/// A function; null if the process and the library lack it.
+fn look_up(name: &CStr, version: &CStr, library: &CStr) -> *mut c_void {
+    if library == UNWINDER {
+        // SAFETY: a C string; the constructors of this library are GCC's.
+        let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW) };
+        // SAFETY: the library, which is never closed.
+        return if library.is_null() { library } else { unsafe { dlvsym(library, name, version) } };
+    }
+    // SAFETY: `RTLD_DEFAULT` is always allowed.
+    let function = unsafe { dlvsym(libc::RTLD_DEFAULT, name, version) };
+    // SAFETY: the library, which is never closed, or null, which is `RTLD_DEFAULT`.
+    if function.is_null() { unsafe { dlvsym(load(library), name, version) } } else { function }
 }
 
 type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;

@@ -35,7 +35,6 @@ pub mod stderr;
 pub mod symbols;
 mod sync;
 pub mod thread;
-pub mod unwinder;
 pub mod unwound_callers;
 #[macro_use]
 mod variables;

@@ -3,10 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io,
-    os::{
-        fd::AsRawFd as _,
-        unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
-    },
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     ptr::NonNull,
     sync::atomic::{AtomicU8, Ordering},
@@ -23,7 +20,7 @@ const OWNER_ONLY: u32 = 0o600;
 const NAME_LIMIT: u32 = 100;
 
 /// The path of a file that this process made, and its device and inode.
-pub(super) struct NamedFile {
+pub struct NamedFile {
     path: PathBuf,
     /// The path until it is published.
     unfinished: Option<PathBuf>,
@@ -54,7 +51,7 @@ impl NamedFile {
 
     /// Moves the file to its path, or to another name if another user has made a file there. On an error there is no
     /// file.
-    pub(super) fn publish(&mut self) -> io::Result<()> {
+    pub fn publish(&mut self) -> io::Result<()> {
         let Some(unfinished) = &self.unfinished else { return Ok(()) };
         let mut failed = None;
         for number in 0..NAME_LIMIT {
@@ -83,7 +80,6 @@ impl NamedFile {
         Some(self.path.with_file_name(write::other_name(self.path.file_name()?.to_str()?, number)?))
     }
 
-    /// Removes the file.
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(self.place());
     }
@@ -93,7 +89,7 @@ impl NamedFile {
     }
 
     /// The path of the file.
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -123,31 +119,17 @@ const PAGE: u64 = 4096;
 
 impl NamedFile {
     /// Maps the page of the byte at an offset.
-    pub(super) fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
+    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
         let file = self.reopen()?;
-        let (protection, from) = (libc::PROT_READ | libc::PROT_WRITE, at - at % PAGE);
-        // SAFETY: a new shared mapping of a part of the file, at an address from the kernel.
-        let page = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                PAGE as usize,
-                protection,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                from.cast_signed(),
-            )
-        };
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let page = plain_file::map(&file, at - at % PAGE, PAGE as usize)?;
         // A child must not write into its parent's file.
         // SAFETY: the mapping that has just been made.
-        unsafe { libc::madvise(page, PAGE as usize, libc::MADV_DONTFORK) };
-        NonNull::new(page.cast()).map(|page| MappedByte { page, at }).ok_or_else(|| io::ErrorKind::Other.into())
+        unsafe { libc::madvise(page.as_ptr(), PAGE as usize, libc::MADV_DONTFORK) };
+        Ok(MappedByte { page: page.cast(), at })
     }
 
     /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub(super) fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
+    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
         let is_there = plain_file::status(self.place())
             .is_ok_and(|status| (status.st_dev, status.st_ino) == self.inode && status.st_size as u64 > byte.at);
         if is_there {

@@ -5,21 +5,11 @@
 //! descriptor may stay open: the program may close it and reuse its number. So the file is opened again each time it
 //! grows, and recognized by its inode.
 
-use std::{
-    arch::asm,
-    fs::File,
-    io,
-    os::{fd::AsRawFd as _, unix::fs::FileExt as _},
-    path::Path,
-    ptr::NonNull,
-};
+use std::{arch::asm, fs::File, io, os::unix::fs::FileExt as _, path::Path, ptr::NonNull};
 
 use urscope_schema::trace::write::STEP;
 
-use super::{
-    named_file::{MappedByte, NamedFile},
-    plain_file,
-};
+use super::{named_file::NamedFile, plain_file};
 
 /// The number of bytes by which the file grows.
 pub const PIECE: u64 = 1 << 20;
@@ -31,7 +21,8 @@ static SPACES: [u8; 1 << 16] = [b' '; 1 << 16];
 
 /// A growing file; records are appended with [`Self::append`].
 pub struct Pages {
-    name: NamedFile,
+    /// Its name.
+    pub name: NamedFile,
     /// The mapping of `[mapped_from, capacity)`; nothing after [`Self::close`].
     mapping: Option<NonNull<u8>>,
     mapped_from: u64,
@@ -45,7 +36,7 @@ pub struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Creates a file that only its owner can read and write. It is at its path after [`Self::publish`]. An existing
+    /// Creates a file that only its owner can read and write. It is at its path after [`NamedFile::publish`]. An existing
     /// file is not changed (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
@@ -56,26 +47,6 @@ impl Pages {
             return Err(error);
         }
         Ok(pages)
-    }
-
-    /// Moves the file to its path. On an error there is no file.
-    pub fn publish(&mut self) -> io::Result<()> {
-        self.name.publish()
-    }
-
-    /// Maps the byte at an offset of the file.
-    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
-        self.name.map_byte(at)
-    }
-
-    /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
-        self.name.write_mapped(byte, value)
-    }
-
-    /// The path of the file.
-    pub fn path(&self) -> &Path {
-        self.name.path()
     }
 
     /// The number of bytes that have been appended.
@@ -106,35 +77,23 @@ impl Pages {
         if !self.truncated {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "another program has truncated the file of the trace"))
+        Err(plain_file::truncated())
     }
 
     fn grow_with(&mut self, file: &File) -> io::Result<()> {
         let capacity = self.capacity + PIECE;
         if capacity > super::process::file_size_limit() {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+            return Err(plain_file::too_large());
         }
         plain_file::write_copies(file, &SPACES, self.capacity, capacity)?;
         let from = self.used - self.used % PAGE;
-        // SAFETY: a new shared mapping of the part of the file that was just written, at an address from the kernel.
-        let mapping = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                (capacity - from) as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                from as libc::off_t,
-            )
-        };
-        if mapping == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let length = (capacity - from) as usize;
+        let mapping = plain_file::map(file, from, length)?;
         // Populating all pages at once takes half as long as one by one. Kernels before 5.14 cannot.
         // SAFETY: the new mapping; its contents do not change.
-        unsafe { libc::madvise(mapping, (capacity - from) as usize, libc::MADV_POPULATE_WRITE) };
+        unsafe { libc::madvise(mapping.as_ptr(), length, libc::MADV_POPULATE_WRITE) };
         self.unmap();
-        self.mapping = NonNull::new(mapping.cast());
+        self.mapping = Some(mapping.cast());
         self.mapped_from = from;
         self.capacity = capacity;
         Ok(())
@@ -182,7 +141,7 @@ impl Pages {
             // or a truncation does not.
             self.used -= end.len() as u64;
         } else {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+            return Err(plain_file::too_large());
         }
         file.set_len(length)?;
         self.unmap();
@@ -194,7 +153,7 @@ impl Pages {
         let file = self.name.reopen()?;
         self.expect_whole(&file)?;
         if self.used + (bytes.len() + end.len()) as u64 > super::process::file_size_limit() {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+            return Err(plain_file::too_large());
         }
         file.write_all_at(&[bytes, end].concat(), self.used)?;
         self.used += bytes.len() as u64;
@@ -228,7 +187,7 @@ mod tests {
 
     fn published(path: &Path) -> Pages {
         let mut pages = Pages::create(path).unwrap();
-        pages.publish().unwrap();
+        pages.name.publish().unwrap();
         pages
     }
 
@@ -237,7 +196,7 @@ mod tests {
         let (directory, path) = path("t");
         let mut pages = Pages::create(&path).unwrap();
         assert!(pages.append(b"one") && !path.exists());
-        pages.publish().unwrap();
+        pages.name.publish().unwrap();
         assert!(fs::read(&path).unwrap().starts_with(b"one "));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         pages.grow().unwrap();

@@ -5,7 +5,7 @@
 //! `std::fs::read_to_string` and `std::fs::create_dir_all` are only used at the start of the process.
 
 use std::{
-    ffi::CStr,
+    ffi::{CStr, c_void},
     fs::{DirBuilder, File},
     io::{self, Read as _},
     mem::MaybeUninit,
@@ -17,6 +17,7 @@ use std::{
         },
     },
     path::Path,
+    ptr::NonNull,
 };
 
 /// The most bytes that are read of a file. These are short files of the kernel.
@@ -95,6 +96,27 @@ pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Res
         }
     }
     Ok(())
+}
+
+/// Maps `length` bytes of a file from an offset on, for reading and writing, and shared. The mapping stays until
+/// munmap(2).
+pub fn map(file: &File, from: u64, length: usize) -> io::Result<NonNull<c_void>> {
+    let (protection, descriptor) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
+    // SAFETY: a new mapping, at an address from the kernel.
+    let mapping = unsafe {
+        libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, descriptor, from.cast_signed())
+    };
+    NonNull::new(mapping).filter(|_| mapping != libc::MAP_FAILED).ok_or_else(io::Error::last_os_error)
+}
+
+/// The error of a file that would be larger than the process may write.
+pub fn too_large() -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached")
+}
+
+/// The error of a file that is shorter than this process has made it.
+pub fn truncated() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "another program has truncated the file of the trace")
 }
 
 /// Makes a directory for this user alone, with its parents, unless it exists.

@@ -24,7 +24,6 @@ const CACHE_LIMIT: usize = 16;
 /// The number of frames that are compared at a time.
 const GROUP: usize = 4;
 
-/// A stack in the cache.
 struct CachedStack {
     /// The stack pointer at which it was unwound, and its generation; 0 for none.
     at: usize,
@@ -39,7 +38,6 @@ struct CachedStack {
     python: Option<Box<python::PythonStack>>,
 }
 
-/// No stack.
 const EMPTY: CachedStack = CachedStack {
     at: 0,
     generation: 0,
@@ -255,13 +253,6 @@ impl CachedStack {
     }
 }
 
-struct Unwinding<'a> {
-    own: &'a [Range<usize>],
-    cached: &'a mut CachedStack,
-    /// Whether a signal's frame was found.
-    in_handler: bool,
-}
-
 unsafe extern "C" {
     // unwind.h of libgcc_s, which Rust's own library links.
     fn _Unwind_Backtrace(each: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
@@ -269,40 +260,45 @@ unsafe extern "C" {
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
-/// Fills `cached`; true in a signal handler.
-fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
-    extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
+/// Calls `each` with each frame of this stack, innermost first, and whether a signal interrupted it, until it returns
+/// false.
+fn backtrace<F: FnMut(Frame, bool) -> bool>(mut each: F) {
+    extern "C" fn step<F: FnMut(Frame, bool) -> bool>(context: *mut c_void, each: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
-        // SAFETY: `_Unwind_Backtrace` passes its data and a context.
-        let (unwinding, frame) = unsafe { (&mut *data.cast::<Unwinding<'_>>(), _Unwind_GetCFA(context)) };
         // A frame that a signal interrupted has the address of the next instruction.
         let mut interrupted = 0;
-        // SAFETY: as above; it fills the variable.
-        let address = unsafe { _Unwind_GetIPInfo(context, &raw mut interrupted) };
-        unwinding.in_handler |= interrupted != 0;
-        if address == 0 {
-            return END;
-        }
+        // SAFETY: `_Unwind_Backtrace` passes its data and a context; the variable is filled.
+        let (each, address, frame) = unsafe {
+            (&mut *each.cast::<F>(), _Unwind_GetIPInfo(context, &raw mut interrupted), _Unwind_GetCFA(context))
+        };
         // The return address is below the canonical frame address.
-        let place = frame.wrapping_sub(size_of::<usize>());
-        let is_own = place < unwinding.cached.at || unwinding.own.iter().any(|own| own.contains(&address));
-        if is_own && unwinding.cached.len == 0 {
-            return CONTINUE;
-        }
-        let Some(slot) = unwinding.cached.frames.as_flattened_mut().get_mut(unwinding.cached.len) else { return END };
-        // SAFETY: the unwinder has read this stack. A signal's frame fails the comparison.
-        let there =
-            frame != 0 && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;
-        *slot = (if there { place } else { 0 }, address);
-        unwinding.cached.len += 1;
-        CONTINUE
+        let frame = (frame.wrapping_sub(size_of::<usize>()), address);
+        if address != 0 && each(frame, interrupted != 0) { CONTINUE } else { END }
     }
 
-    let mut unwinding = Unwinding { own, cached, in_handler: false };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn` and does not unwind; the data outlives the call.
-    unsafe { _Unwind_Backtrace(each, (&raw mut unwinding).cast()) };
-    unwinding.in_handler
+    unsafe { _Unwind_Backtrace(step::<F>, (&raw mut each).cast()) };
+}
+
+/// Fills `cached`; true in a signal handler.
+fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
+    let mut in_handler = false;
+    backtrace(|(place, address), interrupted| {
+        in_handler |= interrupted;
+        let is_own = place < cached.at || own.iter().any(|own| own.contains(&address));
+        if is_own && cached.len == 0 {
+            return true;
+        }
+        let Some(slot) = cached.frames.as_flattened_mut().get_mut(cached.len) else { return false };
+        // SAFETY: the unwinder has read this stack. A signal's frame fails the comparison.
+        let there = place != 0_usize.wrapping_sub(size_of::<usize>())
+            && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;
+        *slot = (if there { place } else { 0 }, address);
+        cached.len += 1;
+        true
+    });
+    in_handler
 }
 
 /// Whether a place is at most 8 KiB above the end of this stack and has this word: then a stored address in a frame
@@ -318,67 +314,22 @@ pub fn is_near_with(place: usize, word: usize) -> bool {
         && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == word
 }
 
-/// The first return address of this stack, innermost first, that is not in `own` (this library) and for which `wanted`
-/// is true. Every call unwinds the stack up to that address. `frames` gets the frames from `from` on, as many as fit.
-pub fn first_caller(
-    own: &[Range<usize>],
-    wanted: impl FnMut(usize) -> bool,
-    from: Frame,
-    frames: &mut [Frame],
-) -> Option<usize> {
-    first(own, wanted, from, frames).map(|(_, address)| address)
-}
-
-/// The first frame that is not in `own`.
-pub fn first_frame(own: &[Range<usize>]) -> Option<Frame> {
-    first(own, |_| true, Frame::default(), &mut [])
-}
-
-fn first(
-    own: &[Range<usize>],
-    mut wanted: impl FnMut(usize) -> bool,
-    from: Frame,
-    frames: &mut [Frame],
-) -> Option<Frame> {
-    struct Search<'a> {
-        wanted: &'a mut dyn FnMut(usize) -> bool,
-        found: Option<Frame>,
-        from: Frame,
-        frames: &'a mut [Frame],
-        length: usize,
-    }
-
-    extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
-        const CONTINUE: c_int = 0;
-        const END: c_int = 5;
-        let mut interrupted = 0;
-        // SAFETY: `_Unwind_Backtrace` passes its data and a context; the variable is filled.
-        let (search, address, frame) = unsafe {
-            let search = &mut *data.cast::<Search<'_>>();
-            (search, _Unwind_GetIPInfo(context, &raw mut interrupted), _Unwind_GetCFA(context))
-        };
-        if address == 0 {
-            return END;
-        }
-        let frame = (frame.wrapping_sub(size_of::<usize>()), address);
-        if search.length > 0 || frame == search.from {
-            if let Some(place) = search.frames.get_mut(search.length) {
+/// The first frame of this stack, innermost first, that is not in `own` (this library) and whose address is `wanted`.
+/// Every call unwinds the stack up to that frame. `frames` gets the frames from `from` on, as many as fit.
+pub fn first(own: &[Range<usize>], wanted: impl Fn(usize) -> bool, from: Frame, frames: &mut [Frame]) -> Option<Frame> {
+    let (mut found, mut length) = (None, 0);
+    backtrace(|frame, _| {
+        if length > 0 || frame == from {
+            if let Some(place) = frames.get_mut(length) {
                 *place = frame;
             }
-            search.length += 1;
+            length += 1;
         }
-        if !(search.wanted)(address) {
-            return CONTINUE;
-        }
-        search.found = Some(frame);
-        END
-    }
-
-    let mut outside = |address: usize| !own.iter().any(|own| own.contains(&address)) && wanted(address);
-    let mut search = Search { wanted: &mut outside, found: None, from, frames, length: 0 };
-    // SAFETY: the callback has the signature of `_Unwind_Trace_Fn`; the data outlives the call.
-    unsafe { _Unwind_Backtrace(each, (&raw mut search).cast()) };
-    search.found
+        let is_it = !own.iter().any(|own| own.contains(&frame.1)) && wanted(frame.1);
+        found = is_it.then_some(frame);
+        !is_it
+    });
+    found
 }
 
 #[cfg(test)]

@@ -152,14 +152,16 @@ pub fn leave_counts() {
 
 /// How many calls of a function have begun, on all threads.
 pub fn called(function: Function) -> u64 {
-    let of = |counts: &&Counts| counts.called.get(function as usize).map_or(0, |called| called.load(Ordering::Relaxed));
-    ALL.get().get().map_or(0, |all| all.counts.iter().map(of).sum())
+    sum(|counts| counts.called.get(function as usize).map_or(0, |called| called.load(Ordering::Relaxed)))
 }
 
 /// How many calls have returned, on all threads.
 pub fn returned() -> u64 {
-    let of = |counts: &&Counts| counts.returned.load(Ordering::Relaxed);
-    ALL.get().get().map_or(0, |all| all.counts.iter().map(of).sum())
+    sum(|counts| counts.returned.load(Ordering::Relaxed))
+}
+
+fn sum(of: impl Fn(&Counts) -> u64) -> u64 {
+    ALL.get().get().map_or(0, |all| all.counts.iter().map(|counts| of(counts)).sum())
 }
 
 /// The name of a thread, as the kernel keeps it.

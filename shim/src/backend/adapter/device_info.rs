@@ -3,21 +3,23 @@
 //! These functions have no rows, so they come from the adapter's table getter. The device must be one that the
 //! adapter has just accepted. Must never be called while a lock is held.
 
-use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
+use std::{ffi::c_void, ptr::null_mut, slice, sync::OnceLock};
 
 use urscope_schema::{
     api::{Table, UrResult, constants, role::Device},
     trace::records,
 };
 
-use super::{ADAPTERS, registry};
+use super::{
+    ADAPTERS,
+    registry::{self, GetInfo},
+};
 use crate::raw::args::Arg;
 
 /// `ur_platform_handle_t`, which is only passed back to its adapter.
 type Platform = *mut c_void;
 /// A function of an adapter may throw.
 type Get = unsafe extern "C-unwind" fn(Platform, u32, u32, *mut Arg<Device>, *mut u32) -> UrResult;
-type GetInfo = unsafe extern "C-unwind" fn(Arg<Device>, u32, usize, *mut c_void, *mut usize) -> UrResult;
 type Release = unsafe extern "C-unwind" fn(Arg<Device>) -> UrResult;
 
 /// The most devices of a platform.
@@ -26,10 +28,9 @@ const DEVICE_LIMIT: u32 = 1024;
 /// The size of the buffer for a name. The longest name of a Level Zero driver has 256 bytes.
 const NAME_SIZE: usize = 1024;
 
-/// The functions of one adapter.
 struct Functions {
     get: Get,
-    get_info: GetInfo,
+    get_info: GetInfo<Arg<Device>>,
     release: Release,
 }
 
@@ -41,15 +42,13 @@ impl Functions {
     }
 
     fn found(via: usize) -> Option<Self> {
-        let at = |slot| registry::function(via, Table::Device, slot);
-        let (get, get_info, release) = (at(0)?, at(1)?, at(3)?);
         // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases
         // (`ur_ddi.h`).
         unsafe {
             Some(Self {
-                get: std::mem::transmute::<*mut c_void, Get>(get),
-                get_info: std::mem::transmute::<*mut c_void, GetInfo>(get_info),
-                release: std::mem::transmute::<*mut c_void, Release>(release),
+                get: registry::function(via, Table::Device, 0)?,
+                get_info: registry::function(via, Table::Device, 1)?,
+                release: registry::function(via, Table::Device, 3)?,
             })
         }
     }
@@ -57,10 +56,10 @@ impl Functions {
     /// The devices of a device's platform, in order; `None` if the adapter does not answer.
     fn listed(&self, device: Arg<Device>) -> Option<Vec<Arg<Device>>> {
         let mut platform: Platform = null_mut();
-        let (property, room) = (constants::UR_DEVICE_INFO_PLATFORM, (&raw mut platform).cast());
-        // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
-        let result = unsafe { (self.get_info)(device, property, size_of::<Platform>(), room, null_mut()) };
-        if !result.is_success() || platform.is_null() {
+        let (property, room) = (constants::UR_DEVICE_INFO_PLATFORM, slice::from_mut(&mut platform));
+        // SAFETY: the property is a platform.
+        unsafe { registry::property(self.get_info, device, property, room) }.ok()?;
+        if platform.is_null() {
             return None;
         }
         let mut count = 0;
@@ -86,11 +85,10 @@ impl Functions {
 
     /// The name of a device; empty if the adapter returns none.
     fn name(&self, device: Arg<Device>) -> String {
-        let (mut bytes, mut size) = ([0_u8; NAME_SIZE], 0);
-        let (property, room) = (constants::UR_DEVICE_INFO_NAME, bytes.as_mut_ptr().cast());
-        // SAFETY: the buffer has this size, and the answer's size goes into a live variable.
-        let result = unsafe { (self.get_info)(device, property, bytes.len(), room, &raw mut size) };
-        if result.is_success() { name_in(bytes.get(..size).unwrap_or_default()) } else { String::new() }
+        let mut bytes = [0_u8; NAME_SIZE];
+        // SAFETY: the property is text.
+        let size = unsafe { registry::property(self.get_info, device, constants::UR_DEVICE_INFO_NAME, &mut bytes) };
+        name_in(bytes.get(..size.unwrap_or_default()).unwrap_or_default())
     }
 }
 

@@ -25,18 +25,19 @@ pub use registry::ADAPTERS;
 pub(crate) static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
     [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; ADAPTERS];
 
-/// The address of `$module::$function` for adapter `$via`, as an `Option`: the number is a constant of the function.
+/// The address of `$module::$function` for adapter `$via`, as an `Option`: the number is a constant of the function,
+/// the last one.
 macro_rules! for_adapter {
-    ($module:ident::$function:ident, $via:expr) => {
+    ($module:ident::$function:ident $(<$table:literal>)?, $via:expr) => {
         match $via {
-            0 => Some($module::$function::<0> as *mut std::ffi::c_void),
-            1 => Some($module::$function::<1> as *mut std::ffi::c_void),
-            2 => Some($module::$function::<2> as *mut std::ffi::c_void),
-            3 => Some($module::$function::<3> as *mut std::ffi::c_void),
-            4 => Some($module::$function::<4> as *mut std::ffi::c_void),
-            5 => Some($module::$function::<5> as *mut std::ffi::c_void),
-            6 => Some($module::$function::<6> as *mut std::ffi::c_void),
-            7 => Some($module::$function::<7> as *mut std::ffi::c_void),
+            0 => Some($module::$function::<$($table,)? 0> as *mut std::ffi::c_void),
+            1 => Some($module::$function::<$($table,)? 1> as *mut std::ffi::c_void),
+            2 => Some($module::$function::<$($table,)? 2> as *mut std::ffi::c_void),
+            3 => Some($module::$function::<$($table,)? 3> as *mut std::ffi::c_void),
+            4 => Some($module::$function::<$($table,)? 4> as *mut std::ffi::c_void),
+            5 => Some($module::$function::<$($table,)? 5> as *mut std::ffi::c_void),
+            6 => Some($module::$function::<$($table,)? 6> as *mut std::ffi::c_void),
+            7 => Some($module::$function::<$($table,)? 7> as *mut std::ffi::c_void),
             _ => None,
         }
     };

@@ -6,6 +6,7 @@
 use std::{
     ffi::c_void,
     ptr::null_mut,
+    slice,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
 };
 
@@ -84,27 +85,52 @@ pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
     }
 }
 
-/// The adapter's function in a slot, whether it is hooked or not.
-pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
-    query_table(via, table).get(slot).copied().filter(|function| !function.is_null())
+/// The adapter's function in a slot, whether it is hooked or not, as type `F`.
+///
+/// # Safety
+///
+/// `F` is the type of pointer that `ur_ddi.h` gives the slot.
+pub unsafe fn function<F: Copy>(via: usize, table: Table, slot: usize) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let function = query_table(via, table).get(slot).copied().filter(|function| !function.is_null())?;
+    // SAFETY: the caller's promise, and as wide as a pointer.
+    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
+}
+
+/// A `ur…GetInfo` of an adapter for handles of type `H`. It may throw.
+pub type GetInfo<H> = unsafe extern "C-unwind" fn(H, u32, usize, *mut c_void, *mut usize) -> UrResult;
+
+/// Asks an adapter for a property of a handle; returns the size of the answer in bytes. Without room it returns only
+/// that.
+///
+/// # Safety
+///
+/// The adapter made `handle`, `get_info` is its function, and the answer is an array of `T`.
+pub unsafe fn property<H, T>(
+    get_info: GetInfo<H>,
+    handle: H,
+    property: u32,
+    room: &mut [T],
+) -> Result<usize, UrResult> {
+    let mut size = 0;
+    let answer = if room.is_empty() { null_mut() } else { room.as_mut_ptr().cast() };
+    // SAFETY: the room has the size that is passed, and the answer's size goes into a live variable.
+    let result = unsafe { get_info(handle, property, size_of_val(room), answer, &raw mut size) };
+    if result.is_success() { Ok(size) } else { Err(result) }
 }
 
 /// Reads from an adapter's first handle its dispatch table, by which handles are assigned to adapters, and asks for
 /// its kind.
 pub fn identify(via: usize, handle: AdapterHandle) {
-    type GetInfo = unsafe extern "C" fn(AdapterHandle, u32, usize, *mut u32, *mut usize) -> UrResult;
-
     let Some(known) = REGISTRY.get(via).filter(|known| known.dispatch_table.load(Ordering::Acquire).is_null()) else {
         return;
     };
-    if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
-        // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
-        let get_info = unsafe { std::mem::transmute::<*mut c_void, GetInfo>(get_info) };
-        let ask = |property| {
-            let mut answer = 0;
-            // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
-            let result = unsafe { get_info(handle, property, size_of::<u32>(), &raw mut answer, null_mut()) };
-            result.is_success().then_some(answer)
+    // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
+    if let Some(get_info) = unsafe { function::<GetInfo<AdapterHandle>>(via, Table::Adapter, ADAPTER_GET_INFO) } {
+        let ask = |asked| {
+            let mut answer = 0_u32;
+            // SAFETY: both properties are numbers of this size.
+            unsafe { property(get_info, handle, asked, slice::from_mut(&mut answer)) }.ok().map(|_| answer)
         };
         known.generation.store(ask(UR_ADAPTER_INFO_VERSION).unwrap_or(0), Ordering::Release);
         known.level_zero.store(ask(UR_ADAPTER_INFO_BACKEND) == Some(UR_BACKEND_LEVEL_ZERO), Ordering::Release);

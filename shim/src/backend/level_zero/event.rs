@@ -14,13 +14,13 @@ use super::{
     LevelZero,
     driver::{Driver, IpcHandle, ZeHandle, driver},
     fetch::Process,
-    handle_data::{HandleData, Kind},
+    handle_data::HandleData,
     issued_handles::{Contents, IssuedHandles},
     opening, result,
     signal::{self, Barrier, SignalDevice},
 };
 use crate::{
-    backend::adapter,
+    backend::{Family, adapter},
     raw::{
         args::{
             Arg,
@@ -48,13 +48,12 @@ enum Origin {
     Unshared,
     /// Made here, to be shared.
     Shared,
-    /// It was opened.
     Opened,
 }
 
 static EVENTS: ForkReset<Mutex<HashMap<usize, SharedEvent>>> = ForkReset::new(Mutex::default);
 
-static ISSUED_HANDLES: IssuedHandles<()> = IssuedHandles::new(Kind::Event);
+static ISSUED_HANDLES: IssuedHandles<()> = IssuedHandles::new(Family::Event);
 
 /// Forgets the parent's events.
 pub(crate) fn after_fork_in_child() {
@@ -232,7 +231,7 @@ pub(crate) fn open(
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
     let (ze_context, (), handle_data) =
-        opening::decode_opened(at, context, (data, size), out, Kind::Event, || check_support(at))?;
+        opening::decode_opened(at, context, (data, size), out, Family::Event, || check_support(at))?;
     Process::of(&handle_data).check_access()?;
     if let Some(event) = open_in_adapter(at, context, &handle_data) {
         register(event, ZeHandle::NULL, Origin::Opened, None, out);

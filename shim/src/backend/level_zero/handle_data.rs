@@ -9,6 +9,8 @@ use zerocopy::{
     little_endian::{I32, U16, U32, U64},
 };
 
+use crate::backend::Family;
+
 /// The length of the data in bytes. Adapters' data have other lengths (16, 64, 108 and 120 bytes).
 pub const SIZE: usize = 128;
 
@@ -41,29 +43,11 @@ struct Layout {
 
 const _: () = assert!(size_of::<Layout>() == SIZE);
 
-/// The kind of the object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub enum Kind {
-    /// A USM allocation.
-    Memory = 1,
-    /// Physical memory.
-    PhysicalMem = 2,
-    /// An event.
-    Event = 3,
-}
-
-impl Kind {
-    fn from_number(number: u16) -> Option<Self> {
-        [Self::Memory, Self::PhysicalMem, Self::Event].into_iter().find(|kind| *kind as u16 == number)
-    }
-}
-
 /// The contents of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandleData {
     /// The kind of the object.
-    pub kind: Kind,
+    pub kind: Family,
     /// The producer.
     pub pid: u32,
     /// When the producer started, in clock ticks since boot: pids are reused.
@@ -131,8 +115,8 @@ impl HandleData {
     fn is_plausible(&self) -> bool {
         let pid = i32::try_from(self.pid).is_ok_and(|pid| pid > 0);
         let place = match self.kind {
-            Kind::Memory | Kind::PhysicalMem => self.offset < self.size && self.descriptor >= 0,
-            Kind::Event => self.size == 0 && self.offset == 0,
+            Family::Memory | Family::PhysicalMem => self.offset < self.size && self.descriptor >= 0,
+            Family::Event => self.size == 0 && self.offset == 0,
         };
         pid && place
     }
@@ -145,7 +129,7 @@ impl Layout {
             return None;
         }
         Some(HandleData {
-            kind: Kind::from_number(self.kind.get())?,
+            kind: Family::ALL.into_iter().find(|kind| *kind as u16 == self.kind.get())?,
             pid: self.pid.get(),
             started: self.started.get(),
             serial: self.serial.get(),
@@ -187,8 +171,8 @@ mod tests {
         }
 
         fn handle_data(&mut self) -> HandleData {
-            let kind = [Kind::Memory, Kind::PhysicalMem, Kind::Event][(self.next() % 3) as usize];
-            let size = if kind == Kind::Event { 0 } else { 1 + self.next() / 2 };
+            let kind = [Family::Memory, Family::PhysicalMem, Family::Event][(self.next() % 3) as usize];
+            let size = if kind == Family::Event { 0 } else { 1 + self.next() / 2 };
             let mut native = [0; NATIVE_SIZE];
             self.fill(&mut native);
             HandleData {
@@ -261,7 +245,7 @@ mod tests {
     #[test]
     fn a_right_checksum_makes_no_sense_of_nonsense() {
         let good = Random(5).handle_data();
-        let memory = HandleData { kind: Kind::Memory, size: 4096, offset: 0, ..good };
+        let memory = HandleData { kind: Family::Memory, size: 4096, offset: 0, ..good };
         assert!(HandleData::decode(&memory.encode()).is_ok());
         for bad in [
             HandleData { offset: 4096, ..memory },
@@ -270,7 +254,7 @@ mod tests {
             HandleData { pid: 0, ..memory },
             HandleData { pid: u32::MAX, ..memory },
             HandleData { descriptor: -1, ..memory },
-            HandleData { kind: Kind::Event, ..memory },
+            HandleData { kind: Family::Event, ..memory },
         ] {
             assert_eq!(HandleData::decode(&bad.encode()), Err(Refusal::Damaged), "{bad:?}");
         }

@@ -12,9 +12,12 @@ use urscope_schema::api::{
 
 use super::{
     fetch::Process,
-    handle_data::{self, HandleData, Kind},
+    handle_data::{self, HandleData},
 };
-use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
+use crate::{
+    backend::Family,
+    raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex},
+};
 
 /// The handle data of one get. `K` is the resource that a put releases; a forked child has none for the copies of its
 /// parent's data.
@@ -26,7 +29,7 @@ struct IssuedHandle<K> {
 
 /// All handle data of one kind of object.
 pub(crate) struct IssuedHandles<K: 'static> {
-    kind: Kind,
+    kind: Family,
     data: ForkReset<Mutex<HashMap<usize, IssuedHandle<K>>>>,
 }
 
@@ -40,7 +43,7 @@ pub(crate) struct Contents {
 
 impl<K: Send> IssuedHandles<K> {
     /// Without any data.
-    pub(crate) const fn new(kind: Kind) -> Self {
+    pub(crate) const fn new(kind: Family) -> Self {
         Self { kind, data: ForkReset::new(|| Mutex::new(HashMap::default())) }
     }
 
@@ -104,39 +107,50 @@ impl<K: Send> IssuedHandles<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::args::caller::{foreign_data, receive_data};
 
-    static DATA: IssuedHandles<u32> = IssuedHandles::new(Kind::Memory);
+    static DATA: IssuedHandles<u32> = IssuedHandles::new(Family::Memory);
 
     const CONTENTS: Contents = Contents { size: 8, offset: 0, descriptor: 3, native: [7; handle_data::NATIVE_SIZE] };
 
+    /// The address and the bytes of the data that a get answers with, if it is asked for them, and their size.
+    fn answer(
+        make: impl FnOnce() -> Result<(Contents, u32), UrResult>,
+        asks: [bool; 2],
+    ) -> Result<(usize, Vec<u8>, usize), UrResult> {
+        let mut answers = [0_usize; 2];
+        let places = answers.each_mut().map(|answer| (&raw mut *answer).expose_provenance());
+        let place = |at: usize| if asks[at] { places[at] } else { 0 };
+        // SAFETY: addresses of live variables, or null.
+        let (data, size) = unsafe { (Arg::new(OutData(place(0))), Arg::new(OutDataSize(place(1)))) };
+        DATA.answer_get(data, size, make)?;
+        let [address, size] = std::hint::black_box(&mut answers).to_owned();
+        let bytes = DATA.data.get().lock().get(&address).map_or(Vec::new(), |data| data.bytes.to_vec());
+        Ok((address, bytes, size))
+    }
+
     #[test]
     fn data_can_be_put_once_and_by_their_own_pointer_only() {
-        let (data, size) = receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, 5)))).unwrap();
+        let (data, bytes, size) = answer(|| Ok((CONTENTS, 5)), [true; 2]).unwrap();
         assert_eq!(size, handle_data::SIZE);
-        let decoded = HandleData::decode(&data.copy_of(size).unwrap()).unwrap();
-        assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Kind::Memory, CONTENTS.native));
-        let mut other = [0];
-        assert_eq!(DATA.take(foreign_data(&mut other).get().0), Err(UrResult::INVALID_ARGUMENT));
-        assert_eq!(DATA.take(data.get().0), Ok(Some(5)));
-        assert_eq!(DATA.take(data.get().0), Err(UrResult::INVALID_ARGUMENT));
+        let decoded = HandleData::decode(&bytes).unwrap();
+        assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Family::Memory, CONTENTS.native));
+        assert_eq!(DATA.take((&raw const size).addr()), Err(UrResult::INVALID_ARGUMENT));
+        assert_eq!(DATA.take(data), Ok(Some(5)));
+        assert_eq!(DATA.take(data), Err(UrResult::INVALID_ARGUMENT));
     }
 
     #[test]
     fn a_question_for_the_size_makes_nothing() {
         let nothing = || unreachable!("nothing is to be made");
-        let size = receive_data(|_, size| DATA.answer_get(Arg::<OutData>::NULL, size, nothing)).unwrap().1;
-        assert_eq!(size, handle_data::SIZE);
-        let neither = receive_data(|_, _| DATA.answer_get(Arg::<OutData>::NULL, Arg::<OutDataSize>::NULL, nothing));
-        assert_eq!(neither.map(drop), Err(UrResult::INVALID_NULL_POINTER));
+        assert_eq!(answer(nothing, [false, true]), Ok((0, Vec::new(), handle_data::SIZE)));
+        assert_eq!(answer(nothing, [false; 2]), Err(UrResult::INVALID_NULL_POINTER));
     }
 
     #[test]
     fn no_two_gets_give_the_same_data() {
-        let get =
-            |resource| receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, resource)))).unwrap();
-        let [(one, size), (other, _)] = [1, 2].map(get);
-        assert_ne!(one.copy_of(size), other.copy_of(size));
-        assert_eq!((DATA.take(one.get().0), DATA.take(other.get().0)), (Ok(Some(1)), Ok(Some(2))));
+        let [(one, bytes, _), (other, other_bytes, _)] =
+            [1, 2].map(|resource| answer(|| Ok((CONTENTS, resource)), [true; 2]).unwrap());
+        assert_ne!(bytes, other_bytes);
+        assert_eq!((DATA.take(one), DATA.take(other)), (Ok(Some(1)), Ok(Some(2))));
     }
 }

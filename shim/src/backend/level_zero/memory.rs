@@ -15,12 +15,12 @@ use super::{
     LevelZero,
     driver::{Block, Driver, IpcHandle, MappedBase, ZeHandle, driver},
     fetch::Process,
-    handle_data::{self, HandleData, Kind, Refusal},
+    handle_data::{HandleData, Refusal},
     issued_handles::{Contents, IssuedHandles},
     result,
 };
 use crate::{
-    backend::adapter,
+    backend::{Family, adapter},
     raw::{
         args::{
             Arg,
@@ -40,18 +40,18 @@ struct Export {
 }
 
 /// The reference that a get holds to an export.
-struct ExportReference {
+pub(super) struct ExportReference {
     block: Block,
     export: Arc<Mutex<Export>>,
 }
 
 static EXPORTS: ForkReset<Mutex<HashMap<Block, Arc<Mutex<Export>>>>> = ForkReset::new(Mutex::default);
 
-static ISSUED_HANDLES: IssuedHandles<ExportReference> = IssuedHandles::new(Kind::Memory);
+pub(super) static ISSUED_HANDLES: IssuedHandles<ExportReference> = IssuedHandles::new(Family::Memory);
 
 /// Who opened a mapping.
 #[derive(Clone, Copy)]
-enum Origin {
+pub(super) enum Origin {
     /// This backend. `base` is where the driver's mapping begins.
     OwnBackend { base: MappedBase },
     /// The adapter, from its own data.
@@ -88,7 +88,7 @@ pub(crate) fn get(
 }
 
 /// The contents of handle data for the allocation that contains `pointer`, and a reference to its export.
-fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, ExportReference), UrResult> {
+pub(super) fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, ExportReference), UrResult> {
     let block = driver().block(context, pointer).map_err(|_| UrResult::INVALID_ARGUMENT)?;
     let offset =
         pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
@@ -123,7 +123,7 @@ pub(crate) fn open(
     let (ze_context, ze_device) = (at.context(context)?, at.device_in(context, device)?);
     let bytes = data.copy(size).ok_or(UrResult::INVALID_VALUE)?;
     let (pointer, origin) = match HandleData::decode(&bytes) {
-        Ok(handle_data) if handle_data.kind == Kind::Memory => open_own(&handle_data, ze_context, ze_device)?,
+        Ok(handle_data) if handle_data.kind == Family::Memory => open_own(&handle_data, ze_context, ze_device)?,
         Err(Refusal::Foreign) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
         _ => return Err(UrResult::INVALID_VALUE),
     };
@@ -132,8 +132,7 @@ pub(crate) fn open(
     Ok(())
 }
 
-/// Registers a mapping.
-fn register(pointer: usize, context: usize, origin: Origin) {
+pub(super) fn register(pointer: usize, context: usize, origin: Origin) {
     match MAPPINGS.get().lock().entry(pointer) {
         Entry::Occupied(mut mapping)
             if matches!((mapping.get().origin, origin), (Origin::Adapter, Origin::Adapter)) =>
@@ -155,7 +154,7 @@ pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>)
 }
 
 /// Removes a mapping of a context before it is closed, because its address may be reused afterwards.
-fn unregister(pointer: usize, context: usize) -> Result<Origin, UrResult> {
+pub(super) fn unregister(pointer: usize, context: usize) -> Result<Origin, UrResult> {
     let mut mappings = MAPPINGS.get().lock();
     let Entry::Occupied(mut mapping) = mappings.entry(pointer) else {
         return Err(UrResult::INVALID_ARGUMENT);
@@ -182,50 +181,16 @@ pub(crate) fn end_context(context: usize, ze_context: ZeHandle) {
     }
 }
 
-/// The four functions for a caller that has only the driver's handles.
-pub(super) mod by_driver {
-    use super::{
-        HandleData, ISSUED_HANDLES, Kind, Origin, UrResult, ZeHandle, driver, export, handle_data, open_own, register,
-        unregister,
-    };
-
-    /// Makes handle data for the allocation that contains a pointer; returns their address and length.
-    pub(crate) fn get(context: ZeHandle, pointer: usize) -> Result<(usize, usize), UrResult> {
-        let (contents, reference) = export(context, pointer)?;
-        Ok((ISSUED_HANDLES.issue(&contents, reference), handle_data::SIZE))
-    }
-
-    /// Puts the handle data at an address.
-    pub(crate) fn put(context: ZeHandle, data: usize) -> Result<(), UrResult> {
-        if let Some(reference) = ISSUED_HANDLES.take(data)? {
-            reference.end(driver(), Some(context));
-        }
-        Ok(())
-    }
-
-    /// Opens handle data of this backend; returns the address of the memory.
-    pub(crate) fn open(context: ZeHandle, device: ZeHandle, bytes: &[u8]) -> Result<usize, UrResult> {
-        let handle_data = HandleData::decode(bytes).ok().filter(|data| data.kind == Kind::Memory);
-        let (pointer, origin) = open_own(&handle_data.ok_or(UrResult::INVALID_VALUE)?, context, device)?;
-        register(pointer, context.address(), origin);
-        Ok(pointer)
-    }
-
-    /// Closes a mapping of [`open`].
-    pub(crate) fn close(context: ZeHandle, pointer: usize) -> Result<(), UrResult> {
-        match unregister(pointer, context.address())? {
-            Origin::OwnBackend { base } => driver().close(context, base),
-            Origin::Adapter => Err(UrResult::INVALID_ARGUMENT),
-        }
-    }
-}
-
 /// The producer's descriptor, which is the first field of a driver's handle.
 fn descriptor(handle: &IpcHandle) -> i32 {
     handle.0.first_chunk().map_or(-1, |first| i32::from_ne_bytes(*first))
 }
 
-fn open_own(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
+pub(super) fn open_own(
+    handle_data: &HandleData,
+    context: ZeHandle,
+    device: ZeHandle,
+) -> Result<(usize, Origin), UrResult> {
     let mut handle = IpcHandle(handle_data.native);
     let producer = Process::of(handle_data);
     let fetched = if producer == Process::this() {
@@ -288,7 +253,7 @@ impl ExportReference {
 
     /// Releases the reference. The last one puts the driver's handle, unless the memory has been freed, which ends the
     /// handle: the driver may have reused its number.
-    fn end(self, driver: &Driver, context: Option<ZeHandle>) {
+    pub(super) fn end(self, driver: &Driver, context: Option<ZeHandle>) {
         {
             let mut export = self.export.lock();
             export.gets -= 1;

@@ -23,7 +23,6 @@ use super::{
 };
 use crate::raw::args::{Arg, caller::Query};
 
-mod contexts;
 mod driver;
 mod event;
 mod fetch;
@@ -46,7 +45,7 @@ pub fn after_fork_in_child() {
     event::after_fork_in_child();
     signal::after_fork_in_child();
     support::after_fork_in_child();
-    contexts::after_fork_in_child();
+    without_adapter::after_fork_in_child();
 }
 
 /// The backend, for the calls to one adapter.
@@ -88,6 +87,16 @@ impl LevelZero {
     }
 }
 
+/// Functions of the backend, each with the expression that carries out a call.
+macro_rules! functions {
+    ($(fn $name:ident($at:ident, $($param:ident: $role:ident),*) = $done:expr;)*) => {$(
+        fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
+            let $at = *self;
+            answer(|| $done)
+        }
+    )*};
+}
+
 impl Backend for LevelZero {
     fn via(&self) -> usize {
         self.via
@@ -104,7 +113,7 @@ impl Backend for LevelZero {
         if result.is_success()
             && let Some(made) = context.read_after()
         {
-            contexts::insert(*self, made);
+            without_adapter::add_context(*self, made);
         }
         result
     }
@@ -119,166 +128,46 @@ impl Backend for LevelZero {
                 memory::end_context(context.get().0, ze_context);
             }
             signal::end_context(ze_context);
-            contexts::remove(ze_context);
+            without_adapter::remove_context(ze_context);
         }
         adapter::urContextRelease(self.via)(context)
     }
 
-    fn urIPCGetMemHandleExp(
-        &self,
-        context: Arg<Context>,
-        pointer: Arg<Pointer>,
-        data: Arg<OutData>,
-        size: Arg<OutDataSize>,
-    ) -> UrResult {
-        answer(|| memory::get(*self, context, pointer, data, size))
-    }
+    functions! {
+        fn urIPCGetMemHandleExp(at, context: Context, pointer: Pointer, data: OutData, size: OutDataSize) =
+            memory::get(at, context, pointer, data, size);
+        fn urIPCPutMemHandleExp(at, context: Context, data: Data) = memory::put(at, context, data);
+        fn urIPCOpenMemHandleExp(at, context: Context, device: Device, data: OpenedData, size: DataSize, pointer: OutPointer) =
+            memory::open(at, context, device, data, size, pointer);
+        fn urIPCCloseMemHandleExp(at, context: Context, pointer: Pointer) = memory::close(at, context, pointer);
 
-    fn urIPCPutMemHandleExp(&self, context: Arg<Context>, data: Arg<Data>) -> UrResult {
-        answer(|| memory::put(*self, context, data))
-    }
+        fn urPhysicalMemCreate(at, context: Context, device: Device, size: Size, properties: Desc, memory: OutObject) =
+            physical::create(at, context, device, size, properties, memory);
+        fn urPhysicalMemRetain(at, memory: PhysicalMem) = physical::retain(at, memory);
+        fn urPhysicalMemRelease(at, memory: PhysicalMem) = physical::release(at, memory);
+        fn urPhysicalMemGetInfo(at, memory: PhysicalMem, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) =
+            physical::get_info(at, memory, property, Query { size, value, size_ret });
+        fn urVirtualMemMap(at, context: Context, pointer: Pointer, size: Size, memory: PhysicalMem, offset: Offset, flags: Flags) =
+            physical::map(at, context, (pointer, size), (memory, offset), flags);
+        fn urIPCGetPhysMemHandleExp(_at, context: Context, memory: PhysicalMem, data: OutData, size: OutDataSize) =
+            physical::get(context, memory, data, size);
+        fn urIPCPutPhysMemHandleExp(_at, context: Context, data: Data) = physical::put(context, data);
+        fn urIPCOpenPhysMemHandleExp(at, context: Context, device: Device, data: OpenedData, size: DataSize, memory: OutObject) =
+            physical::open(at, context, device, data, size, memory);
+        fn urIPCClosePhysMemHandleExp(at, context: Context, memory: PhysicalMem) = physical::close(at, context, memory);
 
-    fn urIPCOpenMemHandleExp(
-        &self,
-        context: Arg<Context>,
-        device: Arg<Device>,
-        data: Arg<OpenedData>,
-        size: Arg<DataSize>,
-        pointer: Arg<OutPointer>,
-    ) -> UrResult {
-        answer(|| memory::open(*self, context, device, data, size, pointer))
-    }
+        fn urDeviceGetInfo(at, device: Device, property: IpcProperty, size: ValueSize, value: OutBool, size_ret: OutValueSize) =
+            support::get_info(at, device, property, Query { size, value, size_ret });
 
-    fn urIPCCloseMemHandleExp(&self, context: Arg<Context>, pointer: Arg<Pointer>) -> UrResult {
-        answer(|| memory::close(*self, context, pointer))
-    }
-
-    fn urPhysicalMemCreate(
-        &self,
-        context: Arg<Context>,
-        device: Arg<Device>,
-        size: Arg<Size>,
-        properties: Arg<Desc>,
-        memory: Arg<OutObject>,
-    ) -> UrResult {
-        answer(|| physical::create(*self, context, device, size, properties, memory))
-    }
-
-    fn urPhysicalMemRetain(&self, memory: Arg<PhysicalMem>) -> UrResult {
-        answer(|| physical::retain(*self, memory))
-    }
-
-    fn urPhysicalMemRelease(&self, memory: Arg<PhysicalMem>) -> UrResult {
-        answer(|| physical::release(*self, memory))
-    }
-
-    fn urPhysicalMemGetInfo(
-        &self,
-        memory: Arg<PhysicalMem>,
-        property: Arg<Property>,
-        size: Arg<ValueSize>,
-        value: Arg<OutValue>,
-        size_ret: Arg<OutValueSize>,
-    ) -> UrResult {
-        answer(|| physical::get_info(*self, memory, property, Query { size, value, size_ret }))
-    }
-
-    fn urVirtualMemMap(
-        &self,
-        context: Arg<Context>,
-        pointer: Arg<Pointer>,
-        size: Arg<Size>,
-        memory: Arg<PhysicalMem>,
-        offset: Arg<Offset>,
-        flags: Arg<Flags>,
-    ) -> UrResult {
-        answer(|| physical::map(*self, context, (pointer, size), (memory, offset), flags))
-    }
-
-    fn urIPCGetPhysMemHandleExp(
-        &self,
-        context: Arg<Context>,
-        memory: Arg<PhysicalMem>,
-        data: Arg<OutData>,
-        size: Arg<OutDataSize>,
-    ) -> UrResult {
-        answer(|| physical::get(context, memory, data, size))
-    }
-
-    fn urIPCPutPhysMemHandleExp(&self, context: Arg<Context>, data: Arg<Data>) -> UrResult {
-        answer(|| physical::put(context, data))
-    }
-
-    fn urIPCOpenPhysMemHandleExp(
-        &self,
-        context: Arg<Context>,
-        device: Arg<Device>,
-        data: Arg<OpenedData>,
-        size: Arg<DataSize>,
-        memory: Arg<OutObject>,
-    ) -> UrResult {
-        answer(|| physical::open(*self, context, device, data, size, memory))
-    }
-
-    fn urIPCClosePhysMemHandleExp(&self, context: Arg<Context>, memory: Arg<PhysicalMem>) -> UrResult {
-        answer(|| physical::close(*self, context, memory))
-    }
-
-    fn urDeviceGetInfo(
-        &self,
-        device: Arg<Device>,
-        property: Arg<IpcProperty>,
-        size: Arg<ValueSize>,
-        value: Arg<OutBool>,
-        size_ret: Arg<OutValueSize>,
-    ) -> UrResult {
-        support::get_info(*self, device, property, Query { size, value, size_ret })
-    }
-
-    fn urEventCreateExp(
-        &self,
-        context: Arg<Context>,
-        device: Arg<Device>,
-        desc: Arg<Desc>,
-        event: Arg<OutObject>,
-    ) -> UrResult {
-        answer(|| event::create(*self, context, device, desc, event))
-    }
-
-    fn urEventRetain(&self, event: Arg<Event>) -> UrResult {
-        answer(|| event::retain(*self, event))
-    }
-
-    fn urEventRelease(&self, event: Arg<Event>) -> UrResult {
-        answer(|| event::release(*self, event))
-    }
-
-    fn urEnqueueEventsWaitWithBarrierExt(
-        &self,
-        queue: Arg<Unseen>,
-        properties: Arg<Unseen>,
-        count: Arg<Unseen32>,
-        events: Arg<Unseen>,
-        event: Arg<InOutEvent>,
-    ) -> UrResult {
-        answer(|| event::enqueue(*self, signal::Barrier { queue, properties, count, events }, event))
-    }
-
-    fn urIPCGetEventHandleExp(&self, event: Arg<Event>, data: Arg<OutData>, size: Arg<OutDataSize>) -> UrResult {
-        answer(|| event::get(*self, event, data, size))
-    }
-
-    fn urIPCPutEventHandleExp(&self, context: Arg<Context>, data: Arg<Data>) -> UrResult {
-        answer(|| event::put(*self, context, data))
-    }
-
-    fn urIPCOpenEventHandleExp(
-        &self,
-        context: Arg<Context>,
-        data: Arg<OpenedData>,
-        size: Arg<DataSize>,
-        event: Arg<OutObject>,
-    ) -> UrResult {
-        answer(|| event::open(*self, context, data, size, event))
+        fn urEventCreateExp(at, context: Context, device: Device, desc: Desc, event: OutObject) =
+            event::create(at, context, device, desc, event);
+        fn urEventRetain(at, event: Event) = event::retain(at, event);
+        fn urEventRelease(at, event: Event) = event::release(at, event);
+        fn urEnqueueEventsWaitWithBarrierExt(at, queue: Unseen, properties: Unseen, count: Unseen32, events: Unseen, event: InOutEvent) =
+            event::enqueue(at, signal::Barrier { queue, properties, count, events }, event);
+        fn urIPCGetEventHandleExp(at, event: Event, data: OutData, size: OutDataSize) = event::get(at, event, data, size);
+        fn urIPCPutEventHandleExp(at, context: Context, data: Data) = event::put(at, context, data);
+        fn urIPCOpenEventHandleExp(at, context: Context, data: OpenedData, size: DataSize, event: OutObject) =
+            event::open(at, context, data, size, event);
     }
 }

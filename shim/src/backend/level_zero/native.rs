@@ -3,7 +3,7 @@
 //! They have no rows, because they are not hooked: they come from the adapter's table getters at their first use.
 //! Must never be given a handle of another adapter.
 
-use std::{ffi::c_void, sync::OnceLock};
+use std::{ffi::c_void, slice, sync::OnceLock};
 
 use urscope_schema::api::{
     Table, UrResult, constants,
@@ -12,14 +12,15 @@ use urscope_schema::api::{
 
 use super::{driver::ZeHandle, result};
 use crate::{
-    backend::adapter::{ADAPTERS, registry},
+    backend::adapter::{
+        ADAPTERS,
+        registry::{self, GetInfo},
+    },
     raw::args::{Arg, HandleRole},
 };
 
 /// `ur_native_handle_t` is as wide as a pointer, and the Level Zero adapters put the driver's handle into it.
 type GetNative<R> = unsafe extern "C" fn(Arg<R>, *mut ZeHandle) -> UrResult;
-type GetContextInfo = unsafe extern "C" fn(Arg<Context>, u32, usize, *mut c_void, *mut usize) -> UrResult;
-type GetDeviceInfo = unsafe extern "C" fn(Arg<Device>, u32, usize, *mut c_void, *mut usize) -> UrResult;
 type EventOfNative = unsafe extern "C" fn(ZeHandle, Arg<Context>, *const EventProperties, *mut Arg<Event>) -> UrResult;
 
 /// `ur_event_native_properties_t`
@@ -30,12 +31,11 @@ struct EventProperties {
     owned: bool,
 }
 
-/// The functions of one adapter.
 pub(crate) struct NativeFunctions {
     context: Option<GetNative<Context>>,
-    context_info: Option<GetContextInfo>,
+    context_info: Option<GetInfo<Arg<Context>>>,
     device: Option<GetNative<Device>>,
-    device_info: Option<GetDeviceInfo>,
+    device_info: Option<GetInfo<Arg<Device>>>,
     event: Option<GetNative<Event>>,
     make_event: Option<EventOfNative>,
 }
@@ -50,12 +50,12 @@ impl NativeFunctions {
             // `ur_pfnEventGetNativeHandle_t` and `ur_pfnEventCreateWithNativeHandle_t`.
             unsafe {
                 Self {
-                    context: function(via, Table::Context, 4),
-                    context_info: function(via, Table::Context, 3),
-                    device: function(via, Table::Device, 6),
-                    device_info: function(via, Table::Device, 1),
-                    event: function(via, Table::Event, 5),
-                    make_event: function(via, Table::Event, 6),
+                    context: registry::function(via, Table::Context, 4),
+                    context_info: registry::function(via, Table::Context, 3),
+                    device: registry::function(via, Table::Device, 6),
+                    device_info: registry::function(via, Table::Device, 1),
+                    event: registry::function(via, Table::Event, 5),
+                    make_event: registry::function(via, Table::Event, 6),
                 }
             }
         }))
@@ -113,49 +113,32 @@ impl NativeFunctions {
         let get_info = self.device_info?;
         // SAFETY: a variable for a handle may hold null before the call; null is also the answer for a root device.
         let mut parent = unsafe { Arg::new(Device(0)) };
-        let (property, room) = (constants::UR_DEVICE_INFO_PARENT_DEVICE, (&raw mut parent).cast());
-        // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
-        let result = unsafe { get_info(device, property, size_of::<Arg<Device>>(), room, std::ptr::null_mut()) };
-        (result.is_success() && parent.null().is_none()).then_some(parent)
+        let (property, room) = (constants::UR_DEVICE_INFO_PARENT_DEVICE, slice::from_mut(&mut parent));
+        // SAFETY: the property is a device.
+        unsafe { registry::property(get_info, device, property, room) }.ok()?;
+        Some(parent).filter(|parent| parent.null().is_none())
     }
 
-    /// The devices of a context.
     pub(crate) fn devices(&self, context: Arg<Context>) -> Result<Vec<Arg<Device>>, UrResult> {
         let get_info = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
         let property = constants::UR_CONTEXT_INFO_DEVICES;
-        let mut size = 0;
-        // SAFETY: without a buffer, only the answer's size is returned, in a live variable.
-        result::done(unsafe { get_info(context, property, 0, std::ptr::null_mut(), &raw mut size) })?;
+        // SAFETY: the property is an array of devices.
+        let size = unsafe { registry::property::<_, Arg<Device>>(get_info, context, property, &mut []) }?;
         // SAFETY: a variable for a handle may hold null before the call.
         let mut devices = vec![unsafe { Arg::new(Device(0)) }; size / size_of::<Arg<Device>>()];
-        let room = size_of_val(&*devices);
-        // SAFETY: the buffer has this size; the pointer for the answer's size may be null.
-        result::done(unsafe { get_info(context, property, room, devices.as_mut_ptr().cast(), std::ptr::null_mut()) })?;
+        // SAFETY: as above.
+        unsafe { registry::property(get_info, context, property, &mut devices) }?;
         Ok(devices)
     }
 
     /// Whether a release of the context would be the last.
     pub(crate) fn is_last_reference(&self, context: Arg<Context>) -> bool {
         let mut count = 0_u32;
-        let (property, room) = (constants::UR_CONTEXT_INFO_REFERENCE_COUNT, (&raw mut count).cast());
-        self.context_info.is_some_and(|get_info| {
-            // SAFETY: the variable has the size that is passed; the pointer for the answer's size may be null.
-            let result = unsafe { get_info(context, property, size_of::<u32>(), room, std::ptr::null_mut()) };
-            result.is_success()
-        }) && count == 1
+        let (property, room) = (constants::UR_CONTEXT_INFO_REFERENCE_COUNT, slice::from_mut(&mut count));
+        let Some(get_info) = self.context_info else { return false };
+        // SAFETY: the property is a number of this size.
+        unsafe { registry::property(get_info, context, property, room) }.is_ok() && count == 1
     }
-}
-
-/// The adapter's function in a slot, as type `F`.
-///
-/// # Safety
-///
-/// `F` is the type of pointer that `ur_ddi.h` gives the slot.
-unsafe fn function<F: Copy>(via: usize, table: Table, slot: usize) -> Option<F> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    let function = registry::function(via, table, slot)?;
-    // SAFETY: the caller's promise, and as wide as a pointer.
-    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
 }
 
 fn native<R: HandleRole>(function: Option<GetNative<R>>, handle: Arg<R>) -> Result<ZeHandle, UrResult> {

@@ -7,13 +7,8 @@ use urscope_schema::api::{
     role::{Context, DataSize, Desc, Device, OpenedData, OutObject, Role},
 };
 
-use super::{
-    LevelZero,
-    driver::ZeHandle,
-    handle_data::{HandleData, Kind},
-    result,
-};
-use crate::raw::args::Arg;
+use super::{LevelZero, driver::ZeHandle, handle_data::HandleData, result};
+use crate::{backend::Family, raw::args::Arg};
 
 /// Checks the arguments of a function that makes an object; returns the flags of its description, 0 without one.
 /// `undefined` are the undefined bits.
@@ -39,7 +34,7 @@ pub(super) fn decode_opened<T, R: Role>(
     context: Arg<Context>,
     (data, size): (Arg<OpenedData>, Arg<DataSize>),
     out: Arg<R>,
-    kind: Kind,
+    kind: Family,
     check: impl FnOnce() -> Result<T, UrResult>,
 ) -> Result<(ZeHandle, T, HandleData), UrResult> {
     result::not_null(data)?;

@@ -22,12 +22,12 @@ use super::{
     LevelZero,
     driver::{Driver, ZeHandle, driver},
     fetch::{self, Process},
-    handle_data::{HandleData, Kind, NATIVE_SIZE},
+    handle_data::{HandleData, NATIVE_SIZE},
     issued_handles::{Contents, IssuedHandles},
     opening, result,
 };
 use crate::{
-    backend::adapter,
+    backend::{Family, adapter},
     raw::{
         args::{
             Arg,
@@ -104,7 +104,7 @@ struct ExportedObject {
     native: Weak<DriverMemory>,
 }
 
-static ISSUED_HANDLES: IssuedHandles<ExportedObject> = IssuedHandles::new(Kind::PhysicalMem);
+static ISSUED_HANDLES: IssuedHandles<ExportedObject> = IssuedHandles::new(Family::PhysicalMem);
 
 /// Forgets the parent's objects.
 pub(crate) fn after_fork_in_child() {
@@ -278,7 +278,7 @@ pub(crate) fn open(
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
     let (ze_context, ze_device, handle_data) =
-        opening::decode_opened(at, context, (data, size), out, Kind::PhysicalMem, || at.device_in(context, device))?;
+        opening::decode_opened(at, context, (data, size), out, Family::PhysicalMem, || at.device_in(context, device))?;
     let native = fetch_native(&handle_data, ze_context, ze_device)?;
     add(object(context, device, handle_data.size as usize, native, true)?, out);
     Ok(())

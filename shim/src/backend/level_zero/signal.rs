@@ -33,7 +33,6 @@ pub(crate) struct SignalDevice {
 }
 
 impl SignalDevice {
-    /// The device in a context.
     pub(crate) const fn new(context: ZeHandle, device: ZeHandle) -> Self {
         Self { context, device }
     }

@@ -10,7 +10,7 @@ use urscope_schema::api::{
 use super::{
     LevelZero,
     driver::{Driver, ZeHandle, driver},
-    physical,
+    physical, result,
 };
 use crate::{
     backend::{Family, adapter},
@@ -38,7 +38,7 @@ pub(crate) fn get_info(
     device: Arg<Device>,
     property: Arg<IpcProperty>,
     query: Query<OutBool>,
-) -> UrResult {
+) -> Result<(), UrResult> {
     let asked = property.get().0;
     let family = match asked {
         constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP => Some(Family::Memory),
@@ -50,19 +50,18 @@ pub(crate) fn get_info(
         && Family::Event.uses_level_zero(at.via)
         && !adapter::has(at.via, Function::urEventCreateExp)
     {
-        return super::result::answer(|| query.answer(&[u8::from(at.shares_events())]));
+        return query.answer(&[u8::from(at.shares_events())]);
     }
     let Some(family) = family.filter(|family| family.uses_level_zero(at.via)) else {
-        return adapter::urDeviceGetInfo(at.via)(device, property, query.size, query.value, query.size_ret);
+        let ask = adapter::urDeviceGetInfo(at.via);
+        return result::done(ask(device, property, query.size, query.value, query.size_ret));
     };
-    super::result::answer(|| {
-        let ze_device = at.device(device)?;
-        let key = (ze_device, asked);
-        let known = SUPPORT_CACHE.get().lock().get(&key).copied();
-        let supported = known.unwrap_or_else(|| supports(driver(), ze_device, family) && is_usable(at, device, family));
-        SUPPORT_CACHE.get().lock().insert(key, supported);
-        query.answer(&[u8::from(supported)])
-    })
+    let ze_device = at.device(device)?;
+    let key = (ze_device, asked);
+    let known = SUPPORT_CACHE.get().lock().get(&key).copied();
+    let supported = known.unwrap_or_else(|| supports(driver(), ze_device, family) && is_usable(at, device, family));
+    SUPPORT_CACHE.get().lock().insert(key, supported);
+    query.answer(&[u8::from(supported)])
 }
 
 /// Whether the adapter can use the object: its events must be reusable.

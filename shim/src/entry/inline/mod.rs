@@ -26,7 +26,7 @@ use urscope_schema::{
     trace::records::{self, EntryPoint, INLINE},
 };
 
-use super::ddi;
+use super::ddi::{self, Interception};
 use crate::{
     backend::adapter::{self, ADAPTERS, registry},
     raw::{
@@ -159,14 +159,14 @@ fn of_adapter(symbol: &str) -> Option<(String, Function)> {
 
 /// Hooks an adapter that is linked into a program or library.
 fn from_symbols(module: &Module, namespace: &str, functions: &Functions) {
-    let Some(via) = ddi::add_inline(module.clone()) else { return };
+    let Some(via) = ddi::add_adapter(Interception::Code, module.clone()) else { return };
     let ipc = functions.keys().filter(|function| function.is_ipc()).count();
     change(via, module, namespace, functions, ipc);
 }
 
 /// Hooks an adapter whose tables the loader may already have.
 fn from_tables(module: &Module, described: &records::Module) {
-    let Some(via) = ddi::add_inline(module.clone()) else { return };
+    let Some(via) = ddi::add_adapter(Interception::Code, module.clone()) else { return };
     if let Some((begin, end)) = OWN_CODE.get(via) {
         end.store(described.end.0 as usize, Ordering::Release);
         begin.store(described.start.0 as usize, Ordering::Release);

@@ -24,7 +24,7 @@ use urscope_schema::{
 
 use crate::{
     layer::trace,
-    raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module, unwinder},
+    raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module},
 };
 
 /// The most drivers in a process: one for each kind of device.
@@ -63,7 +63,6 @@ struct Driver {
     getters: [AtomicPtr<c_void>; TABLES.len()],
     /// The getter of its `ze_driver_dditable_t`.
     table_getter: AtomicPtr<c_void>,
-    /// The driver's [`DRIVER_FUNCTIONS`].
     originals: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
     /// The API version of the latest table that it was asked for.
     version: AtomicU32,
@@ -100,25 +99,22 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     let original = place.map_or(Some(&driver.table_getter), |place| driver.getters.get(place));
     let Some(original) = original else { return real };
     original.store(real, Ordering::Release);
-    match place {
-        Some(0) => for_driver!(via, get_table, 0),
-        Some(1) => for_driver!(via, get_table, 1),
-        Some(2) => for_driver!(via, get_table, 2),
-        Some(3) => for_driver!(via, get_table, 3),
-        Some(4) => for_driver!(via, get_table, 4),
-        Some(5) => for_driver!(via, get_table, 5),
-        Some(6) => for_driver!(via, get_table, 6),
-        Some(7) => for_driver!(via, get_table, 7),
-        Some(_) => for_driver!(via, get_table, 8),
-        None => for_driver!(via, get_driver),
+    macro_rules! of_tables {
+        ($($table:literal)*) => {
+            match place {
+                $(Some($table) => for_driver!(via, get_table, $table),)*
+                _ => for_driver!(via, get_driver),
+            }
+        };
     }
+    const { assert!(TABLES.len() == 9, "each has a getter") };
+    of_tables!(0 1 2 3 4 5 6 7 8)
 }
 
 /// The number of the driver that has a getter; `None` if it is no driver, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     late_functions::find_all();
-    unwinder::find();
     let mut modules = MODULES.lock();
     if let Some(via) = modules.iter().position(|known| *known == module) {
         return Some(via);
@@ -208,6 +204,18 @@ fn driver_hook<const VIA: usize>(which: usize) -> *mut c_void {
     if which == PROPERTIES { properties::<VIA> as *mut c_void } else { extension_address::<VIA> as *mut c_void }
 }
 
+/// The driver's own function, by its index in [`DRIVER_FUNCTIONS`].
+///
+/// # Safety
+///
+/// `F` is the type of the function.
+unsafe fn driver_function<F: Copy>(via: usize, which: usize) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let real = DRIVER_STATES.get(via)?.originals.get(which)?.load(Ordering::Acquire);
+    // SAFETY: the caller's promise, and as wide as a pointer.
+    (!real.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&real) })
+}
+
 /// Stores a function atomically in a slot that other threads may call through.
 ///
 /// # Safety
@@ -259,13 +267,9 @@ unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) 
 ///
 /// As for the real function: `about` is a `ze_driver_properties_t` (`ze_api.h`).
 unsafe extern "C" fn properties<const VIA: usize>(driver: *mut c_void, about: *mut c_void) -> UrResult {
-    let real = DRIVER_STATES
-        .get(VIA)
-        .and_then(|known| known.originals.get(PROPERTIES))
-        .map(|original| original.load(Ordering::Acquire));
-    let Some(real) = real.filter(|real| !real.is_null()) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
-    // SAFETY: `get_driver` stored the function of this slot, which has this signature (`ze_api.h`).
-    let real = unsafe { std::mem::transmute::<*mut c_void, Properties>(real) };
+    // SAFETY: this slot has a function of this type (`ze_api.h`).
+    let real = unsafe { driver_function::<Properties>(VIA, PROPERTIES) };
+    let Some(real) = real else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, about) };
     // SAFETY: the driver has just walked the chain of the structure.
@@ -286,12 +290,9 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
     name: *const c_char,
     address: *mut *mut c_void,
 ) -> UrResult {
-    let original = DRIVER_STATES.get(VIA).and_then(|known| known.originals.get(EXTENSION_ADDRESS));
-    let Some(real) = original.map(|original| original.load(Ordering::Acquire)).filter(|real| !real.is_null()) else {
-        return UrResult::UNSUPPORTED_FEATURE.level_zero();
-    };
-    // SAFETY: `get_driver` stored the function of this slot, which has this signature (`ze_api.h`).
-    let real = unsafe { std::mem::transmute::<*mut c_void, ExtensionAddress>(real) };
+    // SAFETY: this slot has a function of this type (`ze_api.h`).
+    let real = unsafe { driver_function::<ExtensionAddress>(VIA, EXTENSION_ADDRESS) };
+    let Some(real) = real else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, name, address) };
     if !result.is_success() || name.is_null() || address.is_null() {

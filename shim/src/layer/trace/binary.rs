@@ -2,7 +2,7 @@
 //!
 //! An error never reaches the program: it is reported once, and records are counted as lost.
 
-use std::{io, path::Path};
+use std::io;
 
 use urscope_schema::{
     call::{Enter, Exit},
@@ -29,101 +29,56 @@ use crate::raw::{
     process, thread,
 };
 
-/// The record of a call that begins.
-struct EnterRecord<'a>(&'a Enter);
+/// The three records of one side of a call: by itself; short, without what the record before contains, as most are;
+/// and inside of another call.
+macro_rules! records {
+    ($call:ident: $long:ident $write:ident, $short:ident $is_short:ident $write_short:ident, $inner:ident $write_inner:ident, $behind:ident) => {
+        pub(super) struct $long<'a>(pub(super) &'a $call);
+        struct $short<'a>(&'a $call);
+        pub(super) struct $inner<'a>(pub(super) &'a $call);
 
-/// The record of a call that returns.
-struct ExitRecord<'a>(&'a Exit);
+        impl Record for $long<'_> {
+            fn words(&self, before: Before, to: &mut impl Sink) -> Option<u64> {
+                write::$write(self.0, before, to)
+            }
 
-/// The short record of a call that begins: it omits what the record before contains. Most records are short.
-struct ShortEnterRecord<'a>(&'a Enter);
+            #[inline]
+            fn for_next(&self, before: Before) -> Option<Before> {
+                Some(before.$behind(self.0))
+            }
+        }
 
-/// The short record of a call that returns.
-struct ShortExitRecord<'a>(&'a Exit);
+        impl Record for $short<'_> {
+            #[inline]
+            fn fits(&self, before: Before) -> bool {
+                write::$is_short(self.0, before)
+            }
 
-/// The record of a call that begins inside of another one.
-struct InnerEnterRecord<'a>(&'a Enter);
+            #[inline(always)]
+            fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+                write::$write_short(self.0, to)
+            }
 
-/// The record of a call that returns inside of another one.
-struct InnerExitRecord<'a>(&'a Exit);
+            #[inline]
+            fn for_next(&self, before: Before) -> Option<Before> {
+                Some(before.$behind(self.0))
+            }
+        }
 
-/// The name of this thread.
+        impl Record for $inner<'_> {
+            fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+                write::$write_inner(self.0, to)
+            }
+        }
+    };
+}
+
+records!(Enter: EnterRecord enter, ShortEnterRecord is_short_enter short_enter, InnerEnterRecord inner_enter, behind_enter);
+records!(Exit: ExitRecord exit, ShortExitRecord is_short_exit short_exit, InnerExitRecord inner_exit, behind_exit);
+
 struct ThreadNameRecord<'a> {
     pid: u32,
     name: &'a str,
-}
-
-/// A footer, with its fields as JSON.
-struct FooterRecord<'a>(&'a str);
-
-impl Record for EnterRecord<'_> {
-    fn words(&self, before: Before, to: &mut impl Sink) -> Option<u64> {
-        write::enter(self.0, before, to)
-    }
-
-    #[inline]
-    fn for_next(&self, before: Before) -> Option<Before> {
-        Some(before.behind_enter(self.0))
-    }
-}
-
-impl Record for ExitRecord<'_> {
-    fn words(&self, before: Before, to: &mut impl Sink) -> Option<u64> {
-        write::exit(self.0, before, to)
-    }
-
-    #[inline]
-    fn for_next(&self, before: Before) -> Option<Before> {
-        Some(before.behind_exit(self.0))
-    }
-}
-
-impl Record for ShortEnterRecord<'_> {
-    #[inline]
-    fn fits(&self, before: Before) -> bool {
-        write::is_short_enter(self.0, before)
-    }
-
-    #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
-    #[inline(always)]
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
-        write::short_enter(self.0, to)
-    }
-
-    #[inline]
-    fn for_next(&self, before: Before) -> Option<Before> {
-        Some(before.behind_enter(self.0))
-    }
-}
-
-impl Record for ShortExitRecord<'_> {
-    #[inline]
-    fn fits(&self, before: Before) -> bool {
-        write::is_short_exit(self.0, before)
-    }
-
-    #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
-    #[inline(always)]
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
-        write::short_exit(self.0, to)
-    }
-
-    #[inline]
-    fn for_next(&self, before: Before) -> Option<Before> {
-        Some(before.behind_exit(self.0))
-    }
-}
-
-impl Record for InnerEnterRecord<'_> {
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
-        write::inner_enter(self.0, to)
-    }
-}
-
-impl Record for InnerExitRecord<'_> {
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
-        write::inner_exit(self.0, to)
-    }
 }
 
 impl Record for ThreadNameRecord<'_> {
@@ -131,6 +86,9 @@ impl Record for ThreadNameRecord<'_> {
         Some(write::thread_name(self.pid, thread::id(), self.name, to))
     }
 }
+
+/// A footer, with its fields as JSON.
+struct FooterRecord<'a>(&'a str);
 
 impl Record for FooterRecord<'_> {
     fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
@@ -152,27 +110,8 @@ pub(super) fn append_short_exit(exit: &Exit) -> bool {
     chunks::append_with(&ShortExitRecord(exit)) == Appended::Yes
 }
 
-/// Appends the record of a call that begins.
-pub(super) fn record_enter(enter: &Enter) {
-    append(&EnterRecord(enter));
-}
-
-/// Appends the record of a call that returns.
-pub(super) fn record_exit(exit: &Exit) {
-    append(&ExitRecord(exit));
-}
-
-/// Appends the record of a call that begins inside of another one.
-pub(super) fn record_inner_enter(enter: &Enter) {
-    append(&InnerEnterRecord(enter));
-}
-
-/// Appends the record of a call that returns inside of another one.
-pub(super) fn record_inner_exit(exit: &Exit) {
-    append(&InnerExitRecord(exit));
-}
-
-fn append(record: &impl Record) {
+/// Appends a record, to a new chunk if it does not fit into this thread's.
+pub(super) fn append(record: &impl Record) {
     if chunks::append_with(record) != Appended::Yes {
         append_to_new_chunk(&|| chunks::append_with(record));
     }
@@ -216,9 +155,9 @@ fn rewrite_footer(file: &mut BinaryFile, how: &str) {
 
 /// The trace file; without chunks if it could not be created.
 pub(super) struct BinaryFile {
-    chunks: Option<Chunks>,
+    pub(super) chunks: Option<Chunks>,
     /// The digit that shows whether records are lost.
-    loss: Option<MappedByte>,
+    pub(super) loss: Option<MappedByte>,
     growth: Growth,
 }
 
@@ -229,24 +168,11 @@ impl BinaryFile {
         let created = file::create(Form::Binary, &header, |path| {
             let mut chunks = Chunks::create(path)?;
             let digit = write_beginning(&mut chunks, &header)?;
-            chunks.publish()?;
+            chunks.name.publish()?;
             Ok((chunks, digit))
         });
-        let loss = created.as_ref().and_then(|(chunks, digit)| chunks.map_byte(*digit).ok());
+        let loss = created.as_ref().and_then(|(chunks, digit)| chunks.name.map_byte(*digit).ok());
         Self { chunks: created.map(|(chunks, _)| chunks), loss, growth: Growth::default() }
-    }
-
-    /// Marks the file as incomplete; false if that is not possible.
-    pub(super) fn mark_lost(&self) -> bool {
-        self.chunks
-            .as_ref()
-            .zip(self.loss.as_ref())
-            .is_some_and(|(chunks, digit)| chunks.write_mapped(digit, super::SOME_LOST))
-    }
-
-    /// The path, if the file could be created.
-    pub(super) fn path(&self) -> Option<&Path> {
-        self.chunks.as_ref().map(Chunks::path)
     }
 
     /// Gives this thread another chunk; false if there is none.
@@ -265,7 +191,7 @@ impl BinaryFile {
                 true
             }
             Err(error) => {
-                self.growth.failed(chunks.path(), &error);
+                self.growth.failed(chunks.name.path(), &error);
                 false
             }
         }

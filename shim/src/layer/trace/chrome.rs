@@ -2,8 +2,6 @@
 //!
 //! An error never reaches the program: it is reported once, and records are counted as lost.
 
-use std::path::Path;
-
 use urscope_schema::trace::{
     Form,
     records::Gap,
@@ -20,16 +18,17 @@ use crate::raw::{interruptions, named_file::MappedByte, pages::Pages, process};
 /// The bytes that are reserved for the footer, so that a file on a full disk can be closed.
 const RESERVE: u64 = 16 << 10;
 
-/// Appends a line.
+/// Appends a line, which `fill` formats.
 #[inline]
-pub(super) fn append_line(line: &Line) {
+pub(super) fn append_line(fill: impl FnOnce(&mut Line)) {
+    let mut line = Line::default();
+    fill(&mut line);
     // A line has room for the longest record.
     if let Some(bytes) = line.bytes() {
         append(bytes);
     }
 }
 
-/// Appends lines.
 #[inline]
 pub(super) fn append(bytes: &[u8]) {
     let appended = PROCESS_TRACE.get().get().is_some_and(|mut state| {
@@ -43,9 +42,9 @@ pub(super) fn append(bytes: &[u8]) {
 
 /// The trace file; without pages if it could not be created.
 pub(super) struct ChromeFile {
-    pages: Option<Pages>,
+    pub(super) pages: Option<Pages>,
     /// The digit that shows whether records are lost.
-    loss: Option<MappedByte>,
+    pub(super) loss: Option<MappedByte>,
     growth: Growth,
     closed: bool,
 }
@@ -68,24 +67,11 @@ impl ChromeFile {
                 pages.grow()?;
             }
             pages.append(&beginning);
-            pages.publish()?;
+            pages.name.publish()?;
             Ok(pages)
         });
-        let loss = pages.as_ref().and_then(|pages| pages.map_byte(digit).ok());
+        let loss = pages.as_ref().and_then(|pages| pages.name.map_byte(digit).ok());
         Self { pages, loss, growth: Growth::default(), closed: false }
-    }
-
-    /// Marks the file as incomplete; false if that is not possible.
-    pub(super) fn mark_lost(&self) -> bool {
-        self.pages
-            .as_ref()
-            .zip(self.loss.as_ref())
-            .is_some_and(|(pages, digit)| pages.write_mapped(digit, super::SOME_LOST))
-    }
-
-    /// The path, if the file could be created.
-    pub(super) fn path(&self) -> Option<&Path> {
-        self.pages.as_ref().map(Pages::path)
     }
 
     /// Appends a record; false if that fails. If the process has `ended`, the file is closed again after it.
@@ -119,7 +105,7 @@ impl ChromeFile {
             }
             loop {
                 if let Err(error) = pages.grow() {
-                    self.growth.failed(pages.path(), &error);
+                    self.growth.failed(pages.name.path(), &error);
                     return false;
                 }
                 if wanted <= pages.room() {
@@ -164,7 +150,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("t");
         let mut pages = Pages::create(&path).unwrap();
-        pages.publish().unwrap();
+        pages.name.publish().unwrap();
         let mut file = ChromeFile { pages: Some(pages), loss: None, growth: Growth::default(), closed: false };
         let room = |file: &ChromeFile| file.pages.as_ref().unwrap().room();
         while room(&file) > RESERVE + 100 {

@@ -7,7 +7,7 @@
 //! counted as lost.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -17,7 +17,7 @@ use urscope_schema::{
     trace::{
         fxt,
         records::{Device, EntryPoint, Exec, Found, Gap, Module, Named, Stack},
-        write::{self, End, Line, Totals},
+        write::{self, End, Totals},
     },
 };
 
@@ -26,7 +26,14 @@ use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs::{self, Hot},
     raw::{
-        clock, fork, fork_lock::ForkLock, fork_mark, fork_reset::ForkReset, interruptions, lock::Lock, process, thread,
+        clock, fork,
+        fork_lock::ForkLock,
+        fork_mark,
+        fork_reset::ForkReset,
+        interruptions,
+        lock::Lock,
+        named_file::{MappedByte, NamedFile},
+        process, thread,
     },
     stacks::StackSink,
 };
@@ -60,6 +67,16 @@ struct ProcessTrace {
 enum File {
     Chrome(ChromeFile),
     Binary(Box<BinaryFile>),
+}
+
+impl File {
+    /// Its name, if it could be created, and the digit that shows whether records are lost.
+    fn name_and_loss(&self) -> Option<(&NamedFile, Option<&MappedByte>)> {
+        match self {
+            Self::Chrome(file) => Some((&file.pages.as_ref()?.name, file.loss.as_ref())),
+            Self::Binary(file) => Some((&file.chunks.as_ref()?.name, file.loss.as_ref())),
+        }
+    }
 }
 
 impl ProcessTrace {
@@ -116,37 +133,31 @@ pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
 /// Records an inner call that begins. It is not counted.
 pub fn record_inner_enter(enter: &Enter) {
     if is_binary() {
-        binary::record_inner_enter(enter);
+        binary::append(&binary::InnerEnterRecord(enter));
     } else {
-        let mut line = Line::default();
-        line.inner_enter(pid(), base(), enter);
-        chrome::append_line(&line);
+        chrome::append_line(|line| line.inner_enter(pid(), base(), enter));
     }
 }
 
 /// Records an inner call that has returned.
 pub fn record_inner_exit(exit: &Exit) {
     if is_binary() {
-        binary::record_inner_exit(exit);
+        binary::append(&binary::InnerExitRecord(exit));
     } else {
-        let mut line = Line::default();
-        line.inner_exit(pid(), base(), exit);
-        chrome::append_line(&line);
+        chrome::append_line(|line| line.inner_exit(pid(), base(), exit));
     }
 }
 
 impl Layer for Trace {
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if is_binary() {
-            binary::record_enter(enter);
+            binary::append(&binary::EnterRecord(enter));
         } else {
             if let Some(name) = thread::name_once() {
                 chrome::append(&write::thread_name(pid(), enter.tid, &name.text()));
                 thread::at_end(thread::leave_counts);
             }
-            let mut line = Line::default();
-            line.enter(pid(), base(), enter);
-            chrome::append_line(&line);
+            chrome::append_line(|line| line.enter(pid(), base(), enter));
         }
         Verdict::Passed
     }
@@ -158,11 +169,9 @@ impl Layer for Trace {
     #[inline]
     fn exit(&self, exit: &Exit) -> Verdict {
         if is_binary() {
-            binary::record_exit(exit);
+            binary::append(&binary::ExitRecord(exit));
         } else {
-            let mut line = Line::default();
-            line.exit(pid(), base(), exit);
-            chrome::append_line(&line);
+            chrome::append_line(|line| line.exit(pid(), base(), exit));
         }
         if exit.function.is_ipc() {
             descriptor_sampler::take(exit.tid, exit.time);
@@ -188,11 +197,8 @@ fn count_lost() {
         return;
     }
     if let Some(state) = PROCESS_TRACE.get().get() {
-        let is_marked = match &state.file {
-            Some(File::Chrome(file)) => file.mark_lost(),
-            Some(File::Binary(file)) => file.mark_lost(),
-            None => false,
-        };
+        let place = state.file.as_ref().and_then(File::name_and_loss);
+        let is_marked = place.is_some_and(|(name, digit)| digit.is_some_and(|at| name.write_mapped(at, SOME_LOST)));
         LOSS_IS_MARKED.store(is_marked, Ordering::Relaxed);
     }
 }
@@ -259,14 +265,11 @@ pub fn note(text: &str) {
     }
 }
 
-/// Records the number of open descriptors.
 fn descriptors(tid: u32, now: Nanos, open: u64) {
     if is_binary() {
         binary::append_words(&fxt::write::descriptors(now, open));
     } else {
-        let mut line = Line::default();
-        line.descriptors(pid(), tid, now, base(), open);
-        chrome::append_line(&line);
+        chrome::append_line(|line| line.descriptors(pid(), tid, now, base(), open));
     }
 }
 
@@ -298,10 +301,7 @@ impl StackSink for Trace {
 /// The path of this process's trace, if there is one.
 pub fn path() -> Option<PathBuf> {
     let state = PROCESS_TRACE.get().get()?;
-    match state.file.as_ref()? {
-        File::Chrome(file) => file.path().map(Path::to_owned),
-        File::Binary(file) => file.path().map(Path::to_owned),
-    }
+    state.file.as_ref()?.name_and_loss().map(|(name, _)| name.path().to_owned())
 }
 
 /// Closes the file at the normal end of the process. Does not allocate, because a signal handler may end a process.

@@ -55,14 +55,8 @@ struct Frame {
     function: Option<String>,
     /// The path of the program or library, or of a source of Python; empty for an address in neither.
     module: String,
-    location: CodeLocation,
-}
-
-/// The position of a frame in its module.
-enum CodeLocation {
-    Offset(u64),
-    /// The line of a source of Python; `None` if the instruction has none.
-    Line(Option<u32>),
+    /// Its position in the module: `+OFFSET`, `:LINE`, or nothing for an instruction of Python without a line.
+    location: String,
 }
 
 impl Frame {
@@ -70,15 +64,16 @@ impl Frame {
         // The return address may be the first of the next function.
         let inside = address.saturating_sub(1);
         let Some(module) = modules::describe(inside as usize) else {
-            return Self { function: None, module: String::new(), location: CodeLocation::Offset(address) };
+            return Self { function: None, module: String::new(), location: format!("{address:#x}") };
         };
         let offset = inside.wrapping_sub(module.bias.0);
         let function = elf::function(Path::new(&module.path), offset).map(|name| demangle(&name));
-        Self { function, module: module.path, location: CodeLocation::Offset(offset) }
+        Self { function, module: module.path, location: format!("+{offset:#x}") }
     }
 
     fn of_python(frame: PythonFrame) -> Self {
-        Self { function: Some(frame.function), module: frame.file, location: CodeLocation::Line(frame.line) }
+        let location = frame.line.map_or_else(String::new, |line| format!(":{line}"));
+        Self { function: Some(frame.function), module: frame.file, location }
     }
 
     /// Also true for templates of the C++ library in the program, which may contain inlined code of the program.
@@ -87,23 +82,12 @@ impl Frame {
     }
 
     fn describe(&self) -> String {
-        let module = self.module.rsplit('/').next().unwrap_or_default();
+        let place = format!("{}{}", self.module.rsplit('/').next().unwrap_or_default(), self.location);
         let text = match &self.function {
-            Some(function) => format!("{} ({})", short(function), self.location.within(module)),
-            None => self.location.within(module),
+            Some(function) => format!("{} ({place})", short(function)),
+            None => place,
         };
         text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-    }
-}
-
-impl CodeLocation {
-    fn within(&self, module: &str) -> String {
-        match self {
-            Self::Offset(offset) if module.is_empty() => format!("{offset:#x}"),
-            Self::Offset(offset) => format!("{module}+{offset:#x}"),
-            Self::Line(Some(line)) => format!("{module}:{line}"),
-            Self::Line(None) => module.to_owned(),
-        }
     }
 }
 
@@ -141,20 +125,15 @@ mod tests {
     use super::*;
 
     fn frame(function: &str, module: &str) -> Frame {
-        Frame { function: Some(function.into()), module: module.into(), location: CodeLocation::Offset(0x12) }
+        Frame { function: Some(function.into()), module: module.into(), location: "+0x12".into() }
     }
 
     #[test]
     fn a_frame_is_described_as_far_as_it_is_known() {
         assert_eq!(frame("main", "/bin/app").describe(), "main (app+0x12)");
-        assert_eq!(
-            Frame { function: None, module: "/bin/a\npp".into(), location: CodeLocation::Offset(1) }.describe(),
-            "a?pp+0x1"
-        );
-        assert_eq!(
-            Frame { function: None, module: String::new(), location: CodeLocation::Offset(1) }.describe(),
-            "0x1"
-        );
+        let unnamed = Frame { function: None, module: "/bin/a\npp".into(), location: "+0x1".into() };
+        assert_eq!(unnamed.describe(), "a?pp+0x1");
+        assert_eq!(Frame::of(1).describe(), "0x1", "in no library");
         let here = Frame::of(short as *const () as u64 + 1);
         assert!(here.describe().contains("short"), "{}", here.describe());
     }

@@ -17,7 +17,7 @@ use urscope_schema::{
     trace::records::Device,
 };
 
-use super::{FindingSink, Layer, Verdict};
+use super::{Layer, Verdict};
 use crate::{
     knobs::{self, Hot},
     raw::{
@@ -28,6 +28,8 @@ use crate::{
 
 mod frames;
 mod report;
+
+pub use report::send_findings_to;
 
 /// The layer.
 pub struct Validate;
@@ -102,17 +104,11 @@ impl Validation {
     }
 }
 
-/// A step of the tracker.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Enter(&'a Enter, &'a Nulls),
     Device(&'a Device),
     Exit(&'a Exit),
-}
-
-/// Sends all findings to `sink`, too. Only the first call has an effect.
-pub fn send_findings_to(sink: &'static dyn FindingSink) {
-    report::send_findings_to(sink);
 }
 
 /// Whether the layer is switched on.

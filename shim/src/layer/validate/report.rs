@@ -20,7 +20,7 @@ use crate::{
 static SINK: OnceLock<&'static dyn FindingSink> = OnceLock::new();
 
 /// Sends all findings to `sink`, too. Only the first call has an effect.
-pub(super) fn send_findings_to(sink: &'static dyn FindingSink) {
+pub fn send_findings_to(sink: &'static dyn FindingSink) {
     let _ = SINK.set(sink);
 }
 
@@ -29,7 +29,6 @@ pub(super) fn send_findings_to(sink: &'static dyn FindingSink) {
 struct Site {
     rule: &'static str,
     function: Option<Function>,
-    /// The number of the call stack.
     stack: Option<NonZeroU64>,
 }
 

@@ -10,9 +10,6 @@ use urscope_schema::api::{
     },
 };
 
-#[cfg(test)]
-use urscope_schema::api::role::Data;
-
 use super::{Arg, handle_data, inputs::FLAGS};
 
 impl Arg<OpenedData> {
@@ -118,63 +115,43 @@ impl<V: ValueRole> Query<V> {
     }
 }
 
-/// The role of an answer of an adapter, and the role of its out-parameter.
+/// The role of an answer of an adapter.
 pub trait Received: Role {
     /// The role of the out-parameter.
     type Out: Role;
-
-    /// The out-parameter at this address.
-    fn out_param(address: usize) -> Self::Out;
-
-    /// The answer with this word.
-    fn of(word: usize) -> Self;
-
-    /// The word.
-    fn word(self) -> usize;
 }
 
-macro_rules! receive_word {
-    ($($role:ident by $out:ident)*) => {
-        $(impl Received for $role {
-            type Out = $out;
-
-            fn out_param(address: usize) -> $out {
-                $out(address)
-            }
-
-            fn of(word: usize) -> Self {
-                Self(word)
-            }
-
-            fn word(self) -> usize {
-                self.0
-            }
-        })*
-    };
+impl Received for Event {
+    type Out = OutObject;
 }
 
-receive_word!(Event by OutObject PhysicalMem by OutObject Pointer by OutPointer);
+impl Received for PhysicalMem {
+    type Out = OutObject;
+}
+
+impl Received for Pointer {
+    type Out = OutPointer;
+}
 
 /// Calls an adapter with an out-parameter; `None` if it reports success and writes no answer.
 pub fn receive<T: Received>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
-    receive_word(|address| call(Arg(T::out_param(address))))
+    receive_from(call)
 }
 
 /// Calls an adapter with an out-parameter for the event of a command; `None` as for [`receive`].
 pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> UrResult) -> Result<Option<Arg<Event>>, UrResult> {
-    receive_word(|address| call(Arg(InOutEvent(address))))
+    receive_from(call)
 }
 
-fn receive_word<T: Received>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
-    let mut word = 0_usize;
-    let result = call((&raw mut word).expose_provenance());
+fn receive_from<T: Role, Out: Role>(call: impl FnOnce(Arg<Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+    let mut word = 0_u64;
+    let result = call(Arg(Out::of_word((&raw mut word).expose_provenance() as u64)));
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
     let word = unsafe { (&raw const word).read_volatile() };
-    if result.is_success() {
-        Ok(Some(word).filter(|word| *word != 0).map(|word| Arg(T::of(word))))
-    } else {
-        Err(result)
+    if !result.is_success() {
+        return Err(result);
     }
+    Ok(Some(word).filter(|word| *word != 0).map(|word| Arg(T::of_word(word))))
 }
 
 /// Queries an adapter for a `ur_bool_t`; false if it has no answer.
@@ -191,45 +168,6 @@ pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> UrResult) -> bool {
 pub fn with_data<T>(bytes: &mut [u8], call: impl FnOnce(Arg<OpenedData>, Arg<DataSize>) -> T) -> T {
     let size = DataSize(bytes.len());
     call(Arg(OpenedData(bytes.as_mut_ptr().expose_provenance())), Arg(size))
-}
-
-/// Calls a get; returns the handle data and their size.
-#[cfg(test)]
-pub(crate) fn receive_data<E>(
-    get: impl FnOnce(Arg<OutData>, Arg<OutDataSize>) -> Result<(), E>,
-) -> Result<(Arg<Data>, usize), E> {
-    let (mut data, mut size) = (0_usize, 0_usize);
-    let places = [&raw mut data, &raw mut size].map(<*mut usize>::expose_provenance);
-    get(Arg(OutData(places[0])), Arg(OutDataSize(places[1])))?;
-    // SAFETY: live variables, read as volatile because they were written to through their addresses.
-    let (data, size) = unsafe { ((&raw const data).read_volatile(), (&raw const size).read_volatile()) };
-    Ok((Arg(Data(data)), size))
-}
-
-/// Handle data that no get has returned, for a put.
-#[cfg(test)]
-pub(crate) fn foreign_data(bytes: &mut [u8]) -> Arg<Data> {
-    Arg(Data(bytes.as_mut_ptr().expose_provenance()))
-}
-
-#[cfg(test)]
-impl Arg<Data> {
-    /// A copy of `size` bytes of the data.
-    pub(crate) fn copy_of(self, size: usize) -> Option<Vec<u8>> {
-        Arg(OpenedData(self.0.0)).copy(Arg(DataSize(size)))
-    }
-}
-
-#[cfg(test)]
-impl Arg<OutData> {
-    /// A null pointer.
-    pub(crate) const NULL: Self = Arg(OutData(0));
-}
-
-#[cfg(test)]
-impl Arg<OutDataSize> {
-    /// A null pointer.
-    pub(crate) const NULL: Self = Arg(OutDataSize(0));
 }
 
 #[cfg(test)]

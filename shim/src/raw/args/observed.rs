@@ -1,7 +1,7 @@
 //! The arguments of an observed call, as XPTI shows them: a structure of pointers to the arguments, in the order of C
 //! (`ur_…_params_t` in `ur_api.h`). They are only read.
 
-use urscope_schema::api::role::Role;
+use urscope_schema::api::role::{Role, Unseen};
 
 use super::{AdapterHandle, Arg};
 
@@ -36,9 +36,9 @@ impl Parameters {
     /// length is the first argument. `First` is the role of the first argument.
     pub fn dispatched_by<First: Role>(self) -> Option<AdapterHandle> {
         let handle = if First::BYTES == size_of::<usize>() {
-            self.get::<Word>(0).0.0
+            self.get::<Unseen>(0).0.0
         } else {
-            let (count, list) = (self.get::<First>(0), self.get::<Word>(1).0.0);
+            let (count, list) = (self.get::<First>(0), self.get::<Unseen>(1).0.0);
             if count.null().is_some() || list == 0 {
                 return None;
             }
@@ -47,16 +47,6 @@ impl Parameters {
         };
         // SAFETY: the loader dispatches by this handle, so an adapter made it.
         unsafe { AdapterHandle::new(handle) }
-    }
-}
-
-/// An argument as a word.
-#[derive(Clone, Copy)]
-struct Word(usize);
-
-impl Role for Word {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
     }
 }
 

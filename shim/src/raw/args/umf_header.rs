@@ -8,7 +8,6 @@ const SIZE: usize = 40;
 /// Zero, v1 and v2. urscope's backend has another size.
 pub(super) const UMF_SIZES: [usize; 3] = [104, 108, 120];
 
-/// The contents of the header.
 pub(super) struct UmfHeader {
     /// The address of the driver's allocation.
     pub(super) base: u64,
@@ -37,7 +36,6 @@ impl UmfHeader {
         Some(Self { base: word(8), process: word(16) as u32, size: word(24), offset: word(32) })
     }
 
-    /// The exported address.
     pub(super) fn exported(&self) -> Option<u64> {
         self.base.checked_add(self.offset)
     }

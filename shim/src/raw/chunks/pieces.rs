@@ -14,7 +14,6 @@ const PIECE_LIMIT: usize = 4;
 #[derive(Default)]
 pub(super) struct Pieces([Piece; PIECE_LIMIT]);
 
-/// A mapped piece.
 #[derive(Clone, Default)]
 struct Piece {
     /// Its addresses; empty for none.

@@ -40,7 +40,7 @@ fn every_record_of_every_thread_is_in_the_file_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
     let mut chunks = Chunks::create(&path).unwrap();
-    chunks.publish().unwrap();
+    chunks.name.publish().unwrap();
     let chunks = std::sync::Mutex::new(chunks);
     chunks.lock().unwrap().renew(1, 1, &write::beginning(1, "app")).unwrap();
     std::thread::scope(|scope| {

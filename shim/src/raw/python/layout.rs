@@ -211,40 +211,25 @@ fn published(version: Version, head: &[u8], places: &Places) -> Option<Layout> {
 mod tests {
     use super::*;
 
-    /// The head of `_PyRuntime` of 3.13, with the values of its headers.
-    fn head_of_3_13() -> Vec<u8> {
+    /// The head of `_PyRuntime` of a version, with values at offsets: `OFFSET VALUE, …`.
+    fn head(version: u64, values: &str) -> Vec<u8> {
         let mut head = vec![0; HEAD];
         head[..8].copy_from_slice(b"xdebugpy");
-        let values: [(usize, u64); 24] = [
-            (8, 0x030d_00f0),
-            (40, 632),
-            (64, 7264),
-            (72, 7344),
-            (168, 8),
-            (176, 16),
-            (184, 72),
-            (192, 152),
-            (232, 8),
-            (240, 0),
-            (248, 56),
-            (264, 70),
-            (280, 112),
-            (288, 120),
-            (296, 128),
-            (304, 136),
-            (312, 68),
-            (344, 200),
-            (360, 8),
-            (520, 16),
-            (528, 32),
-            (544, 32),
-            (552, 16),
-            (560, 40),
-        ];
-        for (at, value) in values {
-            head[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        head[8..16].copy_from_slice(&version.to_ne_bytes());
+        for (at, value) in values.split(", ").map(|pair| pair.split_once(' ').unwrap()) {
+            let at: usize = at.parse().unwrap();
+            head[at..at + 8].copy_from_slice(&value.parse::<u64>().unwrap().to_ne_bytes());
         }
         head
+    }
+
+    /// With the values of its headers.
+    fn head_of_3_13() -> Vec<u8> {
+        head(
+            0x030d_00f0,
+            "40 632, 64 7264, 72 7344, 168 8, 176 16, 184 72, 192 152, 232 8, 240 0, 248 56, 264 70, 280 112, \
+             288 120, 296 128, 304 136, 312 68, 344 200, 360 8, 520 16, 528 32, 544 32, 552 16, 560 40",
+        )
     }
 
     #[test]
@@ -265,37 +250,11 @@ mod tests {
     /// Read from CPython 3.14.10 as Debian builds it.
     #[test]
     fn the_offsets_of_3_14_are_at_places_of_their_own() {
-        let mut head = vec![0; HEAD];
-        head[..8].copy_from_slice(b"xdebugpy");
-        let values: [(usize, u64); 24] = [
-            (8, 0x030e_0af0),
-            (40, 808),
-            (64, 7272),
-            (72, 7344),
-            (192, 8),
-            (200, 16),
-            (208, 72),
-            (216, 152),
-            (256, 8),
-            (264, 0),
-            (272, 56),
-            (288, 74),
-            (320, 112),
-            (328, 120),
-            (336, 128),
-            (344, 136),
-            (352, 68),
-            (384, 208),
-            (408, 8),
-            (600, 16),
-            (608, 32),
-            (624, 32),
-            (632, 16),
-            (640, 40),
-        ];
-        for (at, value) in values {
-            head[at..at + 8].copy_from_slice(&value.to_ne_bytes());
-        }
+        let head = head(
+            0x030e_0af0,
+            "40 808, 64 7272, 72 7344, 192 8, 200 16, 208 72, 216 152, 256 8, 264 0, 272 56, 288 74, 320 112, \
+             328 120, 336 128, 344 136, 352 68, 384 208, 408 8, 600 16, 608 32, 624 32, 632 16, 640 40",
+        );
         let expected = Layout {
             interpreters: 808,
             next_interpreter: 7272,

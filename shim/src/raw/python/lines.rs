@@ -3,7 +3,6 @@
 //! CPython describes the tables in `Objects/lnotab_notes.txt` (3.10) and `Objects/locations.md` (3.11 and later). The
 //! bytes may be anything: a table that ends early, or an invalid line, gives `None`.
 
-/// The form of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Table {
     /// Pairs of a length in bytes and a signed difference of lines: 3.10.

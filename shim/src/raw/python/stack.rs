@@ -34,7 +34,6 @@ const LOOK: usize = 8 << 10;
 /// The most parts of memory of a look.
 const PART_LIMIT: usize = 16;
 
-/// A frame.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     code: usize,
@@ -56,7 +55,6 @@ pub struct PythonStack {
     look: Option<Look>,
 }
 
-/// A word of memory.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     at: usize,
@@ -67,7 +65,6 @@ struct Word {
 /// The structure that contains a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
-    /// The state of the thread.
     Thread,
     /// The C stack of the thread.
     Stack,

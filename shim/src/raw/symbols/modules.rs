@@ -183,7 +183,6 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
     }
 }
 
-/// Bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
@@ -194,10 +193,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// The addresses of the code of the library that an address of its code is in.
 pub fn code_around(address: usize) -> Option<Range<usize>> {
-    around(address, |loaded| {
-        let parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        parts.map(|header| loaded.span(header)).find(|span| span.contains(&address))
-    })
+    around(address, |loaded| loaded.segments().find(|segment| segment.contains(&address)))
 }
 
 /// The number of bytes from `address` on that are writable data of a library; 0 if the address is in no library, or in a part that
@@ -250,12 +246,15 @@ pub(super) struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
+    /// The addresses of the parts that are loaded.
+    fn segments(&self) -> impl Iterator<Item = Range<usize>> {
+        self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| self.span(header))
+    }
+
     /// The addresses from its first segment to the end of its last one.
     pub(super) fn addresses(&self) -> Range<usize> {
-        let parts = self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let (start, end) = parts
-            .map(|header| self.span(header))
-            .fold((usize::MAX, 0), |(start, end), span| (start.min(span.start), end.max(span.end)));
+        let all = (usize::MAX, 0);
+        let (start, end) = self.segments().fold(all, |(start, end), span| (start.min(span.start), end.max(span.end)));
         start..end
     }
 
@@ -295,12 +294,10 @@ impl Loaded<'_> {
 
     /// The library, if `address` lies in it and it has a name.
     fn module_of(&self, address: usize) -> Option<Module> {
-        let segments =
-            || self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| self.span(header));
-        if self.is_program() || !segments().any(|segment| segment.contains(&address)) {
+        if self.is_program() || !self.segments().any(|segment| segment.contains(&address)) {
             return None;
         }
-        let base = segments().map(|segment| segment.start).min()? & !(PAGE - 1);
+        let base = self.addresses().start & !(PAGE - 1);
         Some(Module { base, path: PathBuf::from(self.name.to_string_lossy().as_ref()) })
     }
 

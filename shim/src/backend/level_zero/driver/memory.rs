@@ -22,7 +22,6 @@ pub(crate) struct Block {
 pub(crate) struct MappedBase(usize);
 
 impl MappedBase {
-    /// Its address.
     pub(crate) const fn address(self) -> usize {
         self.0
     }

@@ -61,7 +61,7 @@ impl ZeHandle {
 }
 
 macro_rules! driver {
-    ($($(#[doc = $doc:literal])* fn $name:ident($($param:ident: $type:ty),*) = $symbol:literal;)*) => {
+    ($(fn $name:ident($($param:ident: $type:ty),*) = $symbol:literal;)*) => {
         /// The functions that the loader has.
         pub(crate) struct Driver {
             $($name: Option<unsafe extern "C" fn($($type),*) -> ZeResult>,)*
@@ -79,8 +79,6 @@ macro_rules! driver {
             }
 
             $(
-                $(#[doc = $doc])*
-                ///
                 /// # Safety
                 ///
                 /// As for the C function: pointers are those of live variables of the right size, and handles live.
@@ -95,57 +93,31 @@ macro_rules! driver {
 }
 
 driver! {
-    /// Finds the allocation that an address lies in.
     fn address_range(context: ZeHandle, pointer: *const c_void, base: *mut *mut c_void, size: *mut usize) = b"zeMemGetAddressRange\0";
-    /// Gives the properties of an allocation.
     fn properties(context: ZeHandle, pointer: *const c_void, properties: *mut AllocationProperties, device: *mut ZeHandle) = b"zeMemGetAllocProperties\0";
-    /// Makes a handle for an allocation.
     fn get_mem(context: ZeHandle, pointer: *const c_void, handle: *mut IpcHandle) = b"zeMemGetIpcHandle\0";
-    /// Ends a handle for an allocation.
     fn put_mem(context: ZeHandle, handle: IpcHandle) = b"zeMemPutIpcHandle\0";
-    /// Maps the memory of a handle.
     fn open_mem(context: ZeHandle, device: ZeHandle, handle: IpcHandle, flags: u32, pointer: *mut *mut c_void) = b"zeMemOpenIpcHandle\0";
-    /// Unmaps memory that was mapped by a handle.
     fn close_mem(context: ZeHandle, pointer: *const c_void) = b"zeMemCloseIpcHandle\0";
-    /// Makes a counter-based event.
     fn create_event(context: ZeHandle, device: ZeHandle, desc: *const EventDesc, made: *mut ZeHandle) = b"zeEventCounterBasedCreate\0";
-    /// Makes a handle for such an event.
     fn get_event(event: ZeHandle, handle: *mut IpcHandle) = b"zeEventCounterBasedGetIpcHandle\0";
-    /// Opens the event of a handle.
     fn import_event(context: ZeHandle, handle: IpcHandle, event: *mut ZeHandle) = b"zeEventCounterBasedOpenIpcHandle\0";
-    /// Closes an opened event.
     fn end_import(event: ZeHandle) = b"zeEventCounterBasedCloseIpcHandle\0";
-    /// Succeeds if the event is signalled.
     fn query_event(event: ZeHandle) = b"zeEventQueryStatus\0";
-    /// Ends an event that was made here.
     fn destroy_event(event: ZeHandle) = b"zeEventDestroy\0";
-    /// Makes an immediate command list.
     fn create_list(context: ZeHandle, device: ZeHandle, desc: *const QueueDesc, made: *mut ZeHandle) = b"zeCommandListCreateImmediate\0";
-    /// Appends a wait for events.
     fn append_wait(list: ZeHandle, count: u32, events: *const ZeHandle) = b"zeCommandListAppendWaitOnEvents\0";
-    /// Appends the signal of an event.
     fn append_signal(list: ZeHandle, event: ZeHandle) = b"zeCommandListAppendSignalEvent\0";
-    /// Waits for all commands of a list.
     fn finish_list(list: ZeHandle, timeout: u64) = b"zeCommandListHostSynchronize\0";
-    /// Ends a list.
     fn destroy_list(list: ZeHandle) = b"zeCommandListDestroy\0";
-    /// Lists the drivers.
     fn drivers(count: *mut u32, drivers: *mut ZeHandle) = b"zeDriverGet\0";
-    /// Lists the devices of a driver.
     fn devices(driver: ZeHandle, count: *mut u32, devices: *mut ZeHandle) = b"zeDeviceGet\0";
-    /// Makes a context.
     fn create_context(driver: ZeHandle, desc: *const ContextDesc, made: *mut ZeHandle) = b"zeContextCreate\0";
-    /// Ends a context.
     fn destroy_context(context: ZeHandle) = b"zeContextDestroy\0";
-    /// Makes physical memory, or imports it.
     fn create_physical(context: ZeHandle, device: ZeHandle, desc: *const PhysicalMemDesc, made: *mut ZeHandle) = b"zePhysicalMemCreate\0";
-    /// Gives the properties of physical memory, and a descriptor of it.
     fn physical_properties(context: ZeHandle, physical: ZeHandle, properties: *mut PhysicalMemProperties) = b"zePhysicalMemGetProperties\0";
-    /// Ends physical memory.
     fn destroy_physical(context: ZeHandle, physical: ZeHandle) = b"zePhysicalMemDestroy\0";
-    /// Maps physical memory at an address.
     fn map_physical(context: ZeHandle, at: *const c_void, size: usize, physical: ZeHandle, offset: usize, access: u32) = b"zeVirtualMemMap\0";
-    /// Gives the page size for a size.
     fn page_size(context: ZeHandle, device: ZeHandle, size: usize, page: *mut usize) = b"zeVirtualMemQueryPageSize\0";
 }
 
