@@ -16,7 +16,7 @@ use urscope_schema::call::Nanos;
 
 use super::{
     cursor::{Cursor, Left, Notes},
-    event::{Events, Moment, Other, Position, Waiting},
+    event::{Event, Events, Moment, Other, Position},
     stack_index::StackIndex,
 };
 use crate::analysis::{AnalysisError, Progress};
@@ -72,15 +72,15 @@ enum Rest {
     Reading,
     /// It was read ahead, or could not be read.
     Ahead(Box<Batch>),
-    /// There is nothing more, and these are its notes, until they are taken.
-    Over(Option<Arc<Notes>>),
+    /// There is nothing more, and these are its notes.
+    Over(Arc<Notes>),
 }
 
 impl From<Left> for Rest {
     fn from(left: Left) -> Self {
         match left {
             Left::Cursor(cursor) => Self::Unread(cursor),
-            Left::Notes(notes) => Self::Over(Some(notes)),
+            Left::Notes(notes) => Self::Over(notes),
         }
     }
 }
@@ -134,7 +134,7 @@ impl Prefetcher {
 
     /// The present event of a file with its moment; `None` where the next ones must be received, or after its end.
     #[inline]
-    pub(crate) fn event(&self, file: usize) -> Option<(Moment, Waiting<'_>)> {
+    pub(crate) fn event(&self, file: usize) -> Option<(Moment, Event<'_>)> {
         let file = self.all.get(file)?;
         file.events.at(file.at)
     }
@@ -145,8 +145,8 @@ impl Prefetcher {
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
         let mut begins = false;
         if let Some((moment, event)) = here.events.at(here.at) {
-            begins = matches!(event, Waiting::Other(other) if other.begins());
-            Events::step(&mut here.at, moment, &event);
+            begins = matches!(event, Event::Other(Other::Begin(_)));
+            here.at.step(moment, &event);
         }
         if begins {
             self.read_on(file + FILES_OPEN);
@@ -198,10 +198,10 @@ impl Prefetcher {
         self.spare.push(spent);
     }
 
-    /// Takes the notes of a file whose present event is its end; `None` if they were taken already.
-    pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Arc<Notes>> {
-        match &mut self.all.get_mut(file)?.rest {
-            Rest::Over(notes) => notes.take(),
+    /// The notes of a file whose last events are the present ones.
+    pub(crate) fn notes(&self, file: usize) -> Option<&Arc<Notes>> {
+        match &self.all.get(file)?.rest {
+            Rest::Over(notes) => Some(notes),
             _ => None,
         }
     }
