@@ -22,12 +22,10 @@ use std::{
 use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
-    Analysis, AnalysisError, Ended, Observer, Options, Stacks,
+    Analysis, AnalysisError, Ended, Observer, Options,
     merging::{Merger, TracedProcess},
     node_report::Locator,
-    reading::{
-        Cursor, Event, Events, Growth, Moment, Notes, ObservedTimes, Opened, Other, Position, is_alive, stay_open,
-    },
+    reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Opened, Other, Position, is_alive, stay_open},
     traces,
 };
 
@@ -227,7 +225,7 @@ impl<O: Observer + Clone> Following<O> {
                 // This check comes before reading the size: otherwise records written in between would be lost.
                 file.ended = process.execs.is_some() || !is_alive(&process.header);
                 file.size = file.cursor.size();
-                if file.cursor.grow((!file.ended).then_some(written))? == Growth::Replaced {
+                if !file.cursor.grow((!file.ended).then_some(written))? {
                     return Err(Halt::Restart);
                 }
             }
@@ -270,7 +268,7 @@ impl<O: Observer + Clone> Following<O> {
         for index in order {
             if let Some(cursor) = cursors.get_mut(index - first).and_then(Option::take) {
                 let Some(process) = self.merger.processes.get_mut(self.files.len()) else { break };
-                process.stacks = Stacks::of(cursor.stack_index());
+                process.stacks = cursor.stacks().clone();
                 let begin = Other::Begin(process.began);
                 let (events, at) = (Events::only(begin.order(Nanos(0)), begin), Position::default());
                 self.files.push(Followed { cursor, events, at, ended: false, size: None, done: false });

@@ -25,7 +25,7 @@ use urscope_schema::{
     trace::records::Header,
 };
 
-pub use counts::{Counts, HANDLES, LiveCounts, OPENINGS, PinnedBytes};
+pub use counts::{Counts, LiveCounts, PinnedBytes};
 use open::OpenLifetimes;
 pub use process_index::ProcessIndex;
 pub use sink::{Allocated, Arrow, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessStart};

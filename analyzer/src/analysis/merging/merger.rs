@@ -19,7 +19,7 @@ use super::{
     traced_process::{clock_of, rights},
 };
 use crate::analysis::{
-    AnalysisError, Ended, Observer, Progress, Stacks,
+    AnalysisError, Ended, Observer, Progress,
     clock::{self, ClockAlignment},
     findings::Deduplicator,
     reading::{Cursor, Event, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, buffer_size, stay_open},
@@ -155,7 +155,7 @@ impl Merger {
         self.find_execs();
         let cursors: Vec<_> = order.iter().filter_map(|index| cursors.get_mut(*index)?.take()).collect();
         for (process, cursor) in self.processes.iter_mut().zip(&cursors) {
-            process.stacks = Stacks::of(cursor.stack_index());
+            process.stacks = cursor.stacks().clone();
         }
         let begin = |(process, cursor): (&TracedProcess, _)| (Other::Begin(process.began), cursor);
         let mut prefetcher = Prefetcher::start(self.processes.iter().zip(cursors).map(begin).collect(), progress);

@@ -20,7 +20,7 @@ use super::{
     event::{Event, Events, Moment, Other, label, rank_of},
     input::{Input, Kind},
     source::Source,
-    stack_index::StackIndex,
+    stack_index::Stacks,
 };
 use crate::analysis::{AnalysisError, SkippedLine};
 
@@ -83,23 +83,6 @@ pub(crate) struct Cursor {
     misdated: bool,
 }
 
-/// How a file has changed since it was last checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Growth {
-    /// It is the same file, and may have grown.
-    Same,
-    /// It was truncated or replaced: what was read of it is no longer valid.
-    Replaced,
-}
-
-/// What remains of a trace after a read.
-pub(crate) enum Left {
-    /// The cursor, for more events.
-    Cursor(Box<Cursor>),
-    /// The notes: all events were read, and the file is closed.
-    Notes(Arc<Notes>),
-}
-
 /// What the footer of a trace says about the end of its process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
@@ -127,7 +110,7 @@ pub(crate) struct Notes {
     pub(crate) closed: bool,
     /// How often it has called each function.
     pub(crate) calls: BTreeMap<Function, u64>,
-    pub(crate) stack_index: StackIndex,
+    pub(crate) stacks: Stacks,
 }
 
 impl From<&Footer> for Closing {
@@ -150,7 +133,7 @@ impl Notes {
     fn shrink(&mut self) {
         self.entry_points.shrink_to_fit();
         self.skipped.shrink_to_fit();
-        self.stack_index.shrink();
+        self.stacks.shrink();
     }
 }
 
@@ -217,18 +200,17 @@ impl Cursor {
     }
 
     fn with(header: Header, mut input: Input) -> Result<Box<Self>, AnalysisError> {
-        let path = Arc::clone(input.source().path());
+        let path = input.source().path().to_owned();
         if header.format == 0 {
-            let path = path.to_path_buf();
             return Err(AnalysisError::NotATrace { path, found: "its header has no format number".into() });
         }
         if header.format > FORMAT_VERSION {
-            let (path, Header { format, urscope: writer, .. }) = (path.to_path_buf(), header);
+            let Header { format, urscope: writer, .. } = header;
             return Err(AnalysisError::Newer { path, format, writer, ours: FORMAT_VERSION });
         }
         let identity = input.source().identity();
-        let stack_index = StackIndex::of(path, identity, input.strings());
-        let notes = Notes { stack_index, ..Notes::default() };
+        let stacks = Stacks::of(&path, identity, input.strings());
+        let notes = Notes { stacks, ..Notes::default() };
         let mut cursor = Self {
             header: Arc::new(header),
             notes,
@@ -263,21 +245,18 @@ impl Cursor {
 
     /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
-        self.notes.stack_index.path()
+        self.notes.stacks.path()
     }
 
-    /// The index of its call stacks, which fills while the trace is read.
-    pub(crate) fn stack_index(&self) -> &StackIndex {
-        &self.notes.stack_index
+    /// Its call stacks, as far as it was read.
+    pub(crate) fn stacks(&self) -> &Stacks {
+        &self.notes.stacks
     }
 
-    /// What remains of the trace: only the notes once the last event has been read.
-    pub(crate) fn left(mut self: Box<Self>) -> Left {
-        if !self.over {
-            return Left::Cursor(self);
-        }
+    /// What the trace said, once the last event has been read.
+    pub(crate) fn into_notes(mut self) -> Arc<Notes> {
         self.notes.shrink();
-        Left::Notes(Arc::new(self.notes))
+        Arc::new(self.notes)
     }
 
     /// The number of bytes that have been read.
@@ -291,13 +270,9 @@ impl Cursor {
     }
 
     /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process has ended, and
-    /// its file is read to the end.
-    pub(crate) fn grow(&mut self, written: Option<Nanos>) -> Result<Growth, AnalysisError> {
-        match self.input.grow(written) {
-            Ok(true) => Ok(Growth::Same),
-            Ok(false) => Ok(Growth::Replaced),
-            Err(source) => Err(self.unreadable(source)),
-        }
+    /// its file is read to the end. False if the file was truncated or replaced: what was read of it is no longer valid.
+    pub(crate) fn grow(&mut self, written: Option<Nanos>) -> Result<bool, AnalysisError> {
+        self.input.grow(written).map_err(|source| self.unreadable(source))
     }
 
     /// The size of the file in bytes; `None` if it was removed or replaced.
@@ -412,8 +387,8 @@ impl Cursor {
                     let name = label(&device.name);
                     self.names.push(Other::Device(device.device.0, device.index, name));
                 }
-                Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
-                Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),
+                Ok(Record::Module(_)) => notes.stacks.put_module(offset),
+                Ok(Record::Stack(stack)) => notes.stacks.put_stack(stack.stack, offset),
                 Ok(Record::Footer(footer)) => {
                     // A call in the teardown of libraries adds a footer to a binary trace.
                     let closing = Closing::from(&*footer);
@@ -437,7 +412,7 @@ impl Cursor {
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
                     if notes.skipped.len() < SKIPS_LISTED {
-                        let (file, why) = (notes.stack_index.path().display().to_string(), why.to_string());
+                        let (file, why) = (notes.stacks.path().display().to_string(), why.to_string());
                         notes.skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }

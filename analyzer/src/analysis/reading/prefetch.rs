@@ -15,9 +15,9 @@ use std::{
 use urscope_schema::call::Nanos;
 
 use super::{
-    cursor::{Cursor, Left, Notes},
+    cursor::{Cursor, Notes},
     event::{Event, Events, Moment, Other, Position},
-    stack_index::StackIndex,
+    stack_index::Stacks,
 };
 use crate::analysis::{AnalysisError, Progress};
 
@@ -51,14 +51,14 @@ struct Job {
 /// The events that a thread has read.
 struct Batch {
     file: usize,
-    left: Left,
+    rest: Rest,
     events: Result<Events, AnalysisError>,
 }
 
 /// The queue of events of one file.
 struct FileQueue {
     /// Knows the path.
-    index: StackIndex,
+    stacks: Stacks,
     events: Events,
     at: Position,
     rest: Rest,
@@ -74,15 +74,6 @@ enum Rest {
     Ahead(Box<Batch>),
     /// There is nothing more, and these are its notes.
     Over(Arc<Notes>),
-}
-
-impl From<Left> for Rest {
-    fn from(left: Left) -> Self {
-        match left {
-            Left::Cursor(cursor) => Self::Unread(cursor),
-            Left::Notes(notes) => Self::Over(notes),
-        }
-    }
 }
 
 /// The queues of all files of an analysis.
@@ -114,9 +105,9 @@ impl Prefetcher {
         }
         let mut all = Vec::with_capacity(cursors.len());
         for (first, cursor) in cursors {
-            let index = cursor.stack_index().clone();
+            let stacks = cursor.stacks().clone();
             let events = Events::only(first.order(Nanos(0)), first);
-            all.push(FileQueue { index, events, at: Position::default(), rest: Rest::Unread(cursor) });
+            all.push(FileQueue { stacks, events, at: Position::default(), rest: Rest::Unread(cursor) });
         }
         let mut prefetcher = Self { all, jobs, batches, few: !release, spare: Vec::new() };
         (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file));
@@ -177,7 +168,7 @@ impl Prefetcher {
                 Rest::Ahead(batch) => {
                     let spent = std::mem::replace(&mut here.events, batch.events?);
                     here.at.restart();
-                    here.rest = batch.left.into();
+                    here.rest = batch.rest;
                     if self.few {
                         self.keep(spent);
                         self.read_on(file);
@@ -208,7 +199,7 @@ impl Prefetcher {
 
     fn receive(&mut self, file: usize) -> Result<(), AnalysisError> {
         let batch = self.batches.recv().map_err(|_| {
-            let path = self.all.get(file).map(|file| file.index.path().to_owned()).unwrap_or_default();
+            let path = self.all.get(file).map(|file| file.stacks.path().to_owned()).unwrap_or_default();
             AnalysisError::Unreadable { path, source: io::Error::other("the thread that read it stopped") }
         })?;
         if let Some(here) = self.all.get_mut(batch.file) {
@@ -237,7 +228,8 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Box<Batch>>, progress: &Pr
             cursor.release();
             events.shrink();
         }
-        if done.send(Box::new(Batch { file, left: cursor.left(), events: read.map(|()| events) })).is_err() {
+        let rest = if cursor.is_over() { Rest::Over(cursor.into_notes()) } else { Rest::Unread(cursor) };
+        if done.send(Box::new(Batch { file, rest, events: read.map(|()| events) })).is_err() {
             return;
         }
     }

@@ -5,8 +5,7 @@ use std::{
     io::{self, BufRead, Read, Seek as _, SeekFrom},
     ops::Range,
     os::unix::fs::{FileExt as _, MetadataExt as _},
-    path::Path,
-    sync::Arc,
+    path::{Path, PathBuf},
 };
 
 use zerocopy::IntoBytes as _;
@@ -17,7 +16,7 @@ use crate::files;
 /// A file that is read from start to end, and whose descriptor can be closed in between.
 #[derive(Debug)]
 pub(crate) struct Source {
-    path: Arc<Path>,
+    path: PathBuf,
     file: Option<File>,
     /// Device and inode, which detect that the file was replaced.
     identity: (u64, u64),
@@ -40,11 +39,11 @@ impl Source {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = files::open(path)?;
         let identity = identity(&file)?;
-        Ok(Self { path: path.into(), file: Some(file), identity, at: 0, limit: None })
+        Ok(Self { path: path.to_owned(), file: Some(file), identity, at: 0, limit: None })
     }
 
     /// Its path.
-    pub(crate) fn path(&self) -> &Arc<Path> {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
