@@ -2,37 +2,60 @@
 //!
 //! A [`Handle`] always has its [`Kind`]: one address can be USM, then a mapping, then handle data.
 
-/// The type of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal $noun:literal;)*) => {
+        /// The type of an object.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The name in reports and suppressions, in kebab case.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// The noun in a sentence.
+            pub const fn noun(self) -> &'static str {
+                match self { $(Self::$kind => $noun,)* }
+            }
+        }
+    };
+}
+
+kinds! {
     /// A `ur_adapter_handle_t`.
-    Adapter,
+    Adapter "adapter" "adapter";
     /// A `ur_device_handle_t`.
-    Device,
+    Device "device" "device";
     /// A `ur_context_handle_t`.
-    Context,
+    Context "context" "context";
     /// A USM allocation (host, device or shared), identified by its address.
-    Usm,
+    Usm "usm" "USM allocation";
     /// Handle data of memory, made by `urIPCGetMemHandleExp`, identified by its address in the producer.
-    MemHandle,
+    MemHandle "mem-handle" "memory handle";
     /// Memory of another process, mapped by `urIPCOpenMemHandleExp`, identified by its address in the consumer.
-    Mapping,
+    Mapping "mapping" "mapping";
     /// A `ur_physical_mem_handle_t` or `ze_physical_mem_handle_t`.
-    PhysicalMem,
+    PhysicalMem "physical-mem" "physical memory";
     /// Handle data of physical memory, identified by its address in the producer.
-    PhysicalMemHandle,
+    PhysicalMemHandle "physical-mem-handle" "physical memory handle";
     /// A `ur_event_handle_t` or `ze_event_handle_t`.
-    Event,
+    Event "event" "event";
     /// Handle data of an event, identified by its address in the producer; in Level Zero, by its bytes.
-    EventHandle,
+    EventHandle "event-handle" "event handle";
     /// A `ur_usm_pool_handle_t`.
-    Pool,
+    Pool "pool" "USM pool";
     /// A `ze_event_pool_handle_t`.
-    EventPool,
+    EventPool "event-pool" "event pool";
     /// An IPC handle of an event pool, identified by its descriptor in the producer.
-    EventPoolHandle,
+    EventPoolHandle "event-pool-handle" "event pool handle";
     /// A `ur_queue_handle_t`, or what commands go to in Level Zero.
-    Queue,
+    Queue "queue" "queue";
 }
 
 impl Kind {
@@ -50,64 +73,6 @@ impl Kind {
     /// Whether objects of this kind have a handle and a reference count, and can be shared.
     pub const fn is_object(self) -> bool {
         matches!(self, Self::PhysicalMem | Self::Event | Self::EventPool)
-    }
-
-    /// All kinds.
-    pub const ALL: [Self; 14] = [
-        Self::Adapter,
-        Self::Device,
-        Self::Context,
-        Self::Usm,
-        Self::MemHandle,
-        Self::Mapping,
-        Self::PhysicalMem,
-        Self::PhysicalMemHandle,
-        Self::Event,
-        Self::EventHandle,
-        Self::Pool,
-        Self::EventPool,
-        Self::EventPoolHandle,
-        Self::Queue,
-    ];
-
-    /// The name in reports and suppressions, in kebab case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Adapter => "adapter",
-            Self::Device => "device",
-            Self::Context => "context",
-            Self::Usm => "usm",
-            Self::MemHandle => "mem-handle",
-            Self::Mapping => "mapping",
-            Self::PhysicalMem => "physical-mem",
-            Self::PhysicalMemHandle => "physical-mem-handle",
-            Self::Event => "event",
-            Self::EventHandle => "event-handle",
-            Self::Pool => "pool",
-            Self::EventPool => "event-pool",
-            Self::EventPoolHandle => "event-pool-handle",
-            Self::Queue => "queue",
-        }
-    }
-
-    /// The noun in a sentence.
-    pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Adapter => "adapter",
-            Self::Device => "device",
-            Self::Context => "context",
-            Self::Usm => "USM allocation",
-            Self::MemHandle => "memory handle",
-            Self::Mapping => "mapping",
-            Self::PhysicalMem => "physical memory",
-            Self::PhysicalMemHandle => "physical memory handle",
-            Self::Event => "event",
-            Self::EventHandle => "event handle",
-            Self::Pool => "USM pool",
-            Self::EventPool => "event pool",
-            Self::EventPoolHandle => "event pool handle",
-            Self::Queue => "queue",
-        }
     }
 }
 

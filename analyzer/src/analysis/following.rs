@@ -12,7 +12,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashSet, VecDeque, binary_heap::PeekMut},
+    collections::{BinaryHeap, HashSet, binary_heap::PeekMut},
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -22,10 +22,10 @@ use std::{
 use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
-    Analysis, AnalysisError, Ended, Observer, Options, Stacks,
+    Analysis, AnalysisError, Ended, Observer, Options,
     merging::{Merger, TracedProcess},
     node_report::Locator,
-    reading::{Cursor, Growth, Moment, Notes, ObservedTimes, Opened, Other, TraceEvent, is_alive, stay_open},
+    reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Opened, Other, Position, is_alive, stay_open},
     traces,
 };
 
@@ -58,13 +58,20 @@ pub struct Following<O> {
 type Key = ((u64, u8), usize);
 
 /// The waiting events of a file, and the notes of its process until the end of the file is committed.
-type Waiting = (VecDeque<(Moment, TraceEvent)>, Option<Notes>);
+#[derive(Default)]
+struct Waiting {
+    events: Events,
+    at: Position,
+    notes: Option<Notes>,
+}
 
 /// The trace file of a process.
 struct Followed {
     cursor: Box<Cursor>,
-    /// Events that were read and are not committed yet.
-    events: VecDeque<(Moment, TraceEvent)>,
+    /// Events that were read.
+    events: Events,
+    /// The first of them that is not committed.
+    at: Position,
     /// The process has ended and writes no more.
     ended: bool,
     /// The size of the file when it was last checked, in bytes.
@@ -151,24 +158,24 @@ impl<O: Observer + Clone> Following<O> {
         let (mut merger, mut observer) = (self.merger.clone(), self.observer.clone());
         let mut waiting = Vec::with_capacity(self.files.len());
         for file in &self.files {
-            waiting.push(if file.done { (VecDeque::new(), None) } else { file.waiting()? });
+            waiting.push(if file.done { Waiting::default() } else { file.waiting()? });
         }
-        let keys = waiting.iter().enumerate().filter_map(|(index, (events, _))| key(&merger, index, events.front()?));
+        let keys = waiting.iter().enumerate().filter_map(|(index, file)| key(&merger, index, file.events.at(file.at)?));
         let mut queue: BinaryHeap<_> = keys.map(Reverse).collect();
         while let Some(mut first) = queue.peek_mut() {
             let Reverse(((now, _), index)) = *first;
-            let Some((events, notes)) = waiting.get_mut(index) else { break };
-            if matches!(events.front(), Some((_, TraceEvent::Other(Other::End(_))))) {
+            let Some(Waiting { events, at, notes }) = waiting.get_mut(index) else { break };
+            let Some((moment, event)) = events.at(*at) else { break };
+            if let Event::Other(Other::End(_)) = event {
                 notes.take().into_iter().for_each(|notes| merger.ends(index, Arc::new(notes)));
-                if merger.runs_on(index) && now < u64::MAX {
+                if now < u64::MAX && merger.runs_on(index) {
                     *first = Reverse(((u64::MAX, 1), index));
                     continue;
                 }
             }
-            if let Some((_, event)) = events.pop_front() {
-                merger.feed(index, now, &event, &mut observer);
-            }
-            match events.front().and_then(|next| key(&merger, index, next)) {
+            merger.feed(index, now, &event, &mut observer);
+            at.step(moment, &event);
+            match events.at(*at).and_then(|next| key(&merger, index, next)) {
                 Some(next) => *first = Reverse(next),
                 None => drop(PeekMut::pop(first)),
             }
@@ -218,7 +225,7 @@ impl<O: Observer + Clone> Following<O> {
                 // This check comes before reading the size: otherwise records written in between would be lost.
                 file.ended = process.execs.is_some() || !is_alive(&process.header);
                 file.size = file.cursor.size();
-                if file.cursor.grow((!file.ended).then_some(written))? == Growth::Replaced {
+                if !file.cursor.grow((!file.ended).then_some(written))? {
                     return Err(Halt::Restart);
                 }
             }
@@ -261,10 +268,10 @@ impl<O: Observer + Clone> Following<O> {
         for index in order {
             if let Some(cursor) = cursors.get_mut(index - first).and_then(Option::take) {
                 let Some(process) = self.merger.processes.get_mut(self.files.len()) else { break };
-                process.stacks = Stacks::of(cursor.stack_index());
+                process.stacks = cursor.stacks().clone();
                 let begin = Other::Begin(process.began);
-                let events = VecDeque::from([(begin.order(Nanos(0)), TraceEvent::Other(begin))]);
-                self.files.push(Followed { cursor, events, ended: false, size: None, done: false });
+                let (events, at) = (Events::only(begin.order(Nanos(0)), begin), Position::default());
+                self.files.push(Followed { cursor, events, at, ended: false, size: None, done: false });
             }
         }
         Ok(())
@@ -278,7 +285,7 @@ impl<O: Observer + Clone> Following<O> {
             let host = self.merger.processes.get(index).map(|process| process.host).unwrap_or_default();
             let Some(file) = self.files.get_mut(index) else { break };
             file.fill()?;
-            queue.extend(file.events.front().and_then(|next| key(&self.merger, index, next)).map(Reverse));
+            queue.extend(file.events.at(file.at).and_then(|next| key(&self.merger, index, next)).map(Reverse));
             // A process that still runs can write more records and start other processes.
             if !file.ended {
                 bound = bound.min(self.merger.alignment(host).at(written));
@@ -294,15 +301,16 @@ impl<O: Observer + Clone> Following<O> {
                 return Err(Halt::Restart);
             }
             let Some(file) = self.files.get_mut(index) else { break };
-            let Some((_, event)) = file.events.pop_front() else { break };
-            if matches!(event, TraceEvent::Other(Other::End(_))) {
+            let Some((moment, event)) = file.events.at(file.at) else { break };
+            if let Event::Other(Other::End(_)) = event {
                 file.done = true;
                 self.merger.ends(index, Arc::new(std::mem::take(&mut file.cursor.notes)));
             }
             self.merger.feed(index, now, &event, &mut self.observer);
+            file.at.step(moment, &event);
             self.last = self.last.max(Some(here));
             file.fill()?;
-            match file.events.front().and_then(|next| key(&self.merger, index, next)) {
+            match file.events.at(file.at).and_then(|next| key(&self.merger, index, next)) {
                 Some(next) => *first = Reverse(next),
                 None => drop(PeekMut::pop(first)),
             }
@@ -313,15 +321,14 @@ impl<O: Observer + Clone> Following<O> {
 }
 
 /// The position of an event of a process in the run.
-fn key(merger: &Merger, index: usize, (moment, _): &(Moment, TraceEvent)) -> Option<Key> {
-    let (time, rank) = *moment;
+fn key(merger: &Merger, index: usize, ((time, rank), _): (Moment, Event<'_>)) -> Option<Key> {
     Some(((merger.alignment(merger.processes.get(index)?.host).at(time), rank), index))
 }
 
 impl Followed {
     /// Reads more events if none are waiting.
     fn fill(&mut self) -> Result<(), Halt> {
-        if self.events.is_empty() { self.read().map(drop) } else { Ok(()) }
+        if self.events.at(self.at).is_none() { self.read().map(drop) } else { Ok(()) }
     }
 
     /// Reads all complete records of the file.
@@ -331,19 +338,22 @@ impl Followed {
     }
 
     fn read(&mut self) -> Result<bool, Halt> {
-        let events = self.cursor.read_events(BATCH)?;
-        self.events.extend(&events);
-        if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(!events.is_empty()) }
+        self.events.remove_before(&mut self.at);
+        let mut events = Events::default();
+        self.cursor.fill(&mut events, BATCH)?;
+        let is_more = !events.is_empty();
+        self.events.append(events);
+        if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(is_more) }
     }
 
     /// The waiting events with the current end of the file, and the notes of the process.
     fn waiting(&self) -> Result<Waiting, AnalysisError> {
-        let mut events = self.events.clone();
+        let (mut events, at) = (self.events.clone(), self.at);
         if self.cursor.is_over() {
-            return Ok((events, Some(self.cursor.notes.clone())));
+            return Ok(Waiting { events, at, notes: Some(self.cursor.notes.clone()) });
         }
         let (rest, notes) = self.cursor.remainder()?;
-        events.extend(rest);
-        Ok((events, Some(notes)))
+        events.append(rest);
+        Ok(Waiting { events, at, notes: Some(notes) })
     }
 }

@@ -38,8 +38,8 @@ use node_report::Locator;
 pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
-pub use reading::{boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
-pub use symbols::{CallSite, CallSites, Stacks, Wrappers, file_name};
+pub use reading::{Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
+pub use symbols::{CallSite, CallSites, Wrappers, file_name};
 
 /// The options of an analysis.
 #[derive(Clone, Debug)]
@@ -79,12 +79,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same options for another analysis, with its own progress.
-    #[must_use]
-    pub fn for_another(&self) -> Self {
-        Self { progress: Arc::default(), ..self.clone() }
-    }
-
     /// Whether a person named `file`, so that it must be a trace.
     pub(crate) fn names(&self, file: &Path, paths: &[PathBuf]) -> bool {
         !self.listed && paths.iter().any(|path| path == file)

@@ -155,11 +155,11 @@ impl Locator {
         if let Some(known) = self.frames.get(&(place.process, number)) {
             return known.clone();
         }
-        let stack_index = &process.notes.stack_index;
-        let Some(stack) = stack_index.stack(number) else { return Vec::new() };
+        let stacks = &process.notes.stacks;
+        let Some(stack) = stacks.stack(number) else { return Vec::new() };
         let modules = self.modules.entry(place.process).or_default();
-        if modules.len() < stack_index.module_count() {
-            *modules = stack_index.modules();
+        if modules.len() < stacks.module_count() {
+            *modules = stacks.modules();
         }
         let frames = self.symbols.stack(modules, stack);
         self.frames.insert((place.process, number), frames.clone());
@@ -207,7 +207,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         inside: process.inside.map(|function| function.name().to_owned()),
         torn: notes.torn,
         doors: notes.entry_points.clone(),
-        file: notes.stack_index.path().display().to_string(),
+        file: notes.stacks.path().display().to_string(),
     }
 }
 

@@ -25,7 +25,7 @@ use urscope_schema::{
     trace::records::Header,
 };
 
-pub use counts::{Counts, HANDLES, LiveCounts, OPENINGS, PinnedBytes};
+pub use counts::{Counts, LiveCounts, PinnedBytes};
 use open::OpenLifetimes;
 pub use process_index::ProcessIndex;
 pub use sink::{Allocated, Arrow, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessStart};
@@ -299,18 +299,10 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
     fn exit(&mut self, _: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         let Some(call) = self.process(who).and_then(|process| process.pending.remove(&exit.call)) else { return };
         self.sink.call(&FinishedCall {
-            process: who.0,
-            tid: call.enter.tid,
-            number: call.enter.call,
-            function: call.enter.function,
-            from: call.from,
-            to: Some(at),
-            result: Some(exit.result),
-            asked: &call.enter.values,
-            answered: &exit.values,
             made: call.made.as_ref().map(|(life, ..)| life.id),
             of: call.of.filter(|_| exit.result.is_success()),
             ended: &call.ended,
+            ..finished(who, &call.enter, call.from, Some((at, exit)))
         });
         if let Some((life, serial, of)) = call.made {
             self.born(who, life, serial, of);
@@ -329,8 +321,8 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
         let is_it =
             |(enter, _): &(Enter, u64)| (enter.tid, enter.call, enter.function) == (exit.tid, exit.call, exit.function);
         let Some(place) = process.inner.iter().rposition(is_it) else { return };
-        let begun = process.inner.remove(place);
-        self.sink.inner(&inner_call(who, &begun, Some((at, exit))));
+        let (enter, from) = process.inner.remove(place);
+        self.sink.inner(&finished(who, &enter, from, Some((at, exit))));
     }
 
     fn descriptors(&mut self, _: &Tracker, who: ProcessId, at: u64, open: u64) {
@@ -339,26 +331,13 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
 
     fn end(&mut self, _: &Tracker, who: ProcessId, at: u64, ended: Ended) {
         let Some(process) = self.processes.get_mut(who.0 as usize) else { return };
-        for begun in std::mem::take(&mut process.inner) {
-            self.sink.inner(&inner_call(who, &begun, None));
+        for (enter, from) in std::mem::take(&mut process.inner) {
+            self.sink.inner(&finished(who, &enter, from, None));
         }
         let mut pending: Vec<_> = process.pending.drain().map(|(_, call)| call).collect();
         pending.sort_by_key(|call| call.enter.call);
         for Call { enter, from, of, .. } in pending {
-            self.sink.call(&FinishedCall {
-                process: who.0,
-                tid: enter.tid,
-                number: enter.call,
-                function: enter.function,
-                from,
-                to: None,
-                result: None,
-                asked: &enter.values,
-                answered: &Values::NONE,
-                made: None,
-                of,
-                ended: &[],
-            });
+            self.sink.call(&FinishedCall { of, ..finished(who, &enter, from, None) });
         }
         if ended != Ended::Running {
             for life in process.open.take_everything() {
@@ -369,18 +348,14 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
     }
 }
 
-/// A call inside of another one, with its return if it has returned.
-fn inner_call<'a>(
-    who: ProcessId,
-    (enter, from): &'a (Enter, u64),
-    returned: Option<(u64, &'a Exit)>,
-) -> FinishedCall<'a> {
+/// A call that neither begins nor ends lifetimes, with its return if it has returned.
+fn finished<'a>(who: ProcessId, enter: &'a Enter, from: u64, returned: Option<(u64, &'a Exit)>) -> FinishedCall<'a> {
     FinishedCall {
         process: who.0,
         tid: enter.tid,
         number: enter.call,
         function: enter.function,
-        from: *from,
+        from,
         to: returned.map(|(at, _)| at),
         result: returned.map(|(_, exit)| exit.result),
         asked: &enter.values,

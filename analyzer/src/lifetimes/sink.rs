@@ -10,126 +10,59 @@ use urscope_schema::{
 use super::Counts;
 use crate::analysis::{Ended, Stacks};
 
-/// Receives the processes, calls and lifetimes of a run.
-///
-/// Times are nanoseconds since the first process of the run began. Processes are numbered in the order in which they begin, as in
-/// [`crate::Judgement::processes`] of the same traces. Events arrive in the order in which they become known. A call arrives when
-/// it returns, after the deaths and before the births that it causes, so the times of calls and deaths can be earlier than those of
-/// previous events. The times of births, counts, descriptors, and begins and ends of processes never decrease.
-pub trait EventSink {
+macro_rules! events {
+    ($($(#[$doc:meta])* $event:ident($($argument:ident: $type:ty),*);)*) => {
+        /// Receives the processes, calls and lifetimes of a run.
+        ///
+        /// Times are nanoseconds since the first process of the run began. Processes are numbered in the order in which they begin, as in
+        /// [`crate::Judgement::processes`] of the same traces. Events arrive in the order in which they become known. A call arrives when
+        /// it returns, after the deaths and before the births that it causes, so the times of calls and deaths can be earlier than those of
+        /// previous events. The times of births, counts, descriptors, and begins and ends of processes never decrease.
+        pub trait EventSink {
+            $($(#[$doc])*
+            fn $event(&mut self, $($argument: $type),*) {
+                let _ = ($($argument,)*);
+            })*
+        }
+
+        /// Two sinks of one tracker.
+        impl<A: EventSink, B: EventSink> EventSink for (A, B) {
+            $(fn $event(&mut self, $($argument: $type),*) {
+                self.0.$event($($argument),*);
+                self.1.$event($($argument),*);
+            })*
+        }
+    };
+}
+
+events! {
     /// A process begins.
-    fn process(&mut self, began: &ProcessStart<'_>) {
-        let _ = began;
-    }
-
+    process(began: &ProcessStart<'_>);
     /// The call stacks of a process that has begun. They can be looked up as soon as a call refers to them.
-    fn stacks(&mut self, process: u32, stacks: &Stacks) {
-        let _ = (process, stacks);
-    }
-
+    stacks(process: u32, stacks: &Stacks);
     /// A thread of a process has a name.
-    fn thread(&mut self, process: u32, tid: u32, name: &str) {
-        let _ = (process, tid, name);
-    }
-
+    thread(process: u32, tid: u32, name: &str);
     /// A call has returned, or its process ended in the middle of it.
-    fn call(&mut self, call: &FinishedCall<'_>) {
-        let _ = call;
-    }
-
+    call(call: &FinishedCall<'_>);
     /// A call inside of the one with its number has returned, before that one: one of Level Zero that the runtime has made. It has no
     /// stack, and neither begins nor ends lifetimes.
-    fn inner(&mut self, call: &FinishedCall<'_>) {
-        let _ = call;
-    }
-
+    inner(call: &FinishedCall<'_>);
     /// A lifetime begins.
-    fn birth(&mut self, life: &Lifetime) {
-        let _ = life;
-    }
-
+    birth(life: &Lifetime);
     /// A lifetime ends at `at`. What is alive when the trace of a running process ends has no death.
-    fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
-        let _ = (life, at, how);
-    }
-
+    death(life: &Lifetime, at: u64, how: EndReason);
     /// Memory was freed of which handle data was got: the allocation of that number ([`Allocated::memory`]) ended at `at`.
-    fn freed(&mut self, process: u32, memory: u64, at: u64) {
-        let _ = (process, memory, at);
-    }
-
+    freed(process: u32, memory: u64, at: u64);
     /// The live counts of a process have changed.
-    fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
-        let _ = (process, at, counts);
-    }
-
+    counts(process: u32, at: u64, counts: &Counts);
     /// A sample of the number of open descriptors of a process.
-    fn descriptors(&mut self, process: u32, at: u64, open: u64) {
-        let _ = (process, at, open);
-    }
-
+    descriptors(process: u32, at: u64, open: u64);
     /// A process ends, or the trace of a running process does.
-    fn end(&mut self, process: u32, at: u64, ended: Ended) {
-        let _ = (process, at, ended);
-    }
+    end(process: u32, at: u64, ended: Ended);
 }
 
 /// A sink that ignores all events.
 impl EventSink for () {}
-
-macro_rules! each {
-    ($self:ident.$method:ident$arguments:tt) => {{
-        $self.0.$method$arguments;
-        $self.1.$method$arguments;
-    }};
-}
-
-/// Two sinks of one tracker.
-impl<A: EventSink, B: EventSink> EventSink for (A, B) {
-    fn process(&mut self, began: &ProcessStart<'_>) {
-        each!(self.process(began));
-    }
-
-    fn stacks(&mut self, process: u32, stacks: &Stacks) {
-        each!(self.stacks(process, stacks));
-    }
-
-    fn thread(&mut self, process: u32, tid: u32, name: &str) {
-        each!(self.thread(process, tid, name));
-    }
-
-    fn call(&mut self, call: &FinishedCall<'_>) {
-        each!(self.call(call));
-    }
-
-    fn inner(&mut self, call: &FinishedCall<'_>) {
-        each!(self.inner(call));
-    }
-
-    fn birth(&mut self, life: &Lifetime) {
-        each!(self.birth(life));
-    }
-
-    fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
-        each!(self.death(life, at, how));
-    }
-
-    fn freed(&mut self, process: u32, memory: u64, at: u64) {
-        each!(self.freed(process, memory, at));
-    }
-
-    fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
-        each!(self.counts(process, at, counts));
-    }
-
-    fn descriptors(&mut self, process: u32, at: u64, open: u64) {
-        each!(self.descriptors(process, at, open));
-    }
-
-    fn end(&mut self, process: u32, at: u64, ended: Ended) {
-        each!(self.end(process, at, ended));
-    }
-}
 
 /// A process that begins.
 #[derive(Clone, Copy, Debug)]

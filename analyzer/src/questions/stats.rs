@@ -13,8 +13,8 @@ use super::{QuestionError, VERSION};
 use crate::{
     analysis::{Analysis, Options},
     lifetimes::{
-        Counts, EndReason, EventSink, FinishedCall, HANDLES, Lifetime, LifetimeKind, LifetimeTracker, LiveCounts,
-        OPENINGS, PinnedBytes, ProcessStart,
+        Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, LifetimeTracker, LiveCounts, PinnedBytes,
+        ProcessStart,
     },
 };
 
@@ -232,16 +232,16 @@ struct Level {
 impl Level {
     /// The key by which the highest moment of an interval is chosen: first the pinned bytes, then the live counts.
     fn height(&self) -> (u64, u64) {
-        (self.pinned, self.counts.all_handles() + self.counts.all_openings())
+        (self.pinned, self.counts.by_kind().map(|(_, count)| count).sum())
     }
 
     fn show(&self) -> Sample {
-        let alive = |kinds: [Kind; HANDLES.len()]| {
-            let counted = kinds.into_iter().map(|kind| (kind.noun().to_owned(), self.counts.of(kind)));
-            counted.filter(|(_, count)| *count > 0).collect()
-        };
-        let (handles, opened) = (alive(HANDLES), alive(OPENINGS));
-        Sample { time_ns: self.at, handles, opened, pinned_bytes: self.pinned }
+        let mut sample = Sample { time_ns: self.at, pinned_bytes: self.pinned, ..Sample::default() };
+        for (kind, count) in self.counts.by_kind().filter(|(_, count)| *count > 0) {
+            let of = if kind.shares().is_some() { &mut sample.handles } else { &mut sample.opened };
+            of.insert(kind.noun().to_owned(), count);
+        }
+        sample
     }
 }
 

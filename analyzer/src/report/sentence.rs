@@ -53,15 +53,8 @@ mod tests {
     use crate::analysis::Frame;
 
     fn found() -> FoundFinding {
-        let frame = Frame {
-            module: "/app".into(),
-            function: Some("exchange_halo(int)".into()),
-            file: Some("/src/ring.cpp".into()),
-            line: Some(37),
-            ..Frame::default()
-        };
-        let here =
-            Location { pid: 12, rank: Some(7), executable: "/app".into(), stack: vec![frame], ..Location::default() };
+        let stack = vec![Frame::of("exchange_halo(int)", "/src/ring.cpp", 37)];
+        let here = Location { pid: 12, rank: Some(7), executable: "/app".into(), stack, ..Location::default() };
         let other = Some(Location { pid: 11, rank: Some(6), ..here.clone() });
         let (rule, size) = ("freed-while-open".into(), Some(8 << 20));
         FoundFinding { rule, other, size, severity: Severity::Error, ..FoundFinding::of(here) }

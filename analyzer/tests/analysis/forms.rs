@@ -54,8 +54,7 @@ pub(crate) fn with_stacks() -> Judgement {
         function: Some(function.into()),
         file: file.map(str::to_owned),
         line,
-        wrapper: false,
-        program: false,
+        ..Frame::default()
     };
     let stack = vec![
         frame("app::free(void*)", Some("/home/me/app/src/gpu core.cpp"), Some(37)),

@@ -11,7 +11,6 @@ pub mod ur;
 pub mod ze;
 pub mod constants;
 pub mod demand;
-mod ipc_property;
 mod passed_handles;
 pub mod result;
 pub mod role;

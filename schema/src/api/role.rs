@@ -3,11 +3,8 @@
 //! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role
 //! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give.
 
-use super::demand::Null;
-pub use super::{
-    ipc_property::IpcProperty,
-    passed_handles::{Descriptor, EventHandle, IpcHandle},
-};
+pub use super::passed_handles::{Descriptor, EventHandle, IpcHandle};
+use super::{constants, demand::Null};
 use crate::values::Values;
 
 /// What the shim needs to know of a parameter.
@@ -125,7 +122,7 @@ impl OutParams {
 }
 
 macro_rules! roles {
-    ($($(#[$doc:meta])* $name:ident($word:ty) $(bytes $bytes:literal)? $(enter $field:ident)? $(absent $absent:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $(bytes $bytes:literal)? $(enter $field:ident)? $(absent $absent:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)? $({ $($own:tt)* })?;)*) => {
         $(
             $(#[$doc])*
             #[repr(transparent)]
@@ -184,6 +181,7 @@ macro_rules! roles {
                         }
                     )?
                 )?
+                $($($own)*)?
             }
         )*
     };
@@ -271,172 +269,86 @@ roles! {
     Unseen(usize);
     /// A 32-bit word that is passed on but not recorded.
     Unseen32(u32);
+    /// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded if the
+    /// extensions ask for a descriptor.
+    Exporting(usize) source extended {
+        #[inline]
+        fn out(self, places: &mut OutParams) {
+            places.exporting = self.0;
+        }
+    };
+    /// A `ze_physical_mem_desc_t *`.
+    PhysicalDesc(usize) {
+        fn source(self, sources: &mut Sources) {
+            (sources.extended, sources.physical_desc) = (self.0, self.0);
+        }
+    };
+    /// A `ze_ipc_mem_handle_t *` that receives IPC handles, or null in a call that asks only how many there are.
+    OutIpcHandles(usize) {
+        #[inline]
+        fn out(self, places: &mut OutParams) {
+            places.ipc_handle = self.0;
+        }
+
+        #[inline]
+        fn watched(self) -> bool {
+            self.0 != 0
+        }
+    };
+    /// A pointer to a description whose flags are recorded.
+    Desc(usize) source desc null Description {
+        #[inline]
+        fn null_in(values: &Values) -> Option<Null> {
+            if values.flags.is_none() { Some(Null::Description) } else { None }
+        }
+    };
+    /// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to
+    /// signal.
+    InOutEvent(usize) {
+        #[inline]
+        fn source(self, sources: &mut Sources) {
+            sources.events = self.0;
+            sources.count = u32::from(self.0 != 0);
+        }
+    };
+    /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero
+    /// v1 does).
+    OpenedData(usize) enter data null Pointer in data {
+        #[inline]
+        fn redirected(self, to: &OutParams) -> Self {
+            if self.0 == 0 || to.copied_data == 0 { self } else { Self(to.copied_data) }
+        }
+    };
+    /// A `ur_usm_pool_handle_t` to allocate from, or null for the default one, which is not recorded.
+    FromPool(usize) {
+        #[inline]
+        fn enter(self, values: &mut Values) {
+            values.object = Some(self.0 as u64).filter(|pool| *pool != 0);
+        }
+    };
+    /// The `uint32_t` that counts the events that a command waits for; 0 is not recorded.
+    WaitCount(u32) {
+        #[inline]
+        fn enter(self, values: &mut Values) {
+            values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
+        }
+    };
+    /// A `ur_device_info_t`. It is recorded if it asks for IPC support.
+    IpcProperty(u32) enter property {
+        #[inline]
+        fn watched(self) -> bool {
+            Self::ASKED.contains(&self.0)
+        }
+    };
 }
 
-/// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded if the
-/// extensions ask for a descriptor.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exporting(pub usize);
-
-impl Role for Exporting {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
-    }
-
-    #[inline]
-    fn source(self, sources: &mut Sources) {
-        sources.extended = self.0;
-    }
-
-    #[inline]
-    fn out(self, places: &mut OutParams) {
-        places.exporting = self.0;
-    }
-}
-
-/// A `ze_physical_mem_desc_t *`.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PhysicalDesc(pub usize);
-
-impl Role for PhysicalDesc {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
-    }
-
-    fn source(self, sources: &mut Sources) {
-        (sources.extended, sources.physical_desc) = (self.0, self.0);
-    }
-}
-
-/// A `ze_ipc_mem_handle_t *` that receives IPC handles, or null in a call that asks only how many there are.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutIpcHandles(pub usize);
-
-impl Role for OutIpcHandles {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
-    }
-
-    #[inline]
-    fn out(self, places: &mut OutParams) {
-        places.ipc_handle = self.0;
-    }
-
-    #[inline]
-    fn watched(self) -> bool {
-        self.0 != 0
-    }
-}
-
-/// A pointer to a description whose flags are recorded.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Desc(pub usize);
-
-impl Role for Desc {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
-    }
-
-    #[inline]
-    fn source(self, sources: &mut Sources) {
-        sources.desc = self.0;
-    }
-
-    #[inline]
-    fn null(self) -> Option<Null> {
-        if self.0 == 0 { Some(Null::Description) } else { None }
-    }
-
-    #[inline]
-    fn null_in(values: &Values) -> Option<Null> {
-        if values.flags.is_none() { Some(Null::Description) } else { None }
-    }
-}
-
-/// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to
-/// signal.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InOutEvent(pub usize);
-
-impl Role for InOutEvent {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
-    }
-
-    #[inline]
-    fn source(self, sources: &mut Sources) {
-        sources.events = self.0;
-        sources.count = u32::from(self.0 != 0);
-    }
-}
-
-/// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero
-/// v1 does).
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenedData(pub usize);
-
-impl Role for OpenedData {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
-    }
-
-    #[inline]
-    fn enter(self, values: &mut Values) {
-        values.data = Some(self.0 as u64);
-    }
-
-    #[inline]
-    fn redirected(self, to: &OutParams) -> Self {
-        if self.0 == 0 || to.copied_data == 0 { self } else { Self(to.copied_data) }
-    }
-
-    #[inline]
-    fn null(self) -> Option<Null> {
-        if self.0 == 0 { Some(Null::Pointer) } else { None }
-    }
-
-    #[inline]
-    fn null_in(values: &Values) -> Option<Null> {
-        if values.data == Some(0) { Some(Null::Pointer) } else { None }
-    }
-}
-
-/// A `ur_usm_pool_handle_t` to allocate from, or null for the default one, which is not recorded.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FromPool(pub usize);
-
-impl Role for FromPool {
-    fn of_word(word: u64) -> Self {
-        Self(word as usize)
-    }
-
-    #[inline]
-    fn enter(self, values: &mut Values) {
-        values.object = Some(self.0 as u64).filter(|pool| *pool != 0);
-    }
-}
-
-/// The `uint32_t` that counts the events that a command waits for; 0 is not recorded.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitCount(pub u32);
-
-impl Role for WaitCount {
-    fn of_word(word: u64) -> Self {
-        Self(word as u32)
-    }
-
-    #[inline]
-    fn enter(self, values: &mut Values) {
-        values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
-    }
+impl IpcProperty {
+    /// The properties that say what can be shared.
+    pub const ASKED: [u32; 3] = [
+        constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
+        constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
+        constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
+    ];
 }
 
 #[cfg(test)]
@@ -471,5 +383,13 @@ mod tests {
         assert_eq!(OutData(0).redirected(&places), OutData(0), "a null place stays null");
         assert_eq!(OutPointer(9).redirected(&places), OutPointer(9), "no place of ours for it");
         assert_eq!(Pointer(9).redirected(&places), Pointer(9), "not an answer");
+    }
+
+    #[test]
+    fn only_questions_about_ipc_are_watched() {
+        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP).watched());
+        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP).watched());
+        assert!(!IpcProperty(constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP).watched());
+        assert!(!IpcProperty(0).watched());
     }
 }

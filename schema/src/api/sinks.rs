@@ -150,37 +150,11 @@ impl Table {
             _ => 0,
         }
     }
-}
 
-impl Table {
     /// The table that the getter with this name fills, if it has rows.
     pub fn of_getter(name: &[u8]) -> Option<Self> {
         Self::ALL.iter().copied().find(|table| table.getter().as_bytes() == name)
     }
-}
-
-macro_rules! effect {
-    (makes $kind:ident) => {
-        Effect::Makes(Kind::$kind)
-    };
-    (ends $kind:ident) => {
-        Effect::Ends(Kind::$kind)
-    };
-    (retains $kind:ident) => {
-        Effect::Retains(Kind::$kind)
-    };
-    (releases $kind:ident) => {
-        Effect::Releases(Kind::$kind)
-    };
-    (asks $kind:ident) => {
-        Effect::Asks(Kind::$kind)
-    };
-    (uses $kind:ident) => {
-        Effect::Uses(Kind::$kind)
-    };
-    (waits $kind:ident) => {
-        Effect::Waits(Kind::$kind)
-    };
 }
 
 macro_rules! functions {
@@ -233,7 +207,7 @@ macro_rules! functions {
             // The function is mostly a constant of the caller.
             #[inline(always)]
             pub const fn effect(self) -> Effect {
-                match self { $(Self::$name => effect!($verb $kind),)* }
+                match self { $(Self::$name => Effect::$verb(Kind::$kind),)* }
             }
 
             /// The arguments that are missing in a recorded call.

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{
     CALL, INNER, NOTE,
-    records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Named, Stack},
+    records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Stack},
     scan,
 };
 use crate::{
@@ -298,16 +298,8 @@ fn parse(text: &[u8], base: u64) -> Result<Record, Why> {
 pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
     let text = std::str::from_utf8(text).map_err(|error| Why::Damaged(error.to_string()))?;
     let event: Event<'_> = serde_json::from_str(text).map_err(|error| Why::Damaged(error.to_string()))?;
-    let args = event.args.map_or("{}", RawValue::get);
+    let args = event.args.map_or("{}", RawValue::get).as_bytes();
     match (event.ph.as_ref(), event.name.as_ref()) {
-        ("M", Header::NAME) => Ok(Record::Header(unfit(args)?)),
-        ("M", EntryPoint::NAME) => Ok(Record::EntryPoint(unfit(args)?)),
-        ("M", Device::NAME) => Ok(Record::Device(unfit(args)?)),
-        ("M", Module::NAME) => Ok(Record::Module(unfit(args)?)),
-        ("M", Stack::NAME) => Ok(Record::Stack(unfit(args)?)),
-        ("M", Footer::NAME) => Ok(Record::Footer(unfit(args)?)),
-        ("M", Gap::NAME) => Ok(Record::Gap(unfit(args)?)),
-        ("M", Exec::NAME) => Ok(Record::Exec(unfit(args)?)),
         ("M", "process_name") => Ok(Record::ProcessName(unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("M", "thread_name") => Ok(Record::ThreadName(event.tid()?, unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("i", "note") if event.cat == NOTE => {
@@ -337,12 +329,13 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
             let exit = Exit { function, call, tid, time, result, values };
             Ok(if is_inner { Record::InnerExit(exit) } else { Record::Exit(exit) })
         }
+        ("M", name) => Record::named(name, args).unwrap_or(Ok(Record::Foreign)),
         _ => Ok(Record::Foreign),
     }
 }
 
-fn unfit<'a, T: Deserialize<'a>>(args: &'a str) -> Result<T, Why> {
-    serde_json::from_str(args).map_err(|error| Why::Unfit(error.to_string()))
+pub(super) fn unfit<'a, T: Deserialize<'a>>(args: &'a [u8]) -> Result<T, Why> {
+    serde_json::from_slice(args).map_err(|error| Why::Unfit(error.to_string()))
 }
 
 impl Event<'_> {

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::read::{Record, Why, unfit};
 use crate::call::Nanos;
 
 /// `urscope_header`: the process that wrote the trace.
@@ -337,36 +338,33 @@ pub trait Named: Serialize {
     const NAME: &'static str;
 }
 
-impl Named for Header {
-    const NAME: &'static str = "urscope_header";
+macro_rules! named {
+    ($($record:ident: $name:literal,)*) => {
+        $(impl Named for $record {
+            const NAME: &'static str = $name;
+        })*
+
+        impl Record {
+            /// The record with this name and these fields in JSON; `None` if no record has the name.
+            pub(super) fn named(name: &str, fields: &[u8]) -> Option<Result<Self, Why>> {
+                Some(match name {
+                    $($name => unfit(fields).map(Self::$record),)*
+                    _ => return None,
+                })
+            }
+        }
+    };
 }
 
-impl Named for EntryPoint {
-    const NAME: &'static str = "urscope_door";
-}
-
-impl Named for Device {
-    const NAME: &'static str = "urscope_device";
-}
-
-impl Named for Module {
-    const NAME: &'static str = "urscope_module";
-}
-
-impl Named for Stack {
-    const NAME: &'static str = "urscope_stack";
-}
-
-impl Named for Gap {
-    const NAME: &'static str = "urscope_gap";
-}
-
-impl Named for Exec {
-    const NAME: &'static str = "urscope_exec";
-}
-
-impl Named for Footer {
-    const NAME: &'static str = "urscope_footer";
+named! {
+    Header: "urscope_header",
+    EntryPoint: "urscope_door",
+    Device: "urscope_device",
+    Module: "urscope_module",
+    Stack: "urscope_stack",
+    Gap: "urscope_gap",
+    Exec: "urscope_exec",
+    Footer: "urscope_footer",
 }
 
 #[cfg(test)]

@@ -9,18 +9,8 @@ use crate::analysis::{Ended, FoundFinding, Frame, Location, Occurrence, Options,
 fn finding() -> impl Strategy<Value = FoundFinding> {
     let severity = prop::sample::select(Severity::ALL.to_vec());
     (0..3_u8, severity, 0..3_u64, 1..4_u64, 0..3_u32).prop_map(|(what, severity, time_ns, count, pid)| {
-        let (executable, function) = ("/app".to_owned(), Some("urUSMFree".to_owned()));
-        let process = Location {
-            host: "h".into(),
-            pid,
-            rank: None,
-            executable,
-            tid: pid,
-            time_ns,
-            function,
-            call: None,
-            stack: vec![],
-        };
+        let (host, executable, function) = ("h".into(), "/app".into(), Some("urUSMFree".into()));
+        let process = Location { host, pid, executable, tid: pid, time_ns, function, ..Location::default() };
         FoundFinding {
             rule: format!("rule-{what}"),
             severity,
@@ -34,26 +24,17 @@ fn finding() -> impl Strategy<Value = FoundFinding> {
 }
 
 fn summary(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
-    let (host, executable, file) = (host.to_owned(), "/app".to_owned(), format!("{pid}.json"));
-    let (command, inside, doors, ended) = (vec![], None, vec![], Ended::Exited);
+    let (host, executable, file, ended) = (host.to_owned(), "/app".into(), format!("{pid}.json"), Ended::Exited);
     ProcessSummary {
         pid,
         host,
         executable,
-        run: String::new(),
-        command,
-        rank: None,
-        ranks: String::new(),
-        late: false,
         began_ns,
         calls,
         ipc_calls: calls,
-        lost: 0,
         ended,
-        inside,
-        torn: false,
-        doors,
         file,
+        ..ProcessSummary::default()
     }
 }
 
@@ -128,28 +109,15 @@ proptest! {
 
 #[test]
 fn findings_of_several_processes_at_one_call_site_are_one() {
-    let frame = |line| Frame {
-        module: "/app".into(),
-        function: Some("exchange_halo(int)".into()),
-        file: Some("/src/ring.cpp".into()),
-        line: Some(line),
-        ..Frame::default()
-    };
+    let frame = |line| Frame::of("exchange_halo(int)", "/src/ring.cpp", line);
     let found = |pid: u32, line: Option<u32>| {
         let (executable, stack) = ("/app".to_owned(), line.map(frame).into_iter().collect());
-        let time_ns = u64::from(100 - pid);
-        let (host, function) = ("h".to_owned(), Some("urUSMFree".to_owned()));
-        let process =
-            Location { host, pid, rank: Some(pid), executable, tid: pid, time_ns, function, call: None, stack };
-        let occurrence =
-            Occurrence { host: "h".into(), pid, rank: Some(pid), time_ns, count: 1, ..Occurrence::default() };
-        FoundFinding {
-            rule: "double-put".into(),
-            severity: Severity::Error,
-            time_ns: process.time_ns,
-            occurrences: vec![occurrence],
-            ..FoundFinding::of(process)
-        }
+        let (host, time_ns, function) = ("h".to_owned(), u64::from(100 - pid), Some("urUSMFree".to_owned()));
+        let (occurring, rank) = (host.clone(), Some(pid));
+        let process = Location { host, pid, rank, executable, tid: pid, time_ns, function, call: None, stack };
+        let occurrence = Occurrence { host: occurring, pid, rank, time_ns, count: 1, ..Occurrence::default() };
+        let (rule, severity, occurrences) = ("double-put".into(), Severity::Error, vec![occurrence]);
+        FoundFinding { rule, severity, time_ns, occurrences, ..FoundFinding::of(process) }
     };
     let judged = |findings: Vec<FoundFinding>| {
         let report = Report { nodes: vec![Node { findings, ..Node::default() }], ..Report::default() };

@@ -94,7 +94,7 @@ impl Judgement {
 }
 
 /// A process, as its trace describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessSummary {
     /// Its process id on its host.
     pub pid: u32,
@@ -139,7 +139,7 @@ pub struct ProcessSummary {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// It exited normally.
@@ -151,6 +151,7 @@ pub enum Ended {
     /// It became another program by `exec`.
     Exec,
     /// Calls are missing from its trace.
+    #[default]
     Incomplete,
 }
 
@@ -248,27 +249,18 @@ pub struct Occurrence {
 impl FoundFinding {
     /// A note about a place, once, and without details.
     pub(crate) fn of(process: Location) -> Self {
-        Self {
-            rule: String::new(),
-            severity: Severity::Note,
-            process,
-            other: None,
-            time_ns: 0,
-            function: None,
-            call: None,
-            message: String::new(),
-            advice: String::new(),
-            count: 1,
-            occurrences: Vec::new(),
-            hosts: BTreeMap::new(),
-            subject: None,
-            kind: None,
-            size: None,
-            fingerprint: None,
-            identity: String::new(),
-            fails: false,
-            excuse: None,
-        }
+        let needed = serde_json::json!({"rule": "", "severity": "note", "process": Location::default(), "time_ns": 0, "message": "",
+            "advice": "", "count": 1});
+        Self { process, ..serde_json::from_value(needed).unwrap() }
+    }
+}
+
+#[cfg(test)]
+impl Frame {
+    /// A frame of the program `/app`.
+    pub(crate) fn of(function: &str, file: &str, line: u32) -> Self {
+        let (function, file) = (Some(function.to_owned()), Some(file.to_owned()));
+        Self { module: "/app".into(), function, file, line: Some(line), ..Self::default() }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Merges the traces of all processes by time and feeds them to one tracker, the rules and an observer.
 
 use std::{
-    collections::HashMap,
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -10,10 +11,7 @@ use urscope_rules::{
     Checker, Process, ProcessId, Tracker,
     tracker::fact::{Fact, FactConsumer, FactKind},
 };
-use urscope_schema::{
-    call::{Enter, Exit, Nanos},
-    trace::records::Header,
-};
+use urscope_schema::{call::Nanos, packed::PackedCall, trace::records::Header};
 
 use super::{
     TracedProcess,
@@ -21,13 +19,10 @@ use super::{
     traced_process::{clock_of, rights},
 };
 use crate::analysis::{
-    AnalysisError, Ended, Observer, Progress, Stacks,
+    AnalysisError, Ended, Observer, Progress,
     clock::{self, ClockAlignment},
     findings::Deduplicator,
-    reading::{
-        Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, Waiting, buffer_size,
-        stay_open,
-    },
+    reading::{Cursor, Event, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, buffer_size, stay_open},
 };
 
 /// The state of an analysis: the processes, the tracker, and the findings.
@@ -160,7 +155,7 @@ impl Merger {
         self.find_execs();
         let cursors: Vec<_> = order.iter().filter_map(|index| cursors.get_mut(*index)?.take()).collect();
         for (process, cursor) in self.processes.iter_mut().zip(&cursors) {
-            process.stacks = Stacks::of(cursor.stack_index());
+            process.stacks = cursor.stacks().clone();
         }
         let begin = |(process, cursor): (&TracedProcess, _)| (Other::Begin(process.began), cursor);
         let mut prefetcher = Prefetcher::start(self.processes.iter().zip(cursors).map(begin).collect(), progress);
@@ -168,53 +163,32 @@ impl Merger {
         let alignments: Vec<_> = self.processes.iter().map(|process| self.alignment(process.host)).collect();
         let key =
             |index: usize, (time, rank): Moment| (alignments.get(index).copied().unwrap_or_default().at(time), rank);
-        let mut queue = Queue::with_capacity(self.processes.len());
+        let mut queue = BinaryHeap::with_capacity(self.processes.len());
         for (index, process) in self.processes.iter().enumerate() {
-            queue.push(key(index, Other::Begin(process.began).order(Nanos(0))), index);
+            queue.push(Reverse((key(index, Other::Begin(process.began).order(Nanos(0))), index)));
         }
         self.by_id.reserve_exact(self.processes.len());
         drop(opening);
         let mut spans = MergeSpans::start();
-        while let Some((mut first, index)) = queue.first() {
-            let second = queue.second();
+        while let Some(Reverse((mut first, index))) = queue.pop() {
+            let second = queue.peek().map(|Reverse(second)| *second);
             // The events of one process, as long as they come before those of all others.
             while let Some((_, event)) = prefetcher.event(index) {
-                match event {
-                    Waiting::Call(call) if call.is_inner() => {
-                        spans.checking(|| {
-                            if call.enters() {
-                                self.feed_inner_enter(index, first.0, &call.enter(), observer);
-                            } else {
-                                self.feed_inner_exit(index, first.0, &call.exit(), observer);
-                            }
-                        });
-                    }
-                    Waiting::Call(call) if call.enters() => {
-                        spans.checking(|| self.feed_enter(index, first.0, &call.enter(), observer));
-                    }
-                    Waiting::Call(call) => {
-                        spans.checking(|| self.feed_exit(index, first.0, &call.exit(), observer));
-                    }
-                    Waiting::Other(other) => {
-                        let (other, ends) = (other.other(), other.ends());
-                        if ends && let Some(notes) = prefetcher.notes_at_end(index) {
-                            self.ends(index, notes);
-                            if self.runs_on(index) && first.0 < u64::MAX {
-                                // The process has not ended: all events of the other processes come first.
-                                queue.replace_first((u64::MAX, 1));
-                                break;
-                            }
-                        }
-                        spans.checking(|| self.feed_other(index, first.0, &other, observer));
+                if let Event::Other(Other::End(_)) = event
+                    && let Some(notes) = prefetcher.notes(index)
+                {
+                    self.ends(index, Arc::clone(notes));
+                    if first.0 < u64::MAX && self.runs_on(index) {
+                        // The process has not ended: all events of the other processes come first.
+                        queue.push(Reverse(((u64::MAX, 1), index)));
+                        break;
                     }
                 }
-                let Some(moment) = prefetcher.step(index)? else {
-                    queue.pop_first();
-                    break;
-                };
+                spans.checking(|| self.feed(index, first.0, &event, observer));
+                let Some(moment) = prefetcher.step(index)? else { break };
                 first = key(index, moment);
                 if second.is_some_and(|second| (first, index) > second) {
-                    queue.replace_first(first);
+                    queue.push(Reverse((first, index)));
                     break;
                 }
             }
@@ -279,48 +253,35 @@ impl Merger {
     }
 
     /// Feeds one event. `now` is its time in nanoseconds since the run began, or `u64::MAX` for the end of a running process.
-    pub(crate) fn feed(&mut self, index: usize, now: u64, event: &TraceEvent, observer: &mut dyn Observer) {
+    #[inline]
+    pub(crate) fn feed(&mut self, index: usize, now: u64, event: &Event<'_>, observer: &mut dyn Observer) {
+        self.until(now, observer);
         match event {
-            TraceEvent::Enter(enter) => self.feed_enter(index, now, enter, observer),
-            TraceEvent::Exit(exit) => self.feed_exit(index, now, exit, observer),
-            TraceEvent::InnerEnter(enter) => self.feed_inner_enter(index, now, enter, observer),
-            TraceEvent::InnerExit(exit) => self.feed_inner_exit(index, now, exit, observer),
-            TraceEvent::Other(other) => self.feed_other(index, now, other, observer),
+            Event::Call(call) => self.feed_call(index, call, observer),
+            Event::Other(other) => self.feed_other(index, other, observer),
         }
     }
 
-    /// Feeds a call that begins.
-    fn feed_enter(&mut self, index: usize, now: u64, enter: &Enter, observer: &mut dyn Observer) {
-        self.until(now, observer);
+    /// Feeds a call that begins or returns. Only the observer sees calls inside of another one, for which the other says the same.
+    #[inline]
+    fn feed_call(&mut self, index: usize, call: &PackedCall<'_>, observer: &mut dyn Observer) {
         let Some((id, alignment)) = self.begun(index) else { return };
-        let at = alignment.at(enter.time);
-        observer.enter(&self.tracker, id, at, enter);
-        self.tracker.enter(id, enter, &mut Facts::new(&mut self.checker, observer, at));
+        let at = alignment.at(call.time());
+        match (call.is_inner(), call.enters()) {
+            (true, true) => return observer.inner_enter(&self.tracker, id, at, &call.enter()),
+            (true, false) => return observer.inner_exit(&self.tracker, id, at, &call.exit()),
+            (false, true) => {
+                let enter = call.enter();
+                observer.enter(&self.tracker, id, at, &enter);
+                self.tracker.enter(id, &enter, &mut Facts::new(&mut self.checker, observer, at));
+            }
+            (false, false) => {
+                let exit = call.exit();
+                self.tracker.exit(id, &exit, &mut Facts::new(&mut self.checker, observer, at));
+                observer.exit(&self.tracker, id, at, &exit);
+            }
+        }
         self.take_findings();
-    }
-
-    /// Feeds a call that returns.
-    fn feed_exit(&mut self, index: usize, now: u64, exit: &Exit, observer: &mut dyn Observer) {
-        self.until(now, observer);
-        let Some((id, alignment)) = self.begun(index) else { return };
-        let at = alignment.at(exit.time);
-        self.tracker.exit(id, exit, &mut Facts::new(&mut self.checker, observer, at));
-        observer.exit(&self.tracker, id, at, exit);
-        self.take_findings();
-    }
-
-    /// Shows the observer a call that begins inside of another one. The tracker and the rules never see it: the other call says the same.
-    fn feed_inner_enter(&mut self, index: usize, now: u64, enter: &Enter, observer: &mut dyn Observer) {
-        self.until(now, observer);
-        let Some((id, alignment)) = self.begun(index) else { return };
-        observer.inner_enter(&self.tracker, id, alignment.at(enter.time), enter);
-    }
-
-    /// The same for one that returns.
-    fn feed_inner_exit(&mut self, index: usize, now: u64, exit: &Exit, observer: &mut dyn Observer) {
-        self.until(now, observer);
-        let Some((id, alignment)) = self.begun(index) else { return };
-        observer.inner_exit(&self.tracker, id, alignment.at(exit.time), exit);
     }
 
     /// Tells the observer that an event is about to be fed.
@@ -344,8 +305,7 @@ impl Merger {
     }
 
     /// Feeds an event that is not a call.
-    fn feed_other(&mut self, index: usize, now: u64, event: &Other, observer: &mut dyn Observer) {
-        self.until(now, observer);
+    fn feed_other(&mut self, index: usize, event: &Other, observer: &mut dyn Observer) {
         let parent = self.parent_of(index);
         let alignment =
             self.processes.get(index).map_or_else(ClockAlignment::default, |process| self.alignment(process.host));
@@ -369,11 +329,9 @@ impl Merger {
                 observer.stacks(id, &process.stacks);
                 self.by_id.push(index);
             }
-            (Other::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),
-            (Other::Adapter(library), Some(id)) => self.tracker.adapter(id, library.text()),
-            (Other::Device(handle, index, name), Some(id)) => {
-                self.tracker.device(id, *handle, *index, name.text());
-            }
+            (Other::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name),
+            (Other::Adapter(library), Some(id)) => self.tracker.adapter(id, library),
+            (Other::Device(handle, index, name), Some(id)) => self.tracker.device(id, *handle, *index, name),
             (Other::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
                 self.tracker.descriptors(id, *open, time, &mut Facts::new(&mut self.checker, observer, at));

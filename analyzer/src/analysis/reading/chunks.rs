@@ -5,7 +5,8 @@
 //! arrived. A record that arrives later than its time allowed is reported by [`ChunkReader::is_late`].
 
 use std::{
-    collections::{HashMap, VecDeque},
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, VecDeque},
     io,
 };
 
@@ -21,11 +22,7 @@ use urscope_schema::{
     },
 };
 
-use super::{
-    event::rank_of,
-    queue::Queue,
-    source::{Source, free_words, spare_words},
-};
+use super::{event::rank_of, source::Source};
 
 /// With more lanes than this, a lane keeps no chunk in memory between two records.
 const LANES_KEPT: usize = 256;
@@ -46,7 +43,7 @@ pub(crate) struct ChunkReader {
     lanes: Vec<Lane>,
     numbers: HashMap<u32, usize>,
     /// The lanes that have a next record, by its key.
-    queue: Queue<Key>,
+    queue: BinaryHeap<Reverse<(Key, usize)>>,
     /// The lanes that wait for more records.
     idle: Vec<usize>,
     /// The number of chunks that are known to belong to a lane.
@@ -116,7 +113,7 @@ impl ChunkReader {
             strings: Strings::default(),
             lanes: Vec::new(),
             numbers: HashMap::new(),
-            queue: Queue::default(),
+            queue: BinaryHeap::new(),
             idle: Vec::new(),
             indexed: 0,
             until,
@@ -189,24 +186,8 @@ impl ChunkReader {
     /// Finds the next record of a lane that is not in the queue, and puts the lane into it or among those that wait.
     fn advance(&mut self, index: usize) -> io::Result<()> {
         match self.next_of(index)? {
-            Some(key) => self.queue.push(key, index),
+            Some(key) => self.queue.push(Reverse((key, index))),
             None => self.idle.push(index),
-        }
-        Ok(())
-    }
-
-    /// Finds the next record of the first lane in the queue, whose record was taken.
-    fn advance_first(&mut self, index: usize) -> io::Result<()> {
-        match self.next_of(index) {
-            Ok(Some(key)) => self.queue.replace_first(key),
-            Ok(None) => {
-                self.queue.pop_first();
-                self.idle.push(index);
-            }
-            Err(error) => {
-                self.queue.pop_first();
-                return Err(error);
-            }
         }
         if self.lanes.len() > LANES_KEPT
             && let Some(lane) = self.lanes.get_mut(index)
@@ -237,9 +218,6 @@ impl ChunkReader {
                 None
             };
             let Some(chunk) = wanted else { return Ok(None) };
-            if lane.words.capacity() == 0 {
-                lane.words = spare_words();
-            }
             self.source.words_at(u64::from(chunk) * CHUNK_BYTES, CHUNK, &mut lane.words)?;
             if lane.words.len() <= lane.at {
                 lane.present = None;
@@ -249,22 +227,8 @@ impl ChunkReader {
 
     /// The first lane in the queue and the key of its record, if that is returned now.
     fn first(&self) -> Option<(Key, usize)> {
-        let first = self.queue.first()?;
+        let Reverse(first) = *self.queue.peek()?;
         (self.failed.is_none() && self.until.is_none_or(|until| first.0.0 < until)).then_some(first)
-    }
-
-    /// Notes that a record of a lane is returned.
-    #[inline]
-    fn returned(&mut self, (time, _): Key, index: usize) {
-        if time == Nanos(0) {
-            return;
-        }
-        if let Some(lane) = self.lanes.get_mut(index) {
-            // In a lane, a record of a signal handler may stand before an earlier one: that is its order, whenever it is read.
-            self.late |= time < self.last && time >= lane.last;
-            self.last = self.last.max(time);
-            lane.last = lane.last.max(time);
-        }
     }
 
     /// The next record with its position, in bytes from the start of the file.
@@ -273,18 +237,16 @@ impl ChunkReader {
             return Some(Err(error));
         }
         let (key, index) = self.first()?;
+        self.queue.pop();
         let lane = self.lanes.get_mut(index)?;
         let (offset, head) = lane.head.take()?;
         let found = match head {
             Head::Call(_) => Ok(PackedCall::first_of(&lane.packed)?.record()),
             Head::Other(found) => *found,
         };
-        self.returned(key, index);
+        self.late |= lane.returned(key, &mut self.last);
         self.closed |= matches!(found, Ok(Record::Footer(_)));
-        if let Err(error) = self.advance_first(index) {
-            return Some(Err(error));
-        }
-        Some(Ok((offset, found)))
+        Some(self.advance(index).map(|()| (offset, found)))
     }
 
     /// Adds the next records to `words` as long as they are calls, at most `limit`, and passes each to `each`. Returns their number.
@@ -305,16 +267,17 @@ impl ChunkReader {
             words.extend_from_slice(&lane.packed);
             lane.head = None;
             count += 1;
-            self.returned(key, index);
+            self.late |= lane.returned(key, &mut self.last);
+            self.queue.pop();
             match self.run_on(index, words, (&mut count, limit), &mut each) {
-                Some(key) => self.queue.replace_first(key),
-                None => self.failed = self.advance_first(index).err(),
+                Some(key) => self.queue.push(Reverse((key, index))),
+                None => self.failed = self.advance(index).err(),
             }
         }
         count
     }
 
-    /// Adds further calls of a lane, the first one of the queue, as long as they come before the records of all others. Returns the key
+    /// Adds further calls of a lane that is not in the queue, as long as they come before the records of all others. Returns the key
     /// of a call that does not, which is the head of the lane then; `None` where the words in memory go on otherwise.
     fn run_on(
         &mut self,
@@ -323,7 +286,7 @@ impl ChunkReader {
         (count, limit): (&mut usize, usize),
         each: &mut impl FnMut(&PackedCall<'_>),
     ) -> Option<Key> {
-        let bound = self.queue.second();
+        let bound = self.queue.peek().map(|Reverse(bound)| *bound);
         let until = self.until.unwrap_or(Nanos(u64::MAX));
         let lane = self.lanes.get_mut(index)?;
         while let Some(rest) = lane.words.get(lane.at..) {
@@ -343,11 +306,7 @@ impl ChunkReader {
             }
             each(&call);
             *count += 1;
-            if key.0 > Nanos(0) {
-                self.late |= key.0 < self.last && key.0 >= lane.last;
-                self.last = self.last.max(key.0);
-                lane.last = lane.last.max(key.0);
-            }
+            self.late |= lane.returned(key, &mut self.last);
         }
         None
     }
@@ -387,7 +346,7 @@ impl ChunkReader {
     pub(crate) fn release(&mut self) {
         self.source.release(0);
         for lane in &mut self.lanes {
-            free_words(std::mem::take(&mut lane.words));
+            lane.words = Vec::new();
             lane.packed.shrink_to_fit();
         }
     }
@@ -441,6 +400,18 @@ impl Lane {
                 return;
             }
         }
+    }
+
+    /// Notes that a record of the lane is returned, where `last` is the latest time of all lanes. Whether it is late.
+    #[inline]
+    fn returned(&mut self, (time, _): Key, last: &mut Nanos) -> bool {
+        if time == Nanos(0) {
+            return false;
+        }
+        // In a lane, a record of a signal handler may stand before an earlier one: that is its order, whenever it is read.
+        let is_late = time < *last && time >= self.last;
+        (*last, self.last) = ((*last).max(time), self.last.max(time));
+        is_late
     }
 
     /// The position of the next word, in bytes from the start of the file.

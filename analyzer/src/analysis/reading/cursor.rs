@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 use urscope_schema::{
     api::Function,
-    call::{Enter, Nanos},
+    call::Nanos,
+    packed::{PackedCall, pack},
     trace::{
         FORMAT_VERSION,
         read::{Record, Skipped, Why},
@@ -16,10 +17,10 @@ use urscope_schema::{
 };
 
 use super::{
-    event::{Events, Label, Moment, Other, TraceEvent},
+    event::{Event, Events, Moment, Other, label, rank_of},
     input::{Input, Kind},
     source::Source,
-    stack_index::StackIndex,
+    stack_index::Stacks,
 };
 use crate::analysis::{AnalysisError, SkippedLine};
 
@@ -82,23 +83,6 @@ pub(crate) struct Cursor {
     misdated: bool,
 }
 
-/// How a file has changed since it was last checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Growth {
-    /// It is the same file, and may have grown.
-    Same,
-    /// It was truncated or replaced: what was read of it is no longer valid.
-    Replaced,
-}
-
-/// What remains of a trace after a read.
-pub(crate) enum Left {
-    /// The cursor, for more events.
-    Cursor(Box<Cursor>),
-    /// The notes: all events were read, and the file is closed.
-    Notes(Arc<Notes>),
-}
-
 /// What the footer of a trace says about the end of its process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
@@ -126,7 +110,7 @@ pub(crate) struct Notes {
     pub(crate) closed: bool,
     /// How often it has called each function.
     pub(crate) calls: BTreeMap<Function, u64>,
-    pub(crate) stack_index: StackIndex,
+    pub(crate) stacks: Stacks,
 }
 
 impl From<&Footer> for Closing {
@@ -136,11 +120,20 @@ impl From<&Footer> for Closing {
 }
 
 impl Notes {
+    /// Counts a call, where `now` is the time of the latest event.
+    #[inline]
+    fn count(&mut self, call: &PackedCall<'_>, now: &mut Nanos) {
+        *now = (*now).max(call.time());
+        if call.enters() && !call.is_inner() {
+            *self.calls.entry(call.function()).or_default() += 1;
+        }
+    }
+
     /// Frees the memory that is not needed for what was read. A run may have very many processes.
     fn shrink(&mut self) {
         self.entry_points.shrink_to_fit();
         self.skipped.shrink_to_fit();
-        self.stack_index.shrink();
+        self.stacks.shrink();
     }
 }
 
@@ -207,18 +200,17 @@ impl Cursor {
     }
 
     fn with(header: Header, mut input: Input) -> Result<Box<Self>, AnalysisError> {
-        let path = Arc::clone(input.source().path());
+        let path = input.source().path().to_owned();
         if header.format == 0 {
-            let path = path.to_path_buf();
             return Err(AnalysisError::NotATrace { path, found: "its header has no format number".into() });
         }
         if header.format > FORMAT_VERSION {
-            let (path, Header { format, urscope: writer, .. }) = (path.to_path_buf(), header);
+            let Header { format, urscope: writer, .. } = header;
             return Err(AnalysisError::Newer { path, format, writer, ours: FORMAT_VERSION });
         }
         let identity = input.source().identity();
-        let stack_index = StackIndex::of(path, identity, input.strings());
-        let notes = Notes { stack_index, ..Notes::default() };
+        let stacks = Stacks::of(&path, identity, input.strings());
+        let notes = Notes { stacks, ..Notes::default() };
         let mut cursor = Self {
             header: Arc::new(header),
             notes,
@@ -230,12 +222,10 @@ impl Cursor {
             begun: false,
             misdated: false,
         };
-        if let Some(first) = cursor.read()? {
-            let mut ahead = Events::default();
-            cursor.push(&first, &mut ahead);
-            ahead.shrink();
-            cursor.ahead = ahead;
-        }
+        let mut ahead = Events::default();
+        cursor.read(&mut ahead)?;
+        ahead.shrink();
+        cursor.ahead = ahead;
         // The header's clock is read before the first call begins. If the first call is earlier, its time is used instead.
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = !cursor.notes.calls.is_empty();
@@ -255,21 +245,18 @@ impl Cursor {
 
     /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
-        self.notes.stack_index.path()
+        self.notes.stacks.path()
     }
 
-    /// The index of its call stacks, which fills while the trace is read.
-    pub(crate) fn stack_index(&self) -> &StackIndex {
-        &self.notes.stack_index
+    /// Its call stacks, as far as it was read.
+    pub(crate) fn stacks(&self) -> &Stacks {
+        &self.notes.stacks
     }
 
-    /// What remains of the trace: only the notes once the last event has been read.
-    pub(crate) fn left(mut self: Box<Self>) -> Left {
-        if !self.over {
-            return Left::Cursor(self);
-        }
+    /// What the trace said, once the last event has been read.
+    pub(crate) fn into_notes(mut self) -> Arc<Notes> {
         self.notes.shrink();
-        Left::Notes(Arc::new(self.notes))
+        Arc::new(self.notes)
     }
 
     /// The number of bytes that have been read.
@@ -283,13 +270,9 @@ impl Cursor {
     }
 
     /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process has ended, and
-    /// its file is read to the end.
-    pub(crate) fn grow(&mut self, written: Option<Nanos>) -> Result<Growth, AnalysisError> {
-        match self.input.grow(written) {
-            Ok(true) => Ok(Growth::Same),
-            Ok(false) => Ok(Growth::Replaced),
-            Err(source) => Err(self.unreadable(source)),
-        }
+    /// its file is read to the end. False if the file was truncated or replaced: what was read of it is no longer valid.
+    pub(crate) fn grow(&mut self, written: Option<Nanos>) -> Result<bool, AnalysisError> {
+        self.input.grow(written).map_err(|source| self.unreadable(source))
     }
 
     /// The size of the file in bytes; `None` if it was removed or replaced.
@@ -315,125 +298,97 @@ impl Cursor {
 
     /// The rest of a file that is still being written, as if its process had ended now: the text after the last complete line,
     /// and the end of the process.
-    pub(crate) fn remainder(&self) -> Result<(Vec<(Moment, TraceEvent)>, Notes), AnalysisError> {
+    pub(crate) fn remainder(&self) -> Result<(Events, Notes), AnalysisError> {
         let input = self.input.remainder(|| Source::open(self.path()));
+        let mut events = Events::default();
         let Some(input) = input.map_err(|source| self.unreadable(source))? else {
             let end = Other::End(self.ended());
             let moment = end.order(self.now);
-            let rest = self.names.iter().copied().chain([end]).map(|event| (moment, TraceEvent::Other(event)));
-            return Ok((rest.collect(), self.notes.clone()));
+            self.names.iter().cloned().chain([end]).for_each(|event| events.push(moment, event));
+            return Ok((events, self.notes.clone()));
         };
         let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
-        let ahead = Events::default();
-        let mut rest = Self { header, notes, input, now: self.now, ahead, names, over: false, ..*self };
-        Ok((rest.read_events(usize::MAX)?, rest.notes))
+        let mut rest = Self { header, notes, input, ahead: Events::default(), names, ..*self };
+        rest.fill(&mut events, usize::MAX)?;
+        Ok((events, rest.notes))
     }
 
-    /// Reads events until there are `limit` of them, the trace ends, or a growing file has no more complete lines.
-    pub(crate) fn read_events(&mut self, limit: usize) -> Result<Vec<(Moment, TraceEvent)>, AnalysisError> {
-        let (mut events, before) = (Events::default(), self.now);
-        self.fill(&mut events, limit)?;
-        Ok(events.iter(before).collect())
-    }
-
-    /// The same, into `events`, which is empty.
+    /// Reads about `limit` events into `events`, which is empty, or fewer where the trace ends or a growing file has no more complete
+    /// lines.
     pub(crate) fn fill(&mut self, events: &mut Events, limit: usize) -> Result<(), AnalysisError> {
         let before = self.now;
-        let ahead = std::mem::take(&mut self.ahead);
-        self.over |= ahead.end();
-        events.append(&ahead);
-        while events.len() < limit && !self.over {
-            self.fill_with_calls(events, limit);
-            if events.len() >= limit {
+        events.append(std::mem::take(&mut self.ahead));
+        let mut count = 0;
+        while !self.over {
+            count += self.fill_with_calls(events, limit - count);
+            if count >= limit || !self.read(events)? {
                 break;
             }
-            let Some(event) = self.read()? else { break };
-            self.over = matches!(event, TraceEvent::Other(Other::End(_)));
-            self.push(&event, events);
+            count += 1;
         }
-        if !self.begun {
-            let is_name = |event: &TraceEvent| matches!(event, TraceEvent::Other(other) if other.is_name());
-            if let Some((moment, event)) = events.iter(before).find(|(_, event)| !is_name(event)) {
-                self.begun = true;
-                self.misdated =
-                    matches!(event, TraceEvent::Enter(_)) && moment.0 < Nanos(self.header.clock.monotonic_ns);
-            }
+        if !self.begun
+            && let Some((moment, event)) = events.first_but_names(before)
+        {
+            self.begun = true;
+            let enters = matches!(event, Event::Call(call) if call.enters() && !call.is_inner());
+            self.misdated = enters && moment.0 < Nanos(self.header.clock.monotonic_ns);
         }
         Ok(())
     }
 
-    /// Adds an event that was read, after the names that precede it.
-    fn push(&mut self, event: &TraceEvent, events: &mut Events) {
-        let moment = event.order(self.now);
+    /// Adds the names that precede an event.
+    fn push_names(&mut self, moment: Moment, events: &mut Events) {
         // Most names come at the beginning: no room is kept for others.
         for name in std::mem::take(&mut self.names) {
-            events.push_other(moment, &name);
+            events.push(moment, name);
         }
+    }
+
+    /// Adds an event that is not a call, after the names that precede it.
+    fn push(&mut self, event: Other, events: &mut Events) {
+        let moment = event.order(self.now);
+        self.push_names(moment, events);
         events.push(moment, event);
     }
 
-    /// Reads events as long as the records are calls. Nearly all records are calls.
-    fn fill_with_calls(&mut self, events: &mut Events, limit: usize) {
-        let room = limit.saturating_sub(events.len());
+    /// Adds events as long as the records are calls, at most `limit`, and returns their number. Nearly all records are calls.
+    fn fill_with_calls(&mut self, events: &mut Events, limit: usize) -> usize {
         let Self { input, notes, now, .. } = self;
-        events.extend(|words| {
-            input.next_calls(words, room, |call| {
-                *now = (*now).max(call.time());
-                if call.enters() && !call.is_inner() {
-                    *notes.calls.entry(call.function()).or_default() += 1;
-                }
-            })
-        });
+        input.next_calls(events.calls(), limit, |call| notes.count(call, now))
     }
 
-    #[inline]
-    fn entered(&mut self, enter: &Enter) {
-        self.now = self.now.max(enter.time);
-        *self.notes.calls.entry(enter.function).or_default() += 1;
-    }
-
-    fn read(&mut self) -> Result<Option<TraceEvent>, AnalysisError> {
+    /// Adds the next event, after the names that precede it. False if there is none yet.
+    fn read(&mut self, events: &mut Events) -> Result<bool, AnalysisError> {
         loop {
             let Some(found) = self.input.next() else {
                 self.notes.closed = self.input.closed();
-                return Ok(self.input.is_complete().then(|| TraceEvent::Other(Other::End(self.ended()))));
+                self.over = self.input.is_complete();
+                if self.over {
+                    self.push(Other::End(self.ended()), events);
+                }
+                return Ok(self.over);
             };
             let (offset, item) = found.map_err(|source| self.unreadable(source))?;
             let notes = &mut self.notes;
             match item {
-                Ok(Record::Enter(enter)) => {
-                    self.entered(&enter);
-                    return Ok(Some(TraceEvent::Enter(enter)));
-                }
-                Ok(Record::Exit(exit)) => {
-                    self.now = self.now.max(exit.time);
-                    return Ok(Some(TraceEvent::Exit(exit)));
-                }
-                Ok(Record::InnerEnter(enter)) => {
-                    self.now = self.now.max(enter.time);
-                    return Ok(Some(TraceEvent::InnerEnter(enter)));
-                }
-                Ok(Record::InnerExit(exit)) => {
-                    self.now = self.now.max(exit.time);
-                    return Ok(Some(TraceEvent::InnerExit(exit)));
-                }
                 Ok(Record::Descriptors(at, open)) => {
                     self.now = self.now.max(at);
-                    return Ok(Some(TraceEvent::Other(Other::Descriptors(open, self.now))));
+                    self.push(Other::Descriptors(open, self.now), events);
+                    return Ok(true);
                 }
                 Ok(Record::ThreadName(tid, name)) => {
-                    self.names.push(Other::Thread(tid, Label::of(&name)));
+                    self.names.push(Other::Thread(tid, label(&name)));
                 }
                 Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
-                    self.names.push(Other::Adapter(Label::of(&entry_point.library)));
+                    self.names.push(Other::Adapter(label(&entry_point.library)));
                     notes.entry_points.push(*entry_point);
                 }
                 Ok(Record::Device(device)) => {
-                    let name = Label::of(&device.name);
+                    let name = label(&device.name);
                     self.names.push(Other::Device(device.device.0, device.index, name));
                 }
-                Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
-                Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),
+                Ok(Record::Module(_)) => notes.stacks.put_module(offset),
+                Ok(Record::Stack(stack)) => notes.stacks.put_stack(stack.stack, offset),
                 Ok(Record::Footer(footer)) => {
                     // A call in the teardown of libraries adds a footer to a binary trace.
                     let closing = Closing::from(&*footer);
@@ -443,12 +398,21 @@ impl Cursor {
                 }
                 Ok(Record::Gap(gap)) => notes.lost = notes.lost.max(gap.lost),
                 Ok(Record::Exec(exec)) => notes.exec = (!exec.failed).then_some(Nanos(exec.at_ns)),
-                Ok(_) => {}
+                Ok(record) => {
+                    let mut words = Vec::new();
+                    pack(&record, &mut words);
+                    if let Some(call) = PackedCall::first_of(&words) {
+                        notes.count(&call, &mut self.now);
+                        self.push_names((self.now, rank_of(&call)), events);
+                        events.calls().append(&mut words);
+                        return Ok(true);
+                    }
+                }
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
                     if notes.skipped.len() < SKIPS_LISTED {
-                        let (file, why) = (notes.stack_index.path().display().to_string(), why.to_string());
+                        let (file, why) = (notes.stacks.path().display().to_string(), why.to_string());
                         notes.skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }

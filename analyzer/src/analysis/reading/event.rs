@@ -1,34 +1,22 @@
 //! The events of a trace.
 
-use urscope_schema::{
-    api::Function,
-    call::{Enter, Exit, Nanos},
-    packed::{PackedCall, pack},
-    trace::{read::Record, records::Device},
-};
-
-use super::packed_other::{self, PackedOther};
+use urscope_schema::{api::Function, call::Nanos, packed::PackedCall, trace::records::Device};
 
 /// An event of a process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum TraceEvent {
-    Enter(Enter),
-    Exit(Exit),
-    /// A call inside of the one with its number, which nothing judges.
-    InnerEnter(Enter),
-    InnerExit(Exit),
-    Other(Other),
+pub(crate) enum Event<'e> {
+    Call(PackedCall<'e>),
+    Other(&'e Other),
 }
 
 /// An event that is not a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Other {
     Begin(Nanos),
-    Thread(u32, Label),
+    Thread(u32, Box<str>),
     /// An adapter, by the file name of its library.
-    Adapter(Label),
+    Adapter(Box<str>),
     /// A device, by its handle: its index and its name.
-    Device(u64, Option<u32>, Label),
+    Device(u64, Option<u32>, Box<str>),
     Descriptors(u64, Nanos),
     End(Nanos),
 }
@@ -37,29 +25,13 @@ pub(crate) enum Other {
 /// first.
 pub(crate) type Moment = (Nanos, u8);
 
-/// The rank of the return of a call.
-pub(crate) const RETURN: u8 = 1;
-
-/// The rank of the beginning of a call.
-#[inline]
-pub(crate) fn rank_of_enter(function: Function) -> u8 {
-    if function == Function::urUSMFree { 3 } else { 2 }
-}
-
 /// The rank of a call.
 #[inline]
 pub(crate) fn rank_of(call: &PackedCall<'_>) -> u8 {
-    if call.enters() { rank_of_enter(call.function()) } else { RETURN }
-}
-
-impl TraceEvent {
-    /// The moment of the event, where `now` is the latest time of its process.
-    pub(crate) fn order(&self, now: Nanos) -> Moment {
-        match self {
-            Self::Exit(_) | Self::InnerExit(_) => (now, RETURN),
-            Self::Enter(enter) | Self::InnerEnter(enter) => (now, rank_of_enter(enter.function)),
-            Self::Other(other) => other.order(now),
-        }
+    match (call.enters(), call.function()) {
+        (false, _) => 1,
+        (true, Function::urUSMFree) => 3,
+        (true, _) => 2,
     }
 }
 
@@ -79,55 +51,68 @@ impl Other {
     }
 }
 
+/// A name as it is kept: cut off after as many bytes as the name of a device has at most.
+pub(super) fn label(name: &str) -> Box<str> {
+    name.get(..name.floor_char_boundary(Device::NAME_LIMIT)).unwrap_or_default().into()
+}
+
 /// Events of one file, in its order. Many wait between the reading threads and the analysis, so a call takes only a few words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
-    /// Calls as [`PackedCall`] reads them, and other events as [`PackedOther`] does.
+    /// Calls as [`PackedCall`] reads them, and for each other event the word [`OTHER`].
     words: Vec<u64>,
-    count: usize,
+    others: Vec<(Moment, Other)>,
 }
 
-/// An event that waits.
-pub(crate) enum Waiting<'e> {
-    Call(PackedCall<'e>),
-    Other(PackedOther<'e>),
-}
+/// The word of an event that is not a call. No call begins with it.
+const OTHER: u64 = 0;
 
 /// A position in some events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
     word: usize,
+    other: usize,
     /// The latest time of the process before it.
     now: Nanos,
 }
 
 impl Position {
-    /// The first of some events, where `now` is the latest time of the process before them.
-    pub(crate) fn first(now: Nanos) -> Self {
-        Self { word: 0, now }
-    }
-
     /// The first of the events that follow.
     pub(crate) fn restart(&mut self) {
-        self.word = 0;
+        (self.word, self.other) = (0, 0);
+    }
+
+    /// Moves behind an event.
+    #[inline]
+    pub(crate) fn step(&mut self, (time, _): Moment, event: &Event<'_>) {
+        match event {
+            Event::Call(call) => self.word += call.size(),
+            Event::Other(_) => (self.word, self.other) = (self.word + 1, self.other + 1),
+        }
+        if !matches!(event, Event::Other(Other::Begin(_))) {
+            self.now = time;
+        }
     }
 }
 
 impl Events {
-    /// The number of events.
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
     /// Takes all events away and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.words.clear();
-        self.count = 0;
+        self.others.clear();
+    }
+
+    /// Takes the events before a position away.
+    pub(crate) fn remove_before(&mut self, position: &mut Position) {
+        self.words.drain(..position.word);
+        self.others.drain(..position.other);
+        position.restart();
     }
 
     /// Frees the memory that is not needed for the events.
     pub(crate) fn shrink(&mut self) {
         self.words.shrink_to_fit();
+        self.others.shrink_to_fit();
     }
 
     /// Whether there are none.
@@ -136,9 +121,9 @@ impl Events {
     }
 
     /// Adds all of others.
-    pub(crate) fn append(&mut self, others: &Self) {
-        self.words.extend_from_slice(&others.words);
-        self.count += others.count;
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.words.append(&mut others.words);
+        self.others.append(&mut others.others);
     }
 
     /// Whether at least half of the events are before a position.
@@ -149,104 +134,39 @@ impl Events {
 
     /// Only an event that is not a call.
     pub(crate) fn only(moment: Moment, other: Other) -> Self {
-        let mut only = Self::default();
-        only.push_other(moment, &other);
-        only
+        Self { words: vec![OTHER], others: vec![(moment, other)] }
     }
 
     /// Adds an event that is not a call.
-    pub(crate) fn push_other(&mut self, moment: Moment, other: &Other) {
-        packed_other::pack(moment, other, &mut self.words);
-        self.count += 1;
+    pub(crate) fn push(&mut self, moment: Moment, other: Other) {
+        self.words.push(OTHER);
+        self.others.push((moment, other));
     }
 
-    /// Adds an event. A call is at the latest time of its process.
-    pub(crate) fn push(&mut self, moment: Moment, event: &TraceEvent) {
-        let record = match event {
-            TraceEvent::Enter(enter) => Record::Enter(*enter),
-            TraceEvent::Exit(exit) => Record::Exit(*exit),
-            TraceEvent::InnerEnter(enter) => Record::InnerEnter(*enter),
-            TraceEvent::InnerExit(exit) => Record::InnerExit(*exit),
-            TraceEvent::Other(other) => return self.push_other(moment, other),
-        };
-        self.extend(|words| usize::from(pack(&record, words)));
+    /// Where packed calls are added.
+    pub(crate) fn calls(&mut self) -> &mut Vec<u64> {
+        &mut self.words
     }
 
-    /// Lets `add` add packed calls, the number of which it returns.
-    pub(crate) fn extend(&mut self, add: impl FnOnce(&mut Vec<u64>) -> usize) {
-        self.count += add(&mut self.words);
-    }
-
-    /// Whether the end of the process is among them.
-    pub(crate) fn end(&self) -> bool {
-        self.iter(Nanos(0)).any(|(_, event)| matches!(event, TraceEvent::Other(Other::End(_))))
-    }
-
-    /// The event at a position, with its moment; `None` at the end.
+    /// The event at a position, with its moment; `None` at the end. A call is at the latest time of its process.
     #[inline]
-    pub(crate) fn at(&self, position: Position) -> Option<(Moment, Waiting<'_>)> {
-        let rest = self.words.get(position.word..)?;
-        if let Some(call) = PackedCall::first_of(rest) {
-            return Some(((position.now.max(call.time()), rank_of(&call)), Waiting::Call(call)));
+    pub(crate) fn at(&self, position: Position) -> Option<(Moment, Event<'_>)> {
+        if let Some(call) = PackedCall::first_of(self.words.get(position.word..)?) {
+            return Some(((position.now.max(call.time()), rank_of(&call)), Event::Call(call)));
         }
-        let other = PackedOther::first_of(rest)?;
-        Some((other.moment(), Waiting::Other(other)))
+        let (moment, other) = self.others.get(position.other)?;
+        Some((*moment, Event::Other(other)))
     }
 
-    /// Moves to the position after that of an event.
-    #[inline]
-    pub(crate) fn step(position: &mut Position, (time, _): Moment, event: &Waiting<'_>) {
-        match event {
-            Waiting::Call(call) => (position.word, position.now) = (position.word + call.size(), time),
-            Waiting::Other(other) if other.begins() => position.word += other.size(),
-            Waiting::Other(other) => (position.word, position.now) = (position.word + other.size(), time),
+    /// The first event that is not a name, with its moment, where `now` is the latest time of the process before all.
+    pub(crate) fn first_but_names(&self, now: Nanos) -> Option<(Moment, Event<'_>)> {
+        let mut position = Position { now, ..Position::default() };
+        loop {
+            match self.at(position)? {
+                (moment, event @ Event::Other(other)) if other.is_name() => position.step(moment, &event),
+                first => return Some(first),
+            }
         }
-    }
-
-    /// All events, where `now` is the latest time of the process before them.
-    pub(crate) fn iter(&self, now: Nanos) -> impl Iterator<Item = (Moment, TraceEvent)> {
-        let mut position = Position::first(now);
-        std::iter::from_fn(move || {
-            let (moment, event) = self.at(position)?;
-            Self::step(&mut position, moment, &event);
-            let event = match event {
-                Waiting::Call(call) => match (call.enters(), call.is_inner()) {
-                    (true, false) => TraceEvent::Enter(call.enter()),
-                    (false, false) => TraceEvent::Exit(call.exit()),
-                    (true, true) => TraceEvent::InnerEnter(call.enter()),
-                    (false, true) => TraceEvent::InnerExit(call.exit()),
-                },
-                Waiting::Other(other) => TraceEvent::Other(other.other()),
-            };
-            Some((moment, event))
-        })
-    }
-}
-
-/// The name of a thread, of which the kernel keeps 15 bytes, each of which may be replaced by a replacement character of 3 bytes; of
-/// a library, or of a device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Label {
-    bytes: [u8; Self::CAPACITY],
-    length: u8,
-}
-
-impl Label {
-    pub(super) const CAPACITY: usize = Device::NAME_LIMIT;
-
-    /// A name, truncated to the capacity.
-    pub(crate) fn of(name: &str) -> Self {
-        let name = name.get(..name.floor_char_boundary(Self::CAPACITY)).unwrap_or_default();
-        let mut bytes = [0; Self::CAPACITY];
-        for (to, from) in bytes.iter_mut().zip(name.as_bytes()) {
-            *to = *from;
-        }
-        Self { bytes, length: name.len() as u8 }
-    }
-
-    /// The name.
-    pub(crate) fn text(&self) -> &str {
-        self.bytes.get(..usize::from(self.length)).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 }
 
@@ -257,8 +177,8 @@ mod tests {
     #[test]
     fn a_long_name_is_truncated_at_a_character() {
         for name in ["", "worker", "fünfzehn Zeich", &"\u{fffd}".repeat(15)] {
-            assert_eq!(Label::of(name).text(), name);
+            assert_eq!(&*label(name), name);
         }
-        assert_eq!(Label::of(&format!("{}ü", "x".repeat(63))).text(), "x".repeat(63));
+        assert_eq!(&*label(&format!("{}ü", "x".repeat(63))), "x".repeat(63));
     }
 }

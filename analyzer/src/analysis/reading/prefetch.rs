@@ -15,9 +15,9 @@ use std::{
 use urscope_schema::call::Nanos;
 
 use super::{
-    cursor::{Cursor, Left, Notes},
-    event::{Events, Moment, Other, Position, Waiting},
-    stack_index::StackIndex,
+    cursor::{Cursor, Notes},
+    event::{Event, Events, Moment, Other, Position},
+    stack_index::Stacks,
 };
 use crate::analysis::{AnalysisError, Progress};
 
@@ -51,14 +51,14 @@ struct Job {
 /// The events that a thread has read.
 struct Batch {
     file: usize,
-    left: Left,
+    rest: Rest,
     events: Result<Events, AnalysisError>,
 }
 
 /// The queue of events of one file.
 struct FileQueue {
     /// Knows the path.
-    index: StackIndex,
+    stacks: Stacks,
     events: Events,
     at: Position,
     rest: Rest,
@@ -72,17 +72,8 @@ enum Rest {
     Reading,
     /// It was read ahead, or could not be read.
     Ahead(Box<Batch>),
-    /// There is nothing more, and these are its notes, until they are taken.
-    Over(Option<Arc<Notes>>),
-}
-
-impl From<Left> for Rest {
-    fn from(left: Left) -> Self {
-        match left {
-            Left::Cursor(cursor) => Self::Unread(cursor),
-            Left::Notes(notes) => Self::Over(Some(notes)),
-        }
-    }
+    /// There is nothing more, and these are its notes.
+    Over(Arc<Notes>),
 }
 
 /// The queues of all files of an analysis.
@@ -114,9 +105,9 @@ impl Prefetcher {
         }
         let mut all = Vec::with_capacity(cursors.len());
         for (first, cursor) in cursors {
-            let index = cursor.stack_index().clone();
+            let stacks = cursor.stacks().clone();
             let events = Events::only(first.order(Nanos(0)), first);
-            all.push(FileQueue { index, events, at: Position::default(), rest: Rest::Unread(cursor) });
+            all.push(FileQueue { stacks, events, at: Position::default(), rest: Rest::Unread(cursor) });
         }
         let mut prefetcher = Self { all, jobs, batches, few: !release, spare: Vec::new() };
         (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file));
@@ -134,7 +125,7 @@ impl Prefetcher {
 
     /// The present event of a file with its moment; `None` where the next ones must be received, or after its end.
     #[inline]
-    pub(crate) fn event(&self, file: usize) -> Option<(Moment, Waiting<'_>)> {
+    pub(crate) fn event(&self, file: usize) -> Option<(Moment, Event<'_>)> {
         let file = self.all.get(file)?;
         file.events.at(file.at)
     }
@@ -145,8 +136,8 @@ impl Prefetcher {
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
         let mut begins = false;
         if let Some((moment, event)) = here.events.at(here.at) {
-            begins = matches!(event, Waiting::Other(other) if other.begins());
-            Events::step(&mut here.at, moment, &event);
+            begins = matches!(event, Event::Other(Other::Begin(_)));
+            here.at.step(moment, &event);
         }
         if begins {
             self.read_on(file + FILES_OPEN);
@@ -177,7 +168,7 @@ impl Prefetcher {
                 Rest::Ahead(batch) => {
                     let spent = std::mem::replace(&mut here.events, batch.events?);
                     here.at.restart();
-                    here.rest = batch.left.into();
+                    here.rest = batch.rest;
                     if self.few {
                         self.keep(spent);
                         self.read_on(file);
@@ -198,17 +189,17 @@ impl Prefetcher {
         self.spare.push(spent);
     }
 
-    /// Takes the notes of a file whose present event is its end; `None` if they were taken already.
-    pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Arc<Notes>> {
-        match &mut self.all.get_mut(file)?.rest {
-            Rest::Over(notes) => notes.take(),
+    /// The notes of a file whose last events are the present ones.
+    pub(crate) fn notes(&self, file: usize) -> Option<&Arc<Notes>> {
+        match &self.all.get(file)?.rest {
+            Rest::Over(notes) => Some(notes),
             _ => None,
         }
     }
 
     fn receive(&mut self, file: usize) -> Result<(), AnalysisError> {
         let batch = self.batches.recv().map_err(|_| {
-            let path = self.all.get(file).map(|file| file.index.path().to_owned()).unwrap_or_default();
+            let path = self.all.get(file).map(|file| file.stacks.path().to_owned()).unwrap_or_default();
             AnalysisError::Unreadable { path, source: io::Error::other("the thread that read it stopped") }
         })?;
         if let Some(here) = self.all.get_mut(batch.file) {
@@ -237,7 +228,8 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Box<Batch>>, progress: &Pr
             cursor.release();
             events.shrink();
         }
-        if done.send(Box::new(Batch { file, left: cursor.left(), events: read.map(|()| events) })).is_err() {
+        let rest = if cursor.is_over() { Rest::Over(cursor.into_notes()) } else { Rest::Unread(cursor) };
+        if done.send(Box::new(Batch { file, rest, events: read.map(|()| events) })).is_err() {
             return;
         }
     }

@@ -1,13 +1,11 @@
 //! Reads the bytes of one trace file. The file can be closed in between, for runs with more files than a process may open.
 
 use std::{
-    cell::Cell,
     fs::{self, File},
     io::{self, BufRead, Read, Seek as _, SeekFrom},
     ops::Range,
     os::unix::fs::{FileExt as _, MetadataExt as _},
-    path::Path,
-    sync::Arc,
+    path::{Path, PathBuf},
 };
 
 use zerocopy::IntoBytes as _;
@@ -18,31 +16,13 @@ use crate::files;
 /// A file that is read from start to end, and whose descriptor can be closed in between.
 #[derive(Debug)]
 pub(crate) struct Source {
-    path: Arc<Path>,
+    path: PathBuf,
     file: Option<File>,
     /// Device and inode, which detect that the file was replaced.
     identity: (u64, u64),
     at: u64,
     /// Where reading stops, in bytes from the start; `None` reads to the end of the file.
     limit: Option<u64>,
-}
-
-thread_local! {
-    /// The memory of the buffers that were freed last. Between the lasting memory of very many files, each would leave a gap.
-    static SPARE: (Cell<Vec<u8>>, Cell<Vec<u64>>) = const { (Cell::new(Vec::new()), Cell::new(Vec::new())) };
-}
-
-/// Memory for words, which may have been that of other ones.
-pub(super) fn spare_words() -> Vec<u64> {
-    SPARE.with(|(_, words)| words.take())
-}
-
-/// Frees the memory of words, or keeps it for [`spare_words`].
-pub(super) fn free_words(mut words: Vec<u64>) {
-    words.clear();
-    if words.capacity() > 0 {
-        SPARE.with(|(_, spare)| spare.set(words));
-    }
 }
 
 /// How much of a file can be read by now, in bytes from its start.
@@ -59,11 +39,11 @@ impl Source {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = files::open(path)?;
         let identity = identity(&file)?;
-        Ok(Self { path: path.into(), file: Some(file), identity, at: 0, limit: None })
+        Ok(Self { path: path.to_owned(), file: Some(file), identity, at: 0, limit: None })
     }
 
     /// Its path.
-    pub(crate) fn path(&self) -> &Arc<Path> {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -182,9 +162,6 @@ impl Buffered {
     /// Reads the next bytes, after all that are in the buffer.
     #[inline(never)]
     fn refill(&mut self) -> io::Result<()> {
-        if self.bytes.is_empty() {
-            self.bytes = SPARE.with(|(bytes, _)| bytes.take());
-        }
         self.bytes.resize(self.capacity, 0);
         self.rest = 0..0;
         self.rest.end = self.source.read(&mut self.bytes)?;
@@ -195,10 +172,7 @@ impl Buffered {
     pub(crate) fn release(&mut self) {
         self.source.release(self.rest.len() as u64);
         self.rest = 0..0;
-        let bytes = std::mem::take(&mut self.bytes);
-        if !bytes.is_empty() {
-            SPARE.with(|(spare, _)| spare.set(bytes));
-        }
+        self.bytes = Vec::new();
     }
 }
 

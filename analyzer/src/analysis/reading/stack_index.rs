@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     io::{BufReader, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -24,14 +24,15 @@ const MODULES_KEPT: usize = 1 << 12;
 /// The number of call stacks of a process that are kept, equal to the number that a writer writes.
 const STACKS_KEPT: usize = 1 << 16;
 
-/// The offsets of the records of one trace, in bytes from its start. All copies are one index, so a call stack is found as soon as a call
-/// that refers to it was read.
+/// The call stacks of a process, as far as its trace was read. All copies are one index, so a call stack is found as soon as a call that
+/// refers to it was read.
 #[derive(Clone, Default)]
-pub(crate) struct StackIndex(Option<Arc<Index>>);
+pub struct Stacks(Arc<Index>);
 
 /// The index of a file.
+#[derive(Default)]
 struct Index {
-    path: Arc<Path>,
+    path: PathBuf,
     /// Device and inode: a file that replaced the trace is not read.
     identity: (u64, u64),
     /// The strings of a binary trace.
@@ -40,27 +41,27 @@ struct Index {
     offsets: Mutex<Offsets>,
 }
 
-/// The offsets of modules, in the order of the trace, and of stacks, by their numbers.
+/// The offsets of modules, in the order of the trace, and of stacks, by their numbers, in bytes from the start of the file.
 #[derive(Default)]
 struct Offsets {
     modules: Vec<u64>,
     stacks: HashMap<u64, u64>,
 }
 
-impl StackIndex {
+impl Stacks {
     /// An empty index of a file.
-    pub(crate) fn of(path: Arc<Path>, identity: (u64, u64), strings: Option<Strings>) -> Self {
-        Self(Some(Arc::new(Index { path, identity, strings, offsets: Mutex::default() })))
+    pub(crate) fn of(path: &Path, identity: (u64, u64), strings: Option<Strings>) -> Self {
+        Self(Arc::new(Index { path: path.to_owned(), identity, strings, offsets: Mutex::default() }))
     }
 
     /// The path of the file; empty without a file.
     pub(crate) fn path(&self) -> &Path {
-        self.0.as_ref().map_or(Path::new(""), |index| &index.path)
+        &self.0.path
     }
 
     /// Adds the module record at `offset`.
     pub(crate) fn put_module(&self, offset: u64) {
-        let Some(mut offsets) = self.offsets() else { return };
+        let mut offsets = self.offsets();
         // The end of a growing file is read again.
         if offsets.modules.len() < MODULES_KEPT && !offsets.modules.contains(&offset) {
             offsets.modules.push(offset);
@@ -69,7 +70,7 @@ impl StackIndex {
 
     /// Adds the stack record at `offset`.
     pub(crate) fn put_stack(&self, number: u64, offset: u64) {
-        let Some(mut offsets) = self.offsets() else { return };
+        let mut offsets = self.offsets();
         if offsets.stacks.len() < STACKS_KEPT {
             offsets.stacks.insert(number, offset);
         }
@@ -77,15 +78,14 @@ impl StackIndex {
 
     /// Frees the memory that is not needed for what was read.
     pub(crate) fn shrink(&self) {
-        if let Some(mut offsets) = self.offsets() {
-            offsets.modules.shrink_to_fit();
-            offsets.stacks.shrink_to_fit();
-        }
+        let mut offsets = self.offsets();
+        offsets.modules.shrink_to_fit();
+        offsets.stacks.shrink_to_fit();
     }
 
     /// A stack; `None` if there is no such stack or the file is gone.
     pub(crate) fn stack(&self, number: u64) -> Option<Stack> {
-        let offset = self.offsets()?.stacks.get(&number).copied()?;
+        let offset = self.offsets().stacks.get(&number).copied()?;
         match self.read(&mut self.open()?, offset)? {
             Record::Stack(stack) => Some(*stack),
             _ => None,
@@ -95,23 +95,23 @@ impl StackIndex {
     /// All modules; empty if the file is gone.
     pub(crate) fn modules(&self) -> Vec<Module> {
         let Some(mut source) = self.open() else { return Vec::new() };
-        let offsets = self.offsets().map(|offsets| offsets.modules.clone()).unwrap_or_default();
+        let offsets = self.offsets().modules.clone();
         let records = offsets.iter().filter_map(|offset| self.read(&mut source, *offset));
         records.filter_map(|record| if let Record::Module(module) = record { Some(*module) } else { None }).collect()
     }
 
     /// The number of modules known so far.
     pub(crate) fn module_count(&self) -> usize {
-        self.offsets().map_or(0, |offsets| offsets.modules.len())
+        self.offsets().modules.len()
     }
 
-    fn offsets(&self) -> Option<MutexGuard<'_, Offsets>> {
-        Some(self.0.as_ref()?.offsets.lock().unwrap_or_else(PoisonError::into_inner))
+    fn offsets(&self) -> MutexGuard<'_, Offsets> {
+        self.0.offsets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The record at an offset.
     fn read(&self, source: &mut Source, offset: u64) -> Option<Record> {
-        if let Some(strings) = &self.0.as_ref()?.strings {
+        if let Some(strings) = &self.0.strings {
             return record_at(source, offset, strings);
         }
         source.go_to(offset).ok()?;
@@ -120,7 +120,6 @@ impl StackIndex {
     }
 
     fn open(&self) -> Option<Source> {
-        let index = self.0.as_ref()?;
-        Source::open(&index.path).ok().filter(|source| source.identity() == index.identity)
+        Source::open(&self.0.path).ok().filter(|source| source.identity() == self.0.identity)
     }
 }

@@ -7,17 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 use urscope_schema::trace::records::{Module, is_of_runtime};
 
 use super::{Symbolizer, Wrappers};
-use crate::analysis::{Frame, Location, Options, reading::StackIndex};
-
-/// The call stacks of a process, as far as its trace was read.
-#[derive(Clone, Default)]
-pub struct Stacks(StackIndex);
-
-impl Stacks {
-    pub(crate) fn of(index: &StackIndex) -> Self {
-        Self(index.clone())
-    }
-}
+use crate::analysis::{Frame, Location, Options, Stacks};
 
 /// Where the program made a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,10 +63,10 @@ impl CallSites {
     }
 
     fn find(&mut self, (process, number): (u32, u64)) -> Option<CallSite> {
-        let (Stacks(index), modules) = self.processes.get_mut(process as usize)?;
-        let mut stack = index.stack(number)?;
-        if modules.len() < index.module_count() {
-            *modules = index.modules();
+        let (stacks, modules) = self.processes.get_mut(process as usize)?;
+        let mut stack = stacks.stack(number)?;
+        if modules.len() < stacks.module_count() {
+            *modules = stacks.modules();
         }
         // The positions of Python's frames are among all frames.
         if stack.python.is_empty() {

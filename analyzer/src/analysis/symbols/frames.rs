@@ -158,33 +158,14 @@ mod tests {
     use crate::analysis::Wrappers;
 
     fn frame(function: &str, line: u32) -> Frame {
-        let (module, offset) = ("/build/app".to_owned(), format!("{line:#x}"));
-        let file = Some("/src/app.cpp".to_owned());
-        Frame {
-            module,
-            offset,
-            function: Some(function.to_owned()),
-            file,
-            line: Some(line),
-            wrapper: false,
-            program: false,
-        }
+        Frame { module: "/build/app".into(), offset: format!("{line:#x}"), ..Frame::of(function, "/src/app.cpp", line) }
     }
 
     fn finding() -> FoundFinding {
         let stack = vec![frame("inner", 7), frame("main", 9)];
         let (executable, function) = ("/build/app".to_owned(), Some("urUSMFree".to_owned()));
-        let process = Location {
-            host: String::new(),
-            pid: 1,
-            rank: None,
-            executable,
-            tid: 1,
-            time_ns: 5,
-            function,
-            call: Some(3),
-            stack,
-        };
+        let process =
+            Location { pid: 1, executable, tid: 1, time_ns: 5, function, call: Some(3), stack, ..Location::default() };
         let other = Some(Location { pid: 2, stack: Vec::new(), ..process.clone() });
         let rule = "double-put".into();
         FoundFinding { rule, severity: Severity::Error, other, time_ns: 5, fails: true, ..FoundFinding::of(process) }

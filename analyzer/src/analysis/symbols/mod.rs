@@ -5,7 +5,7 @@ mod frames;
 mod symbolizer;
 mod wrappers;
 
-pub use call_sites::{CallSite, CallSites, Stacks};
+pub use call_sites::{CallSite, CallSites};
 pub use frames::file_name;
 pub(crate) use symbolizer::Symbolizer;
 pub use wrappers::Wrappers;

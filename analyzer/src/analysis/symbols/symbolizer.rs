@@ -95,15 +95,7 @@ impl Symbolizer {
 }
 
 fn of_python(PythonFrame { function, file, line, .. }: PythonFrame) -> Frame {
-    Frame {
-        module: file.clone(),
-        offset: String::new(),
-        function: Some(function),
-        file: Some(file),
-        line,
-        wrapper: false,
-        program: false,
-    }
+    Frame { module: file.clone(), function: Some(function), file: Some(file), line, ..Frame::default() }
 }
 
 /// Adds to the name of an inlined C++ lambda, which is the same for all of them, the function that it was inlined into.
@@ -137,7 +129,6 @@ fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
 }
 
 /// Whether a file is the build that ran. A file without a build id matches a module without one.
-///
 fn is_build(file: &Path, build_id: &str) -> bool {
     let id = with_object(file, |object| hexadecimal(object.build_id().ok().flatten().unwrap_or_default()));
     id.as_deref() == Some(build_id)

@@ -4,8 +4,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use serde::de::DeserializeOwned;
-
 use super::{Before, INLINE, MAGIC, Name, kind, write::length};
 use crate::{
     api::{Function, UrResult},
@@ -214,41 +212,10 @@ fn call(first: u64, strings: &Strings) -> Option<(bool, Function)> {
 fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) -> Item {
     let Some((time, arguments)) = body.split_first() else { return damaged("an event without a time") };
     let time = Nanos(*time);
-    if let Some((in_context, function)) = call(first, strings) {
-        let begins = match first >> 16 & 0xf {
-            kind::BEGIN => true,
-            kind::END => false,
-            _ => return Item::Other,
-        };
-        let mut values = Values::NONE;
-        if in_context {
-            (values.context, values.via) = (Some(before.context), Some(before.via));
-        }
-        let (mut number, mut result) = (before.number(begins), 0);
-        let mut set = |meaning, value| match meaning {
-            Meaning::Field(place) => values.set(usize::from(place), value),
-            Meaning::Name(Name::Call) => number = value,
-            Meaning::Name(Name::Result) => result = value,
-            _ => {}
-        };
-        if !numbers(first, arguments, strings, &mut set) {
-            return damaged("an argument that goes beyond its event");
-        }
-        if number == 0 {
-            return damaged("a call without a number");
-        }
-        if in_context && before.context == 0 {
-            return damaged("a call without the context that it refers to");
-        }
-        return Item::Record(if begins {
-            Record::Enter(Enter { function, call: number, tid, time, values })
-        } else {
-            Record::Exit(Exit { function, call: number, tid, time, result: UrResult(result as u32), values })
-        });
-    }
-    match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
-        (Meaning::Name(Name::Inner), Meaning::Function(function)) => {
-            inner(first, (function, time, tid), arguments, strings)
+    let (category, name) = (strings.get(first >> 32 & 0xffff), strings.get(first >> 48));
+    match (category, name) {
+        (Meaning::Name(Name::Calls | Name::CallsInContext | Name::Inner), Meaning::Function(function)) => {
+            called(first, category, (function, time, tid), arguments, strings, before)
         }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Descriptors)) => {
             let mut open = 0;
@@ -274,12 +241,32 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) 
     }
 }
 
-/// A call inside of another one, whose records leave nothing out.
-fn inner(first: u64, (function, time, tid): (Function, Nanos, u32), arguments: &[u64], strings: &Strings) -> Item {
-    let (mut call, mut result, mut values) = (0, 0, Values::NONE);
+/// The event of a call. Those of calls inside of another one leave nothing out.
+#[inline]
+fn called(
+    first: u64,
+    category: Meaning,
+    (function, time, tid): (Function, Nanos, u32),
+    arguments: &[u64],
+    strings: &Strings,
+    before: Before,
+) -> Item {
+    let begins = match first >> 16 & 0xf {
+        kind::BEGIN => true,
+        kind::END => false,
+        _ => return Item::Other,
+    };
+    let is_inner = category == Meaning::Name(Name::Inner);
+    let in_context = category == Meaning::Name(Name::CallsInContext);
+    let mut values = Values::NONE;
+    if in_context {
+        (values.context, values.via) = (Some(before.context), Some(before.via));
+    }
+    let (mut call, mut result) = (if is_inner { 0 } else { before.number(begins) }, 0);
     let mut set = |meaning, value| match meaning {
         Meaning::Field(place) => values.set(usize::from(place), value),
-        Meaning::Name(Name::Inside) => call = value,
+        Meaning::Name(Name::Inside) if is_inner => call = value,
+        Meaning::Name(Name::Call) if !is_inner => call = value,
         Meaning::Name(Name::Result) => result = value,
         _ => {}
     };
@@ -287,15 +274,19 @@ fn inner(first: u64, (function, time, tid): (Function, Nanos, u32), arguments: &
         return damaged("an argument that goes beyond its event");
     }
     if call == 0 {
-        return damaged("a call inside of one without a number");
+        return damaged(if is_inner { "a call inside of one without a number" } else { "a call without a number" });
     }
-    match first >> 16 & 0xf {
-        kind::BEGIN => Item::Record(Record::InnerEnter(Enter { function, call, tid, time, values })),
-        kind::END => {
-            Item::Record(Record::InnerExit(Exit { function, call, tid, time, result: UrResult(result as u32), values }))
-        }
-        _ => Item::Other,
+    if in_context && before.context == 0 {
+        return damaged("a call without the context that it refers to");
     }
+    let (enter, result) = (Enter { function, call, tid, time, values }, UrResult(result as u32));
+    let exit = Exit { function, call, tid, time, result, values };
+    Item::Record(match (begins, is_inner) {
+        (true, false) => Record::Enter(enter),
+        (true, true) => Record::InnerEnter(enter),
+        (false, false) => Record::Exit(exit),
+        (false, true) => Record::InnerExit(exit),
+    })
 }
 
 /// Calls `each` for every argument that is a number; false if one goes beyond the event.
@@ -327,23 +318,8 @@ fn texts(first: u64, mut words: &[u64], strings: &Strings, mut each: impl FnMut(
 }
 
 fn blob(name: Meaning, payload: &[u8]) -> Item {
-    let Meaning::Name(name) = name else { return Item::Other };
-    let record = match name {
-        Name::Header => unfit(payload).map(Record::Header),
-        Name::EntryPoint => unfit(payload).map(Record::EntryPoint),
-        Name::Device => unfit(payload).map(Record::Device),
-        Name::Module => unfit(payload).map(Record::Module),
-        Name::Stack => unfit(payload).map(Record::Stack),
-        Name::Gap => unfit(payload).map(Record::Gap),
-        Name::Exec => unfit(payload).map(Record::Exec),
-        Name::Footer => unfit(payload).map(Record::Footer),
-        _ => return Item::Other,
-    };
-    record.map_or_else(Item::Damaged, Item::Record)
-}
-
-fn unfit<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Why> {
-    serde_json::from_slice(payload).map_err(|error| Why::Unfit(error.to_string()))
+    let text = Name::ALL.iter().find(|(known, _)| name == Meaning::Name(*known)).map_or("", |(_, text)| text);
+    Record::named(text, payload).map_or(Item::Other, |record| record.map_or_else(Item::Damaged, Item::Record))
 }
 
 /// The name of a process or a thread.

@@ -44,8 +44,8 @@ pub const fn length(first: u64) -> usize {
 
 /// The record of a call that begins. Returns its first word; `None` if it has more than [`ARGUMENTS`] arguments.
 pub fn enter(enter: &Enter, before: Before, to: &mut impl Sink) -> Option<u64> {
-    let has_number = before.number(true) != enter.call;
-    begin(enter, has_number, before.is_context_of(&enter.values), to)
+    let number = (before.number(true) != enter.call).then_some(Name::Call);
+    begin(enter, number, category(before.is_context_of(&enter.values)), to)
 }
 
 /// Whether [`short_enter`] makes the record of a call behind this.
@@ -58,28 +58,37 @@ pub fn is_short_enter(enter: &Enter, before: Before) -> bool {
 #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 #[inline(always)]
 pub fn short_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    begin(enter, false, enter.values.context.is_some(), to)
+    begin(enter, None, category(enter.values.context.is_some()), to)
+}
+
+/// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the next record.
+pub fn inner_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
+    begin(enter, Some(Name::Inside), Name::Inner, to)
+}
+
+#[inline]
+const fn category(in_context: bool) -> Name {
+    if in_context { Name::CallsInContext } else { Name::Calls }
 }
 
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-fn begin(enter: &Enter, has_number: bool, in_context: bool, to: &mut impl Sink) -> Option<u64> {
+fn begin(enter: &Enter, number: Option<Name>, category: Name, to: &mut impl Sink) -> Option<u64> {
     let mut values = enter.values;
-    if in_context {
+    if category == Name::CallsInContext {
         (values.context, values.via) = (None, None);
     }
     let mut event = Event::new(to, enter.time);
-    if has_number {
-        event.number(reference(Name::Call), enter.call);
+    if let Some(name) = number {
+        event.number(reference(name), enter.call);
     }
     event.values(&values);
-    let category = if in_context { Name::CallsInContext } else { Name::Calls };
     event.first(kind::BEGIN, category, function(enter.function))
 }
 
 /// The record of a call that returns. A call without a result has returned success.
 pub fn exit(exit: &Exit, before: Before, to: &mut impl Sink) -> Option<u64> {
-    end(exit, before.number(false) != exit.call, to)
+    end(exit, (before.number(false) != exit.call).then_some(Name::Call), Name::Calls, to)
 }
 
 /// Whether [`short_exit`] makes the record of a call behind this.
@@ -92,40 +101,26 @@ pub fn is_short_exit(exit: &Exit, before: Before) -> bool {
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub fn short_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
-    end(&Exit { result: UrResult::SUCCESS, ..*exit }, false, to)
-}
-
-#[expect(clippy::inline_always, reason = "as above")]
-#[inline(always)]
-fn end(exit: &Exit, has_number: bool, to: &mut impl Sink) -> Option<u64> {
-    let mut event = Event::new(to, exit.time);
-    if has_number {
-        event.number(reference(Name::Call), exit.call);
-    }
-    if !exit.result.is_success() {
-        event.number(reference(Name::Result), u64::from(exit.result.0));
-    }
-    event.values(&exit.values);
-    event.first(kind::END, Name::Calls, function(exit.function))
-}
-
-/// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the next record.
-pub fn inner_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    let mut event = Event::new(to, enter.time);
-    event.number(reference(Name::Inside), enter.call);
-    event.values(&enter.values);
-    event.first(kind::BEGIN, Name::Inner, function(enter.function))
+    end(&Exit { result: UrResult::SUCCESS, ..*exit }, None, Name::Calls, to)
 }
 
 /// The record of a call that returns inside of the call with its number, likewise.
 pub fn inner_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
+    end(exit, Some(Name::Inside), Name::Inner, to)
+}
+
+#[expect(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn end(exit: &Exit, number: Option<Name>, category: Name, to: &mut impl Sink) -> Option<u64> {
     let mut event = Event::new(to, exit.time);
-    event.number(reference(Name::Inside), exit.call);
+    if let Some(name) = number {
+        event.number(reference(name), exit.call);
+    }
     if !exit.result.is_success() {
         event.number(reference(Name::Result), u64::from(exit.result.0));
     }
     event.values(&exit.values);
-    event.first(kind::END, Name::Inner, function(exit.function))
+    event.first(kind::END, category, function(exit.function))
 }
 
 /// The number of open descriptors, as a counter that Perfetto draws.
@@ -137,6 +132,7 @@ pub fn descriptors(time: Nanos, open: u64) -> Vec<u64> {
         event.word(0);
         event.first(kind::COUNTER, Name::Own, reference(Name::Descriptors))
     })
+    .unwrap_or_else(|| vec![hole(1)])
 }
 
 /// A note of urscope's own, an instant on the thread.
@@ -154,10 +150,7 @@ pub fn finding(time: Nanos, found: &Found) -> Vec<u64> {
 pub fn record<R: Named>(record: &R) -> Option<Vec<u64>> {
     let (name, _) = Name::ALL.iter().find(|(_, text)| *text == R::NAME)?;
     let text = serde_json::to_string(record).ok()?;
-    let mut words = vec![0];
-    let first = blob(*name, &text, &mut words)?;
-    words.first_mut().into_iter().for_each(|place| *place = first);
-    Some(words)
+    whole(|words| blob(*name, &text, words))
 }
 
 /// The footer, from its fields as JSON ([`End::args`](crate::trace::write::End::args)). Returns its first word.
@@ -287,17 +280,15 @@ fn instant(time: Nanos, name: Name, texts: &[(Name, &str)]) -> Vec<u64> {
         }
         event.first(kind::INSTANT, Name::Own, reference(name))
     })
+    .unwrap_or_else(|| vec![hole(1)])
 }
 
-/// A whole record; a hole where it does not fit.
-fn whole(make: impl FnOnce(&mut Vec<u64>) -> Option<u64>) -> Vec<u64> {
+/// A whole record; `None` where it does not fit.
+fn whole(make: impl FnOnce(&mut Vec<u64>) -> Option<u64>) -> Option<Vec<u64>> {
     let mut words = vec![0];
-    let first = make(&mut words);
-    match (first, words.first_mut()) {
-        (Some(first), Some(place)) => *place = first,
-        _ => words = vec![hole(1)],
-    }
-    words
+    let first = make(&mut words)?;
+    words.first_mut().into_iter().for_each(|place| *place = first);
+    Some(words)
 }
 
 /// The strings of every file, with the numbers by which records refer to them.

@@ -157,8 +157,8 @@ fn parts(text: &str) -> Result<(Pattern, What), String> {
         return Ok((of_rule, sides(what)?));
     }
     let Some(kind) = what.strip_prefix("kind=") else { return Ok((of_rule, What::Place(Pattern::of(what)))) };
-    let kinds = Kind::ALL.map(Kind::name);
-    match kinds.into_iter().find(|known| *known == kind) {
+    let kinds: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    match kinds.iter().copied().find(|known| *known == kind) {
         Some(known) => Ok((of_rule, What::Kind(known))),
         None => Err(format!("kind= names no kind of object; expected one of {}", kinds.join(", "))),
     }
