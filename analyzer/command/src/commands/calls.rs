@@ -36,7 +36,7 @@ use crate::{
         urscope calls --follow urscope-traces/app-1                      while the program runs\n  \
         urscope calls --format json urscope-traces/app-1 | jq -c 'select(.succeeded | not)'\n\n\
         Exit codes: 0 listed, 2 the traces cannot be read.")]
-pub(crate) struct Arguments {
+pub(crate) struct CallsArguments {
     /// Only calls of the process with this pid. May be given several times.
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
@@ -95,7 +95,7 @@ enum LevelChoice {
     Ze,
 }
 
-impl Arguments {
+impl CallsArguments {
     fn filter(&self) -> CallFilter {
         CallFilter {
             all: self.all,
@@ -125,7 +125,7 @@ impl KindChoice {
 }
 
 /// Lists the calls.
-pub(crate) fn calls(arguments: &Arguments) -> ExitCode {
+pub(crate) fn calls(arguments: &CallsArguments) -> ExitCode {
     let question = &arguments.question;
     // A run that is followed need not have begun.
     let paths = match chosen(&question.traces, arguments.follow) {

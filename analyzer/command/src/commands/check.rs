@@ -24,7 +24,7 @@ use crate::{
         urscope check --suppressions known.txt urscope-traces/app-2\n  \
         srun -N64 urscope check --node-report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
         Exit codes: 0 clean, 1 findings, 2 not judged, or only in part.")]
-pub(crate) struct Arguments {
+pub(crate) struct CheckArguments {
     #[command(flatten)]
     verdict: VerdictArguments,
 
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 /// Analyzes the traces and writes the report to standard output. The exit code is the verdict.
-pub(crate) fn check(arguments: &Arguments) -> ExitCode {
+pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
     let code = judged(arguments).unwrap_or_else(|error| {
         complain(error);
         Verdict::NotJudged.exit_code()
@@ -46,7 +46,7 @@ pub(crate) fn check(arguments: &Arguments) -> ExitCode {
     code.into()
 }
 
-fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+fn judged(arguments: &CheckArguments) -> Result<u8, Box<dyn Error>> {
     let verdict = &config::applied(&arguments.verdict)?;
     let exemptions = exemptions(verdict)?;
     let outputs = Outputs::open(verdict)?;

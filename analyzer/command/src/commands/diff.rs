@@ -19,7 +19,7 @@ use crate::{arguments::AnswerArguments, input::refuse_without_traces, output::an
         urscope diff urscope-traces/app-1 urscope-traces/app-2\n  \
         urscope diff last-week.json urscope-traces/app-2\n\n\
         Exit codes: 0 no new finding fails the run, 1 a new finding does, 2 not compared.")]
-pub(crate) struct Arguments {
+pub(crate) struct DiffArguments {
     #[command(flatten)]
     form: AnswerArguments,
 
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the differences. The exit code is 1 if a new finding fails the run.
-pub(crate) fn diff(arguments: &Arguments) -> ExitCode {
+pub(crate) fn diff(arguments: &DiffArguments) -> ExitCode {
     let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
     let found = compared(arguments, &options);
     let introduced = found.as_ref().is_ok_and(|diff| diff.introduced.iter().any(|finding| finding.fails));
@@ -46,8 +46,8 @@ pub(crate) fn diff(arguments: &Arguments) -> ExitCode {
     if introduced && code == ExitCode::SUCCESS { Verdict::Findings.exit_code().into() } else { code }
 }
 
-fn compared(arguments: &Arguments, options: &Options) -> Result<Diff, Box<dyn Error>> {
-    let Arguments { before, after, .. } = arguments;
+fn compared(arguments: &DiffArguments, options: &Options) -> Result<Diff, Box<dyn Error>> {
+    let DiffArguments { before, after, .. } = arguments;
     refuse_without_traces(before)?;
     refuse_without_traces(after)?;
     Ok(questions::diff(before, after, options)?)

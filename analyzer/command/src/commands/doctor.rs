@@ -22,7 +22,7 @@ use crate::{
         urscope doctor -- ./app\n  \
         urscope doctor --format json | jq '.lines[] | select(.state == \"problem\")'\n\n\
         Exit codes: 0 no problem, 1 at least one problem, 2 not written.")]
-pub(crate) struct Arguments {
+pub(crate) struct DoctorArguments {
     #[command(flatten)]
     form: AnswerArguments,
 
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 }
 
 /// Checks the machine and prints the report. The exit code is 1 if there is a problem.
-pub(crate) fn doctor(arguments: &Arguments) -> ExitCode {
+pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
     let program = arguments.program.first().map(OsString::as_os_str);
     let checkup = doctor::examine(arguments.runtime.as_deref(), arguments.device, program);
     let able = checkup.as_ref().is_ok_and(|checkup| checkup.able);

@@ -20,7 +20,7 @@ use crate::{
         urscope explain freed-while-open\n  \
         urscope explain freed-while-open --format markdown >page.md\n\n\
         Exit codes: 0 explained, 2 unknown rule.")]
-pub(crate) struct Arguments {
+pub(crate) struct ExplainArguments {
     /// The name of the rule. Without it, all rules are listed.
     #[arg(value_name = "RULE")]
     rule: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the page or the list. The exit code is 2 if there is no such rule.
-pub(crate) fn explain(arguments: &Arguments) -> ExitCode {
+pub(crate) fn explain(arguments: &ExplainArguments) -> ExitCode {
     let stdout = io::stdout();
     let usual = if stdout.is_terminal() { PageFormat::Text } else { PageFormat::Markdown };
     let text = match (&arguments.rule, arguments.format.unwrap_or(usual)) {

@@ -36,7 +36,7 @@ use crate::{
         urscope export urscope-traces/app-1 -o run.pftrace\n  \
         urscope export urscope-traces/app-1 --format parquet -o tables\n\n\
         Exit codes: 0 written, 2 not written.")]
-pub(crate) struct Arguments {
+pub(crate) struct ExportArguments {
     /// The format. [default: perfetto if the name of the file ends with .pftrace or .perfetto-trace (and .gz), else chrome]
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
@@ -103,7 +103,7 @@ fn target(output: &str, format: Option<ExportFormat>) -> Result<(ExportFormat, P
 }
 
 /// Writes a temporary file or directory next to the output, and renames it when it is complete.
-pub(crate) fn export(arguments: &Arguments) -> ExitCode {
+pub(crate) fn export(arguments: &ExportArguments) -> ExitCode {
     let options = Options {
         symbols: arguments.traces.symbols.clone(),
         command_lines: arguments.command_lines,

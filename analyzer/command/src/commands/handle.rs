@@ -13,7 +13,7 @@ use crate::{arguments::QuestionArguments, input::answered, output::answer};
         urscope handle 0xa3bab144fd8c6355 urscope-traces/app-1\n  \
         urscope handle 0x7fb438200000 urscope-traces/app-1   by an address in any process\n\n\
         Exit codes: 0 answered, 2 not answered.")]
-pub(crate) struct Arguments {
+pub(crate) struct HandleArguments {
     /// The fingerprint of the handle data, as findings and `urscope holders` show it, or its address in any process.
     #[arg(value_name = "HANDLE", value_parser = urscope_analyzer::questions::word)]
     name: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the history.
-pub(crate) fn handle(arguments: &Arguments) -> ExitCode {
+pub(crate) fn handle(arguments: &HandleArguments) -> ExitCode {
     let question = &arguments.question;
     let found = answered(question, |traces, options| questions::handle(traces, options, arguments.name));
     answer(&question.form, found, |history, mut out, paint| report::handle(history, &mut out, paint))

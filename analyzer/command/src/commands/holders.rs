@@ -22,7 +22,7 @@ use crate::{
         urscope holders --by site --limit 10\n  \
         urscope holders --format json urscope-traces/app-1 | jq .pinned_bytes\n\n\
         Exit codes: 0 answered, 2 not answered.")]
-pub(crate) struct Arguments {
+pub(crate) struct HoldersArguments {
     /// The moment, as time since the first process began: 1.5s, 20ms.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     at: Option<Duration>,
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the holders.
-pub(crate) fn holders(arguments: &Arguments) -> ExitCode {
+pub(crate) fn holders(arguments: &HoldersArguments) -> ExitCode {
     let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
     let found = answered(question, |traces, options| questions::holders(traces, options, arguments.at));
     match arguments.by {

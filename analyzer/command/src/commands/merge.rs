@@ -23,7 +23,7 @@ use crate::{
         urscope merge --format json --fail-on error node-*.urscope | jq .findings\n  \
         urscope merge --node-report rack1.urscope rack1/*.urscope             for a further merge\n\n\
         Exit codes: 0 clean, 1 findings, 2 not judged, or only in part.")]
-pub(crate) struct Arguments {
+pub(crate) struct MergeArguments {
     #[command(flatten)]
     verdict: VerdictArguments,
 
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 }
 
 /// Merges the reports and writes the judgement to standard output. The exit code is the verdict.
-pub(crate) fn merge(arguments: &Arguments) -> ExitCode {
+pub(crate) fn merge(arguments: &MergeArguments) -> ExitCode {
     let code = merged(arguments).unwrap_or_else(|error| {
         complain(error);
         Verdict::NotJudged.exit_code()
@@ -45,7 +45,7 @@ pub(crate) fn merge(arguments: &Arguments) -> ExitCode {
     code.into()
 }
 
-fn merged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+fn merged(arguments: &MergeArguments) -> Result<u8, Box<dyn Error>> {
     let verdict = &config::applied(&arguments.verdict)?;
     let exemptions = exemptions(verdict)?;
     let mut report = Report::default();

@@ -46,7 +46,7 @@ use crate::{
         Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_FORMAT=chrome makes the trace of each process a Chrome \
         trace, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
 )]
-pub(crate) struct Arguments {
+pub(crate) struct RunArguments {
     /// The Level Zero device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and
     /// no driver.
     #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
     if !arguments.view && arguments.window != WindowArguments::default() {
         complain(RunError::NoView);
         return RunError::NoView.exit_code().into();
@@ -133,7 +133,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        run: Arguments,
+        run: RunArguments,
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
         urscope stats --by site --limit 10\n  \
         urscope stats --format json urscope-traces/app-1 | jq '.calls[] | select(.errors != {})'\n\n\
         Exit codes: 0 answered, 2 not answered.")]
-pub(crate) struct Arguments {
+pub(crate) struct StatsArguments {
     /// Add up the calls by the function that made them, by rank or by process.
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<Division>,
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the statistics.
-pub(crate) fn stats(arguments: &Arguments) -> ExitCode {
+pub(crate) fn stats(arguments: &StatsArguments) -> ExitCode {
     let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
     match arguments.by {
         None => {

@@ -23,7 +23,7 @@ use crate::{
         urscope top --once urscope-traces/app-1      the current state, for a log\n\n\
         Without a suitable terminal, --once is implied.\n\n\
         Exit codes: 0 ended by a key, or written once; 2 the run cannot be shown.")]
-pub(crate) struct Arguments {
+pub(crate) struct TopArguments {
     /// Write the current state of the run to standard output once, and end.
     #[arg(long)]
     once: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 }
 
 /// Shows the run until a key ends it, or writes it once.
-pub(crate) fn top(arguments: &Arguments) -> ExitCode {
+pub(crate) fn top(arguments: &TopArguments) -> ExitCode {
     let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
     if paths.is_empty() {
         complain(

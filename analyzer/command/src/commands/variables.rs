@@ -22,7 +22,7 @@ use crate::{
         urscope env\n  \
         URSCOPE_FORMAT=chrome urscope env --format json | jq '.[] | select(.value)'\n\n\
         Exit codes: 0 listed, 2 not listed.")]
-pub(crate) struct Arguments {
+pub(crate) struct EnvArguments {
     /// The format of the list.
     #[arg(long, value_enum, default_value_t)]
     format: PlainFormat,
@@ -54,7 +54,7 @@ fn variables(value: impl Fn(&str) -> Option<String>) -> Vec<Variable> {
 }
 
 /// Prints the list.
-pub(crate) fn list(arguments: &Arguments) -> ExitCode {
+pub(crate) fn list(arguments: &EnvArguments) -> ExitCode {
     let all = variables(|name| env::var_os(name).map(|value| plain(&value.to_string_lossy())));
     let stdout = io::stdout();
     let mut out = BufWriter::new(stdout.lock());

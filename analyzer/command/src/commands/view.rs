@@ -31,7 +31,7 @@ use crate::{
         urscope view --port 8080 --no-open           and, on your own machine: ssh -L 8080:127.0.0.1:8080 HOST\n\n\
         Exit codes: 0 ended by Ctrl-C, 2 the page cannot be served.\n\n\
         Environment: BROWSER is a list of browsers, separated by colons. No browser is opened without DISPLAY or WAYLAND_DISPLAY.")]
-pub(crate) struct Arguments {
+pub(crate) struct ViewArguments {
     #[command(flatten)]
     window: WindowArguments,
 
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 }
 
 /// Serves the page until Ctrl-C.
-pub(crate) fn view(arguments: &Arguments) -> ExitCode {
+pub(crate) fn view(arguments: &ViewArguments) -> ExitCode {
     let failed = |what: String| {
         complain(what);
         ExitCode::from(Verdict::NotJudged.exit_code())

@@ -9,25 +9,25 @@ const CHECK: &str = "environment";
 
 /// The variables that are set, and the missing files that they name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct EnvironmentFacts {
     variables: Vec<(String, String)>,
     /// The files that are named but do not exist.
     missing: Vec<String>,
 }
 
 /// Reads the environment.
-pub(crate) fn gather() -> Facts {
+pub(crate) fn gather() -> EnvironmentFacts {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let mut variables: Vec<_> = env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     variables.sort();
     let named = variables.iter().filter(|(name, _)| name == "UR_ADAPTERS_FORCE_LOAD");
     let files = named.flat_map(|(_, value)| value.split([',', ';'])).map(|file| file.trim_matches(['"', ' ']));
     let missing = files.filter(|file| file.starts_with('/') && !Path::new(file).exists()).map(Into::into).collect();
-    Facts { variables, missing }
+    EnvironmentFacts { variables, missing }
 }
 
 /// One line for each variable that changes a run, or one line if there is none.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines(facts: &EnvironmentFacts) -> Vec<Line> {
     let mut lines: Vec<Line> = facts
         .variables
         .iter()
@@ -104,7 +104,7 @@ mod tests {
     use crate::doctor::line::State;
 
     fn state(name: &str, value: &str) -> State {
-        let facts = Facts { variables: vec![(name.into(), value.into())], missing: Vec::new() };
+        let facts = EnvironmentFacts { variables: vec![(name.into(), value.into())], missing: Vec::new() };
         let [line] = &lines(&facts)[..] else { panic!("one line") };
         line.state
     }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn unrelated_variables_are_ignored() {
         assert_eq!(state("HOME", "/root"), State::Ok);
-        let nothing = Facts { variables: vec![("LD_PRELOAD".into(), String::new())], missing: Vec::new() };
+        let nothing = EnvironmentFacts { variables: vec![("LD_PRELOAD".into(), String::new())], missing: Vec::new() };
         assert_eq!(lines(&nothing)[0].found, "no variable is set that changes a run");
     }
 
@@ -145,7 +145,10 @@ mod tests {
     #[test]
     fn a_missing_adapter_is_a_problem() {
         let variables = vec![("UR_ADAPTERS_FORCE_LOAD".to_owned(), "/nowhere/liba.so".to_owned())];
-        assert_eq!(lines(&Facts { variables: variables.clone(), missing: Vec::new() })[0].state, State::Ok);
-        assert_eq!(lines(&Facts { variables, missing: vec!["/nowhere/liba.so".into()] })[0].state, State::Problem);
+        assert_eq!(lines(&EnvironmentFacts { variables: variables.clone(), missing: Vec::new() })[0].state, State::Ok);
+        assert_eq!(
+            lines(&EnvironmentFacts { variables, missing: vec!["/nowhere/liba.so".into()] })[0].state,
+            State::Problem
+        );
     }
 }

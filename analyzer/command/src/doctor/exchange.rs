@@ -24,7 +24,7 @@ const CAP_SYS_PTRACE: u32 = 19;
 
 /// The results of the attempts, and what the system reports.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct ExchangeFacts {
     /// The result of taking from this process itself.
     own: Outcome,
     /// The result of taking from a child.
@@ -46,7 +46,7 @@ struct Circumstances {
 }
 
 /// Makes the attempts.
-pub(crate) fn gather() -> Facts {
+pub(crate) fn gather() -> ExchangeFacts {
     let own = match probe::offered() {
         Ok(file) => probe::take(process::id() as i32, file.as_raw_fd()),
         Err(error) => Err((Step::Read, Errno::from_io_error(&error).unwrap_or(Errno::IO))),
@@ -61,9 +61,9 @@ pub(crate) fn gather() -> Facts {
             // The process exits at the end of its input.
             drop(offerer.stdin.take());
             drop(offerer.wait());
-            Facts { own, child, sibling, circumstances }
+            ExchangeFacts { own, child, sibling, circumstances }
         }
-        Err(why) => Facts { own, child: own, sibling: Err(why), circumstances },
+        Err(why) => ExchangeFacts { own, child: own, sibling: Err(why), circumstances },
     }
 }
 
@@ -122,7 +122,7 @@ fn circumstances(status: &str, yama: Option<&str>) -> Circumstances {
 }
 
 /// The line about the result.
-pub(crate) fn line(facts: &Facts) -> Line {
+pub(crate) fn line(facts: &ExchangeFacts) -> Line {
     match &facts.sibling {
         Err(why) => Line::problem(CHECK, format!("pidfd_getfd could not be tested: {why}"), "try again from a shell"),
         Ok(Ok(())) => {
@@ -145,7 +145,7 @@ pub(crate) fn line(facts: &Facts) -> Line {
     }
 }
 
-fn explain(facts: &Facts, step: Step, errno: Errno) -> (String, &'static str) {
+fn explain(facts: &ExchangeFacts, step: Step, errno: Errno) -> (String, &'static str) {
     const YAMA: &str = "sysctl kernel.yama.ptrace_scope=0 as root, give the consumer CAP_SYS_PTRACE, or let the producer call \
                         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)";
     const CONTAINER: &str =
@@ -202,7 +202,7 @@ mod tests {
     const REFUSED: Outcome = Err((Step::Get, Errno::PERM));
 
     fn refused(own: Outcome, child: Outcome, circumstances: Circumstances) -> Line {
-        line(&Facts { own, child, sibling: Ok(REFUSED), circumstances })
+        line(&ExchangeFacts { own, child, sibling: Ok(REFUSED), circumstances })
     }
 
     #[test]
@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn a_dependence_on_the_capability_is_a_warning() {
         let circumstances = Circumstances { yama: Some(1), may_ptrace: true, filter: false };
-        let facts = Facts { own: Ok(()), child: Ok(()), sibling: Ok(Ok(())), circumstances };
+        let facts = ExchangeFacts { own: Ok(()), child: Ok(()), sibling: Ok(Ok(())), circumstances };
         assert_eq!(line(&facts).state, State::Warning);
-        assert_eq!(line(&Facts { circumstances: Circumstances::default(), ..facts }).state, State::Ok);
+        assert_eq!(line(&ExchangeFacts { circumstances: Circumstances::default(), ..facts }).state, State::Ok);
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
         let hidden = |filter| {
             let circumstances = Circumstances { filter, ..Circumstances::default() };
             let nosys = Err((Step::Open, Errno::NOSYS));
-            line(&Facts { own: nosys, child: nosys, sibling: Ok(nosys), circumstances }).advice.unwrap()
+            line(&ExchangeFacts { own: nosys, child: nosys, sibling: Ok(nosys), circumstances }).advice.unwrap()
         };
         assert!(hidden(false).contains("5.6"));
         assert!(hidden(true).contains("container"));

@@ -24,7 +24,7 @@ const WELCOME: [u32; 3] = [1, 21, 2];
 
 /// The loader and the devices of this machine.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct LevelZeroFacts {
     device: Device,
     /// The system's loader, and the file that its link points to.
     loader: Option<(PathBuf, PathBuf)>,
@@ -35,7 +35,7 @@ pub(crate) struct Facts {
 }
 
 /// Searches for the loader as an adapter does: in the search path, beside the adapter, in the dynamic loader's cache.
-pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> Facts {
+pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> LevelZeroFacts {
     let mut places = places.clone();
     places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
     let system = search::system();
@@ -43,18 +43,18 @@ pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places,
     places.cache.extend(system.cache);
     let loader = places.libraries(|name| name == "libze_loader.so.1").into_iter().next();
     let loader = loader.map(|(_, path)| (path.clone(), path.canonicalize().unwrap_or(path)));
-    Facts { device, loader, software: Some(parts::device()), nodes: nodes.to_vec() }
+    LevelZeroFacts { device, loader, software: Some(parts::device()), nodes: nodes.to_vec() }
 }
 
 /// The lines about the selected device.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines(facts: &LevelZeroFacts) -> Vec<Line> {
     match facts.device {
         Device::Software => vec![software(facts)],
         Device::Native => vec![loader(facts), gpu::line(&facts.nodes, instead(facts))],
     }
 }
 
-fn software(facts: &Facts) -> Line {
+fn software(facts: &LevelZeroFacts) -> Line {
     match &facts.software {
         Some(Ok(path)) => Line::ok("device", format!("the software device: {}", path.display())),
         Some(Err(missing)) => Line::problem("device", missing.found.as_str(), missing.advice),
@@ -63,14 +63,14 @@ fn software(facts: &Facts) -> Line {
 }
 
 /// What to do on a machine without a GPU.
-fn instead(facts: &Facts) -> &'static str {
+fn instead(facts: &LevelZeroFacts) -> &'static str {
     match facts.software {
         Some(Ok(_)) => "use the software device: urscope run --device software",
         _ => "install the driver of your GPU, or build the software device with `cargo build -p urscope-device-loader`",
     }
 }
 
-fn loader(facts: &Facts) -> Line {
+fn loader(facts: &LevelZeroFacts) -> Line {
     let Some((path, real)) = &facts.loader else {
         let (found, advice) = ("no Level Zero loader (libze_loader.so.1)", "install the package libze1 or level-zero");
         // Without a GPU, the loader is not needed.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::doctor::{gpu::tests::node, line::State};
 
-    fn states(facts: &Facts) -> Vec<State> {
+    fn states(facts: &LevelZeroFacts) -> Vec<State> {
         lines(facts).iter().map(|line| line.state).collect()
     }
 
@@ -125,13 +125,16 @@ mod tests {
     #[test]
     fn without_a_gpu_the_software_device_is_suggested() {
         let software = Some(Ok("/opt/libze_loader.so".into()));
-        let facts = Facts { software: software.clone(), ..Facts::default() };
+        let facts = LevelZeroFacts { software: software.clone(), ..LevelZeroFacts::default() };
         assert_eq!(states(&facts), [State::Warning; 2]);
         assert!(lines(&facts)[1].advice.as_ref().unwrap().contains("--device software"));
-        assert_eq!(states(&Facts { device: Device::Software, software, ..Facts::default() }), [State::Ok]);
+        assert_eq!(
+            states(&LevelZeroFacts { device: Device::Software, software, ..LevelZeroFacts::default() }),
+            [State::Ok]
+        );
         let missing = Some(Err(Missing { found: "the software device was not found".into(), advice: "build it" }));
         assert_eq!(
-            states(&Facts { device: Device::Software, software: missing, ..Facts::default() }),
+            states(&LevelZeroFacts { device: Device::Software, software: missing, ..LevelZeroFacts::default() }),
             [State::Problem]
         );
     }
@@ -140,19 +143,22 @@ mod tests {
     fn a_gpu_needs_a_loader_and_permission() {
         let usable = vec![node("dri/renderD128", false, true)];
         let locked = vec![node("dri/renderD128", false, false)];
-        assert_eq!(states(&Facts { nodes: usable.clone(), ..Facts::default() }), [State::Problem, State::Ok]);
-        let facts = Facts { nodes: usable, loader: Some(loader("1.28.2")), ..Facts::default() };
+        assert_eq!(
+            states(&LevelZeroFacts { nodes: usable.clone(), ..LevelZeroFacts::default() }),
+            [State::Problem, State::Ok]
+        );
+        let facts = LevelZeroFacts { nodes: usable, loader: Some(loader("1.28.2")), ..LevelZeroFacts::default() };
         assert_eq!(states(&facts), [State::Ok; 2]);
-        assert_eq!(states(&Facts { nodes: locked, ..facts }), [State::Ok, State::Problem]);
+        assert_eq!(states(&LevelZeroFacts { nodes: locked, ..facts }), [State::Ok, State::Problem]);
         // Level Zero does not serve it.
         let nvidia = vec![node("dri/renderD128", true, true), node("nvidia0", true, true)];
-        assert_eq!(states(&Facts { nodes: nvidia, ..Facts::default() }), [State::Ok; 2]);
+        assert_eq!(states(&LevelZeroFacts { nodes: nvidia, ..LevelZeroFacts::default() }), [State::Ok; 2]);
     }
 
     #[test]
     fn old_loaders_are_reported() {
         for (version, state) in [("1.7.9", State::Problem), ("1.8.12", State::Warning), ("1.21.2", State::Ok)] {
-            let facts = Facts { loader: Some(loader(version)), ..Facts::default() };
+            let facts = LevelZeroFacts { loader: Some(loader(version)), ..LevelZeroFacts::default() };
             assert_eq!(states(&facts)[0], state, "{version}");
         }
         assert_eq!(version(Path::new("/lib/libze_loader.so.1")), None);

@@ -41,7 +41,7 @@ pub(crate) struct Checkup {
 /// it. The error says why that program cannot be run.
 pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&OsStr>) -> Result<Checkup, String> {
     let program = program.map(program::gather).transpose()?;
-    let of_program = program.as_ref().and_then(program::Facts::runtime).map(|folder| ("the program", folder));
+    let of_program = program.as_ref().and_then(program::ProgramFacts::runtime).map(|folder| ("the program", folder));
     let places = search::places(runtime.map(|folder| ("--runtime", folder)).or(of_program));
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];

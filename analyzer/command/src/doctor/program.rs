@@ -24,7 +24,7 @@ type Library = (String, Option<PathBuf>);
 
 /// The properties of a program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct ProgramFacts {
     path: PathBuf,
     /// The interpreter, if it is a script.
     interpreter: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct Facts {
 }
 
 /// Examines the program of that name. The error says why it cannot be run.
-pub(crate) fn gather(name: &OsStr) -> Result<Facts, String> {
+pub(crate) fn gather(name: &OsStr) -> Result<ProgramFacts, String> {
     let program = Program::find(name, std::env::var_os("PATH").as_deref()).map_err(|error| error.to_string())?;
     let path = program.path().to_owned();
     let interpreter = program.interpreter();
@@ -48,7 +48,7 @@ pub(crate) fn gather(name: &OsStr) -> Result<Facts, String> {
     let listed =
         elf::loader(binary).ok_or_else(|| "it has no dynamic loader".into()).and_then(|loader| list(&loader, binary));
     let (libraries, unknown) = listed.map_or_else(|why: String| (Vec::new(), Some(why)), |listed| (listed, None));
-    Ok(Facts {
+    Ok(ProgramFacts {
         obstacle: program.obstacle(),
         sanitizer: program.sanitizer(),
         libraries,
@@ -65,7 +65,7 @@ pub(crate) fn linked_runtime(program: &Program) -> Option<PathBuf> {
     // Asking the dynamic loader takes a process.
     elf::library(&binary).ok()?.needed.iter().find(|needed| needed.starts_with(RUNTIMES[0]))?;
     let libraries = list(&elf::loader(&binary)?, &binary).ok()?;
-    Facts { libraries, ..Facts::default() }.runtime().map(Path::to_owned)
+    ProgramFacts { libraries, ..ProgramFacts::default() }.runtime().map(Path::to_owned)
 }
 
 /// The libraries that the dynamic loader would load.
@@ -92,7 +92,7 @@ fn parse(text: &str) -> Vec<Library> {
     text.lines().filter_map(library).collect()
 }
 
-impl Facts {
+impl ProgramFacts {
     /// The directory of the SYCL runtime that the program is linked with.
     pub(crate) fn runtime(&self) -> Option<&Path> {
         let (_, file) = self.libraries.iter().find(|(name, file)| name.starts_with("libsycl.so") && file.is_some())?;
@@ -101,7 +101,7 @@ impl Facts {
 }
 
 /// The lines about a program.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines(facts: &ProgramFacts) -> Vec<Line> {
     let path = facts.path.display();
     let what = match &facts.interpreter {
         Some(interpreter) => format!("{path}, a script for {}", interpreter.display()),
@@ -120,7 +120,7 @@ pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
     lines
 }
 
-fn libraries(facts: &Facts) -> Line {
+fn libraries(facts: &ProgramFacts) -> Line {
     if let Some(why) = &facts.unknown {
         return Line::warning("libraries", format!("not known: {why}"), "start the program once to see");
     }
@@ -150,7 +150,7 @@ fn libraries(facts: &Facts) -> Line {
 const LINES: &str = "for functions and lines compile with -g, or keep a copy with debug information and name its directory \
                      with --symbols";
 
-fn names(facts: &Facts) -> Option<Line> {
+fn names(facts: &ProgramFacts) -> Option<Line> {
     if facts.interpreter.is_some() {
         return None;
     }
@@ -167,11 +167,16 @@ mod tests {
     use super::*;
     use crate::doctor::line::State;
 
-    fn program(libraries: &str) -> Facts {
-        Facts { path: "/app".into(), libraries: parse(libraries), names: Names::Lines, ..Facts::default() }
+    fn program(libraries: &str) -> ProgramFacts {
+        ProgramFacts {
+            path: "/app".into(),
+            libraries: parse(libraries),
+            names: Names::Lines,
+            ..ProgramFacts::default()
+        }
     }
 
-    fn states(facts: &Facts) -> Vec<(State, &'static str)> {
+    fn states(facts: &ProgramFacts) -> Vec<(State, &'static str)> {
         lines(facts).iter().map(|line| (line.state, line.check)).collect()
     }
 
@@ -196,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_stripped_program_is_told_what_would_help() {
-        let stripped = Facts { names: Names::None, ..program("") };
+        let stripped = ProgramFacts { names: Names::None, ..program("") };
         let symbols = lines(&stripped).pop().unwrap();
         assert_eq!(symbols.state, State::Warning);
         assert!(symbols.advice.unwrap().contains("--symbols"));
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_traced_is_a_problem() {
-        let fixed = Facts { obstacle: Some("it is statically linked".into()), ..program("") };
+        let fixed = ProgramFacts { obstacle: Some("it is statically linked".into()), ..program("") };
         assert_eq!(states(&fixed), [(State::Problem, "program")]);
     }
 

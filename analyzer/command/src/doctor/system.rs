@@ -18,7 +18,7 @@ const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
 /// What the system reports.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct SystemFacts {
     /// The kernel's release.
     release: String,
     /// The soft and the hard limit of open files; `None` is unlimited.
@@ -32,9 +32,9 @@ pub(crate) struct Facts {
 }
 
 /// Queries the system.
-pub(crate) fn gather() -> Facts {
+pub(crate) fn gather() -> SystemFacts {
     let files = getrlimit(Resource::Nofile);
-    Facts {
+    SystemFacts {
         release: rustix::system::uname().release().to_string_lossy().into_owned(),
         files: (files.current, files.maximum),
         memory: probe::offered().map(drop),
@@ -44,7 +44,7 @@ pub(crate) fn gather() -> Facts {
 }
 
 /// The lines about the system.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines(facts: &SystemFacts) -> Vec<Line> {
     vec![
         kernel(&facts.release),
         files(facts.files),
@@ -98,7 +98,7 @@ fn namespace(inode: Option<u64>) -> Line {
     }
 }
 
-fn directory(facts: &Facts) -> Line {
+fn directory(facts: &SystemFacts) -> Line {
     match &facts.directory {
         Ok(()) => Line::ok("directory", "traces can be written below the current directory"),
         Err(error) => Line::warning(
