@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs::{self, File},
-    io::{BufRead as _, BufReader, Read as _},
+    io::{self, BufRead as _, BufReader, Read as _},
     os::unix::{
         ffi::{OsStrExt as _, OsStringExt as _},
         fs::{MetadataExt as _, PermissionsExt as _},
@@ -45,6 +45,15 @@ pub(crate) enum NoProgram {
 }
 
 impl NoProgram {
+    /// The error that the system refused to start a program.
+    pub(crate) fn start(program: &OsStr, error: &io::Error) -> Self {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "it exists, but its interpreter or dynamic loader does not".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::NotExecutable { program: program.to_string_lossy().into_owned(), why }
+    }
+
     /// The exit code, as in a shell.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -136,7 +145,7 @@ fn usable(path: &Path) -> Result<(), Unusable> {
             because(format!("{} exists, but may not be executed (chmod +x makes a file executable)", path.display()))
         }
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             because(format!("{}: {error}", path.display()))
         }
         Err(_) => Err(Unusable::Missing),
@@ -206,7 +215,7 @@ mod tests {
     #[test]
     fn the_interpreter_of_a_script_is_checked() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        std::io::Write::write_all(&mut file, b"#! /bin/sh -e\necho\n").unwrap();
+        io::Write::write_all(&mut file, b"#! /bin/sh -e\necho\n").unwrap();
         assert_eq!(interpreter(file.path()), Some("/bin/sh".into()));
         assert_eq!(interpreter(Path::new("/bin/sh")), None);
         assert_eq!(Program { path: file.path().into() }.obstacle(), None);

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    error::Error,
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt as _,
     path::PathBuf,
@@ -12,25 +13,14 @@ use crate::{
     arguments::WindowArguments,
     program::Program,
     view::{
-        Settings, Subject, View, ViewError,
-        perfetto::{self, Copy, NoCopy},
+        Settings, Subject, View,
+        perfetto::{self, Copy},
         source::Sources,
     },
 };
 
 /// The page that passes the run to Perfetto.
 const PERFETTO: &str = "perfetto.html";
-
-/// Why the page cannot be shown.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NoWindow {
-    /// The named copy of the Perfetto UI cannot be used.
-    #[error(transparent)]
-    Perfetto(#[from] NoCopy),
-    /// The page cannot be served.
-    #[error(transparent)]
-    View(#[from] ViewError),
-}
 
 /// A page that is being served.
 pub(crate) struct Window {
@@ -41,7 +31,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// Starts to serve the page to everybody who knows its address.
-    pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Self, NoWindow> {
+    pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Self, Box<dyn Error>> {
         let perfetto = match &arguments.perfetto_ui {
             Some(path) => Some(Copy::open(path)?),
             None => perfetto::find().map(|(_, copy)| copy),

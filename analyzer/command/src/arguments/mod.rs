@@ -4,6 +4,7 @@
 
 mod choices;
 mod output;
+mod run;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use urscope_analyzer::{
 
 pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PageFormat, PlainFormat};
 pub(crate) use output::Output;
+pub(crate) use run::RunArguments;
 
 /// How a verdict is made and shown.
 #[derive(Clone, Debug, Args)]

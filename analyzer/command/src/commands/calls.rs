@@ -1,6 +1,7 @@
 //! `urscope calls`: lists the calls of all processes.
 
 use std::{
+    error::Error,
     io::{self, BufWriter, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -10,7 +11,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use urscope_analyzer::{
-    Options, Verdict,
+    Options,
     analysis::HOLD,
     follow::Follower,
     questions::{self, CallFilter, CallFollower, CallLine, Level, QuestionError},
@@ -21,7 +22,7 @@ use urscope_schema::{handle::Kind, ranks::Ranks};
 use crate::{
     arguments::{PlainFormat, QuestionArguments},
     input::chosen,
-    output::{complain, look},
+    output::{look, written},
 };
 
 /// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and result.
@@ -125,28 +126,19 @@ impl KindChoice {
 }
 
 /// Lists the calls.
-pub(crate) fn calls(arguments: &CallsArguments) -> ExitCode {
+pub(crate) fn calls(arguments: &CallsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let question = &arguments.question;
     // A run that is followed need not have begun.
-    let paths = match chosen(&question.traces, arguments.follow) {
-        Ok(paths) => paths,
-        Err(error) => return failed(error),
-    };
+    let paths = chosen(&question.traces, arguments.follow)?;
     let mut printer = Printer::new(question.form.format);
-    let listed = if arguments.follow {
-        follow(&paths, &question.options(), arguments.filter(), &mut printer)
+    if arguments.follow {
+        follow(&paths, &question.options(), arguments.filter(), &mut printer)?;
     } else {
-        questions::calls(&paths, &question.options(), arguments.filter(), |line| printer.print(&line))
-    };
-    match listed {
-        Ok(()) => printer.end(),
-        Err(error) => failed(error),
+        questions::calls(&paths, &question.options(), arguments.filter(), |line| printer.print(&line))?;
     }
-}
-
-fn failed(error: impl std::fmt::Display) -> ExitCode {
-    complain(error);
-    Verdict::NotJudged.exit_code().into()
+    printer.flush();
+    written(printer.failed.map_or(Ok(()), Err), "the calls cannot be written to standard output")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Lists what is there and what comes, until nobody reads any more.
@@ -211,17 +203,6 @@ impl Printer {
     fn flush(&mut self) {
         if self.failed.is_none() {
             self.failed = self.out.flush().err();
-        }
-    }
-
-    fn end(mut self) -> ExitCode {
-        self.flush();
-        match self.failed {
-            // A reader that closes the pipe early has read enough.
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                failed(format_args!("the calls cannot be written to standard output: {error}"))
-            }
-            _ => ExitCode::SUCCESS,
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{Options, Verdict};
+use urscope_analyzer::Options;
 
 use crate::{
     arguments::{TraceArguments, VerdictArguments},
     config, input,
-    output::{self, Outputs, analyze_watched, complain, exemptions, write_report},
+    output::{self, Outputs, analyze_watched, exemptions, write_report},
 };
 
 /// Analyze existing traces.
@@ -38,15 +38,7 @@ pub(crate) struct CheckArguments {
 }
 
 /// Analyzes the traces and writes the report to standard output. The exit code is the verdict.
-pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
-    let code = judged(arguments).unwrap_or_else(|error| {
-        complain(error);
-        Verdict::NotJudged.exit_code()
-    });
-    code.into()
-}
-
-fn judged(arguments: &CheckArguments) -> Result<u8, Box<dyn Error>> {
+pub(crate) fn check(arguments: &CheckArguments) -> Result<ExitCode, Box<dyn Error>> {
     let verdict = &config::applied(&arguments.verdict)?;
     let exemptions = exemptions(verdict)?;
     let outputs = Outputs::open(verdict)?;

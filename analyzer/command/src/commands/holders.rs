@@ -1,13 +1,13 @@
 //! `urscope holders`: lists which process holds which object.
 
-use std::{process::ExitCode, time::Duration};
+use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Args;
 use urscope_analyzer::{questions, report};
 
 use crate::{
     arguments::{Division, QuestionArguments},
-    input::answered,
+    input::chosen,
     output::answer,
 };
 
@@ -40,19 +40,17 @@ pub(crate) struct HoldersArguments {
 }
 
 /// Prints the holders.
-pub(crate) fn holders(arguments: &HoldersArguments) -> ExitCode {
+pub(crate) fn holders(arguments: &HoldersArguments) -> Result<ExitCode, Box<dyn Error>> {
     let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
-    let found = answered(question, |traces, options| questions::holders(traces, options, arguments.at));
+    let form = &question.form;
+    let found = questions::holders(&chosen(&question.traces, false)?, &question.options(), arguments.at)?;
     match arguments.by {
-        None => answer(&question.form, found.map(|holders| holders.limited(limit)), |holders, mut out, paint| {
-            report::holders(holders, &mut out, paint)
-        }),
-        Some(by) => {
-            answer(&question.form, found.map(|holders| holders.by(by.into(), limit)), |parts, mut out, paint| {
-                report::holders_by(parts, &mut out, paint)
-            })
-        }
+        None => answer(form, &found.limited(limit), |all, mut out, paint| report::holders(all, &mut out, paint))?,
+        Some(by) => answer(form, &found.by(by.into(), limit), |parts, mut out, paint| {
+            report::holders_by(parts, &mut out, paint)
+        })?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Parses a time: `1.5s`, `20ms`, or `1.5` in seconds.

@@ -1,13 +1,13 @@
 //! `urscope stats`: prints the statistics of a run.
 
-use std::process::ExitCode;
+use std::{error::Error, process::ExitCode};
 
 use clap::Args;
 use urscope_analyzer::{questions, report};
 
 use crate::{
     arguments::{Division, QuestionArguments},
-    input::answered,
+    input::chosen,
     output::answer,
 };
 
@@ -32,16 +32,16 @@ pub(crate) struct StatsArguments {
 }
 
 /// Prints the statistics.
-pub(crate) fn stats(arguments: &StatsArguments) -> ExitCode {
-    let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
-    match arguments.by {
-        None => {
-            let found = answered(question, questions::stats).map(|stats| stats.limited(limit));
-            answer(&question.form, found, |stats, mut out, paint| report::stats(stats, &mut out, paint))
-        }
-        Some(by) => {
-            let found = answered(question, |traces, options| questions::calls_by(traces, options, by.into(), limit));
-            answer(&question.form, found, |parts, mut out, paint| report::calls_by(parts, &mut out, paint))
-        }
+pub(crate) fn stats(arguments: &StatsArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let StatsArguments { question, by, limit } = arguments;
+    let (form, limit) = (&question.form, limit.unwrap_or(usize::MAX));
+    let (traces, options) = (chosen(&question.traces, false)?, question.options());
+    if let Some(by) = *by {
+        let parts = questions::calls_by(&traces, &options, by.into(), limit)?;
+        answer(form, &parts, |parts, mut out, paint| report::calls_by(parts, &mut out, paint))?;
+    } else {
+        let stats = questions::stats(&traces, &options)?.limited(limit);
+        answer(form, &stats, |stats, mut out, paint| report::stats(stats, &mut out, paint))?;
     }
+    Ok(ExitCode::SUCCESS)
 }

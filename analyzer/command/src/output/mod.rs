@@ -8,6 +8,7 @@ mod judgement;
 mod progress;
 
 use std::{
+    error::Error,
     fmt::Display,
     io::{self, IsTerminal, Write},
     ops::RangeInclusive,
@@ -26,7 +27,7 @@ use urscope_analyzer::{
 };
 
 pub(crate) use answer::answer;
-pub(crate) use files::{OutputFile, Outputs, Unwritable, exemptions, named_here, opened};
+pub(crate) use files::{OutputFile, Outputs, exemptions, named_here, opened};
 pub(crate) use judgement::{judgement, write_report};
 pub(crate) use progress::analyze_watched;
 
@@ -56,6 +57,14 @@ fn sources() -> PathBuf {
 /// standard error is closed.
 pub(crate) fn complain(what: impl Display) {
     drop(writeln!(io::stderr(), "urscope: {}", plain(&what.to_string())));
+}
+
+/// The result of writing to standard output. `failed` begins the message. A reader that closes the pipe early has read enough.
+pub(crate) fn written(result: io::Result<()>, failed: &str) -> Result<(), Box<dyn Error>> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("{failed}: {error}").into()),
+        _ => Ok(()),
+    }
 }
 
 /// How text on a stream looks.

@@ -18,7 +18,7 @@ use urscope_analyzer::{
 };
 use urscope_schema::trace::Form;
 
-use super::{error::RunError, job::Job, process_times::Seen};
+use super::{job::Job, process_times::Seen};
 use crate::input::HOME;
 
 /// The directory of a run's traces.
@@ -33,7 +33,7 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Creates the directory if necessary, and checks that it can be written. The ranks of a job share it.
-    pub(crate) fn prepare(asked: Option<&Path>, program: &Path, job: Option<&Job>) -> Result<Self, RunError> {
+    pub(crate) fn prepare(asked: Option<&Path>, program: &Path, job: Option<&Job>) -> Result<Self, String> {
         let unnamed = asked.is_none();
         let home = absolute(Path::new(HOME));
         let at = match (asked, job) {
@@ -41,7 +41,7 @@ impl Traces {
             (None, Some(job)) => home.join(format!("{}-job-{}", plain_name(program), job.name)),
             (None, None) => home.clone(),
         };
-        let failed = |source| RunError::Traces { path: at.clone(), source };
+        let failed = |error| unusable(&at, &error);
         let (mut folder, mut made) = Folder::make(&at).map_err(failed)?;
         if unnamed && job.is_none() {
             folder.refuse_foreign(false).map_err(failed)?;
@@ -137,6 +137,11 @@ impl Traces {
             drop(self.folder().parent().map(fs::remove_dir));
         }
     }
+}
+
+/// The error that a directory cannot have the traces.
+pub(super) fn unusable(folder: &Path, why: &io::Error) -> String {
+    format!("the directory for the traces, {}, cannot be used: {why}; name another one with --dir", folder.display())
 }
 
 /// Checks whether files can be created in a directory.
@@ -242,8 +247,7 @@ mod tests {
     fn a_path_below_a_file_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = Traces::prepare(Some(&file.path().join("traces")), Path::new("app"), None).unwrap_err();
-        assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("--dir"), "{error}");
+        assert!(error.contains("--dir"), "{error}");
     }
 
     #[test]

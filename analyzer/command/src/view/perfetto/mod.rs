@@ -38,20 +38,14 @@ trait Files: std::fmt::Debug + Send + Sync {
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
 }
 
-/// The error that a named path is not a copy.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{path} is not a copy of the Perfetto UI: {why}; name the directory of its index.html, or the perfetto-ui.zip of a release"
-)]
-pub struct NoCopy {
-    path: String,
-    why: String,
-}
-
 impl Copy {
-    /// Opens a directory or an archive.
-    pub fn open(path: &Path) -> Result<Self, NoCopy> {
-        let no_copy = |why: String| NoCopy { path: path.display().to_string(), why };
+    /// Opens a directory or an archive. The error is a text for the user.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let no_copy = |why: String| {
+            let (path, name) =
+                (path.display(), "name the directory of its index.html, or the perfetto-ui.zip of a release");
+            format!("{path} is not a copy of the Perfetto UI: {why}; {name}")
+        };
         let files: io::Result<Box<dyn Files>> = if path.is_dir() {
             folder::Folder::open(path).map(|folder| Box::new(folder) as _)
         } else {
@@ -165,12 +159,12 @@ mod tests {
     #[test]
     fn a_path_that_is_not_a_copy_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Copy::open(folder.path()).unwrap_err().to_string().contains("it has no index.html"));
+        assert!(Copy::open(folder.path()).unwrap_err().contains("it has no index.html"));
         let path = folder.path().join("perfetto-ui.zip");
         fs::write(&path, "PK").unwrap();
-        assert!(Copy::open(&path).unwrap_err().to_string().contains("perfetto-ui.zip is not a copy"));
+        assert!(Copy::open(&path).unwrap_err().contains("perfetto-ui.zip is not a copy"));
         fs::write(&path, archive(&[("readme", b"")])).unwrap();
-        assert!(Copy::open(&path).unwrap_err().to_string().contains("it has no index.html"));
+        assert!(Copy::open(&path).unwrap_err().contains("it has no index.html"));
         assert!(Copy::open(Path::new("/nowhere")).is_err());
     }
 
