@@ -145,8 +145,8 @@ async fn answer(state: Arc<AppState>, word: Arc<Notify>, request: Request<Incomi
         word.notify_one();
     }
     let (mut response, policy) = match admitted {
-        Ok(admitted) if admitted.perfetto => (routes::perfetto(state, &admitted).await, PERFETTO_POLICY),
-        Ok(admitted) => (routes::page(state, admitted, request.method()).await, PAGE_POLICY),
+        Ok(admitted) if admitted.perfetto => (routes::perfetto(&state, admitted).await, PERFETTO_POLICY),
+        Ok(admitted) => (routes::page(&state, &admitted, request.method()).await, PAGE_POLICY),
         Err(refused) => (refused.into_response(), PAGE_POLICY),
     };
     let headers = response.headers_mut();

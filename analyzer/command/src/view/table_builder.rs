@@ -25,6 +25,7 @@ pub(super) struct Span {
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,
     pub(super) lives: LifetimeTable,
+    /// The time span of each process of the judgement, in the same order.
     pub(super) spans: Vec<Span>,
     pub(super) process_index: ProcessIndex,
     /// The call stacks of each process.
