@@ -14,7 +14,9 @@ use urscope_analyzer::{
     analysis::{Wrappers, exemptions::Suppressions},
 };
 
-pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PageFormat, PlainFormat};
+pub(crate) use choices::{
+    Choice, Color, DIVISIONS, Device, FailOn, FileFormat, Format, PageFormat, PlainFormat, one_of,
+};
 pub(crate) use output::Output;
 pub(crate) use run::RunArguments;
 

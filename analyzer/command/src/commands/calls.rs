@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use urscope_analyzer::{
     Options,
     analysis::HOLD,
@@ -20,7 +20,7 @@ use urscope_analyzer::{
 use urscope_schema::{handle::Kind, ranks::Ranks};
 
 use crate::{
-    arguments::{PlainFormat, QuestionArguments},
+    arguments::{Choice, PlainFormat, QuestionArguments, one_of},
     input::chosen,
     output::{look, written},
 };
@@ -47,16 +47,16 @@ pub(crate) struct CallsArguments {
     ranks: Option<Ranks>,
 
     /// Only calls about this kind of object. May be given several times.
-    #[arg(long, value_enum, value_name = "KIND")]
-    kind: Vec<KindChoice>,
+    #[arg(long, value_name = "KIND", value_parser = one_of(&KINDS))]
+    kind: Vec<Kind>,
 
     /// Only calls with this fingerprint or address among their arguments and answers.
     #[arg(long, value_name = "HANDLE", value_parser = questions::word)]
     handle: Option<u64>,
 
     /// Only calls of this API.
-    #[arg(long, value_enum, value_name = "API")]
-    level: Option<LevelChoice>,
+    #[arg(long, value_name = "API", value_parser = one_of(&LEVELS))]
+    level: Option<Level>,
 
     /// No calls that the runtime made inside of others.
     #[arg(long)]
@@ -74,27 +74,17 @@ pub(crate) struct CallsArguments {
     question: QuestionArguments,
 }
 
-/// A kind of object that processes share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KindChoice {
-    /// Memory.
-    Memory,
-    /// Physical memory.
-    Physical,
-    /// Events.
-    Event,
-    /// Event pools of Level Zero.
-    EventPool,
-}
+/// The kinds of objects that processes share.
+const KINDS: [Choice<Kind>; 4] = [
+    ("memory", "Memory", Kind::Usm),
+    ("physical", "Physical memory", Kind::PhysicalMem),
+    ("event", "Events", Kind::Event),
+    ("event-pool", "Event pools of Level Zero", Kind::EventPool),
+];
 
-/// The API that a function belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LevelChoice {
-    /// Unified Runtime.
-    Ur,
-    /// Level Zero.
-    Ze,
-}
+/// The APIs that functions belong to.
+const LEVELS: [Choice<Level>; 2] =
+    [("ur", "Unified Runtime", Level::UnifiedRuntime), ("ze", "Level Zero", Level::LevelZero)];
 
 impl CallsArguments {
     fn filter(&self) -> CallFilter {
@@ -102,25 +92,11 @@ impl CallsArguments {
             all: self.all,
             pids: self.pid.clone(),
             ranks: self.ranks.clone(),
-            kinds: self.kind.iter().map(|kind| kind.kind()).collect(),
+            kinds: self.kind.clone(),
             handle: self.handle,
-            level: self.level.map(|level| match level {
-                LevelChoice::Ur => Level::UnifiedRuntime,
-                LevelChoice::Ze => Level::LevelZero,
-            }),
+            level: self.level,
             outer: self.outer,
             ..CallFilter::default()
-        }
-    }
-}
-
-impl KindChoice {
-    const fn kind(self) -> Kind {
-        match self {
-            Self::Memory => Kind::Usm,
-            Self::Physical => Kind::PhysicalMem,
-            Self::Event => Kind::Event,
-            Self::EventPool => Kind::EventPool,
         }
     }
 }

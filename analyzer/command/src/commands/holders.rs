@@ -3,10 +3,13 @@
 use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Args;
-use urscope_analyzer::{questions, report};
+use urscope_analyzer::{
+    questions::{self, By},
+    report,
+};
 
 use crate::{
-    arguments::{Division, QuestionArguments},
+    arguments::{DIVISIONS, QuestionArguments, one_of},
     input::chosen,
     output::answer,
 };
@@ -28,8 +31,8 @@ pub(crate) struct HoldersArguments {
     at: Option<Duration>,
 
     /// Add up what is held by the function that got or opened it, by rank or by process.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    by: Option<Division>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(&DIVISIONS))]
+    by: Option<By>,
 
     /// List at most so many objects, or parts with --by. The totals are those of all.
     #[arg(long, value_name = "COUNT")]
@@ -46,9 +49,9 @@ pub(crate) fn holders(arguments: &HoldersArguments) -> Result<ExitCode, Box<dyn 
     let found = questions::holders(&chosen(&question.traces, false)?, &question.options(), arguments.at)?;
     match arguments.by {
         None => answer(form, &found.limited(limit), |all, mut out, paint| report::holders(all, &mut out, paint))?,
-        Some(by) => answer(form, &found.by(by.into(), limit), |parts, mut out, paint| {
-            report::holders_by(parts, &mut out, paint)
-        })?,
+        Some(by) => {
+            answer(form, &found.by(by, limit), |parts, mut out, paint| report::holders_by(parts, &mut out, paint))?
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

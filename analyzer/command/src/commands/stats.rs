@@ -3,10 +3,13 @@
 use std::{error::Error, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{questions, report};
+use urscope_analyzer::{
+    questions::{self, By},
+    report,
+};
 
 use crate::{
-    arguments::{Division, QuestionArguments},
+    arguments::{DIVISIONS, QuestionArguments, one_of},
     input::chosen,
     output::answer,
 };
@@ -20,8 +23,8 @@ use crate::{
         Exit codes: 0 answered, 2 not answered.")]
 pub(crate) struct StatsArguments {
     /// Add up the calls by the function that made them, by rank or by process.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    by: Option<Division>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(&DIVISIONS))]
+    by: Option<By>,
 
     /// Show the calls of at most so many processes, or parts with --by. The totals are those of all.
     #[arg(long, value_name = "COUNT")]
@@ -37,7 +40,7 @@ pub(crate) fn stats(arguments: &StatsArguments) -> Result<ExitCode, Box<dyn Erro
     let (form, limit) = (&question.form, limit.unwrap_or(usize::MAX));
     let (traces, options) = (chosen(&question.traces, false)?, question.options());
     if let Some(by) = *by {
-        let parts = questions::calls_by(&traces, &options, by.into(), limit)?;
+        let parts = questions::calls_by(&traces, &options, by, limit)?;
         answer(form, &parts, |parts, mut out, paint| report::calls_by(parts, &mut out, paint))?;
     } else {
         let stats = questions::stats(&traces, &options)?.limited(limit);

@@ -37,23 +37,18 @@ pub(crate) fn gather(runtime: Option<&Runtime>, places: &Places, nodes: &[Node])
         let text = part.to_string_lossy().into_owned();
         text.split([',', ';']).map(|file| PathBuf::from(file.trim_matches(['"', ' ']))).collect::<Vec<_>>()
     });
-    let forced: Vec<PathBuf> = forced.filter(|file| is_adapter(file) && file.exists()).collect();
+    let mut forced = forced.filter(|file| is_adapter(file) && file.exists());
     let mut places = places.clone();
     let folders = variable("UR_ADAPTERS_SEARCH_PATH");
     let folders = env::split_paths(&folders).filter(|folder| !folder.as_os_str().is_empty());
     places.folders.extend(folders.map(|folder| ("UR_ADAPTERS_SEARCH_PATH", folder)));
-    places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
-    let first = |name: &str| places.libraries(|file| file == name).into_iter().map(|(_, path)| path).next();
-    let adapter = forced.into_iter().next().or_else(|| first(ADAPTER));
+    let places = places.beside(runtime.map(|runtime| &*runtime.library));
+    let adapter = forced.next().or_else(|| places.first(ADAPTER));
     let adapter = adapter.map(|path| {
         let has_table = elf::library(&path).map(|library| library.exports.iter().any(|name| name == TABLE));
         (path, has_table)
     });
-    let system = super::search::system();
-    places.folders.extend(system.folders);
-    places.cache.extend(system.cache);
-    let driver = places.libraries(|file| file == DRIVER).into_iter().map(|(_, path)| path).next();
-    let driver = driver.map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
+    let driver = places.and_system().first(DRIVER).map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
     CudaFacts { adapter, driver, nodes: nodes.to_vec() }
 }
 

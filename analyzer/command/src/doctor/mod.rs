@@ -53,7 +53,7 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
         lines.extend(cuda::lines(&cuda::gather(runtime.as_ref(), &places, &nodes)));
     }
     lines.push(exchange::line(&exchange::gather()));
-    lines.extend(system::lines(&system::gather()));
+    lines.extend(system::lines());
     lines.extend(environment::lines(&environment::gather()));
     let able = lines.iter().all(|line| line.state != State::Problem);
     Ok(Checkup { version: 1, able, lines })
