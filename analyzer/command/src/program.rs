@@ -23,42 +23,26 @@ use crate::elf::{self, Linkage};
 /// The search path if PATH is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Why there is no program to run.
+/// Why there is no program to run, and the exit code of a shell for that: 127 if there is no such program, 126 if it cannot be executed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoProgram {
-    /// There is no such program. The exit code is 127, as in a shell.
-    #[error("{program}: there is no such program {place}; give its path, or a name that is found in PATH")]
-    NotFound {
-        /// The program as it was given.
-        program: String,
-        /// The searched place, as part of the message.
-        place: &'static str,
-    },
-    /// The program cannot be executed. The exit code is 126, as in a shell.
-    #[error("{program} cannot be executed: {why}")]
-    NotExecutable {
-        /// The program as it was given.
-        program: String,
-        /// The reason.
-        why: String,
-    },
+#[error("{why}")]
+pub(crate) struct NoProgram {
+    pub(crate) exit_code: u8,
+    why: String,
 }
 
 impl NoProgram {
-    /// The error that the system refused to start a program.
-    pub(crate) fn start(program: &OsStr, error: &io::Error) -> Self {
-        let why = match error.kind() {
-            io::ErrorKind::NotFound => "it exists, but its interpreter or dynamic loader does not".to_owned(),
-            _ => error.to_string(),
-        };
-        Self::NotExecutable { program: program.to_string_lossy().into_owned(), why }
+    fn not_executable(program: &OsStr, why: &str) -> Self {
+        Self { exit_code: 126, why: format!("{} cannot be executed: {why}", program.to_string_lossy()) }
     }
 
-    /// The exit code, as in a shell.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::NotFound { .. } => 127,
-            Self::NotExecutable { .. } => 126,
+    /// The error that the system refused to start a program.
+    pub(crate) fn start(program: &OsStr, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                Self::not_executable(program, "it exists, but its interpreter or dynamic loader does not")
+            }
+            _ => Self::not_executable(program, &error.to_string()),
         }
     }
 }
@@ -72,7 +56,6 @@ pub(crate) struct Program {
 impl Program {
     /// Finds a program as a shell does: by its path if its name contains a slash, else in PATH.
     pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, NoProgram> {
-        let program = name.to_string_lossy().into_owned();
         let (candidates, place): (Vec<PathBuf>, _) = if name.as_bytes().contains(&b'/') {
             (vec![name.into()], "at this path")
         } else {
@@ -83,14 +66,16 @@ impl Program {
         for candidate in candidates {
             match usable(&candidate) {
                 Ok(()) => return Ok(Self { path: candidate }),
-                Err(Unusable::Missing) => {}
-                Err(Unusable::Because(reason)) => why = why.or(Some(reason)),
+                Err(reason) => why = why.or(reason),
             }
         }
-        Err(match why {
-            Some(why) => NoProgram::NotExecutable { program, why },
-            None => NoProgram::NotFound { program, place },
-        })
+        Err(why.map_or_else(
+            || {
+                let (name, advice) = (name.to_string_lossy(), "give its path, or a name that is found in PATH");
+                NoProgram { exit_code: 127, why: format!("{name}: there is no such program {place}; {advice}") }
+            },
+            |why| NoProgram::not_executable(name, &why),
+        ))
     }
 
     /// The path of the program.
@@ -115,29 +100,22 @@ impl Program {
         let interpreter = interpreter(&self.path);
         let path = interpreter.as_ref().unwrap_or(&self.path);
         let name = path.display();
-        match elf::linkage(path) {
-            Ok(Linkage::Static) => {
-                return Some(format!("{name} is statically linked, so no library can be loaded into it"));
+        Some(match elf::linkage(path) {
+            Ok(Linkage::Static) => format!("{name} is statically linked, so no library can be loaded into it"),
+            Ok(Linkage::Foreign) => format!(
+                "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
+            ),
+            Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {
+                let gains = gained_rights(path)?;
+                format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights")
             }
-            Ok(Linkage::Foreign) => {
-                return Some(format!(
-                    "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
-                ));
-            }
-            Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {}
-        }
-        let gains = gained_rights(path)?;
-        Some(format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights"))
+        })
     }
 }
 
-enum Unusable {
-    Missing,
-    Because(String),
-}
-
-fn usable(path: &Path) -> Result<(), Unusable> {
-    let because = |why: String| Err(Unusable::Because(why));
+/// Checks that a program can be executed. The error is why not; `None` if it does not exist.
+fn usable(path: &Path) -> Result<(), Option<String>> {
+    let because = |why: String| Err(Some(why));
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => because(format!("{} is a directory", path.display())),
         Ok(metadata) if !metadata.is_file() => because(format!("{} is not a regular file", path.display())),
@@ -148,7 +126,7 @@ fn usable(path: &Path) -> Result<(), Unusable> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             because(format!("{}: {error}", path.display()))
         }
-        Err(_) => Err(Unusable::Missing),
+        Err(_) => Err(None),
     }
 }
 
@@ -191,7 +169,7 @@ mod tests {
     fn code(name: &str, path: Option<&str>) -> Result<PathBuf, u8> {
         Program::find(OsStr::new(name), path.map(OsStr::new))
             .map(|program| program.path)
-            .map_err(|error| error.exit_code())
+            .map_err(|error| error.exit_code)
     }
 
     #[test]

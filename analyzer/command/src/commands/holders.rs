@@ -47,11 +47,10 @@ pub(crate) fn holders(arguments: &HoldersArguments) -> Result<ExitCode, Box<dyn 
     let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
     let form = &question.form;
     let found = questions::holders(&chosen(&question.traces, false)?, &question.options(), arguments.at)?;
-    match arguments.by {
-        None => answer(form, &found.limited(limit), |all, mut out, paint| report::holders(all, &mut out, paint))?,
-        Some(by) => {
-            answer(form, &found.by(by, limit), |parts, mut out, paint| report::holders_by(parts, &mut out, paint))?
-        }
+    if let Some(by) = arguments.by {
+        answer(form, &found.by(by, limit), |parts, mut out, paint| report::holders_by(parts, &mut out, paint))?;
+    } else {
+        answer(form, &found.limited(limit), |all, mut out, paint| report::holders(all, &mut out, paint))?;
     }
     Ok(ExitCode::SUCCESS)
 }

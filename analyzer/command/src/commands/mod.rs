@@ -119,7 +119,7 @@ pub fn main() -> ExitCode {
     let code = run(command).unwrap_or_else(|error| {
         complain(&error);
         // The exit code of a program that cannot be run is that of a shell.
-        error.downcast_ref().map_or(Verdict::NotJudged.exit_code(), NoProgram::exit_code).into()
+        error.downcast_ref::<NoProgram>().map_or(Verdict::NotJudged.exit_code(), |none| none.exit_code).into()
     });
     match profile.map_or(Ok(()), Profile::finish) {
         Ok(()) => code,

@@ -272,6 +272,6 @@ fn a_port_that_is_in_use_is_reported() {
     let shown = Shown::new(VIOLATION);
     let subject = Subject::named(vec![shown.path()], Options::default());
     let port = shown.client.address.port();
-    let refused = View::open(subject, Settings { port, ..Settings::default() }).err().unwrap().to_string();
+    let refused = View::open(subject, Settings { port, ..Settings::default() }).err().unwrap();
     assert!(refused.contains(&format!("127.0.0.1:{port} cannot be listened on")), "{refused}");
 }

@@ -72,40 +72,11 @@ fn requests_without_the_token_get_an_empty_404() {
 #[test]
 fn unknown_and_malformed_paths_get_an_empty_404() {
     let Shown { client, .. } = &Shown::new(VIOLATION);
-    for path in [
-        "../",
-        "..",
-        "../../etc/passwd",
-        "/etc/passwd",
-        "%2e%2e/",
-        "..%2f",
-        "%2e%2e%2fCargo.toml",
-        "..\\",
-        "%5c",
-        "//",
-        "./",
-        "x/../",
-        "%69ndex.html",
-        "index.html%00",
-        "index.html/",
-        "index.html;x",
-        "INDEX.HTML",
-        "README.md",
-        "api",
-        "api/",
-        "api/check/",
-        "api//check",
-        "api/../api/check",
-        "api/%63heck",
-        "api/Check",
-        "api/check.json",
-        "assets.rs",
-        ".",
-        "~",
-        "*",
-    ] {
-        let answer = client.get(path);
-        assert_nothing(&answer, path);
+    let paths = "../ .. ../../etc/passwd /etc/passwd %2e%2e/ ..%2f %2e%2e%2fCargo.toml ..\\ %5c // ./ x/../ \
+                 %69ndex.html index.html%00 index.html/ index.html;x INDEX.HTML README.md api api/ api/check/ \
+                 api//check api/../api/check api/%63heck api/Check api/check.json assets.rs . ~ *";
+    for path in paths.split(' ') {
+        assert_nothing(&client.get(path), path);
     }
     let long = "x".repeat(4000);
     assert_nothing(&client.get(&long), "a long path");
