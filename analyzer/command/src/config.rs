@@ -25,7 +25,6 @@ use crate::{
     output::{complain, tell},
 };
 
-/// The name of the file.
 const NAME: &str = "urscope.toml";
 
 /// The largest one that is read, in bytes.
@@ -52,7 +51,6 @@ pub(crate) fn applied(arguments: &VerdictArguments) -> Result<VerdictArguments, 
     }
 }
 
-/// The wrappers that the project's file names.
 pub(crate) fn wrappers() -> Result<Vec<String>, String> {
     Ok(obeyed()?.map(|(_, config)| config.wrappers).unwrap_or_default())
 }

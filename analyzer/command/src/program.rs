@@ -50,7 +50,7 @@ impl NoProgram {
 /// A program that passed all checks for being executable.
 #[derive(Debug)]
 pub(crate) struct Program {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Program {
@@ -78,35 +78,38 @@ impl Program {
         ))
     }
 
-    /// The path of the program.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// The interpreter in the first line of a script.
+    pub(crate) fn interpreter(&self) -> Option<PathBuf> {
+        let mut line = Vec::new();
+        // The kernel reads at most 256 bytes.
+        BufReader::new(File::open(&self.path).ok()?).take(256).read_until(b'\n', &mut line).ok()?;
+        let rest = line.strip_prefix(b"#!")?.trim_ascii();
+        let word = rest.split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty())?;
+        Some(OsString::from_vec(word.to_vec()).into())
     }
 
-    /// The interpreter, if the program is a script.
-    pub(crate) fn interpreter(&self) -> Option<PathBuf> {
-        interpreter(&self.path)
+    /// The file that the kernel executes: the program, or the interpreter of a script.
+    pub(crate) fn binary(&self) -> PathBuf {
+        self.interpreter().unwrap_or_else(|| self.path.clone())
     }
 
     /// The library of AddressSanitizer that the program, or the interpreter of a script, is linked with.
     pub(crate) fn sanitizer(&self) -> Option<String> {
-        let interpreter = interpreter(&self.path);
-        let needed = elf::library(interpreter.as_ref().unwrap_or(&self.path)).ok()?.needed;
+        let needed = elf::library(&self.binary()).ok()?.needed;
         needed.into_iter().find(|library| is_sanitizer(library))
     }
 
     /// Why a library cannot be loaded into the program, or `None` if it can. The processes that it starts are not checked.
     pub(crate) fn obstacle(&self) -> Option<String> {
-        let interpreter = interpreter(&self.path);
-        let path = interpreter.as_ref().unwrap_or(&self.path);
+        let path = self.binary();
         let name = path.display();
-        Some(match elf::linkage(path) {
+        Some(match elf::linkage(&path) {
             Ok(Linkage::Static) => format!("{name} is statically linked, so no library can be loaded into it"),
             Ok(Linkage::Foreign) => format!(
                 "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
             ),
             Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {
-                let gains = gained_rights(path)?;
+                let gains = gained_rights(&path)?;
                 format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights")
             }
         })
@@ -128,16 +131,6 @@ fn usable(path: &Path) -> Result<(), Option<String>> {
         }
         Err(_) => Err(None),
     }
-}
-
-/// The interpreter in the first line of a script.
-fn interpreter(path: &Path) -> Option<PathBuf> {
-    let mut line = Vec::new();
-    // The kernel reads at most 256 bytes.
-    BufReader::new(File::open(path).ok()?).take(256).read_until(b'\n', &mut line).ok()?;
-    let rest = line.strip_prefix(b"#!")?.trim_ascii();
-    let word = rest.split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty())?;
-    Some(OsString::from_vec(word.to_vec()).into())
 }
 
 /// Whether a library, by its path or name, is that of AddressSanitizer, of GCC or Clang.
@@ -194,9 +187,9 @@ mod tests {
     fn the_interpreter_of_a_script_is_checked() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         io::Write::write_all(&mut file, b"#! /bin/sh -e\necho\n").unwrap();
-        assert_eq!(interpreter(file.path()), Some("/bin/sh".into()));
-        assert_eq!(interpreter(Path::new("/bin/sh")), None);
-        assert_eq!(Program { path: file.path().into() }.obstacle(), None);
+        let script = Program { path: file.path().into() };
+        assert_eq!((script.interpreter(), script.obstacle()), (Some("/bin/sh".into()), None));
+        assert_eq!(Program { path: "/bin/sh".into() }.interpreter(), None);
     }
 
     #[test]

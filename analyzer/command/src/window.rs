@@ -22,7 +22,6 @@ use crate::{
 /// The page that passes the run to Perfetto.
 const PERFETTO: &str = "perfetto.html";
 
-/// A page that is being served.
 pub(crate) struct Window {
     view: View,
     place: &'static str,
@@ -63,7 +62,6 @@ impl Window {
     }
 }
 
-/// Whether there is a display.
 fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| variable(name).is_some_and(|value| !value.is_empty()))
 }
@@ -71,7 +69,7 @@ fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
 /// The first installed browser of a list with colons. Placeholders for the address are not supported.
 fn first(browsers: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     let mut browsers = browsers.as_bytes().split(|byte| *byte == b':').map(OsStr::from_bytes);
-    browsers.find_map(|browser| Some(Program::find(browser, path).ok()?.path().to_owned()))
+    browsers.find_map(|browser| Some(Program::find(browser, path).ok()?.path))
 }
 
 #[cfg(test)]

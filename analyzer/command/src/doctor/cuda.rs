@@ -25,7 +25,6 @@ pub(crate) struct CudaFacts {
     adapter: Option<(PathBuf, Result<bool, String>)>,
     /// The driver's library, and the file that its link points to.
     driver: Option<(PathBuf, PathBuf)>,
-    /// The GPU nodes of this machine.
     nodes: Vec<Node>,
 }
 

@@ -15,7 +15,6 @@ pub(crate) struct EnvironmentFacts {
     missing: Vec<String>,
 }
 
-/// Reads the environment.
 pub(crate) fn gather() -> EnvironmentFacts {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let mut variables: Vec<_> = env::vars_os().map(|(name, value)| (text(name), text(value))).collect();

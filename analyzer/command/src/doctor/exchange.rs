@@ -27,7 +27,6 @@ const CAP_SYS_PTRACE: u32 = 19;
 pub(crate) struct ExchangeFacts {
     /// The result of taking from this process itself.
     own: Outcome,
-    /// The result of taking from a child.
     child: Outcome,
     /// The result of one child taking from another; an error message if this could not be tested.
     sibling: Result<Outcome, String>,
@@ -45,7 +44,6 @@ struct Circumstances {
     may_ptrace: bool,
 }
 
-/// Makes the attempts.
 pub(crate) fn gather() -> ExchangeFacts {
     let own = match probe::offered() {
         Ok(file) => probe::take(process::id() as i32, file.as_raw_fd()),
@@ -121,7 +119,6 @@ fn circumstances(status: &str, yama: Option<&str>) -> Circumstances {
     }
 }
 
-/// The line about the result.
 pub(crate) fn line(facts: &ExchangeFacts) -> Line {
     match &facts.sibling {
         Err(why) => Line::problem(CHECK, format!("pidfd_getfd could not be tested: {why}"), "try again from a shell"),

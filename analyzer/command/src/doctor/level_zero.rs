@@ -30,7 +30,6 @@ pub(crate) struct LevelZeroFacts {
     loader: Option<(PathBuf, PathBuf)>,
     /// The software device, or why it is missing.
     software: Result<PathBuf, Missing>,
-    /// The GPU nodes of this machine.
     nodes: Vec<Node>,
 }
 
@@ -42,7 +41,6 @@ pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places,
     LevelZeroFacts { device, loader, software: parts::device(), nodes: nodes.to_vec() }
 }
 
-/// The lines about the selected device.
 pub(crate) fn lines(facts: &LevelZeroFacts) -> Vec<Line> {
     match facts.device {
         Device::Software => vec![software(facts)],

@@ -30,7 +30,6 @@ use line::{Line, State};
 /// The report of the doctor.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checkup {
-    /// The version of this format.
     version: u32,
     /// Whether there is no problem.
     pub(crate) able: bool,
@@ -64,14 +63,13 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
 pub(crate) fn dispatcher_of(program: &Program, is_wanted: bool) -> Option<PathBuf> {
     let places = match program::linked_runtime(program) {
         Some(folder) => search::places(Some(("the program", &folder))),
-        None => search::of_environment(&program.interpreter().unwrap_or_else(|| program.path().to_owned())),
+        None => search::of_environment(&program.binary()),
     };
     let runtime = runtime::find(&places)?;
     runtime.dispatcher.clone().filter(|_| is_wanted || runtime.hides_adapters())
 }
 
 impl Checkup {
-    /// Writes the report as text.
     pub(crate) fn write(&self, mut out: &mut dyn Write, color: bool) -> io::Result<()> {
         for line in &self.lines {
             line.write(&mut out, color)?;

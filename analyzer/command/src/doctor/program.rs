@@ -26,7 +26,6 @@ type Library = (String, Option<PathBuf>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramFacts {
     path: PathBuf,
-    /// The interpreter, if it is a script.
     interpreter: Option<PathBuf>,
     /// Why nothing can be loaded into it.
     obstacle: Option<String>,
@@ -42,26 +41,24 @@ pub(crate) struct ProgramFacts {
 /// Examines the program of that name. The error says why it cannot be run.
 pub(crate) fn gather(name: &OsStr) -> Result<ProgramFacts, String> {
     let program = Program::find(name, std::env::var_os("PATH").as_deref()).map_err(|error| error.to_string())?;
-    let path = program.path().to_owned();
-    let interpreter = program.interpreter();
-    let binary = interpreter.as_ref().unwrap_or(&path);
+    let binary = program.binary();
     let listed =
-        elf::loader(binary).ok_or_else(|| "it has no dynamic loader".into()).and_then(|loader| list(&loader, binary));
+        elf::loader(&binary).ok_or_else(|| "it has no dynamic loader".into()).and_then(|loader| list(&loader, &binary));
     let (libraries, unknown) = listed.map_or_else(|why: String| (Vec::new(), Some(why)), |listed| (listed, None));
     Ok(ProgramFacts {
         obstacle: program.obstacle(),
         sanitizer: program.sanitizer(),
         libraries,
         unknown,
-        names: elf::names(&path),
-        interpreter,
-        path,
+        names: elf::names(&program.path),
+        interpreter: program.interpreter(),
+        path: program.path,
     })
 }
 
 /// The directory of the SYCL runtime that a program, or the interpreter of a script, is linked with.
 pub(crate) fn linked_runtime(program: &Program) -> Option<PathBuf> {
-    let binary = program.interpreter().unwrap_or_else(|| program.path().to_owned());
+    let binary = program.binary();
     // Asking the dynamic loader takes a process.
     elf::library(&binary).ok()?.needed.iter().find(|needed| needed.starts_with(RUNTIMES[0]))?;
     let libraries = list(&elf::loader(&binary)?, &binary).ok()?;
@@ -100,7 +97,6 @@ impl ProgramFacts {
     }
 }
 
-/// The lines about a program.
 pub(crate) fn lines(facts: &ProgramFacts) -> Vec<Line> {
     let path = facts.path.display();
     let what = match &facts.interpreter {

@@ -13,7 +13,6 @@ use std::{
 pub(crate) struct Places {
     /// The directories, each with the variable or option that names it.
     pub(crate) folders: Vec<(&'static str, PathBuf)>,
-    /// The libraries in the dynamic loader's cache.
     pub(crate) cache: Vec<PathBuf>,
 }
 
@@ -45,7 +44,6 @@ impl Places {
         self
     }
 
-    /// Adds the places of the system.
     pub(crate) fn and_system(mut self) -> Self {
         let system = places(None);
         self.folders.extend(system.folders);
@@ -53,7 +51,6 @@ impl Places {
         self
     }
 
-    /// The first library of that name.
     pub(crate) fn first(&self, name: &str) -> Option<PathBuf> {
         self.libraries(|file| file == name).into_iter().map(|(_, path)| path).next()
     }

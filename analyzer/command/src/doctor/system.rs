@@ -16,7 +16,6 @@ const FEW: u64 = 1024;
 /// The inode of the first pid namespace, fixed in the kernel (`PROC_PID_INIT_INO`).
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
-/// The lines about the system.
 pub(crate) fn lines() -> Vec<Line> {
     let limits = getrlimit(Resource::Nofile);
     vec![

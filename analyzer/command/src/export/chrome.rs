@@ -20,7 +20,6 @@ pub(super) struct Chrome<'w> {
 }
 
 impl<'w> Chrome<'w> {
-    /// Writes the beginning of a trace.
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         let other = json!({"urscope": env!("CARGO_PKG_VERSION")});
         let failed = write!(out, r#"{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":["#).err();

@@ -16,7 +16,6 @@ use urscope_analyzer::{
 pub(super) struct EventArguments(Vec<(&'static str, Argument)>);
 
 impl EventArguments {
-    /// A single argument.
     pub(super) fn of(name: &'static str, value: Argument) -> Self {
         Self(vec![(name, value)])
     }
@@ -49,9 +48,7 @@ pub(super) enum Argument {
     Number(u64),
     /// An address, or other bits.
     Bits(Bits),
-    /// A text of one line.
     Text(String),
-    /// A text of several lines.
     Lines(Vec<String>),
 }
 
@@ -107,7 +104,6 @@ pub(super) trait Drawing {
     /// Sets the name of a process and its position. Called once, after all elements of the process.
     fn process(&mut self, pid: u32, name: &str, order: usize);
 
-    /// Sets the name of a thread.
     fn thread(&mut self, on: Track, name: &str);
 
     /// Draws a call of a category, with its end if it returned.
@@ -137,7 +133,6 @@ pub(super) trait Drawing {
     fn end(self) -> io::Result<()>;
 }
 
-/// The category of a lifetime.
 pub(super) fn category(lane: LifetimeKind) -> &'static str {
     match lane {
         LifetimeKind::Handle => "export",

@@ -29,7 +29,6 @@ pub(super) struct Timeline<D> {
     /// The hosts whose clocks have been written.
     clocks: HashSet<u64>,
     sites: CallSites,
-    /// The names of the live lifetimes.
     names: HashMap<u64, String>,
 }
 
@@ -108,7 +107,6 @@ impl<D: Drawing> Timeline<D> {
     }
 }
 
-/// The content of a finding.
 fn content(found: &FoundFinding) -> EventArguments {
     let mut args = EventArguments::default();
     args.put("rule", Argument::Text(text(&found.rule)));

@@ -11,7 +11,6 @@ use urscope_analyzer::report::{self, Paint};
 use super::{look, opened, written};
 use crate::arguments::{AnswerArguments, PlainFormat};
 
-/// Writes an answer to standard output and to files.
 pub(crate) fn answer<A: Serialize>(
     form: &AnswerArguments,
     answer: &A,

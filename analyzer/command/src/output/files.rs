@@ -28,7 +28,6 @@ impl OutputFile {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Writes the content of the file.
     pub(crate) fn fill(self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), String> {
         let mut out = BufWriter::new(self.file);
         write(&mut out).and_then(|()| out.flush()).map_err(|error| unwritable(&self.path, &error))
@@ -67,7 +66,6 @@ pub(crate) struct Outputs {
     reports: Vec<(Format, OutputFile)>,
     /// The format of standard output, if it is asked for.
     pub(crate) stdout: Option<Format>,
-    /// How text looks.
     paint: Paint,
     suppressions: Option<OutputFile>,
 }
@@ -80,7 +78,6 @@ impl Outputs {
         Ok(Self { reports, stdout, paint: detailed(false.into(), arguments), suppressions })
     }
 
-    /// Writes the files.
     pub(crate) fn write(self, judgement: &Judgement) -> Result<(), String> {
         for (format, file) in self.reports {
             file.fill(|out| show(judgement, format, out, self.paint))?;
@@ -90,7 +87,6 @@ impl Outputs {
     }
 }
 
-/// Reads the suppressions and the baseline.
 pub(crate) fn exemptions(arguments: &VerdictArguments) -> Result<Exemptions, ExemptionError> {
     let suppressions = match (&arguments.suppressions, &arguments.known) {
         (Some(file), _) => exemptions::Suppressions::read(file)?,

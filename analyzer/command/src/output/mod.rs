@@ -67,7 +67,6 @@ pub(crate) fn written(result: io::Result<()>, failed: &str) -> Result<(), Box<dy
     }
 }
 
-/// How text on a stream looks.
 pub(crate) fn look(stream: &(impl IsTerminal + AsFd)) -> Paint {
     Paint { width: width(stream), ..wants_color(stream).into() }
 }
@@ -80,7 +79,6 @@ pub(crate) fn detailed(paint: Paint, arguments: &VerdictArguments) -> Paint {
 /// The variable that silences the preloaded library, and the command unless there is a problem.
 pub(crate) const QUIET: &str = "URSCOPE_QUIET";
 
-/// Whether `--quiet` is given.
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Writes no messages from now on that are neither a report, nor an answer, nor about a problem.

@@ -11,7 +11,6 @@ use urscope_schema::{placeholders, ranks::Ranks};
 use super::xpti;
 use crate::{output::QUIET, program::is_sanitizer};
 
-/// The variable that chooses the form of the traces.
 const FORMAT: &str = "URSCOPE_FORMAT";
 
 /// The variable that switches validation while the program runs, and the one that says what becomes of a call that violates a rule.
@@ -24,17 +23,13 @@ const COMMAND_LINE: &str = "URSCOPE_COMMAND_LINE";
 /// What a run adds to the environment of its program.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
-    /// The library that is preloaded.
     pub(crate) library: Option<PathBuf>,
     /// The library of AddressSanitizer that the program is linked with. It refuses to start behind any other library.
     pub(crate) sanitizer: Option<String>,
     /// The directory for the traces, and the name of the run. Both are absent in an untraced run.
     pub(crate) traces: Option<(PathBuf, String)>,
-    /// The ranks that are traced.
     pub(crate) ranks: Ranks,
-    /// Calls inside of others are recorded.
     pub(crate) inner_calls: bool,
-    /// The traces contain the whole command lines.
     pub(crate) command_lines: bool,
     /// The traces are judged at the end, and nobody asked for findings while the program runs.
     pub(crate) judged_later: bool,

@@ -88,10 +88,10 @@ pub(crate) fn run(
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
         if let Some(job) = job {
-            ranks = Some(job.begin(prepared.held()).map_err(|error| unusable(prepared.folder(), &error))?);
+            ranks = Some(job.begin(&prepared.folder).map_err(|error| unusable(prepared.path(), &error))?);
         }
         surroundings.judged_later = is_judged && !verdict.verbose;
-        surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
+        surroundings.traces = Some((prepared.path().to_path_buf(), prepared.run.clone()));
         traces = Some(prepared);
     }
     let reporting = if is_judged { Some(Reporting::new(verdict, arguments.report.as_deref())?) } else { None };
@@ -104,7 +104,7 @@ pub(crate) fn run(
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
     // Without it, only the ends of killed processes are less well known.
-    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.held().clone()).ok());
+    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.folder.clone()).ok());
     let ended = process_tree::run(&mut command);
     let seen = observer.map(ProcessObserver::finish).unwrap_or_default();
     let end = ended.inspect_err(|_| traces.iter().for_each(Traces::tidy))?;
@@ -169,7 +169,6 @@ fn tell_alone(ranks: &Ranks, error: &io::Error) {
     ));
 }
 
-/// Tells the user where the traces are, and the merged trace.
 fn tell_place(arguments: &RunArguments, format: Format, traces: &Traces, merged: &Merged) {
     let place = TracePlace { folder: traces.shown(), merged };
     // A report for programs must not be followed by other text.
@@ -188,15 +187,15 @@ fn shown(
     traces: &Traces,
     reporting: Option<&Reporting>,
 ) -> Result<Window, Box<dyn Error>> {
-    let exemptions = reporting.map(Reporting::exemptions).cloned().unwrap_or_default();
+    let exemptions = reporting.map(|reporting| reporting.exemptions.clone()).unwrap_or_default();
     let subject = Subject {
         title: traces.shown().display().to_string(),
-        watched: vec![traces.folder().to_owned()],
+        watched: vec![traces.path().to_owned()],
         paths: {
             let traces = traces.clone();
             Box::new(move || traces.of_this_run())
         },
-        again: format!("urscope view {}", quoted(traces.folder())),
+        again: format!("urscope view {}", quoted(traces.path())),
         options: Options { command_lines: false, listed: true, ..verdict.options(exemptions) },
     };
     let window = Window::open(window, subject)?;

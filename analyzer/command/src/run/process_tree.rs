@@ -33,12 +33,9 @@ const LINGER: Duration = Duration::from_millis(300);
 /// How many processes a message names.
 const NAMED: usize = 5;
 
-/// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// It exited with a code.
     Code(u8),
-    /// A signal ended it.
     Signal(i32),
 }
 
@@ -72,7 +69,6 @@ pub(crate) fn run(command: &mut Command) -> Result<End, Box<dyn Error>> {
     Ok(reaper.keep(&events).map_err(failed("wait for the program"))?)
 }
 
-/// The state of waiting.
 struct Reaper {
     root: u32,
     status: Option<Status>,

@@ -101,7 +101,6 @@ impl Drop for TemporaryInstall {
     }
 }
 
-/// The directory beside an installed device.
 fn installed(device: &Path) -> Option<PathBuf> {
     let folder = device.parent()?.join(INSTALLED);
     let leads_to_it = |name| fs::canonicalize(folder.join(name)).is_ok_and(|there| there == device);
@@ -171,7 +170,6 @@ fn is_in_use(folder: &Path) -> bool {
     environments.any(|environment| environment.windows(folder.len()).any(|part| part == folder))
 }
 
-/// Removes the directory with its links.
 fn remove(place: &Folder, name: &str) -> io::Result<()> {
     let folder = place.below(name)?;
     for link in [LOADER, LOADER_WITHOUT_VERSION, LIBRARY] {

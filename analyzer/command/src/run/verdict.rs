@@ -26,7 +26,7 @@ use crate::{
 /// The inputs and outputs of a verdict, opened before the program starts.
 #[derive(Debug)]
 pub(crate) struct Reporting {
-    exemptions: Exemptions,
+    pub(crate) exemptions: Exemptions,
     /// The file of the report; `None` is standard error.
     file: Option<(PathBuf, File)>,
     outputs: Outputs,
@@ -45,11 +45,6 @@ impl Reporting {
         });
         Ok(Self { exemptions, file: file.transpose()?, outputs: Outputs::open(arguments)? })
     }
-
-    /// The suppressions and the baseline.
-    pub(crate) fn exemptions(&self) -> &Exemptions {
-        &self.exemptions
-    }
 }
 
 /// Analyzes the traces, writes the reports and the merged trace. `seen` is what happened to them while the program ran. Returns
@@ -64,7 +59,7 @@ pub(crate) fn give(
     let Reporting { exemptions, file, outputs } = reporting;
     let options = Options { listed: true, ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
-        let folder = traces.folder().display();
+        let folder = traces.path().display();
         (
             not_judged(&options, format!("the directory of the traces, {folder}, cannot be used: {error}")),
             Merged::Nothing,
@@ -73,7 +68,7 @@ pub(crate) fn give(
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle())), Merged::Nothing),
         Ok(files) => {
-            let judged = analyze_and_merge(&files, &options, traces.held(), merged::LIMIT);
+            let judged = analyze_and_merge(&files, &options, &traces.folder, merged::LIMIT);
             let judged = judged.unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable));
             // The traces were read by their paths.
             traces.in_place().map_or_else(unreadable, |()| judged)
@@ -95,7 +90,6 @@ pub(crate) fn give(
     (code, merged)
 }
 
-/// Writes the reports.
 fn report(
     arguments: &VerdictArguments,
     judgement: &Judgement,

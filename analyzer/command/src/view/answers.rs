@@ -34,7 +34,6 @@ impl Refusal {
         Self(status, error.to_string())
     }
 
-    /// The request is malformed.
     pub(super) fn meaningless(why: impl Into<String>) -> Self {
         Self(StatusCode::BAD_REQUEST, why.into())
     }

@@ -4,7 +4,6 @@
 pub(super) struct Asset {
     /// Its name in the URL.
     pub(super) name: &'static str,
-    /// Its content.
     pub(super) text: &'static str,
 }
 

@@ -49,7 +49,6 @@ pub(super) enum Refused {
     Elsewhere(String),
 }
 
-/// Checks a request.
 pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Admitted, Refused> {
     let uri = request.uri();
     let path = uri.path();

@@ -93,7 +93,6 @@ impl Model {
         Follow::default().model(paths, options)
     }
 
-    /// A part of the table of lifetimes.
     pub(super) fn part(&self, generation: u64, asked: lifetimes::Asked) -> lifetimes::Part<'_> {
         self.tables.lives.part(generation, asked, &self.marks, &mut self.sites())
     }
@@ -110,7 +109,6 @@ impl Model {
         sources.around(file, line, began.map(|span| UNIX_EPOCH + Duration::from_nanos(span.realtime)))
     }
 
-    /// A page of the table of calls.
     pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, Refusal> {
         let (asked, around) = asked.settle()?;
         let found = self.find(&asked.rows)?;
@@ -129,7 +127,7 @@ impl Model {
         if let Some(found) = known(&searches()) {
             return Ok(found);
         }
-        let found: Arc<[u32]> = wanted.find(self.tables.calls.rows(), &self.judgement.processes)?.into();
+        let found: Arc<[u32]> = wanted.find(&self.tables.calls.rows, &self.judgement.processes)?.into();
         let mut searches = searches();
         if searches.len() >= SEARCHES {
             searches.remove(0);

@@ -9,7 +9,6 @@ use urscope_analyzer::{
     report,
 };
 
-/// The address of the public Perfetto UI.
 const HOSTED: &str = "https://ui.perfetto.dev";
 
 /// The overview of a run, as JSON.
@@ -114,8 +113,8 @@ pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> O
         urscope: env!("CARGO_PKG_VERSION"),
         first_ns: 0,
         last_ns: model.map_or(0, |model| model.tables.spans.iter().map(|span| span.ended_ns).max().unwrap_or_default()),
-        calls: model.map_or(0, |model| model.tables.calls.total()),
-        lives: model.map_or(0, |model| model.tables.lives.total()),
+        calls: model.map_or(0, |model| model.tables.calls.total),
+        lives: model.map_or(0, |model| model.tables.lives.total),
         limits: model.map_or(&[], |model| &model.limits),
         error: now.error.as_deref(),
         perfetto,

@@ -168,7 +168,6 @@ async fn of_model(
     apart(move || work(generation, &model)).await
 }
 
-/// Runs long work on a thread of its own.
 async fn apart(work: impl FnOnce() -> Result<Response, Refusal> + Send + 'static) -> Result<Response, Refusal> {
     let answered = tokio::task::spawn_blocking(|| tracing::info_span!("serving").in_scope(work)).await;
     answered.unwrap_or_else(|_| Err(Refusal::unavailable("the request failed because of an internal error")))

@@ -57,13 +57,10 @@ pub(super) enum Sort {
     /// The begin of the call.
     #[default]
     Time,
-    /// The name of the function.
     Function,
-    /// The index of the process.
     Process,
     /// The duration. Calls that never returned are the longest.
     Took,
-    /// The result code.
     Result,
 }
 
@@ -106,7 +103,6 @@ impl Asked {
         Ok((self, Some(call)))
     }
 
-    /// The page of the found rows.
     pub(super) fn page(
         &self,
         generation: u64,
@@ -116,7 +112,7 @@ impl Asked {
         mut site: impl FnMut(&Row) -> Option<String>,
     ) -> Result<Page, Refusal> {
         let limit = self.limit.unwrap_or(PAGE).min(LONGEST_PAGE);
-        let row = |index: &u32| calls.rows().get(*index as usize);
+        let row = |index: &u32| calls.rows.get(*index as usize);
         let offset = match around {
             Some(call) => {
                 let place = found.iter().position(|index| row(index).is_some_and(|row| row.number == call));
@@ -130,7 +126,7 @@ impl Asked {
         };
         let shown =
             found.iter().skip(offset).take(limit).filter_map(row).map(|row| Shown::of(row, site(row))).collect();
-        Ok(Page { generation, total: calls.total(), matching: found.len(), offset, rows: shown })
+        Ok(Page { generation, total: calls.total, matching: found.len(), offset, rows: shown })
     }
 }
 
@@ -343,7 +339,7 @@ mod tests {
     fn found(query: &str) -> Vec<(u32, u64)> {
         let rows = rows();
         let (asked, around) = asked(query).settle().unwrap();
-        let page = asked.page(1, &rows, &asked.rows.find(rows.rows(), &[]).unwrap(), around, |_| None).unwrap();
+        let page = asked.page(1, &rows, &asked.rows.find(&rows.rows, &[]).unwrap(), around, |_| None).unwrap();
         page.rows.iter().map(|row| (row.process, row.call)).collect()
     }
 
@@ -386,10 +382,10 @@ mod tests {
         let rows = rows();
         assert_eq!(asked("around=x").settle().unwrap_err().0, StatusCode::BAD_REQUEST);
         for query in ["process=x", "fingerprint=x"] {
-            assert_eq!(asked(query).rows.find(rows.rows(), &[]).unwrap_err().0, StatusCode::BAD_REQUEST, "{query}");
+            assert_eq!(asked(query).rows.find(&rows.rows, &[]).unwrap_err().0, StatusCode::BAD_REQUEST, "{query}");
         }
         let (nowhere, around) = asked("around=0:9").settle().unwrap();
-        let found = nowhere.rows.find(rows.rows(), &[]).unwrap();
+        let found = nowhere.rows.find(&rows.rows, &[]).unwrap();
         assert_eq!(nowhere.page(1, &rows, &found, around, |_| None).unwrap_err().0, StatusCode::NOT_FOUND);
     }
 }

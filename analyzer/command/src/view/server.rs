@@ -52,8 +52,6 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// The maximum size of a request line with its headers, in bytes.
 const LONGEST_HEAD: usize = 16 << 10;
-
-/// The maximum number of headers of a request.
 const HEADERS: usize = 64;
 
 /// The maximum number of threads that analyze traces and write timelines.

@@ -22,7 +22,6 @@ const LARGEST: u64 = 4 << 20;
 /// The longest line that is shown, in characters.
 const WIDEST: usize = 300;
 
-/// The endings of the names of source files.
 const ENDINGS: [&str; 22] = [
     "c", "cc", "cpp", "cxx", "c++", "cu", "cl", "f", "f90", "h", "hh", "hip", "hpp", "hxx", "h++", "inc", "inl", "ipp",
     "jl", "py", "rs", "sycl",
@@ -46,7 +45,6 @@ pub(super) struct Excerpt {
     pub(super) line: u32,
     /// The number of the first line that is shown.
     pub(super) first: u32,
-    /// The lines.
     pub(super) lines: Vec<String>,
     /// Whether the file was changed after the process had begun.
     pub(super) changed: bool,

@@ -36,7 +36,6 @@ pub(super) struct Perfetto<'w> {
     processes: HashMap<u32, u64>,
     threads: HashMap<Track, u64>,
     counters: HashMap<(u32, String), u64>,
-    /// The track of all findings, if there are any.
     findings: Option<u64>,
     /// The unused tracks of each process and kind of object.
     free: BTreeMap<(u32, &'static str), Vec<u64>>,
@@ -45,7 +44,6 @@ pub(super) struct Perfetto<'w> {
 }
 
 impl<'w> Perfetto<'w> {
-    /// An empty trace.
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         Self {
             out,
@@ -105,7 +103,6 @@ impl<'w> Perfetto<'w> {
         uuid
     }
 
-    /// The track of all findings.
     fn of_findings(&mut self) -> u64 {
         if let Some(known) = self.findings {
             return known;
@@ -134,7 +131,6 @@ fn named(event: Message, category: &str, name: &str, args: &EventArguments) -> M
     args.iter().fold(event, |event, (name, value)| event.message(4, &annotation(name, value)))
 }
 
-/// The debug annotation of an argument.
 fn annotation(name: &str, value: &Argument) -> Message {
     let annotation = Message::default().text(10, name);
     match value {

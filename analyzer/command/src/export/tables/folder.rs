@@ -73,7 +73,6 @@ impl Folder {
         Ok(Self { files, failed: None, destination, made })
     }
 
-    /// Writes a row.
     pub(super) fn put<R: Row>(&mut self, row: &R) {
         if self.failed.is_some() {
             return;

@@ -74,7 +74,6 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A row of a table.
 pub(super) trait Row {
     /// The index of its table among all tables.
     const TABLE: usize;
@@ -82,7 +81,6 @@ pub(super) trait Row {
     const NAME: &'static str;
     const ABOUT: &'static str;
 
-    /// The columns of the table.
     fn columns() -> Vec<Column>;
 
     /// Passes the cells to `each`, in the order of the columns.
