@@ -118,7 +118,7 @@ fn bench(calls: u64) -> Result<(), Box<dyn Error>> {
     for _ in 0..SECONDS {
         trace.grow(PACE)?;
         let (model, second) = measured(|| follow.model(&paths, &options))?;
-        if model.judgement().calls.values().sum::<u64>() != trace.calls {
+        if model.judgement.calls.values().sum::<u64>() != trace.calls {
             return Err("not all calls were analyzed".into());
         }
         seconds.push(second);

@@ -25,7 +25,6 @@ use crate::{
     output::{complain, tell},
 };
 
-/// The name of the file.
 const NAME: &str = "urscope.toml";
 
 /// The largest one that is read, in bytes.
@@ -44,42 +43,20 @@ struct Config {
     fail_on: Option<String>,
 }
 
-/// Why the file cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NoConfig {
-    /// It cannot be read.
-    #[error("{} cannot be read: {source}; mend it, or give --no-config", path.display())]
-    Unreadable {
-        /// Its path.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// Its content is not what is expected.
-    #[error("{}: {found}; expected suppressions = \"FILE\", wrappers = [\"FUNCTION\"] and fail-on = \"SEVERITY\", or give --no-config", path.display())]
-    Content {
-        /// Its path.
-        path: PathBuf,
-        /// What is wrong.
-        found: String,
-    },
-}
-
 /// The arguments of a verdict with what the project's file adds to them.
-pub(crate) fn applied(arguments: &VerdictArguments) -> Result<VerdictArguments, NoConfig> {
+pub(crate) fn applied(arguments: &VerdictArguments) -> Result<VerdictArguments, String> {
     match if arguments.no_config { None } else { obeyed()? } {
         Some((file, config)) => with(arguments, &file, config),
         None => Ok(arguments.clone()),
     }
 }
 
-/// The wrappers that the project's file names.
-pub(crate) fn wrappers() -> Result<Vec<String>, NoConfig> {
+pub(crate) fn wrappers() -> Result<Vec<String>, String> {
     Ok(obeyed()?.map(|(_, config)| config.wrappers).unwrap_or_default())
 }
 
 /// The file for the current directory and its content, unless they may be those of another user; then a line says so.
-fn obeyed() -> Result<Option<(PathBuf, Config)>, NoConfig> {
+fn obeyed() -> Result<Option<(PathBuf, Config)>, String> {
     let Some(file) = env::current_dir().ok().and_then(|folder| found(&folder)) else { return Ok(None) };
     let stranger =
         |path: &Path| fs::symlink_metadata(path).ok().map(|data| data.uid()).filter(|owner| !is_trusted(*owner));
@@ -92,7 +69,7 @@ fn obeyed() -> Result<Option<(PathBuf, Config)>, NoConfig> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() => {
                 error.to_string()
             }
-            Err(source) => return Err(NoConfig::Unreadable { path: file, source }),
+            Err(error) => return Err(unreadable(&file, &error)),
         },
     };
     complain(format_args!("{} is not obeyed: {stranger}; give its options on the command line", file.display()));
@@ -119,12 +96,17 @@ fn found(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-fn wrong(file: &Path, found: &str) -> NoConfig {
-    NoConfig::Content { path: file.to_owned(), found: plain(found) }
+fn unreadable(file: &Path, why: &io::Error) -> String {
+    format!("{} cannot be read: {why}; mend it, or give --no-config", file.display())
 }
 
-fn parsed(file: &Path, open: File) -> Result<Config, NoConfig> {
-    let text = text_of(open, LARGEST).map_err(|source| NoConfig::Unreadable { path: file.to_owned(), source })?;
+fn wrong(file: &Path, found: &str) -> String {
+    const EXPECTED: &str = "suppressions = \"FILE\", wrappers = [\"FUNCTION\"] and fail-on = \"SEVERITY\"";
+    format!("{}: {}; expected {EXPECTED}, or give --no-config", file.display(), plain(found))
+}
+
+fn parsed(file: &Path, open: File) -> Result<Config, String> {
+    let text = text_of(open, LARGEST).map_err(|error| unreadable(file, &error))?;
     toml::from_str(&text).map_err(|error| wrong(file, error.message()))
 }
 
@@ -132,7 +114,7 @@ fn text_of(file: File, limit: u64) -> io::Result<String> {
     String::from_utf8(files::bounded(file, limit)?).map_err(io::Error::other)
 }
 
-fn with(arguments: &VerdictArguments, file: &Path, config: Config) -> Result<VerdictArguments, NoConfig> {
+fn with(arguments: &VerdictArguments, file: &Path, config: Config) -> Result<VerdictArguments, String> {
     let fail_on = config.fail_on.as_deref().map(|name| FailOn::from_str(name, false)).transpose();
     let fail_on = fail_on.map_err(|found| wrong(file, &found))?;
     let mut arguments = arguments.clone();
@@ -150,7 +132,7 @@ fn with(arguments: &VerdictArguments, file: &Path, config: Config) -> Result<Ver
 }
 
 /// A file that the project's file names: a regular one in the directory of the project's file or below, also after links are followed.
-fn below(file: &Path, named: &Path) -> Result<PathBuf, NoConfig> {
+fn below(file: &Path, named: &Path) -> Result<PathBuf, String> {
     let folder = files::parent(file);
     let path = folder.join(named);
     let inside = fs::canonicalize(folder).and_then(|folder| Ok(fs::canonicalize(&path)?.starts_with(folder)));
@@ -175,7 +157,7 @@ mod tests {
             fs::write(root.path().join(file), "").unwrap();
         }
         std::os::unix::fs::symlink("../secret", project.join("link")).unwrap();
-        let named = |name: &str| below(&project.join(NAME), Path::new(name)).map_err(|error| error.to_string());
+        let named = |name: &str| below(&project.join(NAME), Path::new(name));
         assert_eq!(named("ci/known.txt"), Ok(project.join("ci/known.txt")));
         for (name, why) in [
             ("../secret", "not below"),

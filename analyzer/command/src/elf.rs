@@ -29,7 +29,6 @@ pub(crate) enum Linkage {
     Other,
 }
 
-/// Reads the headers of a program.
 pub(crate) fn linkage(program: &Path) -> io::Result<Linkage> {
     let mut file = File::open(program)?;
     let mut magic = [0; 5];
@@ -66,11 +65,8 @@ pub(crate) fn loader(program: &Path) -> Option<PathBuf> {
 /// What call stacks can show of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// Functions, files and lines.
     Lines,
-    /// Functions.
     Functions,
-    /// Addresses.
     None,
     /// It is no ELF file.
     #[default]
@@ -94,12 +90,10 @@ pub(crate) fn names(program: &Path) -> Names {
 pub(crate) struct Library {
     /// The libraries that it is linked with.
     pub(crate) needed: Vec<String>,
-    /// The names of the symbols that it exports.
     pub(crate) exports: Vec<String>,
 }
 
 impl Library {
-    /// Whether it is linked with the library `name`.
     pub(crate) fn needs(&self, name: &str) -> bool {
         self.needed.iter().any(|needed| needed == name)
     }

@@ -12,62 +12,25 @@ use std::{
 };
 
 use urscope_analyzer::{
-    AnalysisError, Options,
     analysis::{contents, header_of, runs_below, traces},
     files::owners,
-    questions::QuestionError,
 };
 use urscope_schema::counted;
 
-use crate::{
-    arguments::{QuestionArguments, TraceArguments},
-    output::tell,
-};
+use crate::{arguments::TraceArguments, output::tell};
 
 /// The parent of the directories of runs.
 pub(crate) const HOME: &str = "urscope-traces";
 
-/// Why there is nothing to read. Each message says what is there, and what to name instead.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NoInput {
-    /// No traces are named, and there is no run.
-    #[error(
-        "no traces are named, and there are none in {HOME}; name a directory of traces, or start a program with urscope run"
-    )]
-    Nothing,
-    /// A directory has no traces.
-    #[error("{} has no traces: {found}", path.display())]
-    Empty {
-        /// The directory.
-        path: PathBuf,
-        /// What it has instead.
-        found: String,
-    },
-    /// No trace is of the run.
-    #[error("no trace is of the run {run}; the runs there are {known}")]
-    NoSuchRun {
-        /// The name or its beginning.
-        run: String,
-        /// The runs that there are.
-        known: String,
-    },
-    /// Several runs begin with the name.
-    #[error("{run} is the beginning of several runs: {known}; give more of the name")]
-    SeveralRuns {
-        /// The beginning.
-        run: String,
-        /// The runs.
-        known: String,
-    },
-    /// The traces cannot be listed.
-    #[error(transparent)]
-    Unreadable(#[from] AnalysisError),
-}
+/// The error that no traces are named, and there is no run.
+pub(crate) const NOTHING: &str = "no traces are named, and there are none in urscope-traces; name a directory of traces, or start a \
+                                  program with urscope run";
 
-/// The traces that a command reads. Directories must have some, unless an `empty` one is an answer, too.
-pub(crate) fn chosen(arguments: &TraceArguments, empty: bool) -> Result<Vec<PathBuf>, NoInput> {
+/// The traces that a command reads. Directories must have some, unless an `empty` one is an answer, too. An error says what is there, and
+/// what to name instead.
+pub(crate) fn chosen(arguments: &TraceArguments, empty: bool) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let paths = if arguments.paths.is_empty() {
-        let newest = newest().ok_or(NoInput::Nothing)?;
+        let newest = newest().ok_or(NOTHING)?;
         tell(format_args!("no traces are named, so these are those of the newest run, {}", newest.display()));
         vec![newest]
     } else {
@@ -82,27 +45,19 @@ pub(crate) fn chosen(arguments: &TraceArguments, empty: bool) -> Result<Vec<Path
     }
 }
 
-/// The answer to a question about the traces that a command reads.
-pub(crate) fn answered<A>(
-    question: &QuestionArguments,
-    ask: impl FnOnce(&[PathBuf], &Options) -> Result<A, QuestionError>,
-) -> Result<A, Box<dyn Error>> {
-    Ok(ask(&chosen(&question.traces, false)?, &question.options())?)
-}
-
 /// Refuses a directory without traces. Errors of reading are left to the analysis.
-pub(crate) fn refuse_without_traces(path: &Path) -> Result<(), NoInput> {
+pub(crate) fn refuse_without_traces(path: &Path) -> Result<(), String> {
     let has_none = path.is_dir() && traces(&[path.to_owned()]).is_ok_and(|traces| traces.is_empty());
-    if has_none { Err(NoInput::Empty { path: path.to_owned(), found: contents(path) }) } else { Ok(()) }
+    if has_none { Err(format!("{} has no traces: {}", path.display(), contents(path))) } else { Ok(()) }
 }
 
 /// Refuses a directory that holds only those of runs. One that is empty may be that of a run that has not begun yet.
-pub(crate) fn refuse_a_parent(path: &Path) -> Result<(), NoInput> {
+pub(crate) fn refuse_a_parent(path: &Path) -> Result<(), String> {
     if runs_below(path).is_empty() { Ok(()) } else { refuse_without_traces(path) }
 }
 
 /// The traces of one run, which is given by its name or the beginning of it.
-fn of_run(paths: &[PathBuf], run: &str) -> Result<Vec<PathBuf>, NoInput> {
+fn of_run(paths: &[PathBuf], run: &str) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut runs: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for path in traces(paths)? {
         if let Some(header) = header_of(&path) {
@@ -121,8 +76,8 @@ fn of_run(paths: &[PathBuf], run: &str) -> Result<Vec<PathBuf>, NoInput> {
     let several = known(&runs);
     match (runs.len(), runs.pop_first()) {
         (1, Some((_, traces))) => Ok(traces),
-        (0, _) => Err(NoInput::NoSuchRun { run: run.to_owned(), known: all }),
-        _ => Err(NoInput::SeveralRuns { run: run.to_owned(), known: several }),
+        (0, _) => Err(format!("no trace is of the run {run}; the runs there are {all}").into()),
+        _ => Err(format!("{run} is the beginning of several runs: {several}; give more of the name").into()),
     }
 }
 

@@ -31,7 +31,6 @@ pub(crate) const OWN_VARIABLES: [(&str, &str); 6] = [
 /// Where the libraries are, seen from the directory of the command.
 const FOLDERS: [&str; 3] = ["", "../lib/urscope", "../lib64/urscope"];
 
-/// The library that is preloaded.
 const LIBRARY: Part = Part {
     what: "the library that is loaded into the program,",
     name: "liburscope.so",
@@ -61,12 +60,10 @@ struct Part {
     advice: &'static str,
 }
 
-/// Returns the path of the library that is preloaded.
 pub(crate) fn library() -> Result<PathBuf, Missing> {
     named_library(env::var_os(LIBRARY_VARIABLE)).unwrap_or_else(|| find(&LIBRARY, &folder()))
 }
 
-/// Returns the path of the software device.
 pub(crate) fn device() -> Result<PathBuf, Missing> {
     find(&DEVICE, &folder())
 }

@@ -23,18 +23,10 @@ pub(crate) struct Profile {
     failure: Arc<Mutex<Option<io::Error>>>,
 }
 
-/// The error that the profile cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("the profile {} cannot be written: {source}; name another file", path.display())]
-pub(crate) struct ProfileError {
-    path: PathBuf,
-    source: io::Error,
-}
-
 impl Profile {
     /// Starts to record the spans of this process. An existing file is replaced. Only the first call in a process records spans.
-    pub(crate) fn start(path: &Path) -> Result<Self, ProfileError> {
-        let file = files::create(path).map_err(|source| ProfileError { path: path.to_owned(), source })?;
+    pub(crate) fn start(path: &Path) -> Result<Self, String> {
+        let file = files::create(path).map_err(|error| unwritable(path, &error))?;
         let failure = Arc::default();
         let out = Output { file, failure: Arc::clone(&failure) };
         let (layer, guard) = ChromeLayerBuilder::new().writer(out).include_args(true).include_locations(false).build();
@@ -44,11 +36,15 @@ impl Profile {
     }
 
     /// Writes all buffered spans. Spans that are still open have no end in the file.
-    pub(crate) fn finish(self) -> Result<(), ProfileError> {
+    pub(crate) fn finish(self) -> Result<(), String> {
         drop(self.guard);
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failure.map_or(Ok(()), |source| Err(ProfileError { path: self.path, source }))
+        failure.map_or(Ok(()), |error| Err(unwritable(&self.path, &error)))
     }
+}
+
+fn unwritable(path: &Path, why: &io::Error) -> String {
+    format!("the profile {} cannot be written: {why}; name another file", path.display())
 }
 
 /// The output file. `tracing-chrome` panics if a write fails, so this keeps the first error and drops all later data.

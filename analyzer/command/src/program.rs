@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs::{self, File},
-    io::{BufRead as _, BufReader, Read as _},
+    io::{self, BufRead as _, BufReader, Read as _},
     os::unix::{
         ffi::{OsStrExt as _, OsStringExt as _},
         fs::{MetadataExt as _, PermissionsExt as _},
@@ -23,33 +23,26 @@ use crate::elf::{self, Linkage};
 /// The search path if PATH is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Why there is no program to run.
+/// Why there is no program to run, and the exit code of a shell for that: 127 if there is no such program, 126 if it cannot be executed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoProgram {
-    /// There is no such program. The exit code is 127, as in a shell.
-    #[error("{program}: there is no such program {place}; give its path, or a name that is found in PATH")]
-    NotFound {
-        /// The program as it was given.
-        program: String,
-        /// The searched place, as part of the message.
-        place: &'static str,
-    },
-    /// The program cannot be executed. The exit code is 126, as in a shell.
-    #[error("{program} cannot be executed: {why}")]
-    NotExecutable {
-        /// The program as it was given.
-        program: String,
-        /// The reason.
-        why: String,
-    },
+#[error("{why}")]
+pub(crate) struct NoProgram {
+    pub(crate) exit_code: u8,
+    why: String,
 }
 
 impl NoProgram {
-    /// The exit code, as in a shell.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::NotFound { .. } => 127,
-            Self::NotExecutable { .. } => 126,
+    fn not_executable(program: &OsStr, why: &str) -> Self {
+        Self { exit_code: 126, why: format!("{} cannot be executed: {why}", program.to_string_lossy()) }
+    }
+
+    /// The error that the system refused to start a program.
+    pub(crate) fn start(program: &OsStr, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                Self::not_executable(program, "it exists, but its interpreter or dynamic loader does not")
+            }
+            _ => Self::not_executable(program, &error.to_string()),
         }
     }
 }
@@ -57,13 +50,12 @@ impl NoProgram {
 /// A program that passed all checks for being executable.
 #[derive(Debug)]
 pub(crate) struct Program {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Program {
     /// Finds a program as a shell does: by its path if its name contains a slash, else in PATH.
     pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, NoProgram> {
-        let program = name.to_string_lossy().into_owned();
         let (candidates, place): (Vec<PathBuf>, _) = if name.as_bytes().contains(&b'/') {
             (vec![name.into()], "at this path")
         } else {
@@ -74,61 +66,59 @@ impl Program {
         for candidate in candidates {
             match usable(&candidate) {
                 Ok(()) => return Ok(Self { path: candidate }),
-                Err(Unusable::Missing) => {}
-                Err(Unusable::Because(reason)) => why = why.or(Some(reason)),
+                Err(reason) => why = why.or(reason),
             }
         }
-        Err(match why {
-            Some(why) => NoProgram::NotExecutable { program, why },
-            None => NoProgram::NotFound { program, place },
-        })
+        Err(why.map_or_else(
+            || {
+                let (name, advice) = (name.to_string_lossy(), "give its path, or a name that is found in PATH");
+                NoProgram { exit_code: 127, why: format!("{name}: there is no such program {place}; {advice}") }
+            },
+            |why| NoProgram::not_executable(name, &why),
+        ))
     }
 
-    /// The path of the program.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The interpreter, if the program is a script.
+    /// The interpreter in the first line of a script.
     pub(crate) fn interpreter(&self) -> Option<PathBuf> {
-        interpreter(&self.path)
+        let mut line = Vec::new();
+        // The kernel reads at most 256 bytes.
+        BufReader::new(File::open(&self.path).ok()?).take(256).read_until(b'\n', &mut line).ok()?;
+        let rest = line.strip_prefix(b"#!")?.trim_ascii();
+        let word = rest.split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty())?;
+        Some(OsString::from_vec(word.to_vec()).into())
+    }
+
+    /// The file that the kernel executes: the program, or the interpreter of a script.
+    pub(crate) fn binary(&self) -> PathBuf {
+        self.interpreter().unwrap_or_else(|| self.path.clone())
     }
 
     /// The library of AddressSanitizer that the program, or the interpreter of a script, is linked with.
     pub(crate) fn sanitizer(&self) -> Option<String> {
-        let interpreter = interpreter(&self.path);
-        let needed = elf::library(interpreter.as_ref().unwrap_or(&self.path)).ok()?.needed;
+        let needed = elf::library(&self.binary()).ok()?.needed;
         needed.into_iter().find(|library| is_sanitizer(library))
     }
 
     /// Why a library cannot be loaded into the program, or `None` if it can. The processes that it starts are not checked.
     pub(crate) fn obstacle(&self) -> Option<String> {
-        let interpreter = interpreter(&self.path);
-        let path = interpreter.as_ref().unwrap_or(&self.path);
+        let path = self.binary();
         let name = path.display();
-        match elf::linkage(path) {
-            Ok(Linkage::Static) => {
-                return Some(format!("{name} is statically linked, so no library can be loaded into it"));
+        Some(match elf::linkage(&path) {
+            Ok(Linkage::Static) => format!("{name} is statically linked, so no library can be loaded into it"),
+            Ok(Linkage::Foreign) => format!(
+                "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
+            ),
+            Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {
+                let gains = gained_rights(&path)?;
+                format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights")
             }
-            Ok(Linkage::Foreign) => {
-                return Some(format!(
-                    "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
-                ));
-            }
-            Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {}
-        }
-        let gains = gained_rights(path)?;
-        Some(format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights"))
+        })
     }
 }
 
-enum Unusable {
-    Missing,
-    Because(String),
-}
-
-fn usable(path: &Path) -> Result<(), Unusable> {
-    let because = |why: String| Err(Unusable::Because(why));
+/// Checks that a program can be executed. The error is why not; `None` if it does not exist.
+fn usable(path: &Path) -> Result<(), Option<String>> {
+    let because = |why: String| Err(Some(why));
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => because(format!("{} is a directory", path.display())),
         Ok(metadata) if !metadata.is_file() => because(format!("{} is not a regular file", path.display())),
@@ -136,21 +126,11 @@ fn usable(path: &Path) -> Result<(), Unusable> {
             because(format!("{} exists, but may not be executed (chmod +x makes a file executable)", path.display()))
         }
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             because(format!("{}: {error}", path.display()))
         }
-        Err(_) => Err(Unusable::Missing),
+        Err(_) => Err(None),
     }
-}
-
-/// The interpreter in the first line of a script.
-fn interpreter(path: &Path) -> Option<PathBuf> {
-    let mut line = Vec::new();
-    // The kernel reads at most 256 bytes.
-    BufReader::new(File::open(path).ok()?).take(256).read_until(b'\n', &mut line).ok()?;
-    let rest = line.strip_prefix(b"#!")?.trim_ascii();
-    let word = rest.split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty())?;
-    Some(OsString::from_vec(word.to_vec()).into())
 }
 
 /// Whether a library, by its path or name, is that of AddressSanitizer, of GCC or Clang.
@@ -182,7 +162,7 @@ mod tests {
     fn code(name: &str, path: Option<&str>) -> Result<PathBuf, u8> {
         Program::find(OsStr::new(name), path.map(OsStr::new))
             .map(|program| program.path)
-            .map_err(|error| error.exit_code())
+            .map_err(|error| error.exit_code)
     }
 
     #[test]
@@ -206,10 +186,10 @@ mod tests {
     #[test]
     fn the_interpreter_of_a_script_is_checked() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        std::io::Write::write_all(&mut file, b"#! /bin/sh -e\necho\n").unwrap();
-        assert_eq!(interpreter(file.path()), Some("/bin/sh".into()));
-        assert_eq!(interpreter(Path::new("/bin/sh")), None);
-        assert_eq!(Program { path: file.path().into() }.obstacle(), None);
+        io::Write::write_all(&mut file, b"#! /bin/sh -e\necho\n").unwrap();
+        let script = Program { path: file.path().into() };
+        assert_eq!((script.interpreter(), script.obstacle()), (Some("/bin/sh".into()), None));
+        assert_eq!(Program { path: "/bin/sh".into() }.interpreter(), None);
     }
 
     #[test]

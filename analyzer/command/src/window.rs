@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    error::Error,
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt as _,
     path::PathBuf,
@@ -12,8 +13,8 @@ use crate::{
     arguments::WindowArguments,
     program::Program,
     view::{
-        Settings, Subject, View, ViewError,
-        perfetto::{self, Copy, NoCopy},
+        Settings, Subject, View,
+        perfetto::{self, Copy},
         source::Sources,
     },
 };
@@ -21,18 +22,6 @@ use crate::{
 /// The page that passes the run to Perfetto.
 const PERFETTO: &str = "perfetto.html";
 
-/// Why the page cannot be shown.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NoWindow {
-    /// The named copy of the Perfetto UI cannot be used.
-    #[error(transparent)]
-    Perfetto(#[from] NoCopy),
-    /// The page cannot be served.
-    #[error(transparent)]
-    View(#[from] ViewError),
-}
-
-/// A page that is being served.
 pub(crate) struct Window {
     view: View,
     place: &'static str,
@@ -41,7 +30,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// Starts to serve the page to everybody who knows its address.
-    pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Self, NoWindow> {
+    pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Self, Box<dyn Error>> {
         let perfetto = match &arguments.perfetto_ui {
             Some(path) => Some(Copy::open(path)?),
             None => perfetto::find().map(|(_, copy)| copy),
@@ -73,7 +62,6 @@ impl Window {
     }
 }
 
-/// Whether there is a display.
 fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| variable(name).is_some_and(|value| !value.is_empty()))
 }
@@ -81,7 +69,7 @@ fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
 /// The first installed browser of a list with colons. Placeholders for the address are not supported.
 fn first(browsers: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     let mut browsers = browsers.as_bytes().split(|byte| *byte == b':').map(OsStr::from_bytes);
-    browsers.find_map(|browser| Some(Program::find(browser, path).ok()?.path().to_owned()))
+    browsers.find_map(|browser| Some(Program::find(browser, path).ok()?.path))
 }
 
 #[cfg(test)]

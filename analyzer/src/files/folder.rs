@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{identity, is_shared, is_trusted, kind, not_regular, opened, owners, parent, place::Place, refused};
+use super::{identity, is_shared, is_trusted, kind, not_regular, opened, owners, parent, place::ResolvedPath, refused};
 
 /// The mode of a directory that urscope makes: traces show paths, addresses and names of functions.
 const PRIVATE_FOLDER: u32 = 0o700;
@@ -44,16 +44,16 @@ pub struct Folder {
 impl Folder {
     /// Opens a directory. No link of another user is followed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let descriptor = Place::of(path)?.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let descriptor = ResolvedPath::of(path)?.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
         Ok(Self { path: path.to_owned(), descriptor: Arc::new(descriptor) })
     }
 
     /// Makes a directory for this user alone, and those above it. Returns whether it is new.
     pub fn make(path: &Path) -> io::Result<(Self, bool)> {
-        let place = match Place::of(path) {
+        let place = match ResolvedPath::of(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && path != parent(path) => {
                 Self::make(parent(path))?;
-                Place::of(path)
+                ResolvedPath::of(path)
             }
             place => place,
         }?;

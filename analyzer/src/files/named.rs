@@ -16,7 +16,7 @@ use rustix::{
 };
 use urscope_schema::size;
 
-use super::{PATIENCE, is_shared, kind, not_regular, owners, place::Place, refused};
+use super::{PATIENCE, is_shared, kind, not_regular, owners, place::ResolvedPath, refused};
 
 /// How often it is tried to open a pipe that nobody reads yet.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -28,7 +28,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Opens a regular file for reading, if its owner `is_trusted`.
 pub fn open_of(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
-    let file = Place::of(path)?.open(OFlags::RDONLY, 0)?;
+    let file = ResolvedPath::of(path)?.open(OFlags::RDONLY, 0)?;
     let status = fstat(&file)?;
     if kind(&status) != FileType::RegularFile {
         Err(not_regular())
@@ -41,7 +41,7 @@ pub fn open_of(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<File
 
 /// Reads a file as a whole, or what comes through a pipe until its end. It is an error if there are more than `limit` bytes.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = Place::of(path)?.open(OFlags::RDONLY, 0)?.into();
+    let file = ResolvedPath::of(path)?.open(OFlags::RDONLY, 0)?.into();
     bounded(Patient { file, patience: PATIENCE }, limit)
 }
 
@@ -92,7 +92,7 @@ impl Read for Patient {
 pub fn create(path: &Path) -> io::Result<File> {
     let began = Instant::now();
     let (place, file) = loop {
-        let place = Place::of(path)?;
+        let place = ResolvedPath::of(path)?;
         let flags = match &place.there {
             Some(there) => {
                 refuse_foreign(&place, there)?;
@@ -124,7 +124,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Refuses a file or a pipe that another user may have put at a place.
-fn refuse_foreign(place: &Place, file: &Stat) -> io::Result<()> {
+fn refuse_foreign(place: &ResolvedPath, file: &Stat) -> io::Result<()> {
     let folder = fstat(&place.folder)?;
     let is_pipe = kind(file) == FileType::Fifo;
     if !is_shared(&folder) || !is_pipe && kind(file) != FileType::RegularFile {
@@ -191,7 +191,7 @@ mod tests {
         });
         assert_eq!(read(&path, 100).unwrap(), b"onetwo");
         slow.join().unwrap();
-        let file = Place::of(&path).unwrap().open(OFlags::RDONLY, 0).unwrap().into();
+        let file = ResolvedPath::of(&path).unwrap().open(OFlags::RDONLY, 0).unwrap().into();
         let error = bounded(Patient { file, patience: PERIOD }, 100).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let _writer = OpenOptions::new().read(true).write(true).open(&path).unwrap();

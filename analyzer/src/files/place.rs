@@ -19,7 +19,7 @@ use super::{is_shared, kind, opened, owners, refused};
 const LINKS: usize = 40;
 
 /// Where a path leads.
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     /// The directory, opened by its path only.
     pub(super) folder: OwnedFd,
     /// The name in it, which is no link that could be followed; below `/proc`, the rest of the path.
@@ -30,7 +30,7 @@ pub(super) struct Place {
     pub(super) is_open_file: bool,
 }
 
-impl Place {
+impl ResolvedPath {
     /// Follows a path. A link counts only if it belongs to this user or to root, or if nobody else can write where it is.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let mut folder = start(path)?;
@@ -113,7 +113,8 @@ mod tests {
         symlink("../link/file", path("a/chain")).unwrap();
         symlink("none", path("dangling")).unwrap();
         symlink("loop", path("loop")).unwrap();
-        let identity = |path: &Path| Place::of(path).map(|place| place.there.map(|there| (there.st_dev, there.st_ino)));
+        let identity =
+            |path: &Path| ResolvedPath::of(path).map(|place| place.there.map(|there| (there.st_dev, there.st_ino)));
         for name in
             ["a", "a/b", "a/b/", "a/file", "link", "link/b", "link/b/../file", "absolute", "a/chain", "a/b/..", "."]
         {
@@ -122,12 +123,12 @@ mod tests {
             assert_eq!(identity(&path(name)).unwrap(), Some(known), "{name}");
         }
         assert_eq!(identity(&path("a/none")).unwrap(), None);
-        let dangling = Place::of(&path("dangling")).unwrap();
+        let dangling = ResolvedPath::of(&path("dangling")).unwrap();
         assert_eq!((dangling.name.as_path(), dangling.there.is_none()), (Path::new("none"), true));
         for (name, error) in [("none/b", Errno::NOENT), ("a/file/b", Errno::NOTDIR), ("loop", Errno::LOOP)] {
             assert_eq!(identity(&path(name)).unwrap_err().raw_os_error(), Some(error.raw_os_error()), "{name}");
         }
         assert!(identity(Path::new("/")).unwrap().is_some());
-        assert!(Place::of(Path::new("/dev/stdin")).unwrap().is_open_file);
+        assert!(ResolvedPath::of(Path::new("/dev/stdin")).unwrap().is_open_file);
     }
 }

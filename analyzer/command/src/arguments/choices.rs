@@ -1,6 +1,9 @@
 //! The possible values of options.
 
-use clap::ValueEnum;
+use clap::{
+    ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use urscope_analyzer::questions::By;
 use urscope_rules::Severity;
 
@@ -14,26 +17,24 @@ pub(crate) enum Device {
     Software,
 }
 
-/// What an answer is divided by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Division {
-    /// The function of the program that made the call.
-    Site,
-    /// The rank in an MPI job.
-    Rank,
-    /// The process.
-    Process,
+/// A possible value of an option: its name, its help, and what it stands for.
+pub(crate) type Choice<T> = (&'static str, &'static str, T);
+
+/// Parses one of these values.
+pub(crate) fn one_of<T: Copy + Send + Sync>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T> {
+    let names = choices.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(|given| {
+        let chosen = choices.iter().find(|(name, ..)| *name == given);
+        chosen.map(|(.., value)| *value).ok_or("no such value")
+    })
 }
 
-impl From<Division> for By {
-    fn from(division: Division) -> Self {
-        match division {
-            Division::Site => Self::Site,
-            Division::Rank => Self::Rank,
-            Division::Process => Self::Process,
-        }
-    }
-}
+/// What an answer is divided by.
+pub(crate) const DIVISIONS: [Choice<By>; 3] = [
+    ("site", "The function of the program that made the call", By::Site),
+    ("rank", "The rank in an MPI job", By::Rank),
+    ("process", "The process", By::Process),
+];
 
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@
 
 mod choices;
 mod output;
+mod run;
 
 use std::path::PathBuf;
 
@@ -13,8 +14,11 @@ use urscope_analyzer::{
     analysis::{Wrappers, exemptions::Suppressions},
 };
 
-pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PageFormat, PlainFormat};
+pub(crate) use choices::{
+    Choice, Color, DIVISIONS, Device, FailOn, FileFormat, Format, PageFormat, PlainFormat, one_of,
+};
 pub(crate) use output::Output;
+pub(crate) use run::RunArguments;
 
 /// How a verdict is made and shown.
 #[derive(Clone, Debug, Args)]

@@ -1,6 +1,7 @@
 //! `urscope calls`: lists the calls of all processes.
 
 use std::{
+    error::Error,
     io::{self, BufWriter, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -8,9 +9,9 @@ use std::{
     time::Instant,
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use urscope_analyzer::{
-    Options, Verdict,
+    Options,
     analysis::HOLD,
     follow::Follower,
     questions::{self, CallFilter, CallFollower, CallLine, Level, QuestionError},
@@ -19,9 +20,9 @@ use urscope_analyzer::{
 use urscope_schema::{handle::Kind, ranks::Ranks};
 
 use crate::{
-    arguments::{PlainFormat, QuestionArguments},
+    arguments::{Choice, PlainFormat, QuestionArguments, one_of},
     input::chosen,
-    output::{complain, look},
+    output::{look, written},
 };
 
 /// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and result.
@@ -36,7 +37,7 @@ use crate::{
         urscope calls --follow urscope-traces/app-1                      while the program runs\n  \
         urscope calls --format json urscope-traces/app-1 | jq -c 'select(.succeeded | not)'\n\n\
         Exit codes: 0 listed, 2 the traces cannot be read.")]
-pub(crate) struct Arguments {
+pub(crate) struct CallsArguments {
     /// Only calls of the process with this pid. May be given several times.
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
@@ -46,16 +47,16 @@ pub(crate) struct Arguments {
     ranks: Option<Ranks>,
 
     /// Only calls about this kind of object. May be given several times.
-    #[arg(long, value_enum, value_name = "KIND")]
-    kind: Vec<KindChoice>,
+    #[arg(long, value_name = "KIND", value_parser = one_of(&KINDS))]
+    kind: Vec<Kind>,
 
     /// Only calls with this fingerprint or address among their arguments and answers.
     #[arg(long, value_name = "HANDLE", value_parser = questions::word)]
     handle: Option<u64>,
 
     /// Only calls of this API.
-    #[arg(long, value_enum, value_name = "API")]
-    level: Option<LevelChoice>,
+    #[arg(long, value_name = "API", value_parser = one_of(&LEVELS))]
+    level: Option<Level>,
 
     /// No calls that the runtime made inside of others.
     #[arg(long)]
@@ -73,80 +74,47 @@ pub(crate) struct Arguments {
     question: QuestionArguments,
 }
 
-/// A kind of object that processes share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KindChoice {
-    /// Memory.
-    Memory,
-    /// Physical memory.
-    Physical,
-    /// Events.
-    Event,
-    /// Event pools of Level Zero.
-    EventPool,
-}
+/// The kinds of objects that processes share.
+const KINDS: [Choice<Kind>; 4] = [
+    ("memory", "Memory", Kind::Usm),
+    ("physical", "Physical memory", Kind::PhysicalMem),
+    ("event", "Events", Kind::Event),
+    ("event-pool", "Event pools of Level Zero", Kind::EventPool),
+];
 
-/// The API that a function belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LevelChoice {
-    /// Unified Runtime.
-    Ur,
-    /// Level Zero.
-    Ze,
-}
+/// The APIs that functions belong to.
+const LEVELS: [Choice<Level>; 2] =
+    [("ur", "Unified Runtime", Level::UnifiedRuntime), ("ze", "Level Zero", Level::LevelZero)];
 
-impl Arguments {
+impl CallsArguments {
     fn filter(&self) -> CallFilter {
         CallFilter {
             all: self.all,
             pids: self.pid.clone(),
             ranks: self.ranks.clone(),
-            kinds: self.kind.iter().map(|kind| kind.kind()).collect(),
+            kinds: self.kind.clone(),
             handle: self.handle,
-            level: self.level.map(|level| match level {
-                LevelChoice::Ur => Level::UnifiedRuntime,
-                LevelChoice::Ze => Level::LevelZero,
-            }),
+            level: self.level,
             outer: self.outer,
             ..CallFilter::default()
         }
     }
 }
 
-impl KindChoice {
-    const fn kind(self) -> Kind {
-        match self {
-            Self::Memory => Kind::Usm,
-            Self::Physical => Kind::PhysicalMem,
-            Self::Event => Kind::Event,
-            Self::EventPool => Kind::EventPool,
-        }
-    }
-}
-
 /// Lists the calls.
-pub(crate) fn calls(arguments: &Arguments) -> ExitCode {
+pub(crate) fn calls(arguments: &CallsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let question = &arguments.question;
     // A run that is followed need not have begun.
-    let paths = match chosen(&question.traces, arguments.follow) {
-        Ok(paths) => paths,
-        Err(error) => return failed(error),
-    };
+    let paths = chosen(&question.traces, arguments.follow)?;
     let mut printer = Printer::new(question.form.format);
-    let listed = if arguments.follow {
-        follow(&paths, &question.options(), arguments.filter(), &mut printer)
+    if arguments.follow {
+        follow(&paths, &question.options(), arguments.filter(), &mut printer)?;
     } else {
-        questions::calls(&paths, &question.options(), arguments.filter(), |line| printer.print(&line))
-    };
-    match listed {
-        Ok(()) => printer.end(),
-        Err(error) => failed(error),
+        questions::calls(&paths, &question.options(), arguments.filter(), |line| printer.print(&line))?;
     }
-}
-
-fn failed(error: impl std::fmt::Display) -> ExitCode {
-    complain(error);
-    Verdict::NotJudged.exit_code().into()
+    printer.flush();
+    written(printer.failed.map_or(Ok(()), Err), "the calls cannot be written to standard output")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Lists what is there and what comes, until nobody reads any more.
@@ -211,17 +179,6 @@ impl Printer {
     fn flush(&mut self) {
         if self.failed.is_none() {
             self.failed = self.out.flush().err();
-        }
-    }
-
-    fn end(mut self) -> ExitCode {
-        self.flush();
-        match self.failed {
-            // A reader that closes the pipe early has read enough.
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                failed(format_args!("the calls cannot be written to standard output: {error}"))
-            }
-            _ => ExitCode::SUCCESS,
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{Options, Verdict};
+use urscope_analyzer::Options;
 
 use crate::{
     arguments::{TraceArguments, VerdictArguments},
     config, input,
-    output::{self, Outputs, analyze_watched, complain, exemptions, write_report},
+    output::{self, Outputs, analyze_watched, exemptions, write_report},
 };
 
 /// Analyze existing traces.
@@ -24,7 +24,7 @@ use crate::{
         urscope check --suppressions known.txt urscope-traces/app-2\n  \
         srun -N64 urscope check --node-report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
         Exit codes: 0 clean, 1 findings, 2 not judged, or only in part.")]
-pub(crate) struct Arguments {
+pub(crate) struct CheckArguments {
     #[command(flatten)]
     verdict: VerdictArguments,
 
@@ -38,15 +38,7 @@ pub(crate) struct Arguments {
 }
 
 /// Analyzes the traces and writes the report to standard output. The exit code is the verdict.
-pub(crate) fn check(arguments: &Arguments) -> ExitCode {
-    let code = judged(arguments).unwrap_or_else(|error| {
-        complain(error);
-        Verdict::NotJudged.exit_code()
-    });
-    code.into()
-}
-
-fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+pub(crate) fn check(arguments: &CheckArguments) -> Result<ExitCode, Box<dyn Error>> {
     let verdict = &config::applied(&arguments.verdict)?;
     let exemptions = exemptions(verdict)?;
     let outputs = Outputs::open(verdict)?;

@@ -3,11 +3,7 @@
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{
-    Options, Verdict,
-    questions::{self, Diff},
-    report,
-};
+use urscope_analyzer::{Options, Verdict, questions, report};
 
 use crate::{arguments::AnswerArguments, input::refuse_without_traces, output::answer};
 
@@ -19,7 +15,7 @@ use crate::{arguments::AnswerArguments, input::refuse_without_traces, output::an
         urscope diff urscope-traces/app-1 urscope-traces/app-2\n  \
         urscope diff last-week.json urscope-traces/app-2\n\n\
         Exit codes: 0 no new finding fails the run, 1 a new finding does, 2 not compared.")]
-pub(crate) struct Arguments {
+pub(crate) struct DiffArguments {
     #[command(flatten)]
     form: AnswerArguments,
 
@@ -38,17 +34,13 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the differences. The exit code is 1 if a new finding fails the run.
-pub(crate) fn diff(arguments: &Arguments) -> ExitCode {
-    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
-    let found = compared(arguments, &options);
-    let introduced = found.as_ref().is_ok_and(|diff| diff.introduced.iter().any(|finding| finding.fails));
-    let code = answer(&arguments.form, found, |diff, mut out, paint| report::diff(diff, &mut out, paint));
-    if introduced && code == ExitCode::SUCCESS { Verdict::Findings.exit_code().into() } else { code }
-}
-
-fn compared(arguments: &Arguments, options: &Options) -> Result<Diff, Box<dyn Error>> {
-    let Arguments { before, after, .. } = arguments;
+pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let DiffArguments { before, after, .. } = arguments;
     refuse_without_traces(before)?;
     refuse_without_traces(after)?;
-    Ok(questions::diff(before, after, options)?)
+    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
+    let diff = questions::diff(before, after, &options)?;
+    answer(&arguments.form, &diff, |diff, mut out, paint| report::diff(diff, &mut out, paint))?;
+    let fails = diff.introduced.iter().any(|finding| finding.fails);
+    Ok(if fails { Verdict::Findings } else { Verdict::Clean }.exit_code().into())
 }

@@ -1,6 +1,6 @@
 //! `urscope doctor`: checks whether urscope works on this machine.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{error::Error, ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
@@ -22,7 +22,7 @@ use crate::{
         urscope doctor -- ./app\n  \
         urscope doctor --format json | jq '.lines[] | select(.state == \"problem\")'\n\n\
         Exit codes: 0 no problem, 1 at least one problem, 2 not written.")]
-pub(crate) struct Arguments {
+pub(crate) struct DoctorArguments {
     #[command(flatten)]
     form: AnswerArguments,
 
@@ -40,10 +40,9 @@ pub(crate) struct Arguments {
 }
 
 /// Checks the machine and prints the report. The exit code is 1 if there is a problem.
-pub(crate) fn doctor(arguments: &Arguments) -> ExitCode {
+pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Box<dyn Error>> {
     let program = arguments.program.first().map(OsString::as_os_str);
-    let checkup = doctor::examine(arguments.runtime.as_deref(), arguments.device, program);
-    let able = checkup.as_ref().is_ok_and(|checkup| checkup.able);
-    let code = answer(&arguments.form, checkup, |checkup, out, paint| checkup.write(out, paint.color));
-    if code == ExitCode::SUCCESS && !able { ExitCode::FAILURE } else { code }
+    let checkup = doctor::examine(arguments.runtime.as_deref(), arguments.device, program)?;
+    answer(&arguments.form, &checkup, |checkup, out, paint| checkup.write(out, paint.color))?;
+    Ok(if checkup.able { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,6 +1,7 @@
 //! `urscope explain`: prints the page of a rule, or the list of all rules.
 
 use std::{
+    error::Error,
     io::{self, IsTerminal as _, Write as _},
     process::ExitCode,
 };
@@ -10,7 +11,7 @@ use urscope_analyzer::explain;
 
 use crate::{
     arguments::PageFormat,
-    output::{complain, look},
+    output::{look, written},
 };
 
 /// Explain a rule: what it finds, why that is a problem, an example of wrong and of mended code, and what to do.
@@ -20,7 +21,7 @@ use crate::{
         urscope explain freed-while-open\n  \
         urscope explain freed-while-open --format markdown >page.md\n\n\
         Exit codes: 0 explained, 2 unknown rule.")]
-pub(crate) struct Arguments {
+pub(crate) struct ExplainArguments {
     /// The name of the rule. Without it, all rules are listed.
     #[arg(value_name = "RULE")]
     rule: Option<String>,
@@ -30,26 +31,14 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the page or the list. The exit code is 2 if there is no such rule.
-pub(crate) fn explain(arguments: &Arguments) -> ExitCode {
+pub(crate) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, Box<dyn Error>> {
     let stdout = io::stdout();
     let usual = if stdout.is_terminal() { PageFormat::Text } else { PageFormat::Markdown };
     let text = match (&arguments.rule, arguments.format.unwrap_or(usual)) {
-        (None, _) => Ok(explain::list()),
-        (Some(name), PageFormat::Text) => explain::rendered(name, look(&stdout)),
-        (Some(name), PageFormat::Markdown) => explain::page(name),
+        (None, _) => explain::list(),
+        (Some(name), PageFormat::Text) => explain::rendered(name, look(&stdout))?,
+        (Some(name), PageFormat::Markdown) => explain::page(name)?,
     };
-    let text = match text {
-        Ok(text) => text,
-        Err(unknown) => {
-            complain(unknown);
-            return 2.into();
-        }
-    };
-    match stdout.lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("standard output cannot be written: {error}"));
-            2.into()
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    written(stdout.lock().write_all(text.as_bytes()), "standard output cannot be written")?;
+    Ok(ExitCode::SUCCESS)
 }

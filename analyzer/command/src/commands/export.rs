@@ -1,7 +1,7 @@
 //! `urscope export`: writes a timeline of all processes to a file, or tables of the run to a directory.
 
 use std::{
-    fmt::Display,
+    error::Error,
     fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use flate2::{Compression, write::GzEncoder};
-use urscope_analyzer::{Options, Verdict, files};
+use urscope_analyzer::{Options, files};
 
 use crate::{
     arguments::TraceArguments,
@@ -36,7 +36,7 @@ use crate::{
         urscope export urscope-traces/app-1 -o run.pftrace\n  \
         urscope export urscope-traces/app-1 --format parquet -o tables\n\n\
         Exit codes: 0 written, 2 not written.")]
-pub(crate) struct Arguments {
+pub(crate) struct ExportArguments {
     /// The format. [default: perfetto if the name of the file ends with .pftrace or .perfetto-trace (and .gz), else chrome]
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
@@ -103,38 +103,20 @@ fn target(output: &str, format: Option<ExportFormat>) -> Result<(ExportFormat, P
 }
 
 /// Writes a temporary file or directory next to the output, and renames it when it is complete.
-pub(crate) fn export(arguments: &Arguments) -> ExitCode {
-    let options = Options {
-        symbols: arguments.traces.symbols.clone(),
-        command_lines: arguments.command_lines,
-        ..Options::default()
-    };
-    let failed = |error: &dyn Display| {
-        complain(error);
-        ExitCode::from(Verdict::NotJudged.exit_code())
-    };
-    let (format, path) = match target(&arguments.output, arguments.format) {
-        Ok(target) => target,
-        Err(error) => return failed(&error),
-    };
-    let traces = match input::chosen(&arguments.traces, false) {
-        Ok(traces) => traces,
-        Err(error) => return failed(&error),
-    };
-    let (traces, path) = (&traces, path.as_path());
+pub(crate) fn export(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let symbols = arguments.traces.symbols.clone();
+    let options = Options { symbols, command_lines: arguments.command_lines, ..Options::default() };
+    let (format, path) = target(&arguments.output, arguments.format)?;
+    let (traces, path) = (&input::chosen(&arguments.traces, false)?, path.as_path());
     let exported = match format {
         ExportFormat::Chrome => write(traces, &options, Form::Chrome, path).map(timeline_summary),
         ExportFormat::Perfetto => write(traces, &options, Form::Perfetto, path).map(timeline_summary),
         ExportFormat::Parquet => tables::export(traces, &options, tables::Form::Parquet, path).map(table_summary),
         ExportFormat::Jsonl => tables::export(traces, &options, tables::Form::Jsonl, path).map(table_summary),
     };
-    match exported {
-        Ok(summary) => {
-            complain(format_args!("{} has {summary}", path.display()));
-            ExitCode::SUCCESS
-        }
-        Err(error) => failed(&format_args!("{}: {error}", path.display())),
-    }
+    let summary = exported.map_err(|error| format!("{}: {error}", path.display()))?;
+    complain(format_args!("{} has {summary}", path.display()));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn timeline_summary(written: Written) -> String {

@@ -1,11 +1,11 @@
 //! `urscope handle`: prints the history of a handle in all processes.
 
-use std::process::ExitCode;
+use std::{error::Error, process::ExitCode};
 
 use clap::Args;
 use urscope_analyzer::{questions, report};
 
-use crate::{arguments::QuestionArguments, input::answered, output::answer};
+use crate::{arguments::QuestionArguments, input::chosen, output::answer};
 
 /// Print the history of a handle in all processes, in order of time.
 #[derive(Debug, Args)]
@@ -13,7 +13,7 @@ use crate::{arguments::QuestionArguments, input::answered, output::answer};
         urscope handle 0xa3bab144fd8c6355 urscope-traces/app-1\n  \
         urscope handle 0x7fb438200000 urscope-traces/app-1   by an address in any process\n\n\
         Exit codes: 0 answered, 2 not answered.")]
-pub(crate) struct Arguments {
+pub(crate) struct HandleArguments {
     /// The fingerprint of the handle data, as findings and `urscope holders` show it, or its address in any process.
     #[arg(value_name = "HANDLE", value_parser = urscope_analyzer::questions::word)]
     name: u64,
@@ -23,8 +23,9 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the history.
-pub(crate) fn handle(arguments: &Arguments) -> ExitCode {
-    let question = &arguments.question;
-    let found = answered(question, |traces, options| questions::handle(traces, options, arguments.name));
-    answer(&question.form, found, |history, mut out, paint| report::handle(history, &mut out, paint))
+pub(crate) fn handle(arguments: &HandleArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let HandleArguments { name, question } = arguments;
+    let history = questions::handle(&chosen(&question.traces, false)?, &question.options(), *name)?;
+    answer(&question.form, &history, |history, mut out, paint| report::handle(history, &mut out, paint))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,16 @@
 //! `urscope holders`: lists which process holds which object.
 
-use std::{process::ExitCode, time::Duration};
+use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Args;
-use urscope_analyzer::{questions, report};
+use urscope_analyzer::{
+    questions::{self, By},
+    report,
+};
 
 use crate::{
-    arguments::{Division, QuestionArguments},
-    input::answered,
+    arguments::{DIVISIONS, QuestionArguments, one_of},
+    input::chosen,
     output::answer,
 };
 
@@ -22,14 +25,14 @@ use crate::{
         urscope holders --by site --limit 10\n  \
         urscope holders --format json urscope-traces/app-1 | jq .pinned_bytes\n\n\
         Exit codes: 0 answered, 2 not answered.")]
-pub(crate) struct Arguments {
+pub(crate) struct HoldersArguments {
     /// The moment, as time since the first process began: 1.5s, 20ms.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     at: Option<Duration>,
 
     /// Add up what is held by the function that got or opened it, by rank or by process.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    by: Option<Division>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(&DIVISIONS))]
+    by: Option<By>,
 
     /// List at most so many objects, or parts with --by. The totals are those of all.
     #[arg(long, value_name = "COUNT")]
@@ -40,19 +43,16 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the holders.
-pub(crate) fn holders(arguments: &Arguments) -> ExitCode {
+pub(crate) fn holders(arguments: &HoldersArguments) -> Result<ExitCode, Box<dyn Error>> {
     let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
-    let found = answered(question, |traces, options| questions::holders(traces, options, arguments.at));
-    match arguments.by {
-        None => answer(&question.form, found.map(|holders| holders.limited(limit)), |holders, mut out, paint| {
-            report::holders(holders, &mut out, paint)
-        }),
-        Some(by) => {
-            answer(&question.form, found.map(|holders| holders.by(by.into(), limit)), |parts, mut out, paint| {
-                report::holders_by(parts, &mut out, paint)
-            })
-        }
+    let form = &question.form;
+    let found = questions::holders(&chosen(&question.traces, false)?, &question.options(), arguments.at)?;
+    if let Some(by) = arguments.by {
+        answer(form, &found.by(by, limit), |parts, mut out, paint| report::holders_by(parts, &mut out, paint))?;
+    } else {
+        answer(form, &found.limited(limit), |all, mut out, paint| report::holders(all, &mut out, paint))?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Parses a time: `1.5s`, `20ms`, or `1.5` in seconds.

@@ -1,6 +1,7 @@
 //! `urscope completions` and `urscope man`: made from the definition of the command line.
 
 use std::{
+    error::Error,
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -8,9 +9,8 @@ use std::{
 
 use clap::Args;
 use clap_complete::Shell;
-use urscope_analyzer::Verdict;
 
-use crate::output::complain;
+use crate::output::written;
 
 /// Print the completions of this command for a shell.
 #[derive(Debug, Args)]
@@ -38,31 +38,25 @@ pub(crate) struct ManualArguments {
 }
 
 /// Prints the completions of `command`.
-pub(crate) fn completions(arguments: &CompletionsArguments, command: &clap::Command) -> ExitCode {
+pub(crate) fn completions(
+    arguments: &CompletionsArguments,
+    command: &clap::Command,
+) -> Result<ExitCode, Box<dyn Error>> {
     let shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
     let mut command = clap::Command::new("urscope").args(command.get_arguments().cloned()).subcommands(shown);
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "urscope", &mut text);
-    ended(io::stdout().write_all(&text), "standard output")
+    written(io::stdout().write_all(&text), "standard output cannot be written")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints or writes the manual pages of `command`.
-pub(crate) fn manual(arguments: &ManualArguments, command: clap::Command) -> ExitCode {
-    match &arguments.folder {
-        None => ended(clap_mangen::Man::new(command).render(&mut io::stdout()), "standard output"),
-        Some(folder) => {
-            let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
-            ended(written, &folder.display().to_string())
-        }
+pub(crate) fn manual(arguments: &ManualArguments, command: clap::Command) -> Result<ExitCode, Box<dyn Error>> {
+    if let Some(folder) = &arguments.folder {
+        let made = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
+        written(made, &format!("{} cannot be written", folder.display()))?;
+    } else {
+        written(clap_mangen::Man::new(command).render(&mut io::stdout()), "standard output cannot be written")?;
     }
-}
-
-fn ended(written: io::Result<()>, place: &str) -> ExitCode {
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("{place} cannot be written: {error}"));
-            Verdict::NotJudged.exit_code().into()
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    Ok(ExitCode::SUCCESS)
 }

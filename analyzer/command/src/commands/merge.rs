@@ -3,12 +3,12 @@
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{Report, Verdict};
+use urscope_analyzer::Report;
 
 use crate::{
     arguments::VerdictArguments,
     config,
-    output::{self, Outputs, complain, exemptions, write_report},
+    output::{self, Outputs, exemptions, write_report},
 };
 
 /// Merge the reports that `urscope check --node-report` wrote on each node into one judgement.
@@ -23,7 +23,7 @@ use crate::{
         urscope merge --format json --fail-on error node-*.urscope | jq .findings\n  \
         urscope merge --node-report rack1.urscope rack1/*.urscope             for a further merge\n\n\
         Exit codes: 0 clean, 1 findings, 2 not judged, or only in part.")]
-pub(crate) struct Arguments {
+pub(crate) struct MergeArguments {
     #[command(flatten)]
     verdict: VerdictArguments,
 
@@ -37,15 +37,7 @@ pub(crate) struct Arguments {
 }
 
 /// Merges the reports and writes the judgement to standard output. The exit code is the verdict.
-pub(crate) fn merge(arguments: &Arguments) -> ExitCode {
-    let code = merged(arguments).unwrap_or_else(|error| {
-        complain(error);
-        Verdict::NotJudged.exit_code()
-    });
-    code.into()
-}
-
-fn merged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode, Box<dyn Error>> {
     let verdict = &config::applied(&arguments.verdict)?;
     let exemptions = exemptions(verdict)?;
     let mut report = Report::default();

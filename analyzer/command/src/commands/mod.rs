@@ -20,6 +20,7 @@ mod version;
 mod view;
 
 use std::{
+    error::Error,
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -32,10 +33,11 @@ use urscope_analyzer::{
 };
 
 use crate::{
-    arguments::Color,
+    arguments::{Color, RunArguments},
     doctor::probe,
     output::{self, complain},
     profile::Profile,
+    program::NoProgram,
 };
 
 /// Finds errors of SYCL programs that share memory between processes.
@@ -77,20 +79,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Arguments),
-    Check(check::Arguments),
-    Merge(merge::Arguments),
-    Explain(explain::Arguments),
-    Calls(calls::Arguments),
-    Holders(holders::Arguments),
-    Handle(handle::Arguments),
-    Stats(stats::Arguments),
-    Diff(diff::Arguments),
-    Export(export::Arguments),
-    View(view::Arguments),
-    Top(top::Arguments),
-    Doctor(doctor::Arguments),
-    Env(variables::Arguments),
+    Run(RunArguments),
+    Check(check::CheckArguments),
+    Merge(merge::MergeArguments),
+    Explain(explain::ExplainArguments),
+    Calls(calls::CallsArguments),
+    Holders(holders::HoldersArguments),
+    Handle(handle::HandleArguments),
+    Stats(stats::StatsArguments),
+    Diff(diff::DiffArguments),
+    Export(export::ExportArguments),
+    View(view::ViewArguments),
+    Top(top::TopArguments),
+    Doctor(doctor::DoctorArguments),
+    Env(variables::EnvArguments),
     Completions(manual::CompletionsArguments),
     Man(manual::ManualArguments),
     #[command(hide = true, subcommand)]
@@ -114,7 +116,11 @@ pub fn main() -> ExitCode {
             return Verdict::NotJudged.exit_code().into();
         }
     };
-    let code = run(command);
+    let code = run(command).unwrap_or_else(|error| {
+        complain(&error);
+        // The exit code of a program that cannot be run is that of a shell.
+        error.downcast_ref::<NoProgram>().map_or(Verdict::NotJudged.exit_code(), |none| none.exit_code).into()
+    });
     match profile.map_or(Ok(()), Profile::finish) {
         Ok(()) => code,
         Err(error) => {
@@ -136,7 +142,7 @@ fn refused(error: &clap::Error) -> ExitCode {
     u8::try_from(error.exit_code()).unwrap_or(u8::MAX).into()
 }
 
-fn run(command: Command) -> ExitCode {
+fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
@@ -154,7 +160,7 @@ fn run(command: Command) -> ExitCode {
         Command::Env(arguments) => variables::list(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments, &Cli::command()),
         Command::Man(arguments) => manual::manual(&arguments, Cli::command()),
-        Command::DoctorProbe(role) => probe::play(role),
+        Command::DoctorProbe(role) => Ok(probe::play(role)),
     }
 }
 

@@ -1,147 +1,16 @@
 //! `urscope run`: runs a program under the shim, then analyzes its traces.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
-
-use clap::Args;
-use urscope_analyzer::Verdict;
-use urscope_schema::ranks::Ranks;
+use std::{error::Error, process::ExitCode};
 
 use crate::{
-    arguments::{Device, VerdictArguments, WindowArguments},
-    config, doctor,
-    output::complain,
-    run::{self, Request, RunError},
+    arguments::{RunArguments, WindowArguments},
+    config, doctor, run,
 };
 
-/// Run a program and everything it starts, trace it, then analyze the traces.
-///
-/// The program is not changed and need not be rebuilt: LD_PRELOAD loads the library liburscope.so into it and into all processes
-/// that it starts. Its input and output are not touched; urscope writes its report to standard error, after the program has ended.
-///
-/// The traces have the binary form, unless URSCOPE_FORMAT chooses another one. Beside them, urscope writes merged.json, a timeline of all
-/// processes for Perfetto, as `urscope export` does. If that takes longer than a second, it prints the command that does it.
-///
-/// The program only records: what it did is judged at its end. With --verbose, URSCOPE_VALIDATE=on or URSCOPE_ON_ERROR, the rules are
-/// checked while it runs, too.
-///
-/// Under an MPI launcher there may be one urscope for all ranks (`urscope run -- mpiexec -n 2 ./app`) or one for each of them (`mpiexec -n 2
-/// urscope run -- ./app`). In the second case the ranks on a host share a directory, and the last one to end judges all of them, unless --dir
-/// names another directory for each rank (%r).
-///
-/// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C ends the waiting.
-#[derive(Debug, Args)]
-#[command(
-    override_usage = "urscope run [OPTIONS] -- <PROGRAM> [ARGUMENTS]...",
-    after_help = "Examples:\n  \
-        urscope run -- ./app arg1 arg2\n  \
-        urscope run --device software -- python3 exchange.py\n  \
-        urscope run --format json --report report.json --dir traces -- mpirun -n 2 ./app\n  \
-        urscope run --ranks 0,3-5 -- mpiexec -n 16 ./app\n  \
-        urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n  \
-        urscope run --view -- ./app                 show it in a browser while it runs\n  \
-        urscope run --format github --output sarif=report.sarif --output html=report.html -- ./app\n  \
-        urscope run --baseline main.json -- ./app   only new findings fail the run\n\n\
-        Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
-        verdict's: 0 clean, 1 findings, 2 not judged, or only in part. 127: no such program, 126: it cannot be executed.\n\n\
-        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_FORMAT=chrome makes the trace of each process a Chrome \
-        trace, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
-)]
-pub(crate) struct Arguments {
-    /// The Level Zero device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and
-    /// no driver.
-    #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
-    device: Device,
-
-    /// The directory for the traces; created if it does not exist. Traces of earlier runs in it are kept and not analyzed
-    /// again. In the name, %h is this host, %p this process and %r its rank under an MPI launcher. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-
-    /// Trace only these ranks of an MPI job, as in `0,3-5`; the others run without urscope. What they do with memory that is shared with
-    /// them is not known, so such a run is judged in part at best.
-    #[arg(long, value_name = "RANKS", default_value_t, hide_default_value = true, conflicts_with = "no_shim")]
-    ranks: Ranks,
-
-    /// Record also the calls of Level Zero that the runtime makes inside of calls that share something. They are shown below these, and
-    /// not judged.
-    #[arg(long, conflicts_with = "no_shim")]
-    inner_calls: bool,
-
-    /// Run the program on the chosen device, but do not trace it.
-    #[arg(long)]
-    no_shim: bool,
-
-    /// Trace only. The traces are not read, so there is no merged.json either: `urscope check` and `urscope export` do it later.
-    #[arg(long)]
-    no_check: bool,
-
-    /// Write the report to a file instead of standard error.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-
-    #[command(flatten)]
-    verdict: VerdictArguments,
-
-    /// Show the run in a browser while it runs, and afterwards until Ctrl-C, as `urscope view` does.
-    #[arg(long, conflicts_with = "no_shim")]
-    view: bool,
-
-    #[command(flatten, next_help_heading = "With --view")]
-    window: WindowArguments,
-
-    /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    command: Vec<OsString>,
-}
-
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     if !arguments.view && arguments.window != WindowArguments::default() {
-        complain(RunError::NoView);
-        return RunError::NoView.exit_code().into();
+        return Err("--port, --no-open, --perfetto and --perfetto-ui have no effect without --view; add --view".into());
     }
-    let verdict = match config::applied(&arguments.verdict) {
-        Ok(verdict) => verdict,
-        Err(error) => {
-            complain(error);
-            return Verdict::NotJudged.exit_code().into();
-        }
-    };
-    run::run(&Request {
-        command: &arguments.command,
-        device: arguments.device,
-        folder: arguments.dir.as_deref(),
-        ranks: &arguments.ranks,
-        inner_calls: arguments.inner_calls,
-        traced: !arguments.no_shim,
-        judged: !arguments.no_shim && !arguments.no_check,
-        dispatcher: doctor::dispatcher_of,
-        verbose: verdict.verbose,
-        report: arguments.report.as_deref(),
-        verdict: &verdict,
-        window: arguments.view.then_some(&arguments.window),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    /// Parses the arguments of `urscope run` alone.
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        run: Arguments,
-    }
-
-    #[test]
-    fn arguments_after_the_program_belong_to_it() {
-        for line in ["run ./app --dir x -- --no-check", "run -- ./app --dir x -- --no-check"] {
-            let run = Line::try_parse_from(line.split(' ')).unwrap().run;
-            assert_eq!(run.command, ["./app", "--dir", "x", "--", "--no-check"], "{line}");
-            assert_eq!((run.dir, run.no_check), (None, false), "{line}");
-        }
-    }
+    run::run(arguments, &config::applied(&arguments.verdict)?, doctor::dispatcher_of)
 }

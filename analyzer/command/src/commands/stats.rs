@@ -1,13 +1,16 @@
 //! `urscope stats`: prints the statistics of a run.
 
-use std::process::ExitCode;
+use std::{error::Error, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{questions, report};
+use urscope_analyzer::{
+    questions::{self, By},
+    report,
+};
 
 use crate::{
-    arguments::{Division, QuestionArguments},
-    input::answered,
+    arguments::{DIVISIONS, QuestionArguments, one_of},
+    input::chosen,
     output::answer,
 };
 
@@ -18,10 +21,10 @@ use crate::{
         urscope stats --by site --limit 10\n  \
         urscope stats --format json urscope-traces/app-1 | jq '.calls[] | select(.errors != {})'\n\n\
         Exit codes: 0 answered, 2 not answered.")]
-pub(crate) struct Arguments {
+pub(crate) struct StatsArguments {
     /// Add up the calls by the function that made them, by rank or by process.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    by: Option<Division>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(&DIVISIONS))]
+    by: Option<By>,
 
     /// Show the calls of at most so many processes, or parts with --by. The totals are those of all.
     #[arg(long, value_name = "COUNT")]
@@ -32,16 +35,16 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the statistics.
-pub(crate) fn stats(arguments: &Arguments) -> ExitCode {
-    let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
-    match arguments.by {
-        None => {
-            let found = answered(question, questions::stats).map(|stats| stats.limited(limit));
-            answer(&question.form, found, |stats, mut out, paint| report::stats(stats, &mut out, paint))
-        }
-        Some(by) => {
-            let found = answered(question, |traces, options| questions::calls_by(traces, options, by.into(), limit));
-            answer(&question.form, found, |parts, mut out, paint| report::calls_by(parts, &mut out, paint))
-        }
+pub(crate) fn stats(arguments: &StatsArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let StatsArguments { question, by, limit } = arguments;
+    let (form, limit) = (&question.form, limit.unwrap_or(usize::MAX));
+    let (traces, options) = (chosen(&question.traces, false)?, question.options());
+    if let Some(by) = *by {
+        let parts = questions::calls_by(&traces, &options, by, limit)?;
+        answer(form, &parts, |parts, mut out, paint| report::calls_by(parts, &mut out, paint))?;
+    } else {
+        let stats = questions::stats(&traces, &options)?.limited(limit);
+        answer(form, &stats, |stats, mut out, paint| report::stats(stats, &mut out, paint))?;
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,9 @@
 //! `urscope top`: shows a run in the terminal while it runs.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{Options, Verdict};
+use urscope_analyzer::Options;
 
 use crate::{
     arguments::PlainFormat,
@@ -23,7 +23,7 @@ use crate::{
         urscope top --once urscope-traces/app-1      the current state, for a log\n\n\
         Without a suitable terminal, --once is implied.\n\n\
         Exit codes: 0 ended by a key, or written once; 2 the run cannot be shown.")]
-pub(crate) struct Arguments {
+pub(crate) struct TopArguments {
     /// Write the current state of the run to standard output once, and end.
     #[arg(long)]
     once: bool,
@@ -43,18 +43,14 @@ pub(crate) struct Arguments {
 }
 
 /// Shows the run until a key ends it, or writes it once.
-pub(crate) fn top(arguments: &Arguments) -> ExitCode {
+pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Box<dyn Error>> {
     let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
     if paths.is_empty() {
-        complain(
-            "no traces are given, and there are none in urscope-traces; name a directory, which need not exist yet",
-        );
-        return Verdict::NotJudged.exit_code().into();
+        let none =
+            "no traces are given, and there are none in urscope-traces; name a directory, which need not exist yet";
+        return Err(none.into());
     }
-    if let Err(error) = paths.iter().try_for_each(|path| refuse_a_parent(path)) {
-        complain(error);
-        return Verdict::NotJudged.exit_code().into();
-    }
+    paths.iter().try_for_each(|path| refuse_a_parent(path))?;
     let options = Options { symbols: arguments.symbols.clone(), command_lines: true, ..Options::default() };
     let once = arguments.once || arguments.format == PlainFormat::Json;
     if !once && top::is_screen() {

@@ -2,17 +2,18 @@
 
 use std::{
     env,
+    error::Error,
     io::{self, BufWriter, Write as _},
     process::ExitCode,
 };
 
 use clap::Args;
 use serde::Serialize;
-use urscope_analyzer::{Verdict, plain::plain, report};
+use urscope_analyzer::{plain::plain, report};
 
 use crate::{
     arguments::PlainFormat,
-    output::complain,
+    output::written,
     parts::{KNOBS, OWN_VARIABLES},
 };
 
@@ -22,7 +23,7 @@ use crate::{
         urscope env\n  \
         URSCOPE_FORMAT=chrome urscope env --format json | jq '.[] | select(.value)'\n\n\
         Exit codes: 0 listed, 2 not listed.")]
-pub(crate) struct Arguments {
+pub(crate) struct EnvArguments {
     /// The format of the list.
     #[arg(long, value_enum, default_value_t)]
     format: PlainFormat,
@@ -54,11 +55,11 @@ fn variables(value: impl Fn(&str) -> Option<String>) -> Vec<Variable> {
 }
 
 /// Prints the list.
-pub(crate) fn list(arguments: &Arguments) -> ExitCode {
+pub(crate) fn list(arguments: &EnvArguments) -> Result<ExitCode, Box<dyn Error>> {
     let all = variables(|name| env::var_os(name).map(|value| plain(&value.to_string_lossy())));
     let stdout = io::stdout();
     let mut out = BufWriter::new(stdout.lock());
-    let written = match arguments.format {
+    let listed = match arguments.format {
         PlainFormat::Json => report::json(&all, &mut out),
         PlainFormat::Text => all.iter().try_for_each(|variable| {
             let Variable { name, value, default, meaning } = variable;
@@ -70,13 +71,8 @@ pub(crate) fn list(arguments: &Arguments) -> ExitCode {
             writeln!(out, "{name}{now}\n    {}", report::wrapped(meaning, "    ", report::WIDTH))
         }),
     };
-    match written.and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("the list cannot be written to standard output: {error}"));
-            Verdict::NotJudged.exit_code().into()
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    written(listed.and_then(|()| out.flush()), "the list cannot be written to standard output")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

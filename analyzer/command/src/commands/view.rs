@@ -1,18 +1,19 @@
 //! `urscope view`: shows a run in a browser until Ctrl-C.
 
 use std::{
+    error::Error,
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
 };
 
 use clap::Args;
-use urscope_analyzer::{Options, Verdict, analysis::Wrappers};
+use urscope_analyzer::{Options, analysis::Wrappers};
 
 use crate::{
     arguments::WindowArguments,
     config,
-    input::{NoInput, newest, refuse_a_parent},
+    input::{NOTHING, newest, refuse_a_parent},
     output::complain,
     run::until_interrupted,
     view::Subject,
@@ -31,7 +32,7 @@ use crate::{
         urscope view --port 8080 --no-open           and, on your own machine: ssh -L 8080:127.0.0.1:8080 HOST\n\n\
         Exit codes: 0 ended by Ctrl-C, 2 the page cannot be served.\n\n\
         Environment: BROWSER is a list of browsers, separated by colons. No browser is opened without DISPLAY or WAYLAND_DISPLAY.")]
-pub(crate) struct Arguments {
+pub(crate) struct ViewArguments {
     #[command(flatten)]
     window: WindowArguments,
 
@@ -50,41 +51,22 @@ pub(crate) struct Arguments {
 }
 
 /// Serves the page until Ctrl-C.
-pub(crate) fn view(arguments: &Arguments) -> ExitCode {
-    let failed = |what: String| {
-        complain(what);
-        ExitCode::from(Verdict::NotJudged.exit_code())
-    };
-    let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
-    if paths.is_empty() {
-        return failed(NoInput::Nothing.to_string());
-    }
+pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let paths = if arguments.paths.is_empty() { vec![newest().ok_or(NOTHING)?] } else { arguments.paths.clone() };
     if let Some((path, error)) = paths.iter().find_map(|path| Some((path, path.metadata().err()?))) {
-        return failed(format!(
-            "{} cannot be read: {error}; name a directory of traces, or trace files",
-            path.display()
-        ));
+        let path = path.display();
+        return Err(format!("{path} cannot be read: {error}; name a directory of traces, or trace files").into());
     }
-    if let Err(error) = paths.iter().try_for_each(|path| refuse_a_parent(path)) {
-        return failed(error.to_string());
-    }
-    let named = match config::wrappers() {
-        Ok(named) => named,
-        Err(error) => return failed(error.to_string()),
-    };
+    paths.iter().try_for_each(|path| refuse_a_parent(path))?;
+    let named = config::wrappers()?;
     let wrappers = Wrappers::new(arguments.wrapper.iter().chain(&named).map(String::as_str));
     let options = Options { symbols: arguments.symbols.clone(), wrappers, ..Options::default() };
-    match Window::open(&arguments.window, Subject::named(paths, options)) {
-        Ok(window) => {
-            // A reader of a pipe waits for the address.
-            let written = writeln!(io::stdout(), "{}", window.url());
-            if written.and_then(|()| io::stdout().flush()).is_err() {
-                complain(window.url());
-            }
-            window.show();
-            until_interrupted(|| complain("the run is shown at this address until Ctrl-C"));
-            ExitCode::SUCCESS
-        }
-        Err(error) => failed(error.to_string()),
+    let window = Window::open(&arguments.window, Subject::named(paths, options))?;
+    // A reader of a pipe waits for the address.
+    if writeln!(io::stdout(), "{}", window.url()).and_then(|()| io::stdout().flush()).is_err() {
+        complain(window.url());
     }
+    window.show();
+    until_interrupted(|| complain("the run is shown at this address until Ctrl-C"));
+    Ok(ExitCode::SUCCESS)
 }

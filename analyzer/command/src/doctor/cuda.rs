@@ -20,55 +20,49 @@ const TABLE: &str = "urGetIPCExpProcAddrTable";
 
 /// The adapter and the driver of this machine.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct CudaFacts {
     /// The adapter, and whether it has a table of IPC functions, or why it cannot be read.
     adapter: Option<(PathBuf, Result<bool, String>)>,
     /// The driver's library, and the file that its link points to.
     driver: Option<(PathBuf, PathBuf)>,
-    /// The GPU nodes of this machine.
     nodes: Vec<Node>,
 }
 
 /// Searches for the adapter as the UR loader does: in what its variables name, beside libsycl, in the places of libraries.
-pub(crate) fn gather(runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> Facts {
+pub(crate) fn gather(runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> CudaFacts {
     let variable = |name| env::var_os(name).unwrap_or_default();
     let forced = variable("UR_ADAPTERS_FORCE_LOAD");
     let forced = env::split_paths(&forced).flat_map(|part| {
         let text = part.to_string_lossy().into_owned();
         text.split([',', ';']).map(|file| PathBuf::from(file.trim_matches(['"', ' ']))).collect::<Vec<_>>()
     });
-    let forced: Vec<PathBuf> = forced.filter(|file| is_adapter(file) && file.exists()).collect();
+    let mut forced = forced.filter(|file| is_adapter(file) && file.exists());
     let mut places = places.clone();
     let folders = variable("UR_ADAPTERS_SEARCH_PATH");
     let folders = env::split_paths(&folders).filter(|folder| !folder.as_os_str().is_empty());
     places.folders.extend(folders.map(|folder| ("UR_ADAPTERS_SEARCH_PATH", folder)));
-    places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
-    let first = |name: &str| places.libraries(|file| file == name).into_iter().map(|(_, path)| path).next();
-    let adapter = forced.into_iter().next().or_else(|| first(ADAPTER));
+    let places = places.beside(runtime.map(|runtime| &*runtime.library));
+    let adapter = forced.next().or_else(|| places.first(ADAPTER));
     let adapter = adapter.map(|path| {
         let has_table = elf::library(&path).map(|library| library.exports.iter().any(|name| name == TABLE));
         (path, has_table)
     });
-    let system = super::search::system();
-    places.folders.extend(system.folders);
-    places.cache.extend(system.cache);
-    let driver = places.libraries(|file| file == DRIVER).into_iter().map(|(_, path)| path).next();
-    let driver = driver.map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
-    Facts { adapter, driver, nodes: nodes.to_vec() }
+    let driver = places.and_system().first(DRIVER).map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
+    CudaFacts { adapter, driver, nodes: nodes.to_vec() }
 }
 
 fn is_adapter(file: &Path) -> bool {
     file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with("libur_adapter_cuda.so"))
 }
 
-impl Facts {
+impl CudaFacts {
     fn has_gpu(&self) -> bool {
         self.nodes.iter().any(|node| node.nvidia)
     }
 }
 
 /// The lines about them; none on a machine that has neither the adapter nor a GPU of NVIDIA.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines(facts: &CudaFacts) -> Vec<Line> {
     match (&facts.adapter, facts.has_gpu()) {
         (None, false) => Vec::new(),
         (None, true) => vec![no_adapter(facts)],
@@ -76,7 +70,7 @@ pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
     }
 }
 
-fn no_adapter(facts: &Facts) -> Line {
+fn no_adapter(facts: &CudaFacts) -> Line {
     let found = format!("there is a GPU of NVIDIA, and no {ADAPTER} beside libsycl");
     let advice = "install the adapter of the same release as the runtime (Codeplay's plugin for NVIDIA GPUs), or build it from \
                   the public sources of that release; UR_ADAPTERS_SEARCH_PATH names another folder";
@@ -102,7 +96,7 @@ fn adapter(path: &Path, has_table: &Result<bool, String>) -> Line {
     }
 }
 
-fn driver(facts: &Facts) -> Line {
+fn driver(facts: &CudaFacts) -> Line {
     const CHECK: &str = "cuda driver";
     if let Some((path, real)) = &facts.driver {
         let version = version(real).map(|version| format!(", version {version}")).unwrap_or_default();
@@ -130,12 +124,12 @@ mod tests {
     use super::*;
     use crate::doctor::{gpu::tests::node, line::State};
 
-    fn states(facts: &Facts) -> Vec<State> {
+    fn states(facts: &CudaFacts) -> Vec<State> {
         lines(facts).iter().map(|line| line.state).collect()
     }
 
-    fn new() -> Facts {
-        Facts {
+    fn new() -> CudaFacts {
+        CudaFacts {
             adapter: Some((format!("/opt/{ADAPTER}").into(), Ok(true))),
             driver: Some(("/lib/libcuda.so.1".into(), "/lib/libcuda.so.580.159.04".into())),
             nodes: vec![node("nvidia0", true, true)],
@@ -155,24 +149,24 @@ mod tests {
     #[test]
     fn an_adapter_without_ipc_or_that_cannot_be_read_is_a_problem() {
         for has_table in [Ok(false), Err("it is not a 64-bit shared library".to_owned())] {
-            let facts = Facts { adapter: Some((ADAPTER.into(), has_table)), ..new() };
+            let facts = CudaFacts { adapter: Some((ADAPTER.into(), has_table)), ..new() };
             assert_eq!(states(&facts), [State::Problem, State::Ok]);
         }
     }
 
     #[test]
     fn the_driver_is_needed_where_there_is_a_gpu() {
-        assert_eq!(states(&Facts { driver: None, ..new() }), [State::Ok, State::Problem]);
-        assert_eq!(states(&Facts { driver: None, nodes: Vec::new(), ..new() }), [State::Ok, State::Warning]);
+        assert_eq!(states(&CudaFacts { driver: None, ..new() }), [State::Ok, State::Problem]);
+        assert_eq!(states(&CudaFacts { driver: None, nodes: Vec::new(), ..new() }), [State::Ok, State::Warning]);
         assert_eq!(version(Path::new("/lib/libcuda.so.1")), None);
     }
 
     #[test]
     fn a_missing_adapter_is_mentioned_where_there_is_a_gpu() {
-        assert_eq!(states(&Facts::default()), []);
-        assert_eq!(states(&Facts { adapter: None, ..new() }), [State::Warning]);
+        assert_eq!(states(&CudaFacts::default()), []);
+        assert_eq!(states(&CudaFacts { adapter: None, ..new() }), [State::Warning]);
         let nodes = vec![node("dri/renderD128", false, true), node("nvidia0", true, true)];
-        let facts = Facts { adapter: None, nodes, ..new() };
+        let facts = CudaFacts { adapter: None, nodes, ..new() };
         assert_eq!(states(&facts), [State::Ok]);
         assert!(lines(&facts)[0].advice.is_some());
     }

@@ -9,7 +9,7 @@ use super::{
     gpu::{self, Node},
     line::Line,
     runtime::Runtime,
-    search::{self, Places},
+    search::Places,
 };
 use crate::{
     arguments::Device,
@@ -23,54 +23,49 @@ const OLDEST: [u32; 3] = [1, 8, 0];
 const WELCOME: [u32; 3] = [1, 21, 2];
 
 /// The loader and the devices of this machine.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+#[derive(Clone, Debug)]
+pub(crate) struct LevelZeroFacts {
     device: Device,
     /// The system's loader, and the file that its link points to.
     loader: Option<(PathBuf, PathBuf)>,
     /// The software device, or why it is missing.
-    software: Option<Result<PathBuf, Missing>>,
-    /// The GPU nodes of this machine.
+    software: Result<PathBuf, Missing>,
     nodes: Vec<Node>,
 }
 
 /// Searches for the loader as an adapter does: in the search path, beside the adapter, in the dynamic loader's cache.
-pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> Facts {
-    let mut places = places.clone();
-    places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
-    let system = search::system();
-    places.folders.extend(system.folders);
-    places.cache.extend(system.cache);
-    let loader = places.libraries(|name| name == "libze_loader.so.1").into_iter().next();
-    let loader = loader.map(|(_, path)| (path.clone(), path.canonicalize().unwrap_or(path)));
-    Facts { device, loader, software: Some(parts::device()), nodes: nodes.to_vec() }
+pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> LevelZeroFacts {
+    let loader =
+        places.clone().beside(runtime.map(|runtime| &*runtime.library)).and_system().first("libze_loader.so.1");
+    let loader = loader.map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
+    LevelZeroFacts { device, loader, software: parts::device(), nodes: nodes.to_vec() }
 }
 
-/// The lines about the selected device.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines(facts: &LevelZeroFacts) -> Vec<Line> {
     match facts.device {
         Device::Software => vec![software(facts)],
         Device::Native => vec![loader(facts), gpu::line(&facts.nodes, instead(facts))],
     }
 }
 
-fn software(facts: &Facts) -> Line {
+fn software(facts: &LevelZeroFacts) -> Line {
     match &facts.software {
-        Some(Ok(path)) => Line::ok("device", format!("the software device: {}", path.display())),
-        Some(Err(missing)) => Line::problem("device", missing.found.as_str(), missing.advice),
-        None => Line::problem("device", "the software device was not searched for", "this is a bug in urscope"),
+        Ok(path) => Line::ok("device", format!("the software device: {}", path.display())),
+        Err(missing) => Line::problem("device", missing.found.as_str(), missing.advice),
     }
 }
 
 /// What to do on a machine without a GPU.
-fn instead(facts: &Facts) -> &'static str {
+fn instead(facts: &LevelZeroFacts) -> &'static str {
     match facts.software {
-        Some(Ok(_)) => "use the software device: urscope run --device software",
-        _ => "install the driver of your GPU, or build the software device with `cargo build -p urscope-device-loader`",
+        Ok(_) => "use the software device: urscope run --device software",
+        Err(_) => {
+            "install the driver of your GPU, or build the software device with `cargo build -p urscope-device-loader`"
+        }
     }
 }
 
-fn loader(facts: &Facts) -> Line {
+fn loader(facts: &LevelZeroFacts) -> Line {
     let Some((path, real)) = &facts.loader else {
         let (found, advice) = ("no Level Zero loader (libze_loader.so.1)", "install the package libze1 or level-zero");
         // Without a GPU, the loader is not needed.
@@ -114,46 +109,47 @@ mod tests {
     use super::*;
     use crate::doctor::{gpu::tests::node, line::State};
 
-    fn states(facts: &Facts) -> Vec<State> {
+    fn states(facts: &LevelZeroFacts) -> Vec<State> {
         lines(facts).iter().map(|line| line.state).collect()
     }
 
-    fn loader(version: &str) -> (PathBuf, PathBuf) {
-        ("/lib/libze_loader.so.1".into(), format!("/lib/libze_loader.so.{version}").into())
+    fn facts(loader: Option<&str>, nodes: &[Node]) -> LevelZeroFacts {
+        let real = |version| format!("/lib/libze_loader.so.{version}").into();
+        let loader = loader.map(|version| ("/lib/libze_loader.so.1".into(), real(version)));
+        let software = Ok("/opt/libze_loader.so".into());
+        LevelZeroFacts { device: Device::Native, loader, software, nodes: nodes.to_vec() }
     }
 
     #[test]
     fn without_a_gpu_the_software_device_is_suggested() {
-        let software = Some(Ok("/opt/libze_loader.so".into()));
-        let facts = Facts { software: software.clone(), ..Facts::default() };
-        assert_eq!(states(&facts), [State::Warning; 2]);
-        assert!(lines(&facts)[1].advice.as_ref().unwrap().contains("--device software"));
-        assert_eq!(states(&Facts { device: Device::Software, software, ..Facts::default() }), [State::Ok]);
-        let missing = Some(Err(Missing { found: "the software device was not found".into(), advice: "build it" }));
-        assert_eq!(
-            states(&Facts { device: Device::Software, software: missing, ..Facts::default() }),
-            [State::Problem]
-        );
+        let native = facts(None, &[]);
+        assert_eq!(states(&native), [State::Warning; 2]);
+        assert!(lines(&native)[1].advice.as_ref().unwrap().contains("--device software"));
+        let software = LevelZeroFacts { device: Device::Software, ..native };
+        assert_eq!(states(&software), [State::Ok]);
+        let missing = Err(Missing { found: "the software device was not found".into(), advice: "build it" });
+        assert_eq!(states(&LevelZeroFacts { software: missing, ..software }), [State::Problem]);
     }
 
     #[test]
     fn a_gpu_needs_a_loader_and_permission() {
-        let usable = vec![node("dri/renderD128", false, true)];
-        let locked = vec![node("dri/renderD128", false, false)];
-        assert_eq!(states(&Facts { nodes: usable.clone(), ..Facts::default() }), [State::Problem, State::Ok]);
-        let facts = Facts { nodes: usable, loader: Some(loader("1.28.2")), ..Facts::default() };
-        assert_eq!(states(&facts), [State::Ok; 2]);
-        assert_eq!(states(&Facts { nodes: locked, ..facts }), [State::Ok, State::Problem]);
+        let [usable, locked] = [true, false].map(|usable| node("dri/renderD128", false, usable));
         // Level Zero does not serve it.
-        let nvidia = vec![node("dri/renderD128", true, true), node("nvidia0", true, true)];
-        assert_eq!(states(&Facts { nodes: nvidia, ..Facts::default() }), [State::Ok; 2]);
+        let nvidia = [node("dri/renderD128", true, true), node("nvidia0", true, true)];
+        for (loader, nodes, expected) in [
+            (None, &[usable.clone()][..], [State::Problem, State::Ok]),
+            (Some("1.28.2"), &[usable], [State::Ok; 2]),
+            (Some("1.28.2"), &[locked], [State::Ok, State::Problem]),
+            (None, &nvidia, [State::Ok; 2]),
+        ] {
+            assert_eq!(states(&facts(loader, nodes)), expected, "{loader:?} {nodes:?}");
+        }
     }
 
     #[test]
     fn old_loaders_are_reported() {
         for (version, state) in [("1.7.9", State::Problem), ("1.8.12", State::Warning), ("1.21.2", State::Ok)] {
-            let facts = Facts { loader: Some(loader(version)), ..Facts::default() };
-            assert_eq!(states(&facts)[0], state, "{version}");
+            assert_eq!(states(&facts(Some(version), &[]))[0], state, "{version}");
         }
         assert_eq!(version(Path::new("/lib/libze_loader.so.1")), None);
     }

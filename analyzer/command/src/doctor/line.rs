@@ -9,11 +9,9 @@ use urscope_analyzer::plain::plain;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// There is no problem.
     Ok,
     /// It works, but with a limitation.
     Warning,
-    /// It does not work.
     Problem,
 }
 

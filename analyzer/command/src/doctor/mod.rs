@@ -30,7 +30,6 @@ use line::{Line, State};
 /// The report of the doctor.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checkup {
-    /// The version of this format.
     version: u32,
     /// Whether there is no problem.
     pub(crate) able: bool,
@@ -41,7 +40,7 @@ pub(crate) struct Checkup {
 /// it. The error says why that program cannot be run.
 pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&OsStr>) -> Result<Checkup, String> {
     let program = program.map(program::gather).transpose()?;
-    let of_program = program.as_ref().and_then(program::Facts::runtime).map(|folder| ("the program", folder));
+    let of_program = program.as_ref().and_then(program::ProgramFacts::runtime).map(|folder| ("the program", folder));
     let places = search::places(runtime.map(|folder| ("--runtime", folder)).or(of_program));
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
@@ -53,7 +52,7 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
         lines.extend(cuda::lines(&cuda::gather(runtime.as_ref(), &places, &nodes)));
     }
     lines.push(exchange::line(&exchange::gather()));
-    lines.extend(system::lines(&system::gather()));
+    lines.extend(system::lines());
     lines.extend(environment::lines(&environment::gather()));
     let able = lines.iter().all(|line| line.state != State::Problem);
     Ok(Checkup { version: 1, able, lines })
@@ -64,14 +63,13 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
 pub(crate) fn dispatcher_of(program: &Program, is_wanted: bool) -> Option<PathBuf> {
     let places = match program::linked_runtime(program) {
         Some(folder) => search::places(Some(("the program", &folder))),
-        None => search::of_environment(&program.interpreter().unwrap_or_else(|| program.path().to_owned())),
+        None => search::of_environment(&program.binary()),
     };
     let runtime = runtime::find(&places)?;
     runtime.dispatcher.clone().filter(|_| is_wanted || runtime.hides_adapters())
 }
 
 impl Checkup {
-    /// Writes the report as text.
     pub(crate) fn write(&self, mut out: &mut dyn Write, color: bool) -> io::Result<()> {
         for line in &self.lines {
             line.write(&mut out, color)?;

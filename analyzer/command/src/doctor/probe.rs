@@ -37,26 +37,13 @@ pub(crate) enum Role {
     },
 }
 
-/// The system call that was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    Open,
-    Get,
-    Read,
-}
-
-impl Step {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "pidfd_open",
-            Self::Get => "pidfd_getfd",
-            Self::Read => "read",
-        }
-    }
-}
+/// The system calls that may be refused.
+pub(crate) const OPEN: &str = "pidfd_open";
+pub(crate) const GET: &str = "pidfd_getfd";
+pub(crate) const READ: &str = "read";
 
 /// Success if the descriptor was received and could be read, else the system call that failed and its error.
-pub(crate) type Outcome = Result<(), (Step, Errno)>;
+pub(crate) type Outcome = Result<(), (&'static str, Errno)>;
 
 /// Runs a child process of the doctor.
 pub(crate) fn play(role: Role) -> ExitCode {
@@ -83,22 +70,22 @@ pub(crate) fn offered() -> io::Result<File> {
 
 /// Takes a descriptor from a process, and reads the file.
 pub(crate) fn take(pid: i32, descriptor: RawFd) -> Outcome {
-    let pid = Pid::from_raw(pid).ok_or((Step::Open, Errno::SRCH))?;
-    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| (Step::Open, errno))?;
-    let taken = pidfd_getfd(&process, descriptor, PidfdGetfdFlags::empty()).map_err(|errno| (Step::Get, errno))?;
+    let pid = Pid::from_raw(pid).ok_or((OPEN, Errno::SRCH))?;
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| (OPEN, errno))?;
+    let taken = pidfd_getfd(&process, descriptor, PidfdGetfdFlags::empty()).map_err(|errno| (GET, errno))?;
     // All processes with the file share its position, so this neither uses nor moves it.
     let mut content = [0; CONTENT.len()];
     match File::from(taken).read_exact_at(&mut content, 0) {
         Ok(()) if content == CONTENT => Ok(()),
-        Ok(()) => Err((Step::Read, Errno::BADF)),
-        Err(error) => Err((Step::Read, Errno::from_io_error(&error).unwrap_or(Errno::IO))),
+        Ok(()) => Err((READ, Errno::BADF)),
+        Err(error) => Err((READ, Errno::from_io_error(&error).unwrap_or(Errno::IO))),
     }
 }
 
 fn encode(outcome: Outcome) -> String {
     match outcome {
         Ok(()) => "ok".to_owned(),
-        Err((step, errno)) => format!("{} {}", step.name(), errno.raw_os_error()),
+        Err((step, errno)) => format!("{step} {}", errno.raw_os_error()),
     }
 }
 
@@ -108,7 +95,7 @@ pub(crate) fn decode(line: &str) -> Option<Outcome> {
         return Some(Ok(()));
     }
     let (name, errno) = line.trim().split_once(' ')?;
-    let step = [Step::Open, Step::Get, Step::Read].into_iter().find(|step| step.name() == name)?;
+    let step = [OPEN, GET, READ].into_iter().find(|step| *step == name)?;
     Some(Err((step, Errno::from_raw_os_error(errno.parse().ok()?))))
 }
 
@@ -118,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_encoded_outcome_is_decoded_again() {
-        for outcome in [Ok(()), Err((Step::Open, Errno::SRCH)), Err((Step::Get, Errno::PERM))] {
+        for outcome in [Ok(()), Err((OPEN, Errno::SRCH)), Err((GET, Errno::PERM))] {
             assert_eq!(decode(&encode(outcome)), Some(outcome));
         }
         assert_eq!(decode("what"), None);
@@ -130,11 +117,11 @@ mod tests {
         let ourselves = std::process::id() as i32;
         let first = take(ourselves, file.as_raw_fd());
         assert_eq!(take(ourselves, file.as_raw_fd()), first);
-        assert!(!matches!(first, Err((Step::Read, _))), "{first:?}");
+        assert!(!matches!(first, Err((READ, _))), "{first:?}");
     }
 
     #[test]
     fn taking_from_a_missing_process_fails() {
-        assert_eq!(take(i32::MAX, 0), Err((Step::Open, Errno::SRCH)));
+        assert_eq!(take(i32::MAX, 0), Err((OPEN, Errno::SRCH)));
     }
 }

@@ -24,9 +24,8 @@ type Library = (String, Option<PathBuf>);
 
 /// The properties of a program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct ProgramFacts {
     path: PathBuf,
-    /// The interpreter, if it is a script.
     interpreter: Option<PathBuf>,
     /// Why nothing can be loaded into it.
     obstacle: Option<String>,
@@ -40,32 +39,30 @@ pub(crate) struct Facts {
 }
 
 /// Examines the program of that name. The error says why it cannot be run.
-pub(crate) fn gather(name: &OsStr) -> Result<Facts, String> {
+pub(crate) fn gather(name: &OsStr) -> Result<ProgramFacts, String> {
     let program = Program::find(name, std::env::var_os("PATH").as_deref()).map_err(|error| error.to_string())?;
-    let path = program.path().to_owned();
-    let interpreter = program.interpreter();
-    let binary = interpreter.as_ref().unwrap_or(&path);
+    let binary = program.binary();
     let listed =
-        elf::loader(binary).ok_or_else(|| "it has no dynamic loader".into()).and_then(|loader| list(&loader, binary));
+        elf::loader(&binary).ok_or_else(|| "it has no dynamic loader".into()).and_then(|loader| list(&loader, &binary));
     let (libraries, unknown) = listed.map_or_else(|why: String| (Vec::new(), Some(why)), |listed| (listed, None));
-    Ok(Facts {
+    Ok(ProgramFacts {
         obstacle: program.obstacle(),
         sanitizer: program.sanitizer(),
         libraries,
         unknown,
-        names: elf::names(&path),
-        interpreter,
-        path,
+        names: elf::names(&program.path),
+        interpreter: program.interpreter(),
+        path: program.path,
     })
 }
 
 /// The directory of the SYCL runtime that a program, or the interpreter of a script, is linked with.
 pub(crate) fn linked_runtime(program: &Program) -> Option<PathBuf> {
-    let binary = program.interpreter().unwrap_or_else(|| program.path().to_owned());
+    let binary = program.binary();
     // Asking the dynamic loader takes a process.
     elf::library(&binary).ok()?.needed.iter().find(|needed| needed.starts_with(RUNTIMES[0]))?;
     let libraries = list(&elf::loader(&binary)?, &binary).ok()?;
-    Facts { libraries, ..Facts::default() }.runtime().map(Path::to_owned)
+    ProgramFacts { libraries, ..ProgramFacts::default() }.runtime().map(Path::to_owned)
 }
 
 /// The libraries that the dynamic loader would load.
@@ -92,7 +89,7 @@ fn parse(text: &str) -> Vec<Library> {
     text.lines().filter_map(library).collect()
 }
 
-impl Facts {
+impl ProgramFacts {
     /// The directory of the SYCL runtime that the program is linked with.
     pub(crate) fn runtime(&self) -> Option<&Path> {
         let (_, file) = self.libraries.iter().find(|(name, file)| name.starts_with("libsycl.so") && file.is_some())?;
@@ -100,8 +97,7 @@ impl Facts {
     }
 }
 
-/// The lines about a program.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines(facts: &ProgramFacts) -> Vec<Line> {
     let path = facts.path.display();
     let what = match &facts.interpreter {
         Some(interpreter) => format!("{path}, a script for {}", interpreter.display()),
@@ -120,7 +116,7 @@ pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
     lines
 }
 
-fn libraries(facts: &Facts) -> Line {
+fn libraries(facts: &ProgramFacts) -> Line {
     if let Some(why) = &facts.unknown {
         return Line::warning("libraries", format!("not known: {why}"), "start the program once to see");
     }
@@ -150,7 +146,7 @@ fn libraries(facts: &Facts) -> Line {
 const LINES: &str = "for functions and lines compile with -g, or keep a copy with debug information and name its directory \
                      with --symbols";
 
-fn names(facts: &Facts) -> Option<Line> {
+fn names(facts: &ProgramFacts) -> Option<Line> {
     if facts.interpreter.is_some() {
         return None;
     }
@@ -167,11 +163,16 @@ mod tests {
     use super::*;
     use crate::doctor::line::State;
 
-    fn program(libraries: &str) -> Facts {
-        Facts { path: "/app".into(), libraries: parse(libraries), names: Names::Lines, ..Facts::default() }
+    fn program(libraries: &str) -> ProgramFacts {
+        ProgramFacts {
+            path: "/app".into(),
+            libraries: parse(libraries),
+            names: Names::Lines,
+            ..ProgramFacts::default()
+        }
     }
 
-    fn states(facts: &Facts) -> Vec<(State, &'static str)> {
+    fn states(facts: &ProgramFacts) -> Vec<(State, &'static str)> {
         lines(facts).iter().map(|line| (line.state, line.check)).collect()
     }
 
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_stripped_program_is_told_what_would_help() {
-        let stripped = Facts { names: Names::None, ..program("") };
+        let stripped = ProgramFacts { names: Names::None, ..program("") };
         let symbols = lines(&stripped).pop().unwrap();
         assert_eq!(symbols.state, State::Warning);
         assert!(symbols.advice.unwrap().contains("--symbols"));
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_traced_is_a_problem() {
-        let fixed = Facts { obstacle: Some("it is statically linked".into()), ..program("") };
+        let fixed = ProgramFacts { obstacle: Some("it is statically linked".into()), ..program("") };
         assert_eq!(states(&fixed), [(State::Problem, "program")]);
     }
 

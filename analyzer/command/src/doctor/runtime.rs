@@ -12,7 +12,6 @@ use super::{line::Line, search::Places};
 use crate::{arguments::Device, elf};
 
 const LOADER: &str = "libur_loader.so.0";
-
 const CUDA: &str = "libur_adapter_cuda.so.0";
 const ADAPTERS: [&str; 3] = ["libur_adapter_level_zero.so.0", "libur_adapter_level_zero_v2.so.0", CUDA];
 
@@ -25,13 +24,11 @@ const INSTALL: &str = "install one (pip install dpctl, or the oneAPI compiler) a
 /// The properties of a runtime, read from its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runtime {
-    /// The path of libsycl.
     pub(crate) library: PathBuf,
     /// The variable or option that named the place.
     pub(crate) source: &'static str,
     /// The release of its package, or the number in the library's name.
     pub(crate) version: Option<String>,
-    /// Why libsycl could not be read.
     pub(crate) unreadable: Option<String>,
     /// Whether libsycl is linked with a UR loader instead of containing it.
     pub(crate) needs_loader: bool,
@@ -39,7 +36,6 @@ pub(crate) struct Runtime {
     pub(crate) ipc: Option<usize>,
     /// The adapters of [`ADAPTERS`] beside libsycl.
     pub(crate) adapters: Vec<&'static str>,
-    /// The dispatcher of XPTI beside libsycl.
     pub(crate) dispatcher: Option<PathBuf>,
 }
 
@@ -52,7 +48,6 @@ impl Runtime {
     }
 }
 
-/// Finds the first runtime in the given places.
 pub(crate) fn find(places: &Places) -> Option<Runtime> {
     let (source, library) = places.libraries(is_libsycl).into_iter().next()?;
     let folder = library.parent()?.to_path_buf();

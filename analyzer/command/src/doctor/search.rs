@@ -13,7 +13,6 @@ use std::{
 pub(crate) struct Places {
     /// The directories, each with the variable or option that names it.
     pub(crate) folders: Vec<(&'static str, PathBuf)>,
-    /// The libraries in the dynamic loader's cache.
     pub(crate) cache: Vec<PathBuf>,
 }
 
@@ -23,14 +22,11 @@ const CACHE: &str = "the dynamic loader's cache";
 /// The places to search: only that of `runtime` if it is given, with what named it, else those of the system.
 pub(crate) fn places(runtime: Option<(&'static str, &Path)>) -> Places {
     match runtime {
-        Some((source, runtime)) => Places { folders: named(source, runtime), cache: Vec::new() },
+        Some((source, runtime)) => {
+            Places { folders: vec![(source, runtime.into()), (source, runtime.join("lib"))], cache: Vec::new() }
+        }
         None => Places { folders: folders(|name| env::var_os(name)), cache: cache() },
     }
-}
-
-/// The places of the system, without a named runtime.
-pub(crate) fn system() -> Places {
-    places(None)
 }
 
 /// The places that the environment names, and the `lib` of the environment that a program or an interpreter is in.
@@ -42,17 +38,30 @@ pub(crate) fn of_environment(program: &Path) -> Places {
 }
 
 impl Places {
+    /// Adds the directory of a runtime, given its library.
+    pub(crate) fn beside(mut self, library: Option<&Path>) -> Self {
+        self.folders.extend(library.and_then(|library| Some(("runtime", library.parent()?.to_path_buf()))));
+        self
+    }
+
+    pub(crate) fn and_system(mut self) -> Self {
+        let system = places(None);
+        self.folders.extend(system.folders);
+        self.cache.extend(system.cache);
+        self
+    }
+
+    pub(crate) fn first(&self, name: &str) -> Option<PathBuf> {
+        self.libraries(|file| file == name).into_iter().map(|(_, path)| path).next()
+    }
+
     /// The libraries whose file name fits, each with the source of its place.
     pub(crate) fn libraries(&self, fits: impl Fn(&str) -> bool) -> Vec<(&'static str, PathBuf)> {
         let fits = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(&fits);
         let mut found = Vec::new();
         for (source, folder) in &self.folders {
-            let mut files: Vec<_> = fs::read_dir(folder)
-                .into_iter()
-                .flatten()
-                .filter_map(|entry| Some(entry.ok()?.path()))
-                .filter(fits)
-                .collect();
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(fits).collect();
             // The newest version of a directory comes first.
             files.sort_by(|one, other| other.cmp(one));
             found.extend(files.into_iter().map(|file| (*source, file)));
@@ -72,37 +81,27 @@ impl Places {
     }
 }
 
-fn named(source: &'static str, runtime: &Path) -> Vec<(&'static str, PathBuf)> {
-    vec![(source, runtime.into()), (source, runtime.join("lib"))]
-}
-
 fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, PathBuf)> {
     let variable = |name| variable(name).filter(|value| !value.is_empty());
-    let mut folders = Vec::new();
-    for folder in variable("LD_LIBRARY_PATH").iter().flat_map(env::split_paths) {
-        folders.push(("LD_LIBRARY_PATH", folder));
-    }
-    for (name, below) in
-        [("VIRTUAL_ENV", "lib"), ("CONDA_PREFIX", "lib"), ("CMPLR_ROOT", "lib"), ("ONEAPI_ROOT", "compiler/latest/lib")]
-    {
-        if let Some(root) = variable(name) {
-            folders.push((name, Path::new(&root).join(below)));
-        }
-    }
-    folders
+    let listed = variable("LD_LIBRARY_PATH");
+    let listed = listed.iter().flat_map(env::split_paths).map(|folder| ("LD_LIBRARY_PATH", folder));
+    let roots = [
+        ("VIRTUAL_ENV", "lib"),
+        ("CONDA_PREFIX", "lib"),
+        ("CMPLR_ROOT", "lib"),
+        ("ONEAPI_ROOT", "compiler/latest/lib"),
+    ];
+    let roots = roots.into_iter().filter_map(|(name, below)| Some((name, Path::new(&variable(name)?).join(below))));
+    listed.chain(roots).collect()
 }
 
 fn cache() -> Vec<PathBuf> {
     // ldconfig is in sbin, which is often not in PATH.
-    for program in ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"] {
+    let listing = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"].into_iter().find_map(|program| {
         let output = Command::new(program).arg("-p").stdin(Stdio::null()).stderr(Stdio::null()).output();
-        if let Ok(output) = output
-            && output.status.success()
-        {
-            return parse(&String::from_utf8_lossy(&output.stdout));
-        }
-    }
-    Vec::new()
+        output.ok().filter(|output| output.status.success())
+    });
+    listing.map(|output| parse(&String::from_utf8_lossy(&output.stdout))).unwrap_or_default()
 }
 
 /// Parses lines of the form `NAME (KIND) => PATH`.
@@ -134,7 +133,8 @@ mod tests {
         for name in ["libsycl.so.8", "libsycl.so.9", "libother.so"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let places = Places { folders: named("--runtime", folder.path()), cache: vec!["/lib/libsycl.so.7".into()] };
+        let cache = vec!["/lib/libsycl.so.7".into()];
+        let places = Places { cache, ..places(Some(("--runtime", folder.path()))) };
         let found = places.libraries(|name| name.starts_with("libsycl"));
         let names: Vec<_> = found.iter().map(|(source, path)| (*source, path.file_name().unwrap())).collect();
         let expected = [("--runtime", "libsycl.so.9"), ("--runtime", "libsycl.so.8"), (CACHE, "libsycl.so.7")];

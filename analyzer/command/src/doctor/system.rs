@@ -1,6 +1,6 @@
 //! Checks the kernel, its limits, and the current directory.
 
-use std::{fs, io, os::unix::fs::MetadataExt as _};
+use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -16,41 +16,14 @@ const FEW: u64 = 1024;
 /// The inode of the first pid namespace, fixed in the kernel (`PROC_PID_INIT_INO`).
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
-/// What the system reports.
-#[derive(Debug)]
-pub(crate) struct Facts {
-    /// The kernel's release.
-    release: String,
-    /// The soft and the hard limit of open files; `None` is unlimited.
-    files: (Option<u64>, Option<u64>),
-    /// The result of creating a file in memory with memfd_create.
-    memory: io::Result<()>,
-    /// The inode of the pid namespace of this process.
-    pid_namespace: Option<u64>,
-    /// The result of creating a file in the current directory.
-    directory: io::Result<()>,
-}
-
-/// Queries the system.
-pub(crate) fn gather() -> Facts {
-    let files = getrlimit(Resource::Nofile);
-    Facts {
-        release: rustix::system::uname().release().to_string_lossy().into_owned(),
-        files: (files.current, files.maximum),
-        memory: probe::offered().map(drop),
-        pid_namespace: fs::metadata("/proc/self/ns/pid").ok().map(|metadata| metadata.ino()),
-        directory: run::writable(std::path::Path::new(".")),
-    }
-}
-
-/// The lines about the system.
-pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+pub(crate) fn lines() -> Vec<Line> {
+    let limits = getrlimit(Resource::Nofile);
     vec![
-        kernel(&facts.release),
-        files(facts.files),
-        memory(&facts.memory),
-        namespace(facts.pid_namespace),
-        directory(facts),
+        kernel(&rustix::system::uname().release().to_string_lossy()),
+        files((limits.current, limits.maximum)),
+        memory(&probe::offered().map(drop)),
+        namespace(fs::metadata("/proc/self/ns/pid").ok().map(|metadata| metadata.ino())),
+        directory(&run::writable(Path::new("."))),
     ]
 }
 
@@ -67,6 +40,7 @@ fn kernel(release: &str) -> Line {
     }
 }
 
+/// The line about the soft and the hard limit of open files; `None` is unlimited.
 fn files((soft, hard): (Option<u64>, Option<u64>)) -> Line {
     let word = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
     let found = format!("open files: soft limit {}, hard limit {}", word(soft), word(hard));
@@ -78,6 +52,7 @@ fn files((soft, hard): (Option<u64>, Option<u64>)) -> Line {
     }
 }
 
+/// The line about a file in memory, as the software device makes it.
 fn memory(tried: &io::Result<()>) -> Line {
     match tried {
         Ok(()) => Line::ok("memory", "memfd_create works"),
@@ -89,6 +64,7 @@ fn memory(tried: &io::Result<()>) -> Line {
     }
 }
 
+/// The line about the pid namespace of this process, given its inode.
 fn namespace(inode: Option<u64>) -> Line {
     match inode {
         Some(FIRST_PID_NAMESPACE) => Line::ok("namespace", "all programs share one pid namespace"),
@@ -98,8 +74,8 @@ fn namespace(inode: Option<u64>) -> Line {
     }
 }
 
-fn directory(facts: &Facts) -> Line {
-    match &facts.directory {
+fn directory(tried: &io::Result<()>) -> Line {
+    match tried {
         Ok(()) => Line::ok("directory", "traces can be written below the current directory"),
         Err(error) => Line::warning(
             "directory",
@@ -145,6 +121,6 @@ mod tests {
 
     #[test]
     fn this_machine_can_be_queried() {
-        assert_eq!(lines(&gather()).len(), 5);
+        assert_eq!(lines().len(), 5);
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::json;
 
-use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, category};
+use super::drawing::{Argument, Bits, Drawing, EventArguments, Track, Unit, category};
 use urscope_analyzer::lifetimes::{Arrow, Lifetime};
 
 /// A trace that is being written.
@@ -20,7 +20,6 @@ pub(super) struct Chrome<'w> {
 }
 
 impl<'w> Chrome<'w> {
-    /// Writes the beginning of a trace.
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         let other = json!({"urscope": env!("CARGO_PKG_VERSION")});
         let failed = write!(out, r#"{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":["#).err();
@@ -36,7 +35,7 @@ impl<'w> Chrome<'w> {
         self.line.extend_from_slice(b"\n,");
     }
 
-    fn metadata(&mut self, name: &str, on: Track, args: Arguments) {
+    fn metadata(&mut self, name: &str, on: Track, args: EventArguments) {
         self.event(&Event::new("M", name, on, args));
     }
 }
@@ -64,7 +63,7 @@ struct Event<'a> {
     flow_out: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flow_in: Option<bool>,
-    args: Arguments,
+    args: EventArguments,
 }
 
 /// An id that is local to a process.
@@ -74,7 +73,7 @@ struct Local {
 }
 
 impl<'a> Event<'a> {
-    fn new(ph: &'static str, name: &'a str, on: Track, args: Arguments) -> Self {
+    fn new(ph: &'static str, name: &'a str, on: Track, args: EventArguments) -> Self {
         let Track { pid, tid } = on;
         let (s, cat, id2, ts, dur, bind_id) = (None, None, None, None, None, None);
         Self { ph, s, cat, name, id2, pid, tid, ts, dur, bind_id, flow_out: None, flow_in: None, args }
@@ -97,7 +96,7 @@ impl<'a> Event<'a> {
     }
 
     /// The begin or the end event of a lifetime.
-    fn life(ph: &'static str, on: Track, life: &Lifetime, name: &'a str, args: Arguments) -> Self {
+    fn life(ph: &'static str, on: Track, life: &Lifetime, name: &'a str, args: EventArguments) -> Self {
         let id2 = Some(Local { local: Bits(life.id) });
         Self { id2, ..Self::new(ph, name, on, args).of(category(life.lane)) }
     }
@@ -109,15 +108,15 @@ impl Drawing for Chrome<'_> {
 
     fn process(&mut self, pid: u32, name: &str, order: usize) {
         let on = Track { pid, tid: pid };
-        self.metadata("process_name", on, Arguments::of("name", Argument::Text(name.into())));
-        self.metadata("process_sort_index", on, Arguments::of("sort_index", Argument::Number(order as u64)));
+        self.metadata("process_name", on, EventArguments::of("name", Argument::Text(name.into())));
+        self.metadata("process_sort_index", on, EventArguments::of("sort_index", Argument::Number(order as u64)));
     }
 
     fn thread(&mut self, on: Track, name: &str) {
-        self.metadata("thread_name", on, Arguments::of("name", Argument::Text(name.into())));
+        self.metadata("thread_name", on, EventArguments::of("name", Argument::Text(name.into())));
         // The main thread is first, then the others by number.
         let order = if on.tid == on.pid { 0 } else { on.tid };
-        self.metadata("thread_sort_index", on, Arguments::of("sort_index", Argument::Number(order.into())));
+        self.metadata("thread_sort_index", on, EventArguments::of("sort_index", Argument::Number(order.into())));
     }
 
     fn call(
@@ -126,7 +125,7 @@ impl Drawing for Chrome<'_> {
         category: &'static str,
         name: &str,
         (from, to): (u64, Option<u64>),
-        args: Arguments,
+        args: EventArguments,
         arrow: Option<Arrow>,
     ) {
         let phase = if to.is_some() { "X" } else { "B" };
@@ -134,24 +133,24 @@ impl Drawing for Chrome<'_> {
         self.event(&Event { dur, ..Event::new(phase, name, on, args).of(category).at(from).bound(arrow) });
     }
 
-    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments) {
+    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: EventArguments) {
         self.event(&Event::life("b", on, life, name, args).at(life.at).bound(life.arrow()));
     }
 
     fn death(&mut self, on: Track, life: &Lifetime, name: &str, at: u64, how: &str) {
-        let args = Arguments::of("ended_by", Argument::Text(how.into()));
+        let args = EventArguments::of("ended_by", Argument::Text(how.into()));
         self.event(&Event::life("e", on, life, name, args).at(at));
     }
 
     fn counter(&mut self, pid: u32, _: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
-        let mut args = Arguments::default();
+        let mut args = EventArguments::default();
         for (key, value) in values {
             args.put(key, Argument::Number(*value));
         }
         self.event(&Event::new("C", name, Track { pid, tid: pid }, args).at(at));
     }
 
-    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: Arguments) {
+    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: EventArguments) {
         let scope = if on.is_some() { "t" } else { "g" };
         let on = on.unwrap_or(Track { pid: 0, tid: 0 });
         self.event(&Event { s: Some(scope), ..Event::new("i", name, on, args).of("finding").at(at) });

@@ -13,10 +13,9 @@ use urscope_analyzer::{
 ///
 /// A vector, because an event has few arguments and a timeline has millions of events.
 #[derive(Debug, Default)]
-pub(super) struct Arguments(Vec<(&'static str, Argument)>);
+pub(super) struct EventArguments(Vec<(&'static str, Argument)>);
 
-impl Arguments {
-    /// A single argument.
+impl EventArguments {
     pub(super) fn of(name: &'static str, value: Argument) -> Self {
         Self(vec![(name, value)])
     }
@@ -35,7 +34,7 @@ impl Arguments {
     }
 }
 
-impl Serialize for Arguments {
+impl Serialize for EventArguments {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().map(|(name, value)| (name, value)))
     }
@@ -49,9 +48,7 @@ pub(super) enum Argument {
     Number(u64),
     /// An address, or other bits.
     Bits(Bits),
-    /// A text of one line.
     Text(String),
-    /// A text of several lines.
     Lines(Vec<String>),
 }
 
@@ -107,7 +104,6 @@ pub(super) trait Drawing {
     /// Sets the name of a process and its position. Called once, after all elements of the process.
     fn process(&mut self, pid: u32, name: &str, order: usize);
 
-    /// Sets the name of a thread.
     fn thread(&mut self, on: Track, name: &str);
 
     /// Draws a call of a category, with its end if it returned.
@@ -117,12 +113,12 @@ pub(super) trait Drawing {
         category: &'static str,
         name: &str,
         span: (u64, Option<u64>),
-        args: Arguments,
+        args: EventArguments,
         arrow: Option<Arrow>,
     );
 
     /// Draws the begin of a lifetime.
-    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments);
+    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: EventArguments);
 
     /// Draws the end of a lifetime, with the name of its begin.
     fn death(&mut self, on: Track, life: &Lifetime, name: &str, at: u64, how: &str);
@@ -131,13 +127,12 @@ pub(super) trait Drawing {
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]);
 
     /// Draws a finding, at a thread or on the track of all findings, which is of no process.
-    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: Arguments);
+    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: EventArguments);
 
     /// Writes the end of the timeline, or returns the first error.
     fn end(self) -> io::Result<()>;
 }
 
-/// The category of a lifetime.
 pub(super) fn category(lane: LifetimeKind) -> &'static str {
     match lane {
         LifetimeKind::Handle => "export",

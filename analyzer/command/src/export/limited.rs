@@ -21,7 +21,6 @@ use super::{chrome::Chrome, drawing::Written, timeline::Timeline};
 
 /// A timeline in the form of a Chrome trace, for as long as drawing it takes no longer than a limit.
 pub(crate) struct LimitedTimeline<'w> {
-    /// `None` once the limit is reached.
     drawn: Option<LifetimeTracker<Timeline<Chrome<'w>>>>,
     began: Instant,
     limit: Duration,

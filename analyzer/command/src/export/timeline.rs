@@ -8,7 +8,7 @@ use urscope_schema::{
     trace::{CALL, INNER},
 };
 
-use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, Written, text};
+use super::drawing::{Argument, Bits, Drawing, EventArguments, Track, Unit, Written, text};
 use urscope_analyzer::{
     analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name},
     lifetimes::{Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart},
@@ -29,7 +29,6 @@ pub(super) struct Timeline<D> {
     /// The hosts whose clocks have been written.
     clocks: HashSet<u64>,
     sites: CallSites,
-    /// The names of the live lifetimes.
     names: HashMap<u64, String>,
 }
 
@@ -108,9 +107,8 @@ impl<D: Drawing> Timeline<D> {
     }
 }
 
-/// The content of a finding.
-fn content(found: &FoundFinding) -> Arguments {
-    let mut args = Arguments::default();
+fn content(found: &FoundFinding) -> EventArguments {
+    let mut args = EventArguments::default();
     args.put("rule", Argument::Text(text(&found.rule)));
     args.put("severity", Argument::Text(found.severity.name().into()));
     args.put("message", Argument::Text(text(&found.message)));
@@ -194,7 +192,7 @@ impl<D: Drawing> EventSink for Timeline<D> {
 
     fn birth(&mut self, life: &Lifetime) {
         let Some(track) = self.track(life.process, life.tid) else { return };
-        let mut args = Arguments::default();
+        let mut args = EventArguments::default();
         args.put("address", Argument::Bits(Bits(life.address)));
         life.bytes.into_iter().for_each(|bytes| args.put("bytes", Argument::Number(bytes)));
         life.fingerprint.into_iter().for_each(|bytes| args.put("fingerprint", Argument::Bits(Bits(bytes))));
@@ -249,15 +247,15 @@ impl<D: Drawing> EventSink for Timeline<D> {
 }
 
 /// Adds the place in the program.
-fn put_site(args: &mut Arguments, site: &CallSite) {
+fn put_site(args: &mut EventArguments, site: &CallSite) {
     args.put("site", Argument::Text(text(&site.name)));
     site.file.iter().for_each(|file| args.put("file", Argument::Text(text(file))));
     site.line.into_iter().for_each(|line| args.put("line", Argument::Number(line.into())));
 }
 
 /// The number of a call under that name, and its parameters and results.
-fn numbered(number: &'static str, call: &FinishedCall<'_>) -> Arguments {
-    let mut args = Arguments::default();
+fn numbered(number: &'static str, call: &FinishedCall<'_>) -> EventArguments {
+    let mut args = EventArguments::default();
     args.put(number, Argument::Number(call.number));
     let mut show = |name: &'static str, shape: Shape, value: u64| {
         let shown = match shape {

@@ -2,6 +2,7 @@
 //! because a file cannot be written.
 
 use std::{
+    fmt::Display,
     fs::File,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
@@ -22,16 +23,14 @@ pub(crate) struct OutputFile {
 
 impl OutputFile {
     /// Creates the file. Its previous content is lost.
-    pub(crate) fn open(path: &Path) -> Result<Self, Unwritable> {
-        let file = files::create(path).map_err(|source| Unwritable { path: path.to_owned(), source })?;
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let file = files::create(path).map_err(|error| unwritable(path, &error))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Writes the content of the file.
-    pub(crate) fn fill(self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Unwritable> {
+    pub(crate) fn fill(self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), String> {
         let mut out = BufWriter::new(self.file);
-        let path = self.path;
-        write(&mut out).and_then(|()| out.flush()).map_err(|source| Unwritable { path, source })
+        write(&mut out).and_then(|()| out.flush()).map_err(|error| unwritable(&self.path, &error))
     }
 }
 
@@ -41,34 +40,20 @@ pub(crate) fn named_here(path: &Path) -> PathBuf {
     placeholders::fill(path, &host, std::process::id(), placeholders::rank(|name| std::env::var_os(name)))
 }
 
-impl Unwritable {
-    /// The error that two outputs are standard output.
-    fn twice() -> Self {
-        let source = io::Error::new(io::ErrorKind::InvalidInput, "two outputs are standard output");
-        Self { path: "-".into(), source }
-    }
-}
-
-/// The error that a file cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("{} cannot be written: {source}; name another file", path.display())]
-pub(crate) struct Unwritable {
-    /// The path of the file.
-    path: PathBuf,
-    /// The error of the system.
-    source: io::Error,
+fn unwritable(path: &Path, why: &dyn Display) -> String {
+    format!("{} cannot be written: {why}; name another file", path.display())
 }
 
 /// The opened files of some outputs, and the format of standard output if one of them is that.
 pub(crate) type Opened<F> = (Vec<(F, OutputFile)>, Option<F>);
 
 /// Creates the files of outputs. Their previous content is lost.
-pub(crate) fn opened<F: FileFormat>(outputs: &[Output<F>]) -> Result<Opened<F>, Unwritable> {
+pub(crate) fn opened<F: FileFormat>(outputs: &[Output<F>]) -> Result<Opened<F>, String> {
     let (mut files, mut stdout) = (Vec::new(), None);
     for Output { format, file } in outputs {
         match file {
             Some(file) => files.push((*format, OutputFile::open(file)?)),
-            None if stdout.is_some() => return Err(Unwritable::twice()),
+            None if stdout.is_some() => return Err(unwritable(Path::new("-"), &"two outputs are standard output")),
             None => stdout = Some(*format),
         }
     }
@@ -81,31 +66,27 @@ pub(crate) struct Outputs {
     reports: Vec<(Format, OutputFile)>,
     /// The format of standard output, if it is asked for.
     pub(crate) stdout: Option<Format>,
-    /// How text looks.
     paint: Paint,
     suppressions: Option<OutputFile>,
 }
 
 impl Outputs {
     /// Creates the files. Their previous content is lost, so all input files have to be read before.
-    pub(crate) fn open(arguments: &VerdictArguments) -> Result<Self, Unwritable> {
+    pub(crate) fn open(arguments: &VerdictArguments) -> Result<Self, String> {
         let (reports, stdout) = opened(&arguments.output)?;
         let suppressions = arguments.write_suppressions.as_deref().map(OutputFile::open).transpose()?;
         Ok(Self { reports, stdout, paint: detailed(false.into(), arguments), suppressions })
     }
 
-    /// Writes the files.
-    pub(crate) fn write(self, judgement: &Judgement) -> Result<(), Unwritable> {
+    pub(crate) fn write(self, judgement: &Judgement) -> Result<(), String> {
         for (format, file) in self.reports {
             file.fill(|out| show(judgement, format, out, self.paint))?;
         }
-        let suppressions =
-            self.suppressions.map(|file| file.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())));
-        suppressions.unwrap_or(Ok(()))
+        self.suppressions
+            .map_or(Ok(()), |file| file.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())))
     }
 }
 
-/// Reads the suppressions and the baseline.
 pub(crate) fn exemptions(arguments: &VerdictArguments) -> Result<Exemptions, ExemptionError> {
     let suppressions = match (&arguments.suppressions, &arguments.known) {
         (Some(file), _) => exemptions::Suppressions::read(file)?,

@@ -4,12 +4,13 @@ use std::{
     error::Error,
     io::{self, BufWriter},
     path::Path,
+    process::ExitCode,
 };
 
 use flate2::{Compression, write::GzEncoder};
 use urscope_analyzer::{Judgement, Report};
 
-use super::{OutputFile, Outputs, detailed, look, named_here, show};
+use super::{OutputFile, Outputs, detailed, look, named_here, show, written};
 use crate::arguments::VerdictArguments;
 
 /// Writes a report file if a path is given; compressed if its name ends with `.gz`.
@@ -32,17 +33,13 @@ pub(crate) fn judgement(
     judgement: Judgement,
     arguments: &VerdictArguments,
     outputs: Outputs,
-) -> Result<u8, Box<dyn Error>> {
+) -> Result<ExitCode, Box<dyn Error>> {
     let judgement = &Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     let format = outputs.stdout.unwrap_or(arguments.format);
     outputs.write(judgement)?;
     let out = io::stdout();
     let paint = detailed(look(&out), arguments);
-    match show(judgement, format, &mut BufWriter::new(out.lock()), paint) {
-        // A reader that closes the pipe early (`urscope check … | head`) has read enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("the report cannot be written to standard output: {error}").into())
-        }
-        _ => Ok(judgement.exit),
-    }
+    let shown = show(judgement, format, &mut BufWriter::new(out.lock()), paint);
+    written(shown, "the report cannot be written to standard output")?;
+    Ok(judgement.exit.into())
 }

@@ -8,6 +8,7 @@ mod judgement;
 mod progress;
 
 use std::{
+    error::Error,
     fmt::Display,
     io::{self, IsTerminal, Write},
     ops::RangeInclusive,
@@ -26,7 +27,7 @@ use urscope_analyzer::{
 };
 
 pub(crate) use answer::answer;
-pub(crate) use files::{OutputFile, Outputs, Unwritable, exemptions, named_here, opened};
+pub(crate) use files::{OutputFile, Outputs, exemptions, named_here, opened};
 pub(crate) use judgement::{judgement, write_report};
 pub(crate) use progress::analyze_watched;
 
@@ -58,7 +59,14 @@ pub(crate) fn complain(what: impl Display) {
     drop(writeln!(io::stderr(), "urscope: {}", plain(&what.to_string())));
 }
 
-/// How text on a stream looks.
+/// The result of writing to standard output. `failed` begins the message. A reader that closes the pipe early has read enough.
+pub(crate) fn written(result: io::Result<()>, failed: &str) -> Result<(), Box<dyn Error>> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("{failed}: {error}").into()),
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn look(stream: &(impl IsTerminal + AsFd)) -> Paint {
     Paint { width: width(stream), ..wants_color(stream).into() }
 }
@@ -71,7 +79,6 @@ pub(crate) fn detailed(paint: Paint, arguments: &VerdictArguments) -> Paint {
 /// The variable that silences the preloaded library, and the command unless there is a problem.
 pub(crate) const QUIET: &str = "URSCOPE_QUIET";
 
-/// Whether `--quiet` is given.
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Writes no messages from now on that are neither a report, nor an answer, nor about a problem.

@@ -16,10 +16,7 @@ use urscope_analyzer::{
 
 /// An analysis that takes less than this has no progress bar.
 const SHOW_AFTER: Duration = Duration::from_secs(1);
-
-/// The interval at which the bar is drawn.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
-
 const STYLE: &str = "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
 /// Analyzes traces and passes their events to `observer`. Shows the progress if standard error is a terminal.

@@ -7,7 +7,6 @@ use urscope_schema::proc_stat::ProcStat;
 /// A process and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Descendant {
-    /// Its process number.
     pub(crate) pid: u32,
     /// Its name in /proc/PID/stat.
     pub(crate) name: String,
@@ -49,7 +48,6 @@ fn descends(mut pid: u32, of: u32, parent: impl Fn(u32) -> Option<u32>) -> bool 
 pub(super) struct Stat {
     name: String,
     has_ended: bool,
-    /// Its parent.
     pub(super) parent: u32,
     /// When it started, in clock ticks since boot.
     pub(super) start: u64,

@@ -11,7 +11,6 @@ use urscope_schema::{placeholders, ranks::Ranks};
 use super::xpti;
 use crate::{output::QUIET, program::is_sanitizer};
 
-/// The variable that chooses the form of the traces.
 const FORMAT: &str = "URSCOPE_FORMAT";
 
 /// The variable that switches validation while the program runs, and the one that says what becomes of a call that violates a rule.
@@ -24,17 +23,13 @@ const COMMAND_LINE: &str = "URSCOPE_COMMAND_LINE";
 /// What a run adds to the environment of its program.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
-    /// The library that is preloaded.
     pub(crate) library: Option<PathBuf>,
     /// The library of AddressSanitizer that the program is linked with. It refuses to start behind any other library.
     pub(crate) sanitizer: Option<String>,
     /// The directory for the traces, and the name of the run. Both are absent in an untraced run.
     pub(crate) traces: Option<(PathBuf, String)>,
-    /// The ranks that are traced.
     pub(crate) ranks: Ranks,
-    /// Calls inside of others are recorded.
     pub(crate) inner_calls: bool,
-    /// The traces contain the whole command lines.
     pub(crate) command_lines: bool,
     /// The traces are judged at the end, and nobody asked for findings while the program runs.
     pub(crate) judged_later: bool,
@@ -168,69 +163,45 @@ mod tests {
     }
 
     #[test]
-    fn the_chosen_ranks_are_passed_on() {
-        let chosen = Surroundings {
-            traces: Some(("/t".into(), "r1".into())),
-            ranks: "0,3-5".parse().unwrap(),
-            ..Surroundings::default()
-        };
-        assert!(changes(&chosen, &[]).contains(&("URSCOPE_RANKS", "0,3-5".into())));
-    }
-
-    #[test]
-    fn command_lines_are_recorded_where_they_are_asked_for() {
-        let asked =
-            Surroundings { traces: Some(("/t".into(), "r1".into())), command_lines: true, ..Surroundings::default() };
-        let full = (COMMAND_LINE, "full".to_owned());
-        assert!(changes(&asked, &[]).contains(&full) && !changes(&asked, &[(COMMAND_LINE, "program")]).contains(&full));
-        assert!(!changes(&Surroundings { command_lines: false, ..asked }, &[]).contains(&full));
-    }
-
-    #[test]
-    fn inner_calls_are_recorded_where_they_are_asked_for() {
-        let run = |inner_calls| Surroundings {
-            traces: Some(("/t".into(), "r1".into())),
-            inner_calls,
-            ..Surroundings::default()
-        };
-        let asked = ("URSCOPE_INNER_CALLS", "1".to_owned());
-        assert!(changes(&run(true), &[]).contains(&asked) && !changes(&run(false), &[]).contains(&asked));
-    }
-
-    #[test]
-    fn traces_are_binary_unless_the_user_chooses_their_form() {
-        let traced = Surroundings { traces: Some(("/t".into(), "r1".into())), ..Surroundings::default() };
-        let form = |current: &[(&str, &str)]| changes(&traced, current).into_iter().find(|(name, _)| *name == FORMAT);
-        assert_eq!(form(&[]), Some((FORMAT, "binary".into())));
-        assert_eq!(form(&[(FORMAT, "chrome")]), None);
-    }
-
-    #[test]
-    fn a_run_that_is_judged_is_not_validated_unless_the_user_wants_that() {
-        let traces = || Some(("/t".into(), "r1".into()));
-        let judged = Surroundings { traces: traces(), judged_later: true, ..Surroundings::default() };
-        let validated = |run: &Surroundings, current: &[(&str, &str)]| {
-            changes(run, current).into_iter().find(|(name, _)| *name == VALIDATE)
-        };
-        assert_eq!(validated(&judged, &[]), Some((VALIDATE, "off".into())));
-        assert_eq!(validated(&judged, &[(VALIDATE, "on")]), None);
-        let quiet = |run: &Surroundings, current: &[(&str, &str)]| changes(run, current).contains(&(QUIET, "1".into()));
-        assert!(quiet(&judged, &[]) && !quiet(&judged, &[(QUIET, "0")]) && !quiet(&judged, &[(VALIDATE, "on")]));
-        assert_eq!(validated(&judged, &[(ON_ERROR, "abort")]), None);
-        assert_eq!(validated(&Surroundings { traces: traces(), ..Surroundings::default() }, &[]), None);
+    fn each_wish_sets_its_variable_unless_the_user_has_set_it() {
+        let traced = || Surroundings { traces: Some(("/t".into(), "r1".into())), ..Surroundings::default() };
+        let full = || Surroundings { command_lines: true, ..traced() };
+        let judged = || Surroundings { judged_later: true, ..traced() };
+        let ranks = Surroundings { ranks: "0,3-5".parse().unwrap(), ..traced() };
+        let inner = Surroundings { inner_calls: true, ..traced() };
+        for (run, current, name, expected) in [
+            (ranks, ("", ""), "URSCOPE_RANKS", Some("0,3-5")),
+            (full(), ("", ""), COMMAND_LINE, Some("full")),
+            (full(), (COMMAND_LINE, "program"), COMMAND_LINE, None),
+            (traced(), ("", ""), COMMAND_LINE, None),
+            (inner, ("", ""), "URSCOPE_INNER_CALLS", Some("1")),
+            (traced(), ("", ""), "URSCOPE_INNER_CALLS", None),
+            (traced(), ("", ""), FORMAT, Some("binary")),
+            (traced(), (FORMAT, "chrome"), FORMAT, None),
+            (judged(), ("", ""), VALIDATE, Some("off")),
+            (judged(), (VALIDATE, "on"), VALIDATE, None),
+            (judged(), (ON_ERROR, "abort"), VALIDATE, None),
+            (traced(), ("", ""), VALIDATE, None),
+            (judged(), ("", ""), QUIET, Some("1")),
+            (judged(), (QUIET, "0"), QUIET, None),
+            (judged(), (VALIDATE, "on"), QUIET, None),
+        ] {
+            let found = changes(&run, &[current]).into_iter().find(|(known, _)| *known == name);
+            assert_eq!(found.as_ref().map(|(_, value)| value.as_str()), expected, "{name} with {current:?}: {run:?}");
+        }
     }
 
     #[test]
     fn a_sanitizer_stays_in_front() {
-        let library = || Some("/x/liburscope.so".into());
-        let preload =
-            |surroundings: &Surroundings, others| changes(surroundings, &[("LD_PRELOAD", others)])[0].1.clone();
-        let traced = Surroundings { library: library(), ..Surroundings::default() };
-        assert_eq!(preload(&traced, "/a.so /l/libasan.so.8"), "/l/libasan.so.8:/x/liburscope.so:/a.so");
-        let linked =
-            Surroundings { library: library(), sanitizer: Some("libasan.so.8".into()), ..Surroundings::default() };
-        assert_eq!(preload(&linked, "/a.so"), "libasan.so.8:/x/liburscope.so:/a.so");
-        assert_eq!(preload(&linked, "/l/libasan.so.8"), "/l/libasan.so.8:/x/liburscope.so");
+        for (linked, others, expected) in [
+            (None, "/a.so /l/libasan.so.8", "/l/libasan.so.8:/x/liburscope.so:/a.so"),
+            (Some("libasan.so.8"), "/a.so", "libasan.so.8:/x/liburscope.so:/a.so"),
+            (Some("libasan.so.8"), "/l/libasan.so.8", "/l/libasan.so.8:/x/liburscope.so"),
+        ] {
+            let (library, sanitizer) = (Some("/x/liburscope.so".into()), linked.map(str::to_owned));
+            let run = Surroundings { library, sanitizer, ..Surroundings::default() };
+            assert_eq!(changes(&run, &[("LD_PRELOAD", others)])[0].1, expected);
+        }
         assert!(is_sanitizer("/l/libclang_rt.asan-x86_64.so") && !is_sanitizer("/libasan.so.8/other.so"));
     }
 

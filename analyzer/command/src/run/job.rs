@@ -34,14 +34,11 @@ const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
 
 /// How long the last rank waits for ranks that have not begun yet, and a rank for the file that another one has locked.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How often it looks.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// This rank's job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
-    /// This rank.
     pub(crate) rank: u32,
     /// A name that no other job on this host has, as a part of a path.
     pub(crate) name: String,
@@ -91,10 +88,8 @@ impl Job {
 /// The ranks that share a directory.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    /// The job.
     pub(crate) job: Job,
     folder: Folder,
-    /// The name of the file by which they agree.
     name: String,
     /// When this process began, as in `/proc/PID/stat`.
     start: u64,

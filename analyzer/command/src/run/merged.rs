@@ -21,20 +21,15 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(1);
 /// How many bytes the merged trace must leave free on its file system.
 const RESERVE: u64 = 16 << 20;
 
-/// What became of the merged trace.
 #[derive(Debug)]
 pub(crate) enum Merged {
-    /// There are no traces.
     Nothing,
     /// There is no trace that can be analyzed.
     Unreadable,
     /// Nobody asked for it: the traces are not analyzed.
     NotAsked,
-    /// It is complete.
     Written(PathBuf),
-    /// It would have taken too long.
     TooLong,
-    /// It cannot be written.
     Failed(io::Error),
 }
 

@@ -5,7 +5,6 @@
 
 mod descendants;
 mod environment;
-mod error;
 mod job;
 mod merged;
 mod process_times;
@@ -18,23 +17,22 @@ mod xpti;
 
 use std::{
     env,
-    ffi::OsString,
+    error::Error,
     io,
     path::{Path, PathBuf},
     process,
     process::ExitCode,
 };
 
-pub(crate) use error::RunError;
 pub(crate) use signals::until_interrupted;
 pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
-use urscope_schema::{placeholders, ranks::Ranks as ChosenRanks};
+use urscope_schema::placeholders;
 
 use crate::{
-    arguments::{Device, Format, VerdictArguments, WindowArguments},
+    arguments::{Device, Format, RunArguments, VerdictArguments, WindowArguments},
     output::{complain, is_quiet, named_here},
     parts,
     program::Program,
@@ -47,103 +45,69 @@ use job::{Job, Ranks, Turn};
 use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
 use temporary_install::TemporaryInstall;
-use traces::Traces;
+use traces::{Traces, unusable};
 use verdict::Reporting;
 
-/// The options of a run.
-#[derive(Debug)]
-pub(crate) struct Request<'a> {
-    /// The program and its arguments.
-    pub(crate) command: &'a [OsString],
-    /// The Level Zero device that the program finds.
-    pub(crate) device: Device,
-    /// The directory for the traces, if one is named.
-    pub(crate) folder: Option<&'a Path>,
-    /// The ranks that are traced.
-    pub(crate) ranks: &'a ChosenRanks,
-    /// Whether calls inside of others are recorded.
-    pub(crate) inner_calls: bool,
-    /// Whether the shim is loaded into the program.
-    pub(crate) traced: bool,
-    /// Whether the traces are analyzed at the end.
-    pub(crate) judged: bool,
-    /// Finds the dispatcher of XPTI for a program: where it is wanted, or else where the calls are observed by nothing else.
-    pub(crate) dispatcher: fn(&Program, bool) -> Option<PathBuf>,
-    /// Whether findings are reported while the program runs, too.
-    pub(crate) verbose: bool,
-    /// The file that the report is written to instead of standard error.
-    pub(crate) report: Option<&'a Path>,
-    /// How the verdict is made and shown.
-    pub(crate) verdict: &'a VerdictArguments,
-    /// How the run is shown in a browser; `None` if it is not shown.
-    pub(crate) window: Option<&'a WindowArguments>,
-}
-
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
-pub(crate) fn run(request: &Request<'_>) -> ExitCode {
-    run_or_refuse(request).unwrap_or_else(|error| {
-        complain(&error);
-        error.exit_code().into()
-    })
-}
-
-fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
-    let [name, rest @ ..] = request.command else { return Err(RunError::NoProgram) };
+///
+/// `verdict` is the one of the arguments with what the project's file adds. `dispatcher` finds the dispatcher of XPTI for a program: where
+/// it is wanted, or else where the calls are observed by nothing else.
+pub(crate) fn run(
+    arguments: &RunArguments,
+    verdict: &VerdictArguments,
+    dispatcher: fn(&Program, bool) -> Option<PathBuf>,
+) -> Result<ExitCode, Box<dyn Error>> {
+    let [name, rest @ ..] = &*arguments.command else {
+        return Err("no program is given; expected urscope run [OPTIONS] -- PROGRAM [ARGUMENTS]".into());
+    };
     let program = Program::find(name, env::var_os("PATH").as_deref())?;
 
     let mut install = TemporaryInstall::default();
     let mut surroundings = Surroundings::default();
-    if request.device == Device::Software {
+    if arguments.device == Device::Software {
         surroundings.device = Some(install.device(&parts::device()?)?);
     }
     let (mut traces, mut ranks) = (None, None);
-    let asked = request.folder.map(Path::to_path_buf).or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
+    let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
     // Directories that differ by rank are those of runs that are judged together later.
     let has_own_folder = asked.as_deref().is_some_and(is_one_by_rank);
-    let job = if request.traced && !has_own_folder { Job::of_this_process() } else { None };
-    let is_chosen = request.ranks.has(placeholders::rank(|name| env::var_os(name)));
+    let job = if !arguments.no_shim && !has_own_folder { Job::of_this_process() } else { None };
+    let is_chosen = arguments.ranks.has(placeholders::rank(|name| env::var_os(name)));
     // A rank that is left out runs without the library. It still takes part in the agreement of the ranks on who judges.
-    let is_traced = request.traced && (is_chosen || job.is_some());
-    let is_judged = request.judged && is_traced;
+    let is_traced = !arguments.no_shim && (is_chosen || job.is_some());
+    let is_judged = !arguments.no_check && is_traced;
     if is_traced {
         if is_chosen {
             surroundings.library = Some(install.library(&parts::library()?)?);
             surroundings.sanitizer = program.sanitizer();
-            surroundings.dispatcher = xpti::dispatcher(|is_wanted| (request.dispatcher)(&program, is_wanted))?;
+            surroundings.dispatcher = xpti::dispatcher(|is_wanted| dispatcher(&program, is_wanted))?;
         }
-        surroundings.ranks = request.ranks.clone();
-        surroundings.inner_calls = request.inner_calls;
-        surroundings.command_lines = request.verdict.command_lines;
+        surroundings.ranks = arguments.ranks.clone();
+        surroundings.inner_calls = arguments.inner_calls;
+        surroundings.command_lines = verdict.command_lines;
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
         if let Some(job) = job {
-            let failed = |source| RunError::Traces { path: prepared.folder().to_owned(), source };
-            ranks = Some(job.begin(prepared.held()).map_err(failed)?);
+            ranks = Some(job.begin(&prepared.folder).map_err(|error| unusable(prepared.path(), &error))?);
         }
-        surroundings.judged_later = is_judged && !request.verbose;
-        surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
+        surroundings.judged_later = is_judged && !verdict.verbose;
+        surroundings.traces = Some((prepared.path().to_path_buf(), prepared.run.clone()));
         traces = Some(prepared);
     }
-    let reporting = if is_judged { Some(Reporting::new(request.verdict, request.report)?) } else { None };
+    let reporting = if is_judged { Some(Reporting::new(verdict, arguments.report.as_deref())?) } else { None };
 
-    let window = match (&traces, request.window) {
-        (Some(traces), Some(window)) => Some(shown(request, window, traces, reporting.as_ref())?),
+    let window = match &traces {
+        Some(traces) if arguments.view => Some(shown(verdict, &arguments.window, traces, reporting.as_ref())?),
         _ => None,
     };
 
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
     // Without it, only the ends of killed processes are less well known.
-    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.held().clone()).ok());
+    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.folder.clone()).ok());
     let ended = process_tree::run(&mut command);
     let seen = observer.map(ProcessObserver::finish).unwrap_or_default();
-    let end = match ended {
-        Ok(end) => end,
-        Err(error) => {
-            traces.iter().for_each(Traces::tidy);
-            return Err(error.about(name));
-        }
-    };
+    let end = ended.inspect_err(|_| traces.iter().for_each(Traces::tidy))?;
     if !end.left.is_empty() {
         // The remaining processes may still start programs that load the library and the device from here.
         install.keep();
@@ -161,8 +125,8 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
                 return Ok(code.into());
             }
             Some(reporting) => {
-                let (verdict, merged) = verdict::give(request.verdict, reporting, (traces, &seen), &program, &end);
-                code = if code == 0 { verdict } else { code };
+                let (judged, merged) = verdict::give(verdict, reporting, (traces, &seen), &program, &end);
+                code = if code == 0 { judged } else { code };
                 merged
             }
             None if traces.has_new() => Merged::NotAsked,
@@ -172,7 +136,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
             ranks.forget();
         }
         traces.tidy();
-        tell_place(request, traces, &merged);
+        tell_place(arguments, verdict.format, traces, &merged);
     }
     if let Some(window) = window {
         until_interrupted(|| complain(format_args!("the run is shown at {} until Ctrl-C", window.url())));
@@ -205,11 +169,11 @@ fn tell_alone(ranks: &Ranks, error: &io::Error) {
     ));
 }
 
-/// Tells the user where the traces are, and the merged trace.
-fn tell_place(request: &Request<'_>, traces: &Traces, merged: &Merged) {
+fn tell_place(arguments: &RunArguments, format: Format, traces: &Traces, merged: &Merged) {
     let place = TracePlace { folder: traces.shown(), merged };
     // A report for programs must not be followed by other text.
-    let clean_stderr = request.judged && request.report.is_none() && request.verdict.format != Format::Text;
+    let is_judged = !arguments.no_shim && !arguments.no_check;
+    let clean_stderr = is_judged && arguments.report.is_none() && format != Format::Text;
     let is_wanted = !matches!(merged, Merged::Nothing) && !clean_stderr && !is_quiet();
     if is_wanted || place.is_a_problem() {
         complain(place);
@@ -218,21 +182,21 @@ fn tell_place(request: &Request<'_>, traces: &Traces, merged: &Merged) {
 
 /// Shows the page of the run before the program starts, so that the browser is not one of the processes that are waited for.
 fn shown(
-    request: &Request<'_>,
+    verdict: &VerdictArguments,
     window: &WindowArguments,
     traces: &Traces,
     reporting: Option<&Reporting>,
-) -> Result<Window, RunError> {
-    let exemptions = reporting.map(Reporting::exemptions).cloned().unwrap_or_default();
+) -> Result<Window, Box<dyn Error>> {
+    let exemptions = reporting.map(|reporting| reporting.exemptions.clone()).unwrap_or_default();
     let subject = Subject {
         title: traces.shown().display().to_string(),
-        watched: vec![traces.folder().to_owned()],
+        watched: vec![traces.path().to_owned()],
         paths: {
             let traces = traces.clone();
             Box::new(move || traces.of_this_run())
         },
-        again: format!("urscope view {}", quoted(traces.folder())),
-        options: Options { command_lines: false, listed: true, ..request.verdict.options(exemptions) },
+        again: format!("urscope view {}", quoted(traces.path())),
+        options: Options { command_lines: false, listed: true, ..verdict.options(exemptions) },
     };
     let window = Window::open(window, subject)?;
     complain(format_args!("the run is shown at {}", window.url()));

@@ -89,7 +89,6 @@ pub(super) struct Seen {
 /// A process: its number and its start, as in the name of its trace.
 pub(super) type Key = (u32, u64);
 
-/// A process that was seen running.
 struct Running {
     /// Readable once the process has ended.
     pidfd: Option<OwnedFd>,
@@ -167,7 +166,6 @@ impl Processes {
         self.running.values_mut().for_each(|process| process.alive_ns = before);
     }
 
-    /// The running processes that have ended.
     fn ended(&self) -> Vec<Key> {
         let (by_fd, others): (Vec<_>, Vec<_>) = self.running.iter().partition(|(_, process)| process.pidfd.is_some());
         let fds = by_fd.iter().filter_map(|(_, process)| process.pidfd.as_ref());
@@ -208,7 +206,6 @@ impl Processes {
         names
     }
 
-    /// The names of all files in the directory.
     fn names(&self) -> Vec<OsString> {
         self.folder.names().unwrap_or_default()
     }

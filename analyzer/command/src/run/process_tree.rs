@@ -4,6 +4,7 @@
 //! ended earlier. It must never end a process.
 
 use std::{
+    error::Error,
     io,
     process::{self, Command},
     sync::mpsc::{Receiver, RecvTimeoutError},
@@ -19,10 +20,9 @@ use urscope_schema::counted;
 
 use super::{
     descendants::{Descendant, descendants},
-    error::RunError,
     signals::{self, Event},
 };
-use crate::output::complain;
+use crate::{output::complain, program::NoProgram};
 
 /// How long after the end of the program the remaining processes are reported.
 const NOTICE_AFTER: Duration = Duration::from_secs(1);
@@ -33,12 +33,9 @@ const LINGER: Duration = Duration::from_millis(300);
 /// How many processes a message names.
 const NAMED: usize = 5;
 
-/// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// It exited with a code.
     Code(u8),
-    /// A signal ended it.
     Signal(i32),
 }
 
@@ -62,17 +59,16 @@ pub(crate) struct End {
 }
 
 /// Runs a program until it and all processes that it started have ended, or until a signal ends the waiting.
-pub(crate) fn run(command: &mut Command) -> Result<End, RunError> {
-    let watch = |what| move |source: io::Error| RunError::Watch { what, source };
+pub(crate) fn run(command: &mut Command) -> Result<End, Box<dyn Error>> {
+    let failed = |what| move |error: io::Error| format!("the system does not let urscope {what}: {error}");
     let itself = Pid::from_raw(process::id() as i32);
-    set_child_subreaper(itself).map_err(io::Error::from).map_err(watch("wait for all that the program starts"))?;
-    let events = signals::receive().map_err(watch("receive signals"))?;
-    let child = command.spawn().map_err(RunError::Start)?;
+    set_child_subreaper(itself).map_err(io::Error::from).map_err(failed("wait for all that the program starts"))?;
+    let events = signals::receive().map_err(failed("receive signals"))?;
+    let child = command.spawn().map_err(|error| NoProgram::start(command.get_program(), &error))?;
     let mut reaper = Reaper { root: child.id(), status: None, announced: false, deadline: None };
-    reaper.keep(&events).map_err(watch("wait for the program"))
+    Ok(reaper.keep(&events).map_err(failed("wait for the program"))?)
 }
 
-/// The state of waiting.
 struct Reaper {
     root: u32,
     status: Option<Status>,

@@ -39,11 +39,8 @@ static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 /// An event that urscope waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// At least one child has ended.
     Child,
-    /// A signal was received.
     Signal {
-        /// The number of the signal.
         number: i32,
         /// Whether it was sent only to urscope, so that the program did not receive it.
         forward: bool,

@@ -18,7 +18,7 @@ use urscope_analyzer::{
 };
 use urscope_schema::handle::fingerprint;
 
-use super::{descendants::stat, error::RunError};
+use super::descendants::stat;
 
 /// The name under which programs load the Level Zero loader.
 pub(crate) const LOADER: &str = "libze_loader.so.1";
@@ -39,12 +39,12 @@ pub(crate) struct TemporaryInstall {
 
 impl TemporaryInstall {
     /// Returns a path of the library that can stand in LD_PRELOAD.
-    pub(crate) fn library(&mut self, library: &Path) -> Result<PathBuf, RunError> {
+    pub(crate) fn library(&mut self, library: &Path) -> Result<PathBuf, String> {
         if unfit_for_preloading(library) { self.link(library, LIBRARY) } else { Ok(library.into()) }
     }
 
     /// Returns a directory that contains the software device under the names of the loader.
-    pub(crate) fn device(&mut self, device: &Path) -> Result<PathBuf, RunError> {
+    pub(crate) fn device(&mut self, device: &Path) -> Result<PathBuf, String> {
         if let Some(folder) = installed(device) {
             return Ok(folder);
         }
@@ -58,7 +58,7 @@ impl TemporaryInstall {
         self.place = None;
     }
 
-    fn link(&mut self, target: &Path, name: &str) -> Result<PathBuf, RunError> {
+    fn link(&mut self, target: &Path, name: &str) -> Result<PathBuf, String> {
         let folder = match self.folder.take() {
             Some(folder) => folder,
             None => self.make()?,
@@ -66,11 +66,12 @@ impl TemporaryInstall {
         let linked = folder.link(target, name);
         let path = folder.path().join(name);
         self.folder = Some(folder);
-        linked.map(|()| path.clone()).map_err(|source| RunError::TemporaryInstall { path, source })
+        linked.map_err(|error| unusable(&path, &error))?;
+        Ok(path)
     }
 
     /// Makes the directory in the first place that is safe.
-    fn make(&mut self) -> Result<Folder, RunError> {
+    fn make(&mut self) -> Result<Folder, String> {
         let mut first = None;
         for path in places() {
             match made_in(&path) {
@@ -78,14 +79,18 @@ impl TemporaryInstall {
                     self.place = Some((place, name));
                     return Ok(folder);
                 }
-                Err(source) => first = first.or(Some(RunError::TemporaryInstall { path, source })),
+                Err(error) => first = first.or(Some(unusable(&path, &error))),
             }
         }
-        Err(first.unwrap_or_else(|| RunError::TemporaryInstall {
-            path: env::temp_dir(),
-            source: io::ErrorKind::NotFound.into(),
-        }))
+        Err(first.unwrap_or_else(|| unusable(&env::temp_dir(), &io::ErrorKind::NotFound.into())))
     }
+}
+
+fn unusable(path: &Path, why: &io::Error) -> String {
+    let path = path.display();
+    format!(
+        "no private directory can be created in {path}: {why}; set TMPDIR to a directory that only you can write to"
+    )
 }
 
 impl Drop for TemporaryInstall {
@@ -96,7 +101,6 @@ impl Drop for TemporaryInstall {
     }
 }
 
-/// The directory beside an installed device.
 fn installed(device: &Path) -> Option<PathBuf> {
     let folder = device.parent()?.join(INSTALLED);
     let leads_to_it = |name| fs::canonicalize(folder.join(name)).is_ok_and(|there| there == device);
@@ -166,7 +170,6 @@ fn is_in_use(folder: &Path) -> bool {
     environments.any(|environment| environment.windows(folder.len()).any(|part| part == folder))
 }
 
-/// Removes the directory with its links.
 fn remove(place: &Folder, name: &str) -> io::Result<()> {
     let folder = place.below(name)?;
     for link in [LOADER, LOADER_WITHOUT_VERSION, LIBRARY] {

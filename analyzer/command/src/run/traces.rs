@@ -18,14 +18,15 @@ use urscope_analyzer::{
 };
 use urscope_schema::trace::Form;
 
-use super::{error::RunError, job::Job, process_times::Seen};
+use super::{job::Job, process_times::Seen};
 use crate::input::HOME;
 
 /// The directory of a run's traces.
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
-    folder: Folder,
-    run: String,
+    pub(crate) folder: Folder,
+    /// The name of the run, which the headers of its traces contain.
+    pub(crate) run: String,
     before: HashSet<OsString>,
     unnamed: bool,
     made: bool,
@@ -33,7 +34,7 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Creates the directory if necessary, and checks that it can be written. The ranks of a job share it.
-    pub(crate) fn prepare(asked: Option<&Path>, program: &Path, job: Option<&Job>) -> Result<Self, RunError> {
+    pub(crate) fn prepare(asked: Option<&Path>, program: &Path, job: Option<&Job>) -> Result<Self, String> {
         let unnamed = asked.is_none();
         let home = absolute(Path::new(HOME));
         let at = match (asked, job) {
@@ -41,7 +42,7 @@ impl Traces {
             (None, Some(job)) => home.join(format!("{}-job-{}", plain_name(program), job.name)),
             (None, None) => home.clone(),
         };
-        let failed = |source| RunError::Traces { path: at.clone(), source };
+        let failed = |error| unusable(&at, &error);
         let (mut folder, mut made) = Folder::make(&at).map_err(failed)?;
         if unnamed && job.is_none() {
             folder.refuse_foreign(false).map_err(failed)?;
@@ -60,29 +61,19 @@ impl Traces {
         writable(&self.folder.by_descriptor())
     }
 
-    /// The directory, held open.
-    pub(crate) fn held(&self) -> &Folder {
-        &self.folder
-    }
-
     /// The absolute path of the directory, because the program may change its working directory.
-    pub(crate) fn folder(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// The directory relative to the current one, for messages.
     pub(crate) fn shown(&self) -> &Path {
         let here = std::env::current_dir().unwrap_or_default();
-        match self.folder().strip_prefix(here) {
+        match self.path().strip_prefix(here) {
             Ok(below) if below.as_os_str().is_empty() => Path::new("."),
             Ok(below) => below,
-            Err(_) => self.folder(),
+            Err(_) => self.path(),
         }
-    }
-
-    /// The name of the run, which the headers of its traces contain.
-    pub(crate) fn run(&self) -> &str {
-        &self.run
     }
 
     /// The traces of this run. A new file without a readable header also belongs to it: a process may have died early, and a
@@ -90,7 +81,7 @@ impl Traces {
     pub(crate) fn of_this_run(&self) -> io::Result<Vec<PathBuf>> {
         self.in_place()?;
         // Nobody else knows the name of this run, and a program of root may continue as another user.
-        let is_ours = |name: &OsString| match header_of(&self.folder().join(name)) {
+        let is_ours = |name: &OsString| match header_of(&self.path().join(name)) {
             Some(header) => {
                 let may_be_of = |owner| owners().have(owner) || owners().user == 0;
                 header.run == self.run && self.folder.has_file_of(Path::new(name), may_be_of)
@@ -102,7 +93,7 @@ impl Traces {
         let mut names = names_in(&self.folder)?;
         names.retain(is_ours);
         names.sort();
-        Ok(names.iter().map(|name| self.folder().join(name)).collect())
+        Ok(names.iter().map(|name| self.path().join(name)).collect())
     }
 
     /// What makes the traces an incomplete record of the run, as part of a message.
@@ -133,10 +124,15 @@ impl Traces {
 
     /// Removes the directories that were created for this run if they are empty.
     pub(crate) fn tidy(&self) {
-        if self.made && fs::remove_dir(self.folder()).is_ok() && self.unnamed {
-            drop(self.folder().parent().map(fs::remove_dir));
+        if self.made && fs::remove_dir(self.path()).is_ok() && self.unnamed {
+            drop(self.path().parent().map(fs::remove_dir));
         }
     }
+}
+
+/// The error that a directory cannot have the traces.
+pub(super) fn unusable(folder: &Path, why: &io::Error) -> String {
+    format!("the directory for the traces, {}, cannot be used: {why}; name another one with --dir", folder.display())
 }
 
 /// Checks whether files can be created in a directory.
@@ -204,7 +200,7 @@ mod tests {
         fs::write(folder.path().join("urscope-b-2-2.json"), "torn long ago").unwrap();
 
         let traces = Traces::prepare(Some(folder.path()), Path::new("app"), None).unwrap();
-        let ours = write_header(folder.path(), "urscope-a-3-3.json", traces.run());
+        let ours = write_header(folder.path(), "urscope-a-3-3.json", &traces.run);
         write_header(folder.path(), "urscope-a-4-4.json", "a-run-at-the-same-time");
         let damaged = folder.path().join("urscope-b-5-5.json");
         fs::write(&damaged, "[\n{\"ph\":").unwrap();
@@ -242,8 +238,7 @@ mod tests {
     fn a_path_below_a_file_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = Traces::prepare(Some(&file.path().join("traces")), Path::new("app"), None).unwrap_err();
-        assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("--dir"), "{error}");
+        assert!(error.contains("--dir"), "{error}");
     }
 
     #[test]

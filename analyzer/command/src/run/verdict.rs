@@ -1,6 +1,7 @@
 //! The end of a run: analyzes the traces and reports the verdict to the user.
 
 use std::{
+    error::Error,
     fs::File,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
@@ -11,7 +12,6 @@ use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, files, judge, pl
 use urscope_schema::counted;
 
 use super::{
-    error::RunError,
     merged::{self, Merged, analyze_and_merge},
     process_times::Seen,
     process_tree::{End, Status, named},
@@ -26,41 +26,24 @@ use crate::{
 /// The inputs and outputs of a verdict, opened before the program starts.
 #[derive(Debug)]
 pub(crate) struct Reporting {
-    exemptions: Exemptions,
-    destination: Destination,
+    pub(crate) exemptions: Exemptions,
+    /// The file of the report; `None` is standard error.
+    file: Option<(PathBuf, File)>,
     outputs: Outputs,
 }
 
 impl Reporting {
     /// Reads the suppressions and the baseline, and opens the files of the reports.
-    pub(crate) fn new(arguments: &VerdictArguments, report: Option<&Path>) -> Result<Self, RunError> {
+    pub(crate) fn new(arguments: &VerdictArguments, report: Option<&Path>) -> Result<Self, Box<dyn Error>> {
         let exemptions = exemptions(arguments)?;
-        Ok(Self { exemptions, destination: Destination::new(report)?, outputs: Outputs::open(arguments)? })
-    }
-
-    /// The suppressions and the baseline.
-    pub(crate) fn exemptions(&self) -> &Exemptions {
-        &self.exemptions
-    }
-}
-
-/// Where the report is written.
-#[derive(Debug)]
-enum Destination {
-    /// Standard error.
-    Stderr,
-    /// A file, opened before the program starts.
-    File(PathBuf, File),
-}
-
-impl Destination {
-    /// Opens the file, or selects standard error if there is none.
-    fn new(file: Option<&Path>) -> Result<Self, RunError> {
-        let Some(path) = file else { return Ok(Self::Stderr) };
-        match files::create(path) {
-            Ok(file) => Ok(Self::File(path.into(), file)),
-            Err(source) => Err(RunError::Report { path: path.into(), source }),
-        }
+        let file = report.map(|path| match files::create(path) {
+            Ok(file) => Ok((path.to_owned(), file)),
+            Err(error) => {
+                let path = path.display();
+                Err(format!("the report cannot be written to {path}: {error}; name another file with --report"))
+            }
+        });
+        Ok(Self { exemptions, file: file.transpose()?, outputs: Outputs::open(arguments)? })
     }
 }
 
@@ -73,10 +56,10 @@ pub(crate) fn give(
     program: &Program,
     end: &End,
 ) -> (u8, Merged) {
-    let Reporting { exemptions, destination, outputs } = reporting;
+    let Reporting { exemptions, file, outputs } = reporting;
     let options = Options { listed: true, ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
-        let folder = traces.folder().display();
+        let folder = traces.path().display();
         (
             not_judged(&options, format!("the directory of the traces, {folder}, cannot be used: {error}")),
             Merged::Nothing,
@@ -85,7 +68,7 @@ pub(crate) fn give(
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle())), Merged::Nothing),
         Ok(files) => {
-            let judged = analyze_and_merge(&files, &options, traces.held(), merged::LIMIT);
+            let judged = analyze_and_merge(&files, &options, &traces.folder, merged::LIMIT);
             let judged = judged.unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable));
             // The traces were read by their paths.
             traces.in_place().map_or_else(unreadable, |()| judged)
@@ -97,62 +80,49 @@ pub(crate) fn give(
         None => judgement,
     };
     let judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
-    (report(arguments, &judgement, destination, outputs, end), merged)
+    let code = report(arguments, &judgement, file, outputs, end).map_or_else(
+        |error| {
+            complain(error);
+            Verdict::NotJudged.exit_code()
+        },
+        |()| judgement.exit,
+    );
+    (code, merged)
 }
 
-/// Writes the reports, and returns the exit code of the verdict.
 fn report(
     arguments: &VerdictArguments,
     judgement: &Judgement,
-    destination: Destination,
+    file: Option<(PathBuf, File)>,
     outputs: Outputs,
     end: &End,
-) -> u8 {
-    let code = judgement.exit;
-    let (written, place) = match destination {
-        // A program that asks for silence gets it, unless there is something to say.
-        Destination::Stderr
-            if arguments.format == Format::Text
-                && is_quiet()
-                && judgement.verdict == Verdict::Clean
-                && judgement.unseen.is_empty()
-                && remarks(end).is_empty() =>
-        {
-            (Ok(()), String::new())
+) -> Result<(), String> {
+    let (format, remarks) = (arguments.format, remarks(end));
+    let failed = |place: &str, error| format!("the report cannot be written to {place}: {error}");
+    // A program that asks for silence gets it, unless there is something to say.
+    let nothing_to_say = judgement.verdict == Verdict::Clean && judgement.unseen.is_empty() && remarks.is_empty();
+    let written = if let Some((path, file)) = file {
+        let shown = show(judgement, format, &mut BufWriter::new(file), detailed(false.into(), arguments));
+        shown.map_err(|error| failed(&path.display().to_string(), error))
+    } else if format == Format::Text && is_quiet() && nothing_to_say {
+        Ok(())
+    } else {
+        let stderr = io::stderr();
+        let mut out = BufWriter::new(stderr.lock());
+        let shown = show(judgement, format, &mut out, detailed(look(&stderr), arguments));
+        if format == Format::Text {
+            drop(remarks.iter().try_for_each(|remark| writeln!(out, "urscope: {}", plain(remark))));
         }
-        Destination::Stderr => {
-            let stderr = io::stderr();
-            let mut out = BufWriter::new(stderr.lock());
-            let written = show(judgement, arguments.format, &mut out, detailed(look(&stderr), arguments));
-            if arguments.format == Format::Text {
-                drop(remarks(end).iter().try_for_each(|remark| writeln!(out, "urscope: {}", plain(remark))));
-            }
-            (written, "standard error".to_owned())
-        }
-        Destination::File(path, file) => {
-            let mut out = BufWriter::new(file);
-            (show(judgement, arguments.format, &mut out, detailed(false.into(), arguments)), path.display().to_string())
-        }
+        shown.map_err(|error| failed("standard error", error))
     };
     if let Some(format) = outputs.stdout {
         let stdout = io::stdout();
         let paint = detailed(look(&stdout), arguments);
-        if let Err(error) = show(judgement, format, &mut BufWriter::new(stdout.lock()), paint) {
-            complain(format_args!("the report cannot be written to standard output: {error}"));
-            return Verdict::NotJudged.exit_code();
-        }
+        let shown = show(judgement, format, &mut BufWriter::new(stdout.lock()), paint);
+        shown.map_err(|error| failed("standard output", error))?;
     }
-    if let Err(error) = outputs.write(judgement) {
-        complain(error);
-        return Verdict::NotJudged.exit_code();
-    }
-    match written {
-        Ok(()) => code,
-        Err(error) => {
-            complain(format_args!("the report cannot be written to {place}: {error}"));
-            Verdict::NotJudged.exit_code()
-        }
-    }
+    outputs.write(judgement)?;
+    written
 }
 
 /// The judgement of an analysis that failed: that of no traces, with a reason.

@@ -4,8 +4,6 @@
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-use super::error::RunError;
-
 /// Switches XPTI on (`xpti_trace_framework.hpp`).
 pub(super) const ENABLE: &str = "XPTI_TRACE_ENABLE";
 /// Names the library through which producers and subscribers meet.
@@ -24,13 +22,13 @@ const ONLY_XPTI: &str = "xpti";
 /// The variables by which a loader finds adapters elsewhere: these are libraries, whose tables are reached.
 const OTHER_ADAPTERS: [&str; 2] = ["UR_ADAPTERS_FORCE_LOAD", "UR_ADAPTERS_SEARCH_PATH"];
 
+/// The error that the user wants XPTI, and there is no dispatcher.
+const NO_DISPATCHER: &str = "URSCOPE_ENTRY=xpti needs libxptifw.so, which is not beside the libsycl that the program would load; name it \
+                             in XPTI_FRAMEWORK_DISPATCHER, or unset URSCOPE_ENTRY";
+
 /// The dispatcher of XPTI for a program whose calls are to be observed by it; `None` for one whose adapters are reached otherwise. `find`
 /// searches for it: where the user wants it, or else where nothing else reaches the adapters.
-///
-/// # Errors
-///
-/// The user wants it, and there is no dispatcher.
-pub(super) fn dispatcher(find: impl FnOnce(bool) -> Option<PathBuf>) -> Result<Option<PathBuf>, RunError> {
+pub(super) fn dispatcher(find: impl FnOnce(bool) -> Option<PathBuf>) -> Result<Option<PathBuf>, &'static str> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let is_wanted = variable(ENTRY).is_some_and(|entry| entry == ONLY_XPTI);
     if !is_wanted && OTHER_ADAPTERS.into_iter().any(|name| variable(name).is_some()) {
@@ -38,5 +36,5 @@ pub(super) fn dispatcher(find: impl FnOnce(bool) -> Option<PathBuf>) -> Result<O
     }
     let named = variable(DISPATCHER).map(OsString::into).filter(|_| is_wanted);
     let dispatcher = named.or_else(|| find(is_wanted));
-    if is_wanted && dispatcher.is_none() { Err(RunError::NoDispatcher) } else { Ok(dispatcher) }
+    if is_wanted && dispatcher.is_none() { Err(NO_DISPATCHER) } else { Ok(dispatcher) }
 }

@@ -13,7 +13,6 @@ use super::{
     worker::Update,
 };
 
-/// The text of the help popup.
 pub(super) const HELP: &str = "\
 q, Esc, Ctrl-C   quit (Esc first closes an open popup)
 Tab, 1 2 3 4     go to the next pane, or to one by its number
@@ -44,7 +43,6 @@ pub(super) enum Pane {
 impl Pane {
     pub(super) const ALL: [Self; 4] = [Self::Processes, Self::Shared, Self::Findings, Self::Holders];
 
-    /// The title of the pane.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Processes => "Processes",
@@ -54,7 +52,6 @@ impl Pane {
         }
     }
 
-    /// The sort orders of the pane.
     pub(super) const fn orders(self) -> &'static [&'static str] {
         match self {
             Self::Processes => &rows::PROCESS_ORDERS,
@@ -94,13 +91,11 @@ impl Before {
     }
 }
 
-/// The state of the screen.
 pub(super) struct Dashboard {
     pub(super) title: String,
     pub(super) snapshot: Option<Snapshot>,
     /// What the program waits for while there is no snapshot.
     pub(super) waiting: Option<String>,
-    /// Why the latest analysis failed.
     pub(super) failed: Option<String>,
     pub(super) pane: Pane,
     pub(super) popup: Option<Popup>,
@@ -150,7 +145,6 @@ impl Dashboard {
         true
     }
 
-    /// Whether the display is paused.
     pub(super) fn is_paused(&self) -> bool {
         self.paused.load(Relaxed)
     }
@@ -172,7 +166,6 @@ impl Dashboard {
         Some((before, passed)).filter(|(_, passed)| *passed > 0)
     }
 
-    /// The lines of a pane.
     pub(super) fn rows(&self, pane: Pane) -> Vec<Row> {
         let Some(snapshot) = &self.snapshot else { return Vec::new() };
         let order = self.orders.get(pane as usize).copied().unwrap_or_default();
@@ -193,7 +186,6 @@ impl Dashboard {
         self.selected.get(pane as usize).copied().unwrap_or_default()
     }
 
-    /// The sort order of a pane.
     pub(super) fn order(&self, pane: Pane) -> Option<&'static str> {
         pane.orders().get(self.orders.get(pane as usize).copied().unwrap_or_default()).copied()
     }

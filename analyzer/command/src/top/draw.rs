@@ -33,7 +33,6 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    /// Draws the whole screen.
     pub(super) fn draw(self, dashboard: &Dashboard, frame: &mut Frame<'_>) {
         let [head, body, foot] =
             Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());

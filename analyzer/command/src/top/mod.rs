@@ -11,7 +11,7 @@ mod rows;
 mod screen;
 mod worker;
 
-use std::{env, io, io::IsTerminal as _, path::PathBuf, process::ExitCode};
+use std::{env, error::Error, io, io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 pub(crate) use once::show as show_once;
 use urscope_analyzer::Options;
@@ -19,7 +19,7 @@ use urscope_analyzer::Options;
 use crate::output::wants_color;
 
 /// Shows the run in the terminal until a key ends it.
-pub(crate) fn watch(paths: &[PathBuf], options: &Options) -> ExitCode {
+pub(crate) fn watch(paths: &[PathBuf], options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     screen::show(&title(paths), paths, options, wants_color(&io::stdout()))
 }
 

@@ -1,6 +1,7 @@
 //! Writes the current state of a run once: for logs, for programs, and for terminals without cursor control.
 
 use std::{
+    error::Error,
     io::{self, BufWriter, Write},
     path::PathBuf,
     process::ExitCode,
@@ -8,7 +9,7 @@ use std::{
 };
 
 use urscope_analyzer::{
-    Options, Verdict,
+    Options,
     questions::{self, Snapshot},
     report,
 };
@@ -18,34 +19,20 @@ use super::{
     dashboard::{Dashboard, Pane},
     worker::{Update, waiting},
 };
-use crate::{arguments::PlainFormat, output::complain};
+use crate::{arguments::PlainFormat, output::written};
 
 /// Writes the current state of the run to standard output.
-pub(crate) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) -> ExitCode {
-    let failed = ExitCode::from(Verdict::NotJudged.exit_code());
-    let snapshot = match questions::snapshot(paths, options) {
-        Ok(snapshot) => snapshot,
-        Err(_) if paths.iter().any(|path| !path.exists()) => {
-            complain(waiting(paths));
-            return failed;
-        }
-        Err(error) => {
-            complain(error);
-            return failed;
-        }
-    };
+pub(crate) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) -> Result<ExitCode, Box<dyn Error>> {
+    let snapshot = questions::snapshot(paths, options).map_err(|error| -> Box<dyn Error> {
+        if paths.iter().all(|path| path.exists()) { error.into() } else { waiting(paths).into() }
+    })?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let written = match format {
+    let shown = match format {
         PlainFormat::Json => report::json(&snapshot, &mut out),
         PlainFormat::Text => text(&snapshot, &mut out),
     };
-    match written.and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("the answer cannot be written to standard output: {error}"));
-            failed
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    written(shown.and_then(|()| out.flush()), "the answer cannot be written to standard output")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes the panes one after the other, in columns.

@@ -13,20 +13,17 @@ use urscope_schema::{ranks::process_name, short_size};
 /// One line of a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The text of each column.
     pub(super) cells: Vec<String>,
     /// The severity that its colour shows.
     pub(super) severity: Option<Severity>,
     /// Whether it is about a process that has ended.
     pub(super) faint: bool,
-    /// Its details.
     pub(super) whole: Whole,
 }
 
 /// The details of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
-    /// A text.
     Text(String),
     /// The index of a finding in the judgement.
     Finding(usize),
@@ -40,14 +37,10 @@ pub(super) struct Pace<'a> {
     pub(super) passed: u64,
 }
 
-/// The sort orders of processes.
 pub(super) const PROCESS_ORDERS: [&str; 3] = ["start", "calls", "state"];
-/// The sort orders of findings.
 pub(super) const FINDING_ORDERS: [&str; 2] = ["newest", "worst"];
-/// The sort orders of holders.
 pub(super) const HOLDER_ORDERS: [&str; 3] = ["bytes", "opens", "handles"];
 
-/// The lines of the processes.
 pub(super) fn processes(snapshot: &Snapshot, order: usize, pace: Option<&Pace<'_>>) -> Vec<Row> {
     let mut seen: Vec<_> = snapshot.judgement.processes.iter().enumerate().collect();
     match order {
@@ -91,7 +84,6 @@ fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: 
     }
 }
 
-/// The state of a process, as text.
 pub(super) fn state(ended: Ended) -> &'static str {
     match ended {
         Ended::Running => "running",

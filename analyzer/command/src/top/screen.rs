@@ -1,6 +1,7 @@
 //! Owns the terminal: sets it up, draws on it, and restores it however the program ends.
 
 use std::{
+    error::Error,
     io,
     path::PathBuf,
     process::ExitCode,
@@ -24,20 +25,19 @@ use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     flag,
 };
-use urscope_analyzer::{Options, Verdict};
+use urscope_analyzer::Options;
 
 use super::{
     dashboard::Dashboard,
     draw::Painter,
     worker::{self, Update},
 };
-use crate::output::complain;
 
 /// The interval at which updates and signals are checked while no key is pressed.
 const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Shows a run until a key or a signal ends it.
-pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: bool) -> ExitCode {
+pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: bool) -> Result<ExitCode, Box<dyn Error>> {
     let signal = Arc::new(AtomicUsize::new(0));
     let paused = Arc::default();
     let shown = (|| -> io::Result<()> {
@@ -51,13 +51,11 @@ pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: boo
         turn(&mut terminal.0, &mut dashboard, &updates, &signal, Painter { color })
     })();
     match (shown, signal.load(Relaxed)) {
-        (_, number @ 1..) => ExitCode::from(128 + number as u8),
-        (Ok(()), _) => ExitCode::SUCCESS,
+        (_, number @ 1..) => Ok(ExitCode::from(128 + number as u8)),
+        (Ok(()), _) => Ok(ExitCode::SUCCESS),
         (Err(error), _) => {
-            complain(format_args!(
-                "the terminal cannot be used any more: {error}; --once writes the current state of the run"
-            ));
-            Verdict::NotJudged.exit_code().into()
+            let once = "--once writes the current state of the run";
+            Err(format!("the terminal cannot be used any more: {error}; {once}").into())
         }
     }
 }

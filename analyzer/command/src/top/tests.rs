@@ -45,7 +45,6 @@ fn runs() -> Vec<&'static [u8]> {
     RUNS.iter().flat_map(|run| run.split(|byte| *byte == 0x1e)).collect()
 }
 
-/// Traces that stop in the middle.
 fn cut() -> Vec<&'static [u8]> {
     runs().into_iter().map(|file| &file[..file.len() * 5 / 6]).collect()
 }

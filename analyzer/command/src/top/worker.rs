@@ -21,11 +21,8 @@ use urscope_analyzer::{
 /// The longest sleep, so that the thread soon notices the end of a pause.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// A message to the screen.
 pub(super) enum Update {
-    /// The current state of the run.
     Snapshot(Box<Snapshot>),
-    /// The run has not grown.
     Quiet,
     /// There are no traces yet. The text is what is missing.
     Waiting(String),

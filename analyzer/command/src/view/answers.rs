@@ -7,7 +7,6 @@ use axum::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::search::NoPage;
 use urscope_analyzer::{questions::QuestionError, report};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -35,7 +34,6 @@ impl Refusal {
         Self(status, error.to_string())
     }
 
-    /// The request is malformed.
     pub(super) fn meaningless(why: impl Into<String>) -> Self {
         Self(StatusCode::BAD_REQUEST, why.into())
     }
@@ -45,15 +43,6 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let text = report::compact(&json!({"error": self.1})).unwrap_or_default();
         (self.0, [(CONTENT_TYPE, JSON)], text).into_response()
-    }
-}
-
-impl From<NoPage> for Refusal {
-    fn from(none: NoPage) -> Self {
-        match none {
-            NoPage::Meaningless(why) => Self(StatusCode::BAD_REQUEST, why),
-            NoPage::NoCall(why) => Self(StatusCode::NOT_FOUND, why),
-        }
     }
 }
 

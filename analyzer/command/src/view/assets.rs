@@ -4,68 +4,25 @@
 pub(super) struct Asset {
     /// Its name in the URL.
     pub(super) name: &'static str,
-    /// Its content type.
-    pub(super) kind: &'static str,
-    /// Its content.
     pub(super) text: &'static str,
 }
 
 macro_rules! assets {
-    ($($name:literal: $kind:expr,)*) => {
+    ($($name:literal,)*) => {
         /// All files of the page. Other files must not be served.
         pub(super) const ASSETS: &[Asset] = &[$(Asset {
             name: $name,
-            kind: $kind,
             text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui/", $name)),
         }),*];
     };
 }
 
-const HTML: &str = "text/html; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-
 assets! {
-    "api.js": SCRIPT,
-    "app.js": SCRIPT,
-    "calls.js": SCRIPT,
-    "chart.js": SCRIPT,
-    "clipboard.js": SCRIPT,
-    "controls.js": SCRIPT,
-    "density.js": SCRIPT,
-    "dom.js": SCRIPT,
-    "explanation.js": SCRIPT,
-    "filters.js": SCRIPT,
-    "finding.js": SCRIPT,
-    "finding_sides.js": SCRIPT,
-    "format.js": SCRIPT,
-    "graph.js": SCRIPT,
-    "grid.js": SCRIPT,
-    "handle.js": SCRIPT,
-    "handles.js": SCRIPT,
-    "handover.js": SCRIPT,
-    "help.js": SCRIPT,
-    "index.html": HTML,
-    "input.js": SCRIPT,
-    "lanes.js": SCRIPT,
-    "lifetime.js": SCRIPT,
-    "lifetimes.js": SCRIPT,
-    "marks.js": SCRIPT,
-    "matrix.js": SCRIPT,
-    "measures.js": SCRIPT,
-    "neighbours.js": SCRIPT,
-    "overview.js": SCRIPT,
-    "page.css": CSS,
-    "painter.js": SCRIPT,
-    "perfetto.html": HTML,
-    "perfetto.js": SCRIPT,
-    "range.js": SCRIPT,
-    "router.js": SCRIPT,
-    "ruler.js": SCRIPT,
-    "run.js": SCRIPT,
-    "theme.js": SCRIPT,
-    "timeline.js": SCRIPT,
-    "views.css": CSS,
+    "api.js", "app.js", "calls.js", "chart.js", "clipboard.js", "controls.js", "density.js", "dom.js", "explanation.js",
+    "filters.js", "finding.js", "finding_sides.js", "format.js", "graph.js", "grid.js", "handle.js", "handles.js",
+    "handover.js", "help.js", "index.html", "input.js", "lanes.js", "lifetime.js", "lifetimes.js", "marks.js",
+    "matrix.js", "measures.js", "neighbours.js", "overview.js", "page.css", "painter.js", "perfetto.html",
+    "perfetto.js", "range.js", "router.js", "ruler.js", "run.js", "theme.js", "timeline.js", "views.css",
 }
 
 /// The file of an empty name.
@@ -75,6 +32,21 @@ const INDEX: &str = "index.html";
 pub(super) fn asset(name: &str) -> Option<&'static Asset> {
     let name = if name.is_empty() { INDEX } else { name };
     ASSETS.iter().find(|asset| asset.name == name)
+}
+
+/// The content type of a file, by the extension of its name.
+pub(super) fn content_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "map" => "application/json",
+        "wasm" => "application/wasm",
+        "woff2" => "font/woff2",
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
 }
 
 #[cfg(test)]

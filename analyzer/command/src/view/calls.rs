@@ -68,12 +68,10 @@ impl Row {
         (self.value != 0).then_some(self.value)
     }
 
-    /// The number of the call stack.
     pub(super) fn stack(&self) -> Option<u64> {
         (self.stack != 0).then_some(self.stack.into())
     }
 
-    /// The size in bytes.
     pub(super) fn size(&self) -> Option<u64> {
         (self.size != NONE).then_some(self.size)
     }
@@ -112,9 +110,10 @@ impl Searched for Row {
 /// The table of calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallTable {
-    rows: Chunks<Row>,
+    /// The calls that are kept, in the order in which they began.
+    pub(super) rows: Chunks<Row>,
     /// The number of all calls, including those that are not kept.
-    total: u64,
+    pub(super) total: u64,
 }
 
 impl CallTable {
@@ -125,16 +124,6 @@ impl CallTable {
             // Calls arrive in the order of their returns, which is nearly that of their begins.
             self.rows.insert(row, |row| (row.from, row.process, row.number));
         }
-    }
-
-    /// The calls that are kept, in the order in which they began.
-    pub(super) fn rows(&self) -> &Chunks<Row> {
-        &self.rows
-    }
-
-    /// The number of all calls, including those that are not kept.
-    pub(super) fn total(&self) -> u64 {
-        self.total
     }
 
     /// A message if calls were omitted.

@@ -24,7 +24,6 @@ impl<T> Default for Chunks<T> {
 }
 
 impl<T: Clone> Chunks<T> {
-    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.length
     }
@@ -35,7 +34,6 @@ impl<T: Clone> Chunks<T> {
         self.parts.iter().skip(chunk).flat_map(|chunk| chunk.iter()).skip(offset)
     }
 
-    /// The entry at an index.
     pub(super) fn get(&self, index: usize) -> Option<&T> {
         let (chunk, offset) = self.place(index);
         self.parts.get(chunk)?.get(offset)

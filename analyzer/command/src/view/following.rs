@@ -44,7 +44,7 @@ fn follow(subject: &Subject, sender: &Sender<Latest>, stopped: &Receiver<()>) {
                 match result {
                     Ok(model) => {
                         (now.running, now.model, now.error) =
-                            (model.judgement().is_running(), Some(Arc::new(model)), None);
+                            (model.judgement.is_running(), Some(Arc::new(model)), None);
                     }
                     Err(error) => now.error = Some(error.into()),
                 }

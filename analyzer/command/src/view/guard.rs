@@ -6,7 +6,7 @@
 use axum::{
     body::Body,
     http::{
-        HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode,
+        HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
         header::{ALLOW, CONNECTION, HOST, LOCATION, ORIGIN},
     },
     response::{IntoResponse, Response},
@@ -28,10 +28,10 @@ const LONGEST_TARGET: usize = 2048;
 pub(super) struct Admitted {
     /// Whether it is for the copy of the Perfetto UI, and not for the page.
     pub(super) perfetto: bool,
-    /// The path after the word, with its leading `/`.
+    /// The path after the word and the `/` behind it.
     pub(super) path: String,
-    /// The query string, without the `?`.
-    pub(super) query: Option<String>,
+    /// The whole address, with the query.
+    pub(super) uri: Uri,
     /// The port in the Host header. It differs from the port of the server if the port is forwarded.
     pub(super) port: u16,
 }
@@ -49,7 +49,6 @@ pub(super) enum Refused {
     Elsewhere(String),
 }
 
-/// Checks a request.
 pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Admitted, Refused> {
     let uri = request.uri();
     let path = uri.path();
@@ -79,7 +78,6 @@ pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Ad
     let perfetto = opens == Opens::Perfetto;
     let right_name = if perfetto { "localhost" } else { "127.0.0.1" };
     let apart = tokens.perfetto().is_some() && !name.eq_ignore_ascii_case(right_name);
-    let query = uri.query().map(str::to_owned);
     match (opens, rest) {
         (Opens::Elsewhere(place), None) => Err(Refused::Elsewhere(place)),
         (Opens::Elsewhere(_), Some(_)) => Err(Refused::NotFound),
@@ -87,7 +85,7 @@ pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Ad
             Err(Refused::Elsewhere(format!("http://{right_name}:{port}/{word}/{}", rest.unwrap_or_default())))
         }
         (_, None) => Err(Refused::Elsewhere(format!("/{word}/"))),
-        (_, Some(rest)) => Ok(Admitted { perfetto, path: format!("/{rest}"), query, port }),
+        (_, Some(rest)) => Ok(Admitted { perfetto, path: rest.to_owned(), uri: uri.clone(), port }),
     }
 }
 

@@ -49,7 +49,8 @@ impl Entry {
 pub(super) struct LifetimeTable {
     /// In the order in which they began.
     entries: Chunks<Entry>,
-    total: u64,
+    /// The number of all lifetimes, including those that are not kept.
+    pub(super) total: u64,
     kinds: Names,
     how: Names,
     /// The keys of the handle data of each allocation that was not freed yet.
@@ -86,7 +87,6 @@ pub(super) struct Part<'a> {
     offset: usize,
     kinds: &'a [&'static str],
     how: &'a [&'static str],
-    /// The call sites of this part.
     sites: Vec<String>,
     columns: Columns<'a>,
 }
@@ -206,7 +206,6 @@ impl LifetimeTable {
         }
     }
 
-    /// Sets the end of a lifetime.
     pub(super) fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         let how = self.how.number(how.name());
         if let Some(entry) = self.entries.find_mut(&(life.at, life.id), Entry::key) {
@@ -223,11 +222,6 @@ impl LifetimeTable {
         }
     }
 
-    /// The number of all lifetimes, including those that are not kept.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
     /// A message if lifetimes were omitted.
     pub(super) fn limit(&self) -> Option<String> {
         let kept = self.entries.len() as u64;
@@ -236,7 +230,6 @@ impl LifetimeTable {
         })
     }
 
-    /// The requested part of the table.
     pub(super) fn part<'a>(
         &'a self,
         generation: u64,

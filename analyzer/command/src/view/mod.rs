@@ -84,23 +84,6 @@ pub struct Settings {
     pub sources: Sources,
 }
 
-/// Why the server cannot be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ViewError {
-    /// The port is in use or not permitted.
-    #[error("127.0.0.1:{port} cannot be listened on: {source}; choose another port, or 0 for a free one")]
-    Port {
-        /// The port that was requested.
-        port: u16,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// Random bytes, a thread or the event queue is not available.
-    #[error("the server cannot be started: {0}")]
-    Start(io::Error),
-}
-
 /// A running server. It stops when this is dropped.
 pub struct View {
     tokens: Arc<AccessTokens>,
@@ -110,19 +93,25 @@ pub struct View {
 }
 
 impl View {
-    /// Starts the server and the analysis. Requests wait until the first analysis is complete.
-    pub fn open(subject: Subject, settings: Settings) -> Result<Self, ViewError> {
+    /// Starts the server and the analysis. Requests wait until the first analysis is complete. The error is a text for the user.
+    pub fn open(subject: Subject, settings: Settings) -> Result<Self, String> {
         let port = settings.port;
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|source| ViewError::Port { port, source })?;
-        listener.set_nonblocking(true).map_err(ViewError::Start)?;
-        let address = listener.local_addr().map_err(ViewError::Start)?;
-        let tokens = Arc::new(AccessTokens::new(settings.perfetto.is_some()).map_err(ViewError::Start)?);
+        let unusable = |error| {
+            format!("127.0.0.1:{port} cannot be listened on: {error}; choose another port, or 0 for a free one")
+        };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(unusable)?;
+        Self::start(listener, subject, settings).map_err(|error| format!("the server cannot be started: {error}"))
+    }
+
+    fn start(listener: TcpListener, subject: Subject, settings: Settings) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let tokens = Arc::new(AccessTokens::new(settings.perfetto.is_some())?);
         let subject = Arc::new(subject);
         let (stop, stopped) = channel::channel(());
-        let now = following::start(Arc::clone(&subject), stopped.clone()).map_err(ViewError::Start)?;
+        let now = following::start(Arc::clone(&subject), stopped.clone())?;
         let state = AppState::new(Arc::clone(&tokens), subject, now, settings);
-        let server = server::start(listener, Arc::new(state), stopped).map_err(ViewError::Start)?;
+        let server = server::start(listener, Arc::new(state), stopped)?;
         Ok(Self { tokens, address, stop: Some(stop), server: Some(server) })
     }
 

@@ -7,11 +7,12 @@ use std::{
 };
 
 use super::{
-    calls::{CallTable, Row},
-    lifetimes::{self, LifetimeTable, Marks},
-    search::{self, NoPage, Wanted},
+    answers::Refusal,
+    calls::Row,
+    lifetimes::{self, Marks},
+    search::{self, Wanted},
     source::{Excerpt, NoSource, Sources},
-    table_builder::{Span, TableBuilder},
+    table_builder::TableBuilder,
 };
 use urscope_analyzer::{
     Judgement, Options,
@@ -25,12 +26,16 @@ const SEARCHES: usize = 8;
 
 /// The results of one analysis.
 pub struct Model {
-    judgement: Judgement,
-    stats: Stats,
-    holders: Holders,
-    tables: TableBuilder,
+    /// The result of `urscope check`.
+    pub judgement: Judgement,
+    /// The result of `urscope stats`.
+    pub stats: Stats,
+    /// The result of `urscope holders`.
+    pub holders: Holders,
+    /// Messages about calls and lifetimes that are not kept here.
+    pub limits: Vec<String>,
+    pub(super) tables: TableBuilder,
     marks: Marks,
-    limits: Vec<String>,
     searches: Mutex<Vec<Search>>,
     /// Shared with later results, which know the same processes and more.
     sites: Arc<Mutex<CallSites>>,
@@ -88,40 +93,6 @@ impl Model {
         Follow::default().model(paths, options)
     }
 
-    /// The result of `urscope check`.
-    pub fn judgement(&self) -> &Judgement {
-        &self.judgement
-    }
-
-    /// The result of `urscope stats`.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
-    }
-
-    /// The result of `urscope holders`.
-    pub fn holders(&self) -> &Holders {
-        &self.holders
-    }
-
-    /// Messages about calls and lifetimes that are not kept here.
-    pub fn limits(&self) -> &[String] {
-        &self.limits
-    }
-
-    /// The time span of each process of the judgement, in the same order.
-    pub(super) fn spans(&self) -> &[Span] {
-        &self.tables.spans
-    }
-
-    pub(super) fn calls(&self) -> &CallTable {
-        &self.tables.calls
-    }
-
-    pub(super) fn lives(&self) -> &LifetimeTable {
-        &self.tables.lives
-    }
-
-    /// A part of the table of lifetimes.
     pub(super) fn part(&self, generation: u64, asked: lifetimes::Asked) -> lifetimes::Part<'_> {
         self.tables.lives.part(generation, asked, &self.marks, &mut self.sites())
     }
@@ -133,13 +104,12 @@ impl Model {
         let frame = side.call_site().ok_or(NoSource::Unknown)?;
         let (file, line) = frame.file.as_deref().zip(frame.line).ok_or(NoSource::Unknown)?;
         let process = self.tables.process_index.number(side);
-        let span = process.and_then(|process| self.spans().get(process as usize));
+        let span = process.and_then(|process| self.tables.spans.get(process as usize));
         let began = span.filter(|span| span.realtime > 0);
         sources.around(file, line, began.map(|span| UNIX_EPOCH + Duration::from_nanos(span.realtime)))
     }
 
-    /// A page of the table of calls.
-    pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, NoPage> {
+    pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, Refusal> {
         let (asked, around) = asked.settle()?;
         let found = self.find(&asked.rows)?;
         let mut sites = self.sites();
@@ -151,13 +121,13 @@ impl Model {
         self.sites.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(&self, wanted: &Wanted) -> Result<Arc<[u32]>, NoPage> {
+    fn find(&self, wanted: &Wanted) -> Result<Arc<[u32]>, Refusal> {
         let searches = || self.searches.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |searches: &Vec<Search>| Some(Arc::clone(&searches.iter().find(|(known, _)| known == wanted)?.1));
         if let Some(found) = known(&searches()) {
             return Ok(found);
         }
-        let found: Arc<[u32]> = wanted.find(self.tables.calls.rows(), &self.judgement.processes)?.into();
+        let found: Arc<[u32]> = wanted.find(&self.tables.calls.rows, &self.judgement.processes)?.into();
         let mut searches = searches();
         if searches.len() >= SEARCHES {
             searches.remove(0);

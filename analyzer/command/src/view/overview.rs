@@ -2,17 +2,13 @@
 
 use serde::Serialize;
 
-use super::{
-    model::Model,
-    state::{AppState, Latest},
-};
+use super::state::{AppState, Latest};
 use urscope_analyzer::{
     analysis::{Ended, FoundFinding, Frame, Location},
     plain::plain,
     report,
 };
 
-/// The address of the public Perfetto UI.
 const HOSTED: &str = "https://ui.perfetto.dev";
 
 /// The overview of a run, as JSON.
@@ -96,7 +92,7 @@ pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> O
         None => Perfetto { url: HOSTED.into(), local: false },
     };
     let model = now.model.as_deref();
-    let seen = model.iter().flat_map(|model| model.judgement().processes.iter().zip(model.spans())).enumerate();
+    let seen = model.iter().flat_map(|model| model.judgement.processes.iter().zip(&model.tables.spans)).enumerate();
     let processes = seen.map(|(index, (seen, span))| Process {
         index,
         pid: seen.pid,
@@ -116,14 +112,14 @@ pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> O
         title: &state.subject.title,
         urscope: env!("CARGO_PKG_VERSION"),
         first_ns: 0,
-        last_ns: model.map_or(0, |model| model.spans().iter().map(|span| span.ended_ns).max().unwrap_or_default()),
-        calls: model.map_or(0, |model| model.calls().total()),
-        lives: model.map_or(0, |model| model.lives().total()),
-        limits: model.map_or(&[], Model::limits),
+        last_ns: model.map_or(0, |model| model.tables.spans.iter().map(|span| span.ended_ns).max().unwrap_or_default()),
+        calls: model.map_or(0, |model| model.tables.calls.total),
+        lives: model.map_or(0, |model| model.tables.lives.total),
+        limits: model.map_or(&[], |model| &model.limits),
         error: now.error.as_deref(),
         perfetto,
         processes: processes.collect(),
-        sentences: model.iter().flat_map(|model| &model.judgement().findings).map(Sentence::of).collect(),
+        sentences: model.iter().flat_map(|model| &model.judgement.findings).map(Sentence::of).collect(),
         again: &state.subject.again,
     }
 }

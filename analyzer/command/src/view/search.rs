@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use urscope_analyzer::{
     analysis::{ProcessSummary, file_name},
@@ -10,6 +11,7 @@ use urscope_analyzer::{
 use urscope_schema::api::{Function, UrResult};
 
 use super::{
+    answers::Refusal,
     calls::{CallTable, Row},
     chunks::Chunks,
 };
@@ -55,23 +57,11 @@ pub(super) enum Sort {
     /// The begin of the call.
     #[default]
     Time,
-    /// The name of the function.
     Function,
-    /// The index of the process.
     Process,
     /// The duration. Calls that never returned are the longest.
     Took,
-    /// The result code.
     Result,
-}
-
-/// Why there is no page.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoPage {
-    /// The query is malformed.
-    Meaningless(String),
-    /// The call of `around` does not exist.
-    NoCall(String),
 }
 
 /// A page of rows.
@@ -102,18 +92,17 @@ struct Shown {
 
 impl Asked {
     /// Resolves `around`: the page then shows only the process of that call, in order of time. Returns the number of the call.
-    pub(super) fn settle(mut self) -> Result<(Self, Option<u64>), NoPage> {
+    pub(super) fn settle(mut self) -> Result<(Self, Option<u64>), Refusal> {
         let Some(around) = self.around.take() else { return Ok((self, None)) };
         let parsed =
             around.split_once(':').and_then(|(process, call)| Some((process.parse::<u32>().ok()?, call.parse().ok()?)));
         let (process, call) =
-            parsed.ok_or_else(|| NoPage::Meaningless(format!("expected around=PROCESS:CALL, found {around}")))?;
+            parsed.ok_or_else(|| Refusal::meaningless(format!("expected around=PROCESS:CALL, found {around}")))?;
         self.rows.process = process.to_string();
         (self.rows.sort, self.rows.desc) = (Sort::Time, String::new());
         Ok((self, Some(call)))
     }
 
-    /// The page of the found rows.
     pub(super) fn page(
         &self,
         generation: u64,
@@ -121,14 +110,15 @@ impl Asked {
         found: &[u32],
         around: Option<u64>,
         mut site: impl FnMut(&Row) -> Option<String>,
-    ) -> Result<Page, NoPage> {
+    ) -> Result<Page, Refusal> {
         let limit = self.limit.unwrap_or(PAGE).min(LONGEST_PAGE);
-        let row = |index: &u32| calls.rows().get(*index as usize);
+        let row = |index: &u32| calls.rows.get(*index as usize);
         let offset = match around {
             Some(call) => {
                 let place = found.iter().position(|index| row(index).is_some_and(|row| row.number == call));
                 let process = &self.rows.process;
-                let none = || NoPage::NoCall(format!("the table has no call {call} of process {process}"));
+                let none =
+                    || Refusal(StatusCode::NOT_FOUND, format!("the table has no call {call} of process {process}"));
                 // The last page has as many rows as the others.
                 place.ok_or_else(none)?.saturating_sub(limit / 2).min(found.len().saturating_sub(limit))
             }
@@ -136,7 +126,7 @@ impl Asked {
         };
         let shown =
             found.iter().skip(offset).take(limit).filter_map(row).map(|row| Shown::of(row, site(row))).collect();
-        Ok(Page { generation, total: calls.total(), matching: found.len(), offset, rows: shown })
+        Ok(Page { generation, total: calls.total, matching: found.len(), offset, rows: shown })
     }
 }
 
@@ -161,13 +151,13 @@ impl Shown {
 
 impl Wanted {
     /// Finds the indices of matching rows, in the requested order. `rows` are in order of time.
-    pub(super) fn find(&self, rows: &Chunks<Row>, processes: &[ProcessSummary]) -> Result<Vec<u32>, NoPage> {
+    pub(super) fn find(&self, rows: &Chunks<Row>, processes: &[ProcessSummary]) -> Result<Vec<u32>, Refusal> {
         let number = |name: &str, text: &str| match text {
             "" => Ok(None),
             _ => text.parse::<u64>().map(Some).map_err(|_| format!("expected a number as {name}, found {text}")),
         };
         let set = |text: &String| Some(text).filter(|text| !text.is_empty()).cloned();
-        let filter = || {
+        let filter = || -> Result<_, String> {
             Ok(CallFilter {
                 all: !is_set(&self.ipc),
                 process: number("process", &self.process)?,
@@ -179,7 +169,7 @@ impl Wanted {
                 ..CallFilter::default()
             })
         };
-        let filter = filter().map_err(NoPage::Meaningless)?;
+        let filter = filter().map_err(Refusal::meaningless)?;
         let mut words = Words::new(&self.q, processes);
         let candidates = (0..).zip(rows.iter_from(0)).filter(|(_, row)| filter.wants(*row));
         let mut found: Vec<u32> = candidates.filter(|(_, row)| words.fit(row)).map(|(index, _)| index).collect();
@@ -301,20 +291,8 @@ mod tests {
     #[test]
     fn digits_match_as_in_hexadecimal_text() {
         for number in [0, 7, 0x7f00_1234, 0xa3ba_b144_fd8c_6355, u64::MAX] {
-            for text in [
-                "0",
-                "7",
-                "00",
-                "12",
-                "7f0",
-                "0x7f",
-                "0x12",
-                "a3bab144fd8c6355",
-                "0xa3bab144fd8c6355",
-                "6355",
-                "0x6355",
-                "fff",
-            ] {
+            let texts = "0 7 00 12 7f0 0x7f 0x12 a3bab144fd8c6355 0xa3bab144fd8c6355 6355 0x6355 fff";
+            for text in texts.split(' ') {
                 let found = Digits::of(text).unwrap().are_in(number);
                 let written = format!("{number:#x}");
                 let expected =
@@ -361,7 +339,7 @@ mod tests {
     fn found(query: &str) -> Vec<(u32, u64)> {
         let rows = rows();
         let (asked, around) = asked(query).settle().unwrap();
-        let page = asked.page(1, &rows, &asked.rows.find(rows.rows(), &[]).unwrap(), around, |_| None).unwrap();
+        let page = asked.page(1, &rows, &asked.rows.find(&rows.rows, &[]).unwrap(), around, |_| None).unwrap();
         page.rows.iter().map(|row| (row.process, row.call)).collect()
     }
 
@@ -402,11 +380,12 @@ mod tests {
     #[test]
     fn malformed_queries_are_refused() {
         let rows = rows();
-        assert!(matches!(asked("around=x").settle(), Err(NoPage::Meaningless(_))));
-        assert!(matches!(asked("process=x").rows.find(rows.rows(), &[]), Err(NoPage::Meaningless(_))));
-        assert!(matches!(asked("fingerprint=x").rows.find(rows.rows(), &[]), Err(NoPage::Meaningless(_))));
+        assert_eq!(asked("around=x").settle().unwrap_err().0, StatusCode::BAD_REQUEST);
+        for query in ["process=x", "fingerprint=x"] {
+            assert_eq!(asked(query).rows.find(&rows.rows, &[]).unwrap_err().0, StatusCode::BAD_REQUEST, "{query}");
+        }
         let (nowhere, around) = asked("around=0:9").settle().unwrap();
-        let found = nowhere.rows.find(rows.rows(), &[]).unwrap();
-        assert!(matches!(nowhere.page(1, &rows, &found, around, |_| None), Err(NoPage::NoCall(_))));
+        let found = nowhere.rows.find(&rows.rows, &[]).unwrap();
+        assert_eq!(nowhere.page(1, &rows, &found, around, |_| None).unwrap_err().0, StatusCode::NOT_FOUND);
     }
 }

@@ -52,8 +52,6 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// The maximum size of a request line with its headers, in bytes.
 const LONGEST_HEAD: usize = 16 << 10;
-
-/// The maximum number of headers of a request.
 const HEADERS: usize = 64;
 
 /// The maximum number of threads that analyze traces and write timelines.
@@ -145,8 +143,8 @@ async fn answer(state: Arc<AppState>, word: Arc<Notify>, request: Request<Incomi
         word.notify_one();
     }
     let (mut response, policy) = match admitted {
-        Ok(admitted) if admitted.perfetto => (routes::perfetto(state, &admitted).await, PERFETTO_POLICY),
-        Ok(admitted) => (routes::page(state, admitted, request.method()).await, PAGE_POLICY),
+        Ok(admitted) if admitted.perfetto => (routes::perfetto(&state, admitted).await, PERFETTO_POLICY),
+        Ok(admitted) => (routes::page(&state, &admitted, request.method()).await, PAGE_POLICY),
         Err(refused) => (refused.into_response(), PAGE_POLICY),
     };
     let headers = response.headers_mut();

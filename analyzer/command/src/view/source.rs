@@ -22,7 +22,6 @@ const LARGEST: u64 = 4 << 20;
 /// The longest line that is shown, in characters.
 const WIDEST: usize = 300;
 
-/// The endings of the names of source files.
 const ENDINGS: [&str; 22] = [
     "c", "cc", "cpp", "cxx", "c++", "cu", "cl", "f", "f90", "h", "hh", "hip", "hpp", "hxx", "h++", "inc", "inl", "ipp",
     "jl", "py", "rs", "sycl",
@@ -46,7 +45,6 @@ pub(super) struct Excerpt {
     pub(super) line: u32,
     /// The number of the first line that is shown.
     pub(super) first: u32,
-    /// The lines.
     pub(super) lines: Vec<String>,
     /// Whether the file was changed after the process had begun.
     pub(super) changed: bool,
@@ -150,11 +148,11 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct SourceTree {
         folder: tempfile::TempDir,
     }
 
-    impl Place {
+    impl SourceTree {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             fs::create_dir_all(folder.path().join("app/src/.git")).unwrap();
@@ -177,29 +175,29 @@ mod tests {
 
     #[test]
     fn the_lines_around_a_place_are_shown() {
-        let place = Place::new();
-        let file = place.path("app/src/ring.cpp");
-        let shown = place.sources(&[]).around(&file, 10, None).unwrap();
+        let tree = SourceTree::new();
+        let file = tree.path("app/src/ring.cpp");
+        let shown = tree.sources(&[]).around(&file, 10, None).unwrap();
         assert_eq!((shown.first, shown.lines.len(), shown.lines[4].as_str()), (6, 9, "line 10"));
-        let shown = place.sources(&[]).around(&file, 2, None).unwrap();
+        let shown = tree.sources(&[]).around(&file, 2, None).unwrap();
         assert_eq!((shown.first, shown.lines.len(), shown.lines[1].as_str()), (1, 6, "line 2"));
-        assert_eq!(place.sources(&[]).around("src/ring.cpp", 20, None).unwrap().lines.len(), 5);
-        assert_eq!(place.sources(&[]).around(&file, 21, None), Err(NoSource::Refused("it has fewer lines")));
+        assert_eq!(tree.sources(&[]).around("src/ring.cpp", 20, None).unwrap().lines.len(), 5);
+        assert_eq!(tree.sources(&[]).around(&file, 21, None), Err(NoSource::Refused("it has fewer lines")));
     }
 
     #[test]
     fn a_file_that_was_changed_after_the_run_is_marked() {
-        let place = Place::new();
-        let file = place.path("app/src/ring.cpp");
-        let changed = |began| place.sources(&[]).around(&file, 1, Some(began)).unwrap().changed;
+        let tree = SourceTree::new();
+        let file = tree.path("app/src/ring.cpp");
+        let changed = |began| tree.sources(&[]).around(&file, 1, Some(began)).unwrap().changed;
         let now = SystemTime::now();
         assert!(changed(now - Duration::from_hours(1)) && !changed(now + Duration::from_hours(1)));
     }
 
     #[test]
     fn nothing_but_source_below_the_directories_is_shown() {
-        let place = Place::new();
-        let refused = |file: &str| place.sources(&[]).around(&place.path(file), 1, None).unwrap_err();
+        let tree = SourceTree::new();
+        let refused = |file: &str| tree.sources(&[]).around(&tree.path(file), 1, None).unwrap_err();
         assert_eq!(refused("secret.cpp"), NoSource::Elsewhere);
         assert_eq!(refused("app/../secret.cpp"), NoSource::Refused("a symbolic link leads elsewhere"));
         assert_eq!(refused("app/notes.txt"), NoSource::Refused("its name is not that of a source file"));
@@ -210,30 +208,30 @@ mod tests {
             assert!(sources.around("/proc/self/environ", 1, None).is_err(), "{root}");
         }
         assert_eq!(
-            Sources::new(Some(Path::new("/")), &[]).around(&place.path("secret.cpp"), 1, None),
+            Sources::new(Some(Path::new("/")), &[]).around(&tree.path("secret.cpp"), 1, None),
             Err(NoSource::Elsewhere)
         );
     }
 
     #[test]
     fn a_link_leads_nowhere_else() {
-        let place = Place::new();
-        symlink(place.path("secret.cpp"), place.path("app/link.cpp")).unwrap();
-        symlink("/dev/zero", place.path("app/zero.cpp")).unwrap();
+        let tree = SourceTree::new();
+        symlink(tree.path("secret.cpp"), tree.path("app/link.cpp")).unwrap();
+        symlink("/dev/zero", tree.path("app/zero.cpp")).unwrap();
         for name in ["app/link.cpp", "app/zero.cpp"] {
-            let refused = place.sources(&[]).around(&place.path(name), 1, None).unwrap_err();
+            let refused = tree.sources(&[]).around(&tree.path(name), 1, None).unwrap_err();
             assert_eq!(refused, NoSource::Refused("a symbolic link leads elsewhere"), "{name}");
         }
     }
 
     #[test]
     fn what_is_no_text_or_too_large_is_not_shown() {
-        let place = Place::new();
-        let pipe = place.path("app/pipe.cpp");
+        let tree = SourceTree::new();
+        let pipe = tree.path("app/pipe.cpp");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        fs::write(place.path("app/binary.cpp"), [b'a', 0, b'b']).unwrap();
-        fs::write(place.path("app/large.cpp"), vec![b'\n'; LARGEST as usize + 1]).unwrap();
-        let refused = |file: &str| place.sources(&[]).around(&place.path(file), 1, None).unwrap_err();
+        fs::write(tree.path("app/binary.cpp"), [b'a', 0, b'b']).unwrap();
+        fs::write(tree.path("app/large.cpp"), vec![b'\n'; LARGEST as usize + 1]).unwrap();
+        let refused = |file: &str| tree.sources(&[]).around(&tree.path(file), 1, None).unwrap_err();
         assert_eq!(refused("app/pipe.cpp"), NoSource::Refused("it is not a regular file"));
         assert_eq!(refused("app/binary.cpp"), NoSource::Refused("it is not text"));
         assert_eq!(refused("app/large.cpp"), NoSource::Refused("it is too large"));
@@ -241,10 +239,10 @@ mod tests {
 
     #[test]
     fn in_a_named_directory_the_end_of_a_path_is_enough() {
-        let place = Place::new();
-        let sources = Sources::new(None, &[place.path("app").into()]);
+        let tree = SourceTree::new();
+        let sources = Sources::new(None, &[tree.path("app").into()]);
         assert_eq!(sources.around("/build/x/src/ring.cpp", 3, None).unwrap().lines[2], "line 3");
         assert_eq!(sources.around("/build/x/secret.cpp", 3, None), Err(NoSource::Elsewhere));
-        assert_eq!(place.sources(&[]).around("/build/x/src/ring.cpp", 3, None), Err(NoSource::Elsewhere));
+        assert_eq!(tree.sources(&[]).around("/build/x/src/ring.cpp", 3, None), Err(NoSource::Elsewhere));
     }
 }

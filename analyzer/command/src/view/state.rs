@@ -25,7 +25,6 @@ pub(super) struct Latest {
     pub(super) running: bool,
 }
 
-/// The state that all requests share.
 pub(super) struct AppState {
     pub(super) tokens: Arc<AccessTokens>,
     pub(super) subject: Arc<Subject>,

@@ -12,7 +12,6 @@ use urscope_analyzer::{
 /// The time span of a process, in nanoseconds since the first process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
-    /// When it began.
     pub(super) began_ns: u64,
     /// When it ended, or the latest time known of it.
     pub(super) ended_ns: u64,
@@ -25,9 +24,9 @@ pub(super) struct Span {
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,
     pub(super) lives: LifetimeTable,
+    /// The time span of each process of the judgement, in the same order.
     pub(super) spans: Vec<Span>,
     pub(super) process_index: ProcessIndex,
-    /// The call stacks of each process.
     pub(super) stacks: Vec<Stacks>,
     /// The lifetimes that ended since the last call, with their fingerprints. An end is reported before the call that caused it.
     died: Vec<(u64, Option<u64>)>,

@@ -28,7 +28,8 @@ const AHEAD: usize = 4;
 type Piece = Result<Bytes, io::Error>;
 
 /// The Chrome trace of all processes, as `urscope export` writes it.
-pub(super) async fn timeline(state: Arc<AppState>) -> Result<Response, Refusal> {
+pub(super) async fn timeline(state: &Arc<AppState>) -> Result<Response, Refusal> {
+    let state = Arc::clone(state);
     let full = || Refusal::unavailable("too many timelines are being written; try again later");
     let permit = Arc::clone(&state.timelines).try_acquire_owned().map_err(|_| full())?;
     let (pieces, mut written) = mpsc::channel(AHEAD);

@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a ticket is valid.
 const TICKET_LIFE: Duration = Duration::from_mins(1);
 
 /// The words, 128 bits each in hexadecimal.
@@ -26,9 +25,7 @@ struct Ticket {
 /// What a word gives access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Opens {
-    /// The page and its answers.
     Page,
-    /// The copy of the Perfetto UI.
     Perfetto,
     /// A redirection to this location.
     Elsewhere(String),

@@ -18,6 +18,14 @@ fn value<'a>(environment: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> 
     environment.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
+/// The names of the files in a directory, sorted.
+fn names(workspace: &Workspace, folder: &str) -> Vec<String> {
+    let files = fs::read_dir(workspace.path().join(folder)).unwrap().map(|file| file.unwrap().file_name());
+    let mut names: Vec<_> = files.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
 #[test]
 fn exit_codes_and_signals_are_those_of_the_program() {
     let workspace = Workspace::new();
@@ -72,11 +80,7 @@ fn a_traced_program_finds_library_directory_and_run() {
 #[test]
 fn two_runs_have_different_names() {
     let workspace = Workspace::new();
-    let run = || {
-        let mut command = workspace.script(&["--no-check"], "echo $URSCOPE_RUN");
-        command.env("URSCOPE_LIBRARY", harmless_library());
-        workspace.start(command).end().stdout
-    };
+    let run = || workspace.run_traced(&["--no-check"], "echo $URSCOPE_RUN").stdout;
     assert_ne!(run(), run());
 }
 
@@ -145,11 +149,8 @@ fn programs_that_cannot_be_run_have_the_exit_codes_of_a_shell() {
 fn unwritable_outputs_are_reported_before_the_program_starts() {
     let workspace = Workspace::new();
     workspace.make("file");
-    let library = harmless_library();
     for options in [["--dir", "file/traces"], ["--report", "file/report"], ["--report", "/nowhere/report"]] {
-        let mut command = workspace.script(&options, "touch started");
-        command.env("URSCOPE_LIBRARY", &library);
-        let ended = workspace.start(command).end();
+        let ended = workspace.run_traced(&options, "touch started");
         assert_eq!(ended.code, 2, "{options:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(options[0]) && ended.stderr.contains(options[1]), "{}", ended.stderr);
         assert!(!workspace.path().join("started").exists(), "{options:?}");
@@ -170,12 +171,9 @@ fn a_missing_library_is_reported_before_the_program_starts() {
 #[test]
 fn a_run_without_traces_is_not_clean_and_leaves_no_directory() {
     let workspace = Workspace::new();
-    let mut command = workspace.script(&["--format", "json", "--report", "report.json"], "echo text");
-    command.env("URSCOPE_LIBRARY", harmless_library());
-    let ended = workspace.start(command).end();
+    let ended = workspace.run_traced(&["--format", "json", "--report", "report.json"], "echo text");
     assert_eq!((ended.code, ended.stdout.as_str()), (2, "text\n"), "{}", ended.stderr);
-    let report = fs::read_to_string(workspace.path().join("report.json")).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&workspace.text("report.json")).unwrap();
     assert_eq!((&report["verdict"], &report["exit"]), (&"not-judged".into(), &2.into()));
     assert!(report["reason"].as_str().unwrap().contains("nothing was traced"), "{report:#}");
     assert!(!workspace.path().join("urscope-traces").exists(), "the empty directory is removed");
@@ -184,9 +182,7 @@ fn a_run_without_traces_is_not_clean_and_leaves_no_directory() {
 #[test]
 fn a_failure_of_the_program_takes_precedence_over_the_verdict() {
     let workspace = Workspace::new();
-    let mut command = workspace.script(&[], "exit 7");
-    command.env("URSCOPE_LIBRARY", harmless_library());
-    let ended = workspace.start(command).end();
+    let ended = workspace.run_traced(&[], "exit 7");
     assert_eq!(ended.code, 7);
     assert!(ended.stderr.contains("exit code 7"), "{}", ended.stderr);
     assert_eq!(ended.stdout, "");
@@ -197,9 +193,7 @@ fn traces_of_each_run_get_a_directory_of_their_own() {
     let workspace = Workspace::new();
     let script = "cp /dev/null $URSCOPE_DIR/urscope-x-1-1.json";
     for number in 1..=2 {
-        let mut command = workspace.script(&["--no-check"], script);
-        command.env("URSCOPE_LIBRARY", harmless_library());
-        let ended = workspace.start(command).end();
+        let ended = workspace.run_traced(&["--no-check"], script);
         let folder = format!("urscope-traces/sh-{number}");
         assert!(workspace.path().join(&folder).join("urscope-x-1-1.json").exists(), "{folder}");
         assert!(ended.stderr.contains(&format!("the traces are in {folder}")), "{}", ended.stderr);
@@ -215,18 +209,13 @@ fn only_the_traces_of_the_run_are_analyzed() {
     fs::write(workspace.path().join("trace"), format!("[\n{header}\n,{call}\n")).unwrap();
     let script = "sed \"s/RUN/$URSCOPE_RUN/; s/PID/$$/g\" trace >\"$URSCOPE_DIR/urscope-sh-$$-1.json\"; echo $$";
     for _ in 0..2 {
-        let mut command = workspace.script(&["--dir", "traces", "--format", "json", "--report", "report.json"], script);
-        command.env("URSCOPE_LIBRARY", harmless_library());
-        let ended = workspace.start(command).end();
-        let report: serde_json::Value =
-            serde_json::from_str(&fs::read_to_string(workspace.path().join("report.json")).unwrap()).unwrap();
+        let ended = workspace.run_traced(&["--dir", "traces", "--format", "json", "--report", "report.json"], script);
+        let report: serde_json::Value = serde_json::from_str(&workspace.text("report.json")).unwrap();
         let pids: Vec<String> =
             report["processes"].as_array().unwrap().iter().map(|process| process["pid"].to_string()).collect();
         assert_eq!(pids, [ended.stdout.trim()], "{report:#}");
     }
-    let files = fs::read_dir(workspace.path().join("traces")).unwrap().map(|file| file.unwrap().file_name());
-    let mut names: Vec<_> = files.map(|name| name.into_string().unwrap()).collect();
-    names.sort();
+    let names = names(&workspace, "traces");
     let [merged_later, merged, traces @ ..] = &names[..] else { panic!("{names:?}") };
     assert_eq!([merged_later, merged], ["merged-1.json", "merged.json"], "the earlier one is not replaced");
     let traces = traces.iter().filter(|name| name.starts_with("urscope-"));
@@ -243,9 +232,7 @@ END
 
 /// Runs [`ONE_CALL`] and then `script`.
 fn one_call(workspace: &Workspace, options: &[&str], script: &str) -> Ended {
-    let mut command = workspace.script(options, &format!("{ONE_CALL}{script}"));
-    command.env("URSCOPE_LIBRARY", harmless_library());
-    workspace.start(command).end()
+    workspace.run_traced(options, &format!("{ONE_CALL}{script}"))
 }
 
 #[test]
@@ -272,8 +259,7 @@ fn a_merged_trace_that_cannot_be_written_changes_neither_verdict_nor_exit_code()
     assert!(whole.stderr.contains("open urscope-traces/sh-1/merged.json with"), "{}", whole.stderr);
     let workspace = Workspace::new();
     // The limit is that of urscope, which is the parent of the program.
-    let mut command = workspace.script(&[], &format!("{ONE_CALL}prlimit --pid $PPID --fsize=64"));
-    command.env("URSCOPE_LIBRARY", harmless_library());
+    let mut command = workspace.traced(&[], &format!("{ONE_CALL}prlimit --pid $PPID --fsize=64"));
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(whole.code), "{stderr}");
@@ -282,9 +268,8 @@ fn a_merged_trace_that_cannot_be_written_changes_neither_verdict_nor_exit_code()
     assert!(stderr.ends_with(expected), "{stderr}");
     let verdict = |stderr: &str| stderr.lines().next().map(str::to_owned);
     assert_eq!(verdict(&stderr), verdict(&whole.stderr));
-    let names = fs::read_dir(workspace.path().join("urscope-traces/sh-1")).unwrap();
-    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    assert!(names.iter().all(|name| !name.to_string_lossy().contains("merged")), "{names:?}");
+    let names = names(&workspace, "urscope-traces/sh-1");
+    assert!(names.iter().all(|name| !name.contains("merged")), "{names:?}");
 }
 
 /// Processes that began afterwards may have written their traces elsewhere.
@@ -350,7 +335,6 @@ fn damaged_traces_are_not_judged_and_not_merged() {
     let ended = one_call(&workspace, &[], "echo garbage >\"$URSCOPE_DIR/urscope-sh-$$-1.json\"");
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert!(ended.stderr.contains("no merged trace was written, because they cannot be analyzed"), "{}", ended.stderr);
-    let names = fs::read_dir(workspace.path().join("urscope-traces/sh-1")).unwrap();
-    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    assert!(names.iter().all(|name| !name.to_string_lossy().contains("merged")), "{names:?}");
+    let names = names(&workspace, "urscope-traces/sh-1");
+    assert!(names.iter().all(|name| !name.contains("merged")), "{names:?}");
 }

@@ -102,9 +102,7 @@ fn a_second_interrupt_ends_a_run_that_waits_for_its_output() {
     let pipe = workspace.path().join("report");
     let mut full = OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(pipe).unwrap();
     while full.write(&[0; 4096]).is_ok() {}
-    let mut command = workspace.script(&["--report", "report"], "true");
-    command.env("URSCOPE_LIBRARY", harmless_library());
-    let mut running = workspace.start(command);
+    let mut running = workspace.start(workspace.traced(&["--report", "report"], "true"));
     // write(2) has the number 1.
     let syscall = format!("/proc/{}/syscall", running.pid());
     workspace.wait_until("the report", || fs::read_to_string(&syscall).unwrap().starts_with("1 "));
@@ -130,9 +128,7 @@ fn ignored_signals_stay_ignored() {
 #[test]
 fn the_report_names_processes_that_had_not_ended() {
     let workspace = Workspace::new();
-    let mut command = workspace.script(&[], &orphan("touch done"));
-    command.env("URSCOPE_LIBRARY", harmless_library());
-    let running = workspace.start(command);
+    let running = workspace.start(workspace.traced(&[], &orphan("touch done")));
     workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
     running.signal("INT");
     let ended = running.end();

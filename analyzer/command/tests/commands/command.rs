@@ -84,6 +84,23 @@ impl Workspace {
         self.command(&arguments)
     }
 
+    /// Runs a shell script with a harmless library preloaded, and waits for its end.
+    pub(crate) fn run_traced(&self, options: &[&str], script: &str) -> Ended {
+        self.start(self.traced(options, script)).end()
+    }
+
+    /// The command that runs a shell script with a harmless library preloaded.
+    pub(crate) fn traced(&self, options: &[&str], script: &str) -> Command {
+        let mut command = self.script(options, script);
+        command.env("URSCOPE_LIBRARY", harmless_library());
+        command
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(&self, file: impl AsRef<Path>) -> String {
+        fs::read_to_string(self.path().join(file)).unwrap()
+    }
+
     pub(crate) fn start(&self, mut command: Command) -> Running {
         Running { child: command.spawn().unwrap(), folder: self.path().into() }
     }

@@ -25,7 +25,6 @@ fn columns(path: &Path) -> Table {
         Field::Null => Value::Null,
         Field::ULong(number) => json!(number),
         Field::Str(text) => json!(text),
-        Field::Bool(truth) => json!(truth),
         other => panic!("{other:?}"),
     };
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);

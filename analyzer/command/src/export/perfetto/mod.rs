@@ -12,7 +12,7 @@ use std::{
 };
 
 use self::wire::Message;
-use super::drawing::{Argument, Arguments, Drawing, Track, Unit, category};
+use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, category};
 use urscope_analyzer::lifetimes::{Arrow, Lifetime};
 
 /// Ids of clocks in a clock snapshot.
@@ -36,7 +36,6 @@ pub(super) struct Perfetto<'w> {
     processes: HashMap<u32, u64>,
     threads: HashMap<Track, u64>,
     counters: HashMap<(u32, String), u64>,
-    /// The track of all findings, if there are any.
     findings: Option<u64>,
     /// The unused tracks of each process and kind of object.
     free: BTreeMap<(u32, &'static str), Vec<u64>>,
@@ -45,7 +44,6 @@ pub(super) struct Perfetto<'w> {
 }
 
 impl<'w> Perfetto<'w> {
-    /// An empty trace.
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         Self {
             out,
@@ -105,7 +103,6 @@ impl<'w> Perfetto<'w> {
         uuid
     }
 
-    /// The track of all findings.
     fn of_findings(&mut self) -> u64 {
         if let Some(known) = self.findings {
             return known;
@@ -129,12 +126,11 @@ fn track_event(kind: u64, track: u64) -> Message {
     Message::default().number(9, kind).number(11, track)
 }
 
-fn named(event: Message, category: &str, name: &str, args: &Arguments) -> Message {
+fn named(event: Message, category: &str, name: &str, args: &EventArguments) -> Message {
     let event = event.text(22, category).text(23, name);
     args.iter().fold(event, |event, (name, value)| event.message(4, &annotation(name, value)))
 }
 
-/// The debug annotation of an argument.
 fn annotation(name: &str, value: &Argument) -> Message {
     let annotation = Message::default().text(10, name);
     match value {
@@ -180,7 +176,7 @@ impl Drawing for Perfetto<'_> {
         category: &'static str,
         name: &str,
         (from, to): (u64, Option<u64>),
-        args: Arguments,
+        args: EventArguments,
         arrow: Option<Arrow>,
     ) {
         let track = self.of_thread(on, None);
@@ -190,7 +186,7 @@ impl Drawing for Perfetto<'_> {
         }
     }
 
-    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments) {
+    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: EventArguments) {
         let noun = life.kind.noun();
         let free = self.free.get_mut(&(on.pid, noun)).and_then(Vec::pop);
         let track = free.unwrap_or_else(|| self.beside(on.pid, noun, None));
@@ -223,7 +219,7 @@ impl Drawing for Perfetto<'_> {
         }
     }
 
-    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: Arguments) {
+    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: EventArguments) {
         let track = match on {
             Some(on) => self.of_thread(on, None),
             None => self.of_findings(),

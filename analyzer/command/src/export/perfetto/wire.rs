@@ -12,12 +12,10 @@ impl Message {
         self
     }
 
-    /// Adds a string.
     pub(super) fn text(self, field: u32, text: &str) -> Self {
         self.bytes(field, text.as_bytes())
     }
 
-    /// Adds a nested message.
     pub(super) fn message(self, field: u32, message: &Self) -> Self {
         self.bytes(field, &message.0)
     }
@@ -28,7 +26,6 @@ impl Message {
         self
     }
 
-    /// The encoded bytes.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }

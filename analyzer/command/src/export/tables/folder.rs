@@ -10,7 +10,7 @@ use std::{
 
 use parquet::{
     basic::Compression,
-    data_type::{BoolType, ByteArray, ByteArrayType, Int64Type},
+    data_type::{ByteArray, ByteArrayType, Int64Type},
     errors::ParquetError,
     file::{properties::WriterProperties, writer::SerializedFileWriter},
     schema::parser::parse_message_type,
@@ -73,7 +73,6 @@ impl Folder {
         Ok(Self { files, failed: None, destination, made })
     }
 
-    /// Writes a row.
     pub(super) fn put<R: Row>(&mut self, row: &R) {
         if self.failed.is_some() {
             return;
@@ -115,7 +114,6 @@ fn line(out: &mut impl io::Write, columns: &[Column], row: &impl Row) -> io::Res
             Cell::Nothing => Value::Null,
             Cell::Number(number) => number.into(),
             Cell::Text(text) => text.into_owned().into(),
-            Cell::Truth(truth) => truth.into(),
         };
         fields.extend(names.next().map(|column| (column.name.to_owned(), value)));
     });
@@ -136,7 +134,6 @@ struct Waiting {
     optional: bool,
     numbers: Vec<i64>,
     texts: Vec<ByteArray>,
-    truths: Vec<bool>,
     /// For an optional column, 1 for each cell that is not empty and 0 for each empty one (Parquet's definition levels).
     there: Vec<i16>,
 }
@@ -148,7 +145,6 @@ impl Parquet {
             match shape {
                 Shape::Number => format!("{often} INT64 {name} (INTEGER(64,false));"),
                 Shape::Text => format!("{often} BYTE_ARRAY {name} (STRING);"),
-                Shape::Truth => format!("{often} BOOLEAN {name};"),
             }
         });
         let schema = format!("message urscope {{ {} }}", lines.collect::<String>());
@@ -160,7 +156,6 @@ impl Parquet {
             optional: column.optional,
             numbers: Vec::new(),
             texts: Vec::new(),
-            truths: Vec::new(),
             there: Vec::new(),
         };
         Ok(Self { writer, columns: columns.iter().map(waiting).collect(), rows: 0 })
@@ -178,7 +173,6 @@ impl Parquet {
                 // Parquet stores unsigned numbers with the same bits.
                 Cell::Number(number) => column.numbers.push(number as i64),
                 Cell::Text(text) => column.texts.push(text.into_owned().into_bytes().into()),
-                Cell::Truth(truth) => column.truths.push(truth),
             }
         });
         self.rows += 1;
@@ -196,12 +190,10 @@ impl Parquet {
             match column.shape {
                 Shape::Number => writer.typed::<Int64Type>().write_batch(&column.numbers, there, None)?,
                 Shape::Text => writer.typed::<ByteArrayType>().write_batch(&column.texts, there, None)?,
-                Shape::Truth => writer.typed::<BoolType>().write_batch(&column.truths, there, None)?,
             };
             writer.close()?;
             column.numbers.clear();
             column.texts.clear();
-            column.truths.clear();
             column.there.clear();
         }
         group.close()?;

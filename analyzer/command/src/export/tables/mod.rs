@@ -100,7 +100,6 @@ pub fn tables_md() -> String {
             let shape = match shape {
                 Shape::Number => "number",
                 Shape::Text => "text",
-                Shape::Truth => "boolean",
             };
             let optional = if optional { ", may be empty" } else { "" };
             let _ = writeln!(text, "| `{name}` | {shape}{optional} | {} |", about.trim());

@@ -9,8 +9,6 @@ pub enum Shape {
     Number,
     /// A UTF-8 string.
     Text,
-    /// A bool.
-    Truth,
 }
 
 /// The description of a column.
@@ -32,7 +30,6 @@ pub(super) enum Cell<'a> {
     Nothing,
     Number(u64),
     Text(Cow<'a, str>),
-    Truth(bool),
 }
 
 /// A type that a column can have.
@@ -43,57 +40,30 @@ pub(super) trait Field {
     fn cell(&self) -> Cell<'_>;
 }
 
-impl Field for u64 {
-    const SHAPE: Shape = Shape::Number;
+macro_rules! fields {
+    ($($type:ty: $shape:ident($this:ident) $cell:expr;)*) => {
+        $(impl Field for $type {
+            const SHAPE: Shape = Shape::$shape;
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Number(*self)
-    }
+            fn cell(&self) -> Cell<'_> {
+                let $this = self;
+                Cell::$shape($cell)
+            }
+        })*
+    };
 }
 
-impl Field for u32 {
-    const SHAPE: Shape = Shape::Number;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Number(u64::from(*self))
-    }
-}
-
-impl Field for bool {
-    const SHAPE: Shape = Shape::Truth;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Truth(*self)
-    }
-}
-
-impl Field for &str {
-    const SHAPE: Shape = Shape::Text;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Text(Cow::Borrowed(self))
-    }
-}
-
-impl Field for String {
-    const SHAPE: Shape = Shape::Text;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Text(Cow::Borrowed(self))
-    }
+fields! {
+    u64: Number(number) *number;
+    u32: Number(number) u64::from(*number);
+    &str: Text(text) Cow::Borrowed(text);
+    String: Text(text) Cow::Borrowed(text);
+    Hex: Text(bits) Cow::Owned(format!("{:#x}", bits.0));
 }
 
 /// An address, a handle or a fingerprint, as reports show it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hex(pub(super) u64);
-
-impl Field for Hex {
-    const SHAPE: Shape = Shape::Text;
-
-    fn cell(&self) -> Cell<'_> {
-        Cell::Text(Cow::Owned(format!("{:#x}", self.0)))
-    }
-}
 
 impl<T: Field> Field for Option<T> {
     const SHAPE: Shape = T::SHAPE;
@@ -104,7 +74,6 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A row of a table.
 pub(super) trait Row {
     /// The index of its table among all tables.
     const TABLE: usize;
@@ -112,7 +81,6 @@ pub(super) trait Row {
     const NAME: &'static str;
     const ABOUT: &'static str;
 
-    /// The columns of the table.
     fn columns() -> Vec<Column>;
 
     /// Passes the cells to `each`, in the order of the columns.

@@ -6,11 +6,13 @@
 //!
 //! The names of all its files are in a table that is made once. Other files must never be served, whatever path is requested.
 
-mod archive;
+mod files;
 mod find;
-mod folder;
 
 use std::{io, path::Path};
+
+use super::assets::content_type;
+use files::Files;
 
 pub use find::find;
 
@@ -20,46 +22,22 @@ pub(super) const TRACE: &str = "urscope-timeline.json";
 /// The file of an empty name.
 const INDEX: &str = "index.html";
 
-/// The maximum number of files of a copy.
-const FILES: usize = 4096;
-
-/// The maximum size of a file, in bytes.
-const BIGGEST: u64 = 64 << 20;
-
 /// A copy of the Perfetto UI.
 #[derive(Debug)]
-pub struct Copy {
-    files: Box<dyn Files>,
-}
-
-/// The storage of the files of a copy.
-trait Files: std::fmt::Debug + Send + Sync {
-    /// Reads a file; `None` if there is no file of this name.
-    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
-}
-
-/// The error that a named path is not a copy.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{path} is not a copy of the Perfetto UI: {why}; name the directory of its index.html, or the perfetto-ui.zip of a release"
-)]
-pub struct NoCopy {
-    path: String,
-    why: String,
-}
+pub struct Copy(Files);
 
 impl Copy {
-    /// Opens a directory or an archive.
-    pub fn open(path: &Path) -> Result<Self, NoCopy> {
-        let no_copy = |why: String| NoCopy { path: path.display().to_string(), why };
-        let files: io::Result<Box<dyn Files>> = if path.is_dir() {
-            folder::Folder::open(path).map(|folder| Box::new(folder) as _)
-        } else {
-            archive::Archive::open(path).map(|archive| Box::new(archive) as _)
+    /// Opens a directory or an archive. The error is a text for the user.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let no_copy = |why: String| {
+            let (path, name) =
+                (path.display(), "name the directory of its index.html, or the perfetto-ui.zip of a release");
+            format!("{path} is not a copy of the Perfetto UI: {why}; {name}")
         };
+        let files = if path.is_dir() { Files::of_folder(path) } else { Files::of_archive(path) };
         let files = files.map_err(|error| no_copy(error.to_string()))?;
         match files.read(INDEX) {
-            Ok(Some(_)) => Ok(Self { files }),
+            Ok(Some(_)) => Ok(Self(files)),
             Ok(None) => Err(no_copy(format!("it has no {INDEX}"))),
             Err(error) => Err(no_copy(format!("its {INDEX} cannot be read: {error}"))),
         }
@@ -68,31 +46,8 @@ impl Copy {
     /// Reads a file, with its content type. An empty name is the index.
     pub(super) fn file(&self, name: &str) -> io::Result<Option<(&'static str, Vec<u8>)>> {
         let name = if name.is_empty() { INDEX } else { name };
-        Ok(self.files.read(name)?.map(|bytes| (kind(name), bytes)))
+        Ok(self.0.read(name)?.map(|bytes| (content_type(name), bytes)))
     }
-}
-
-/// The content type of a file, by the extension of its name.
-fn kind(name: &str) -> &'static str {
-    match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
-        "html" => "text/html; charset=utf-8",
-        "js" => "text/javascript; charset=utf-8",
-        "css" => "text/css; charset=utf-8",
-        "json" | "map" => "application/json",
-        "wasm" => "application/wasm",
-        "woff2" => "font/woff2",
-        "png" => "image/png",
-        "svg" => "image/svg+xml",
-        _ => "application/octet-stream",
-    }
-}
-
-fn too_big(name: &str) -> io::Error {
-    io::Error::other(format!("{name} has more than {BIGGEST} bytes"))
-}
-
-fn too_many() -> io::Error {
-    io::Error::other(format!("it has more than {FILES} files"))
 }
 
 #[cfg(test)]
@@ -105,7 +60,7 @@ mod tests {
 
     use zip::{ZipWriter, write::SimpleFileOptions};
 
-    use super::*;
+    use super::{files::BIGGEST, *};
 
     fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
@@ -165,12 +120,12 @@ mod tests {
     #[test]
     fn a_path_that_is_not_a_copy_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Copy::open(folder.path()).unwrap_err().to_string().contains("it has no index.html"));
+        assert!(Copy::open(folder.path()).unwrap_err().contains("it has no index.html"));
         let path = folder.path().join("perfetto-ui.zip");
         fs::write(&path, "PK").unwrap();
-        assert!(Copy::open(&path).unwrap_err().to_string().contains("perfetto-ui.zip is not a copy"));
+        assert!(Copy::open(&path).unwrap_err().contains("perfetto-ui.zip is not a copy"));
         fs::write(&path, archive(&[("readme", b"")])).unwrap();
-        assert!(Copy::open(&path).unwrap_err().to_string().contains("it has no index.html"));
+        assert!(Copy::open(&path).unwrap_err().contains("it has no index.html"));
         assert!(Copy::open(Path::new("/nowhere")).is_err());
     }
 

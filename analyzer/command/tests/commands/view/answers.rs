@@ -9,7 +9,7 @@ use urscope_command::{
     view::{Settings, Subject, View},
 };
 
-use super::{Shown, VIOLATION, client::Place, serve};
+use super::{Shown, VIOLATION, client::Client, serve};
 use crate::traces;
 
 /// What the command prints.
@@ -24,7 +24,7 @@ fn answers_are_byte_for_byte_what_the_command_prints() {
         // Without traces, the commands that answer questions refuse to; the page waits for them.
         let questions = if scenario.is_empty() { &["check"][..] } else { &["check", "stats", "holders"] };
         for question in questions {
-            let answer = shown.place.get(&format!("api/{question}"));
+            let answer = shown.client.get(&format!("api/{question}"));
             assert_eq!(
                 answer.text(),
                 String::from_utf8(printed(&[question, "--format", "json"], shown)).unwrap(),
@@ -35,20 +35,20 @@ fn answers_are_byte_for_byte_what_the_command_prints() {
         }
         let mut timeline = Vec::new();
         export::export(&[shown.path()], &Options::default(), export::Form::Chrome, &mut timeline).unwrap();
-        assert_eq!(shown.place.get("api/timeline").body, timeline);
+        assert_eq!(shown.client.get("api/timeline").body, timeline);
     }
     let shown = &Shown::new(VIOLATION);
-    let bytes = shown.place.json("api/check")["findings"][0]["fingerprint"].as_str().unwrap().to_owned();
-    let history = shown.place.get(&format!("api/handle?name={bytes}"));
+    let bytes = shown.client.json("api/check")["findings"][0]["fingerprint"].as_str().unwrap().to_owned();
+    let history = shown.client.get(&format!("api/handle?name={bytes}"));
     assert_eq!(history.body, printed(&["handle", "--format", "json", &bytes], shown));
-    let held = shown.place.get("api/holders?at_ns=3000");
+    let held = shown.client.get("api/holders?at_ns=3000");
     assert_eq!(held.body, printed(&["holders", "--format", "json", "--at", "3us"], shown));
-    assert_ne!(held.body, shown.place.get("api/holders").body);
+    assert_ne!(held.body, shown.client.get("api/holders").body);
 }
 
 #[test]
 fn questions_that_cannot_be_answered_are_refused() {
-    let Shown { place, .. } = &Shown::new(VIOLATION);
+    let Shown { client, .. } = &Shown::new(VIOLATION);
     for (path, status, why) in [
         ("api/handle", 400, "name"),
         ("api/handle?name=x", 400, "expected a fingerprint or an address"),
@@ -61,7 +61,7 @@ fn questions_that_cannot_be_answered_are_refused() {
         ("api/calls?around=0:99", 404, "no call 99 of process 0"),
         ("api/lives?offset=-1", 400, "offset"),
     ] {
-        let answer = place.get(path);
+        let answer = client.get(path);
         let error: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!(answer.status, status, "{path}: {error}");
         assert!(error["error"].as_str().unwrap().contains(why), "{path}: {error}");
@@ -71,7 +71,7 @@ fn questions_that_cannot_be_answered_are_refused() {
 #[test]
 fn the_overview_describes_the_run() {
     let shown = &Shown::new(VIOLATION);
-    let (run, check) = (shown.place.json("api/run"), shown.place.json("api/check"));
+    let (run, check) = (shown.client.json("api/run"), shown.client.json("api/check"));
     assert_eq!((&run["generation"], &run["running"], &run["error"]), (&json!(1), &json!(false), &json!(null)));
     assert_eq!(run["title"], shown.path().to_str().unwrap());
     assert_eq!(run["perfetto"], json!({"url": "https://ui.perfetto.dev", "local": false}));
@@ -97,8 +97,8 @@ fn the_overview_describes_the_run() {
 
 #[test]
 fn lifetimes_are_sent_as_columns_with_their_findings() {
-    let Shown { place, .. } = &Shown::new(VIOLATION);
-    let (lives, check) = (place.json("api/lives"), place.json("api/check"));
+    let Shown { client, .. } = &Shown::new(VIOLATION);
+    let (lives, check) = (client.json("api/lives"), client.json("api/check"));
     let columns = &lives["columns"];
     assert_eq!((&lives["total"], &columns["lane"], &columns["process"]), (&json!(2), &json!([0, 1]), &json!([0, 1])));
     assert_eq!(columns["export"][0], columns["export"][1]);
@@ -112,27 +112,27 @@ fn lifetimes_are_sent_as_columns_with_their_findings() {
     assert_eq!((name("how", 0), name("how", 1)), (&json!("urIPCPutMemHandleExp"), &json!("urIPCCloseMemHandleExp")));
     // A lifetime ends when the put or the close begins.
     for (index, last) in [(0, "urIPCPutMemHandleExp"), (1, "urIPCCloseMemHandleExp")] {
-        let call = &place.json(&format!("api/calls?function={last}"))["rows"][0];
+        let call = &client.json(&format!("api/calls?function={last}"))["rows"][0];
         assert_eq!(columns["to_ns"][index], call["from_ns"]);
         assert!(columns["from_ns"][index].as_u64() < columns["to_ns"][index].as_u64());
     }
-    let second = place.json("api/lives?offset=1&limit=1");
+    let second = client.json("api/lives?offset=1&limit=1");
     assert_eq!((&second["offset"], &second["columns"]["id"]), (&json!(1), &json!([columns["id"][1]])));
-    assert_eq!(place.json("api/lives?offset=9")["columns"]["id"], json!([]));
+    assert_eq!(client.json("api/lives?offset=9")["columns"]["id"], json!([]));
 }
 
 #[test]
 fn lifetimes_have_their_memory_and_are_also_sent_packed() {
-    let Shown { place, .. } = &Shown::new(VIOLATION);
-    let columns = place.json("api/lives")["columns"].clone();
-    let call = |function: &str| place.json(&format!("api/calls?function={function}"))["rows"][0].clone();
+    let Shown { client, .. } = &Shown::new(VIOLATION);
+    let columns = client.json("api/lives")["columns"].clone();
+    let call = |function: &str| client.json(&format!("api/calls?function={function}"))["rows"][0].clone();
     // From the begin of the allocation to the return of the free.
     let (allocation, free) = (call("urUSMDeviceAlloc"), call("urUSMFree"));
     let returned = free["from_ns"].as_u64().unwrap() + free["took_ns"].as_u64().unwrap();
     assert_eq!(columns["allocated_ns"], json!([allocation["from_ns"], null]));
     assert_eq!(columns["freed_ns"], json!([returned, null]));
 
-    let bytes = place.get("api/lives.bin").body;
+    let bytes = client.get("api/lives.bin").body;
     let word = |at: usize| <[u8; 8]>::try_from(&bytes[at..at + 8]).unwrap();
     let length = u64::from_le_bytes(word(0)) as usize;
     let head: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
@@ -153,25 +153,25 @@ fn lifetimes_have_their_memory_and_are_also_sent_packed() {
 
 #[test]
 fn findings_are_sentences_and_rules_are_explained() {
-    let Shown { place, .. } = &Shown::new(VIOLATION);
-    let run = place.json("api/run");
+    let Shown { client, .. } = &Shown::new(VIOLATION);
+    let run = client.json("api/run");
     let text = run["sentences"][0]["text"].as_str().unwrap();
     assert!(text.contains(" freed 4 KiB while ") && text.ends_with(" had it open"), "{text}");
     assert!(run["again"].as_str().unwrap().starts_with("urscope view /"), "{run}");
-    let page = place.json("api/rule?name=freed-while-open");
+    let page = client.json("api/rule?name=freed-while-open");
     assert!(page["text"].as_str().unwrap().contains("# Why it is bad"), "{page}");
-    assert_eq!(place.get("api/rule?name=no-such-rule").status, 404);
+    assert_eq!(client.get("api/rule?name=no-such-rule").status, 404);
 }
 
 /// No request names a file, and a stack without a source line gives none.
 #[test]
 fn source_is_asked_for_by_the_finding_only() {
-    let Shown { place, .. } = &Shown::new(VIOLATION);
-    let none = place.json("api/source?finding=0");
+    let Shown { client, .. } = &Shown::new(VIOLATION);
+    let none = client.json("api/source?finding=0");
     assert_eq!(none, json!({"none": "no source line is known here; compile with -g"}));
-    assert_eq!(place.json("api/source?finding=99"), none);
+    assert_eq!(client.json("api/source?finding=99"), none);
     for query in ["", "?finding=-1", "?file=/etc/passwd", "?finding=/etc/passwd"] {
-        assert_eq!(place.get(&format!("api/source{query}")).status, 400, "{query}");
+        assert_eq!(client.get(&format!("api/source{query}")).status, 400, "{query}");
     }
 }
 
@@ -182,7 +182,7 @@ fn lifetimes_are_sent_in_the_order_in_which_they_began() {
     let scenario = format!("p: alloc a 64\np: get a -> h\n{}\np: put h", later.join("\n"));
     let folder = tempfile::tempdir().unwrap();
     traces::put(folder.path(), &traces::one_late(&scenario));
-    let columns = Place::of(&serve(folder.path(), None)).json("api/lives")["columns"].clone();
+    let columns = Client::of(&serve(folder.path(), None)).json("api/lives")["columns"].clone();
     let from: Vec<_> = columns["from_ns"].as_array().unwrap().iter().map(|ns| ns.as_u64().unwrap()).collect();
     assert!(from.len() == 100 && from.is_sorted(), "{from:?}");
     let ends = columns["to_ns"].as_array().unwrap().iter().zip(&from);
@@ -204,32 +204,32 @@ fn live_objects_have_no_end() {
     let folder = tempfile::tempdir().unwrap();
     traces::put(folder.path(), &files);
     let view = serve(folder.path(), None);
-    let place = Place::of(&view);
-    assert_eq!(place.json("api/run")["running"], true);
-    let columns = &place.json("api/lives")["columns"];
+    let client = Client::of(&view);
+    assert_eq!(client.json("api/run")["running"], true);
+    let columns = &client.json("api/lives")["columns"];
     assert_eq!((&columns["to_ns"], &columns["how"]), (&json!([null]), &json!([null])));
 }
 
 #[test]
 fn calls_are_found_sorted_and_shown_in_pages() {
-    let Shown { place, .. } = &Shown::new(VIOLATION);
-    let all = place.json("api/calls");
+    let Shown { client, .. } = &Shown::new(VIOLATION);
+    let all = client.json("api/calls");
     assert_eq!((&all["total"], &all["matching"], &all["offset"]), (&json!(6), &json!(6), &json!(0)));
     let rows = all["rows"].as_array().unwrap();
-    let bytes = &place.json("api/check")["findings"][0]["fingerprint"];
+    let bytes = &client.json("api/check")["findings"][0]["fingerprint"];
     assert_eq!(rows[1]["function"], "urIPCGetMemHandleExp");
     assert_eq!((&rows[1]["fingerprint"], &rows[1]["result"]), (bytes, &json!("UR_RESULT_SUCCESS (0)")));
-    let of_it = place.json(&format!("api/calls?fingerprint={}", bytes.as_str().unwrap()));
+    let of_it = client.json(&format!("api/calls?fingerprint={}", bytes.as_str().unwrap()));
     let functions: Vec<_> =
         of_it["rows"].as_array().unwrap().iter().map(|row| row["function"].as_str().unwrap()).collect();
     let expected = ["urIPCGetMemHandleExp", "urIPCOpenMemHandleExp", "urIPCPutMemHandleExp", "urIPCCloseMemHandleExp"];
     assert_eq!(functions, expected, "also those whose record has no fingerprint");
-    let around = place.json("api/calls?around=1:2&limit=1");
+    let around = client.json("api/calls?around=1:2&limit=1");
     assert_eq!(
         (&around["matching"], &around["rows"][0]["call"], &around["rows"][0]["process"]),
         (&json!(2), &json!(2), &json!(1))
     );
-    let searched = place.json("api/calls?q=free&sort=took&desc=1&ipc=0");
+    let searched = client.json("api/calls?q=free&sort=took&desc=1&ipc=0");
     assert_eq!((&searched["matching"], &searched["rows"][0]["function"]), (&json!(1), &json!("urUSMFree")));
 }
 
@@ -240,13 +240,13 @@ fn malicious_names_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     traces::put(folder.path(), &files);
     let view = serve(folder.path(), None);
-    let place = Place::of(&view);
+    let client = Client::of(&view);
     for path in ["api/run", "api/check", "api/stats", "api/holders", "api/timeline"] {
-        let text = place.get(path).text();
+        let text = client.get(path).text();
         assert!(!text.chars().any(|c| c != '\n' && urscope_analyzer::plain::is_unprintable(c)), "{path}");
     }
     assert_eq!(
-        place.json("api/run")["processes"][0]["executable"],
+        client.json("api/run")["processes"][0]["executable"],
         name,
         "JSON escapes are decoded to the original name"
     );
@@ -257,11 +257,11 @@ fn a_failed_analysis_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("urscope-a-1-1.json"), "\0").unwrap();
     let view = serve(folder.path(), None);
-    let place = Place::of(&view);
-    let run = place.json("api/run");
+    let client = Client::of(&view);
+    let run = client.json("api/run");
     assert!(run["error"].as_str().unwrap().contains("urscope-a-1-1.json"), "{run}");
     for path in ["api/check", "api/calls", "api/lives", "api/timeline"] {
-        let answer = place.get(path);
+        let answer = client.get(path);
         assert_eq!(answer.status, 503, "{path}");
         assert!(answer.text().contains("urscope-a-1-1.json"), "{}", answer.text());
     }
@@ -271,7 +271,7 @@ fn a_failed_analysis_is_reported() {
 fn a_port_that_is_in_use_is_reported() {
     let shown = Shown::new(VIOLATION);
     let subject = Subject::named(vec![shown.path()], Options::default());
-    let port = shown.place.address.port();
-    let refused = View::open(subject, Settings { port, ..Settings::default() }).err().unwrap().to_string();
+    let port = shown.client.address.port();
+    let refused = View::open(subject, Settings { port, ..Settings::default() }).err().unwrap();
     assert!(refused.contains(&format!("127.0.0.1:{port} cannot be listened on")), "{refused}");
 }

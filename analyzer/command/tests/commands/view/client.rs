@@ -13,7 +13,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The address and the token of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-impl Place {
+impl Client {
     pub(crate) fn of(view: &View) -> Self {
         Self::at(&view.url())
     }

@@ -9,16 +9,16 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Shown, VIOLATION, client::Place, serve};
+use super::{Shown, VIOLATION, client::Client, serve};
 use crate::traces;
 
 /// The stream of server-sent events.
 struct Events(BufReader<TcpStream>);
 
 impl Events {
-    fn of(place: &Place) -> Self {
-        let mut stream = place.connect();
-        write!(stream, "GET /{}/api/events HTTP/1.1\r\nHost: {}\r\n\r\n", place.token, place.address).unwrap();
+    fn of(client: &Client) -> Self {
+        let mut stream = client.connect();
+        write!(stream, "GET /{}/api/events HTTP/1.1\r\nHost: {}\r\n\r\n", client.token, client.address).unwrap();
         Self(BufReader::new(stream))
     }
 
@@ -33,10 +33,10 @@ impl Events {
 }
 
 /// Waits for a number of analyses.
-fn wait_for(place: &Place, generation: u64) -> Value {
+fn wait_for(client: &Client, generation: u64) -> Value {
     let start = Instant::now();
     loop {
-        let run = place.json("api/run");
+        let run = client.json("api/run");
         if run["generation"].as_u64().unwrap() >= generation {
             return run;
         }
@@ -49,41 +49,41 @@ fn wait_for(place: &Place, generation: u64) -> Value {
 fn new_traces_are_analyzed_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let view = serve(folder.path(), None);
-    let place = Place::of(&view);
-    assert_eq!(wait_for(&place, 1)["calls"], 0);
-    assert_eq!(place.json("api/check")["verdict"], "not-judged");
-    let mut events = Events::of(&place);
+    let client = Client::of(&view);
+    assert_eq!(wait_for(&client, 1)["calls"], 0);
+    assert_eq!(client.json("api/check")["verdict"], "not-judged");
+    let mut events = Events::of(&client);
     assert_eq!(events.next(), json!({"generation": 1, "running": false}));
     traces::put(folder.path(), &traces::files(VIOLATION));
     assert_eq!(events.next()["generation"], 2);
     // The analysis may have started when only some of the files existed.
     let start = Instant::now();
-    while place.json("api/check")["verdict"] != "findings" {
+    while client.json("api/check")["verdict"] != "findings" {
         assert!(start.elapsed() < Duration::from_secs(20));
     }
-    assert_eq!(place.json("api/run")["calls"], 6);
+    assert_eq!(client.json("api/run")["calls"], 6);
 }
 
 #[test]
 fn a_failed_analysis_keeps_the_earlier_results() {
     let shown = Shown::new(VIOLATION);
-    let check = shown.place.get("api/check").body;
+    let check = shown.client.get("api/check").body;
     let broken = shown.path().join("urscope-x-9-9.json");
     fs::write(&broken, "\0").unwrap();
-    let run = wait_for(&shown.place, 2);
+    let run = wait_for(&shown.client, 2);
     assert!(run["error"].as_str().unwrap().contains("urscope-x-9-9.json"), "{run}");
-    assert_eq!((&run["calls"], shown.place.get("api/check").body), (&json!(6), check));
+    assert_eq!((&run["calls"], shown.client.get("api/check").body), (&json!(6), check));
     fs::remove_file(broken).unwrap();
-    assert_eq!(wait_for(&shown.place, 3)["error"], json!(null));
+    assert_eq!(wait_for(&shown.client, 3)["error"], json!(null));
 }
 
 #[test]
 fn a_server_that_is_dropped_closes_its_connections() {
-    let Shown { view, place, folder } = Shown::new(VIOLATION);
-    let mut events = Events::of(&place);
+    let Shown { view, client, folder } = Shown::new(VIOLATION);
+    let mut events = Events::of(&client);
     events.next();
     drop(view);
-    assert!(TcpStream::connect(place.address).is_err());
+    assert!(TcpStream::connect(client.address).is_err());
     let mut line = String::new();
     while events.0.read_line(&mut line).unwrap_or_default() > 0 {}
     drop(folder);

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use urscope_analyzer::Options;
 use urscope_command::view::{Settings, Subject, View, perfetto::Copy};
 
-use client::Place;
+use client::Client;
 
 use crate::traces;
 
@@ -23,7 +23,7 @@ const VIOLATION: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer:
 struct Shown {
     folder: TempDir,
     view: View,
-    place: Place,
+    client: Client,
 }
 
 impl Shown {
@@ -35,8 +35,8 @@ impl Shown {
         let folder = tempfile::tempdir().unwrap();
         traces::put(folder.path(), &traces::files(scenario));
         let view = serve(folder.path(), perfetto);
-        let place = Place::of(&view);
-        Self { folder, view, place }
+        let client = Client::of(&view);
+        Self { folder, view, client }
     }
 
     fn path(&self) -> PathBuf {
