@@ -4,6 +4,8 @@
 #include "ur_app.hpp"
 
 #include <atomic>
+#include <ctime>
+#include <utility>
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -74,6 +76,22 @@ template <typename T> struct Shared {
     return static_cast<T *>(memory);
   }
 };
+
+// Starts this program again with descriptors of shared memory, each under a number that it knows.
+inline pid_t start_with(std::vector<std::string> words, std::initializer_list<std::pair<int, int>> descriptors) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (auto [own, known] : descriptors) posix_spawn_file_actions_adddup2(&actions, own, known);
+  const pid_t pid = start_self(std::move(words), &actions);
+  posix_spawn_file_actions_destroy(&actions);
+  return pid;
+}
+
+inline void pause_for(double microseconds) {
+  const auto nanoseconds = static_cast<long>(microseconds * 1000);
+  const timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  nanosleep(&time, nullptr);
+}
 
 // splitmix64
 struct Random {

@@ -5,7 +5,6 @@
 #include "counted_calls.hpp"
 
 #include <csignal>
-#include <ctime>
 #include <pthread.h>
 
 using namespace app;
@@ -40,11 +39,6 @@ constexpr Rule rules[] = {{leaks_handle, "leaked-handle"},
                           {closes_unknown, "close-of-unknown"},
                           {frees_while_open, "freed-while-open"},
                           {puts_twice, "double-put"}};
-
-void pause_for(long microseconds) {
-  const timespec time = {microseconds / 1000000, microseconds % 1000000 * 1000};
-  nanosleep(&time, nullptr);
-}
 
 struct Member {
   Ur ur;
@@ -145,14 +139,9 @@ void lead(int members, int threads, int cycles, uint64_t seed) {
   std::vector<pid_t> pids;
   std::vector<uint64_t> calls_until_killed;
   for (int index = 0; index < members; index++) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, shared.descriptor, crowd_descriptor);
-    const pid_t pid = start_self({"member", std::to_string(index), std::to_string(members), std::to_string(threads), std::to_string(cycles),
-                                  std::to_string(random.below(1 << 30))},
-                                 &actions);
-    posix_spawn_file_actions_destroy(&actions);
-    pids.push_back(pid);
+    pids.push_back(start_with({"member", std::to_string(index), std::to_string(members), std::to_string(threads), std::to_string(cycles),
+                               std::to_string(random.below(1 << 30))},
+                              {{shared.descriptor, crowd_descriptor}}));
     // Two calls a cycle; 0 stands for one that stays.
     const bool is_victim = index >= stay && random.below(2) == 0;
     calls_until_killed.push_back(is_victim ? 1 + random.below(2 * static_cast<uint64_t>(threads * cycles)) : 0);

@@ -1,6 +1,7 @@
 // Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
 //
-// Exits with 4 if there are steps that a program in SYCL does not have, and with 3 if a step does not happen as it is written.
+// Prints each step, and whether the runtime refused it. Exits with 4 if there are steps that a program in SYCL does not have, and with 3
+// if a step does not happen as it is written.
 //
 // The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
 // destroyed unless a step says so, so that what a script leaves open stays open.
@@ -36,6 +37,7 @@ static const char *script_file;
 static const Script *script;
 static Turns *turns;
 static bool is_forked = false;
+static thread_local bool refused; // The last step.
 // A copy of the last handle data, with the word in front of them, which the adapters trust.
 alignas(64) static std::byte copied[4096];
 
@@ -66,8 +68,9 @@ static void make(const Step &step, bool expected, const std::function<bool()> &c
   try {
     at.at(step.line)([&] { has_result = call(); });
   } catch (const sycl::exception &) {
-    if (step.may_be_refused()) return;
-    throw;
+    if (!step.may_be_refused()) throw;
+    refused = true;
+    return;
   }
   require(!step.has("fails") || !has_result, "the runtime accepts the call");
   require(step.may_be_refused() || has_result == expected, expected ? "there is no result" : "there is a result");
@@ -295,7 +298,9 @@ static void run_thread(unsigned process, unsigned thread) {
     try {
       turns->await(step);
       if (ends(step)) return;
+      refused = false;
       (*operation(step))(step);
+      print(step.text + (refused ? ": refused" : ""));
       turns->done(step);
     } catch (const std::exception &error) {
       turns->fail();

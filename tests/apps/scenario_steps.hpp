@@ -24,7 +24,7 @@ struct Step {
   unsigned line = 0, group = 0, process = 0, thread = 1;
   unsigned other = 0; // The process that begins by a fork or an exec.
   bool begins_process = false;
-  std::string verb, object;
+  std::string text, verb, object;
   std::map<std::string, std::string> words;
 
   bool has(const std::string &word) const { return words.count(word) != 0; }
@@ -91,6 +91,7 @@ private:
     std::istringstream words(text);
     Step step;
     step.line = line;
+    step.text = text;
     std::string who, word;
     words >> who;
     const bool joins = who == "&";

@@ -68,9 +68,7 @@ static void end_copy(const HeldCopy &copy) {
   copy.wait();
 }
 
-static void producer(Peer &consumer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
   const Witness witness;
   static char other[SIZE];
   std::optional<HeldCopy> copy;
@@ -91,9 +89,7 @@ static void producer(Peer &consumer) {
   }
 }
 
-static void consumer(Peer &producer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
   const Witness witness;
   static char other[SIZE];
   std::optional<HeldCopy> copy;

@@ -78,9 +78,13 @@ struct Ur {
 
   // Copies to or from memory that the device can access.
   void copy(void *to, const void *from, size_t size) const { CHECK(urEnqueueUSMMemcpy(queue, true, to, from, size, 0, nullptr, nullptr)); }
-  bool supports(ur_device_info_t what) const {
-    ur_bool_t value = false;
-    return urDeviceGetInfo(device, what, sizeof value, &value, nullptr) == UR_RESULT_SUCCESS && value;
+  bool supports(ur_device_info_t what) const { return asked(what) == "0 yes"; }
+  // The result of the query, and its value if there is one.
+  std::string asked(ur_device_info_t what) const {
+    ur_bool_t value = 2;
+    const ur_result_t result = urDeviceGetInfo(device, what, sizeof value, &value, nullptr);
+    const char *const words[] = {" no", " yes", ""};
+    return std::to_string(result) + words[value];
   }
 
   size_t granularity() const {

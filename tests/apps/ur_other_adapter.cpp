@@ -5,13 +5,6 @@
 
 using namespace app;
 
-static std::string asked(ur_device_handle_t device, ur_device_info_t property) {
-  ur_bool_t value = 2;
-  const ur_result_t result = urDeviceGetInfo(device, property, sizeof value, &value, nullptr);
-  const char *const words[] = {" no", " yes", ""};
-  return std::to_string(result) + words[value];
-}
-
 static void answer(const char *what, ur_result_t result) { print(std::string(what) + ": " + std::to_string(result)); }
 
 int main() {
@@ -19,9 +12,9 @@ int main() {
     Ur ur(UR_DEVICE_TYPE_ALL);
     const auto device = ur.device;
     const auto context = ur.context;
-    print("memory: " + asked(device, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP));
-    print("physical memory: " + asked(device, UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP));
-    print("events: " + asked(device, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP));
+    print("memory: " + ur.asked(UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP));
+    print("physical memory: " + ur.asked(UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP));
+    print("events: " + ur.asked(UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP));
 
     void *memory = nullptr, *opened = nullptr, *data = nullptr;
     size_t size = 0;

@@ -5,20 +5,13 @@
 
 using namespace app;
 
-static void ask(const Ur &ur, const char *what, ur_device_info_t property) {
-  ur_bool_t value = 2;
-  const ur_result_t result = urDeviceGetInfo(ur.device, property, sizeof value, &value, nullptr);
-  const char *const words[] = {" no", " yes", ""};
-  print(std::string(what) + ": " + std::to_string(result) + words[value]);
-}
-
 int main() {
   return run_alone([] {
     Ur ur;
-    ask(ur, "memory", UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP);
-    ask(ur, "physical memory", UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP);
-    ask(ur, "reusable events", UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP);
-    ask(ur, "events", UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP);
+    print("memory: " + ur.asked(UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP));
+    print("physical memory: " + ur.asked(UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP));
+    print("reusable events: " + ur.asked(UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP));
+    print("events: " + ur.asked(UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP));
 
     ur_event_handle_t event = nullptr, opened = nullptr;
     void *data = nullptr;

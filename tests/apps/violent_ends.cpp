@@ -197,14 +197,8 @@ template <typename Condition> bool wait_until(Condition holds) {
   return true;
 }
 
-pid_t start(const std::vector<std::string> &words, const Shared<Board> &board, const Shared<Page> *page) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, board.descriptor, board_descriptor);
-  if (page != nullptr) posix_spawn_file_actions_adddup2(&actions, page->descriptor, page_descriptor);
-  const pid_t pid = start_self(words, &actions);
-  posix_spawn_file_actions_destroy(&actions);
-  return pid;
+pid_t start(const std::vector<std::string> &words, const Shared<Board> &board, const Shared<Page> &page) {
+  return start_with(words, {{board.descriptor, board_descriptor}, {page.descriptor, page_descriptor}});
 }
 
 void write_to(const char *file, const std::string &text) {
@@ -231,7 +225,7 @@ void write_to(const char *file, const std::string &text) {
   setenv("URSCOPE_DIR", folder.c_str(), 1);
   Process &process = page.value->processes[itself];
   process.limited = 1;
-  const pid_t pid = start(arguments, board, &page);
+  const pid_t pid = start(arguments, board, page);
   pause_for(10000 + static_cast<double>(random.below(40000)));
   if (random.below(4) != 0) {
     require(mount("none", folder.c_str(), "tmpfs", MS_REMOUNT, "size=256m") == 0, "cannot enlarge a file system");
@@ -284,7 +278,7 @@ Victims end_one(uint64_t seed, const std::string &name, const Shared<Board> &boa
   Process &process = page.processes[itself];
   const std::vector<std::string> arguments = {"victim", way.name, std::to_string(random.next())};
   const bool fills_disk = way.name == std::string("full_disk");
-  const pid_t started = fills_disk ? fork() : start(arguments, board, &victims.page);
+  const pid_t started = fills_disk ? fork() : start(arguments, board, victims.page);
   require(started >= 0, "cannot fork");
   if (started == 0) _exit(guarded([&] { be_full_disk(arguments, board, victims.page, random); }));
   const auto signal = [&](int number) { kill(fills_disk ? static_cast<pid_t>(process.pid) : started, number); };
@@ -337,7 +331,7 @@ int end_many(uint64_t count, uint64_t seed, const std::string &way) {
     require(getenv("URSCOPE_DIR") != nullptr, "the program is not traced");
     require(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "cannot adopt children of victims");
     const auto board = Shared<Board>::make();
-    const pid_t exporter = start({"exporter"}, board, nullptr);
+    const pid_t exporter = start_with({"exporter"}, {{board.descriptor, board_descriptor}});
     const auto &offers = board.value->offers;
     require(wait_until([&] { return std::all_of(offers, std::end(offers), [](const Offer &it) { return it.size > 0; }); }),
             "nothing is exported");

@@ -5,11 +5,9 @@
 #include "interruptions.hpp"
 
 #include <cmath>
-#include <ctime>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <utility>
 
 namespace app {
 
@@ -25,11 +23,6 @@ enum { itself, forked, executed };
 // The descriptors through which a victim finds them.
 constexpr int page_descriptor = 200, board_descriptor = 201;
 
-inline void pause_for(double microseconds) {
-  const auto nanoseconds = static_cast<long>(microseconds * 1000);
-  const timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-  nanosleep(&time, nullptr);
-}
 // From a microsecond to 2 ms, each order of magnitude as likely as the other.
 inline void pause_at_random(Random &random) { pause_for(std::exp2(static_cast<double>(random.below(1100)) / 100)); }
 

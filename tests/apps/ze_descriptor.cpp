@@ -10,9 +10,7 @@ static constexpr size_t SIZE = 1 << 16;
 static const char *const CASES[] = {"right",     "again-and-again", "as-handle",  "of-handle",   "free-first",
                                     "left-open", "closed",          "freed-twice", "freed-while-copied"};
 
-static void producer(Peer &consumer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
   ze_external_memory_t exportable = {0x18, nullptr, DMA_BUF, 0};
   void *memory = ze.allocate(SIZE, &exportable);
   std::memset(memory, shared_byte, SIZE);
@@ -41,9 +39,7 @@ static void producer(Peer &consumer) {
   print("producer is done");
 }
 
-static void consumer(Peer &producer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
   const ze_ipc_mem_handle_t handle = fetched(producer.receive());
   void *memory = nullptr;
   if (what == "as-handle") {

@@ -44,9 +44,7 @@ static void signal(const Ze &ze, ze_handle_t event) {
   Ze::check(ze.zeCommandListDestroy(list), "zeCommandListDestroy");
 }
 
-static void producer(Peer &consumer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
   const Functions functions(ze, what == "by-extension");
   const uint32_t flags = IMMEDIATE | HOST_VISIBLE;
   const ze_handle_t event = made(ze, functions, what == "without-flag" ? flags : flags | IPC);
@@ -77,9 +75,7 @@ static void producer(Peer &consumer) {
   print("producer is done");
 }
 
-static void consumer(Peer &producer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
   const Functions functions(ze, what == "by-extension");
   const Bytes received = producer.receive();
   if (received.size() < sizeof(ze_ipc_mem_handle_t)) return print("there is no handle");

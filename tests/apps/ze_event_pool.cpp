@@ -9,9 +9,7 @@ static constexpr uint32_t HOST_VISIBLE = 1, IPC = 2;
 
 static const char *const CASES[] = {"right", "two-pools", "put-twice", "never-put", "left-open", "close-twice", "without-flag"};
 
-static void producer(Peer &consumer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
   const ze_handle_t pool = ze.pool(what == "without-flag" ? HOST_VISIBLE : HOST_VISIBLE | IPC);
   const ze_handle_t event = ze.event(pool);
   ze_ipc_mem_handle_t handle = {};
@@ -46,9 +44,7 @@ static void producer(Peer &consumer) {
   print("producer is done");
 }
 
-static void consumer(Peer &producer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
   const Bytes received = producer.receive();
   if (received.size() < sizeof(ze_ipc_mem_handle_t)) return print("there is no handle");
   const ze_ipc_mem_handle_t handle = fetched(received);

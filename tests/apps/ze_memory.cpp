@@ -27,9 +27,7 @@ static ze_ipc_mem_handle_t bare(ze_ipc_mem_handle_t handle) {
   return handle;
 }
 
-static void producer(Peer &consumer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
   void *memory = ze.allocate(SIZE);
   std::memset(memory, shared_byte, SIZE);
   ze_ipc_mem_handle_t handle = {};
@@ -72,9 +70,7 @@ static void producer(Peer &consumer) {
   print("producer is done");
 }
 
-static void consumer(Peer &producer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
   ze_ipc_mem_handle_t handle = fetched(producer.receive());
   if (what == "one-byte-left") handle = bare(handle);
   producer.say("fetched");

@@ -46,9 +46,7 @@ static uint32_t try_export(const Ze &ze, ze_handle_t physical, ze_ipc_mem_handle
 
 static bool by_descriptor(const std::string &what) { return what.rfind("by-", 0) != 0; }
 
-static void producer(Peer &consumer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
   ze_external_memory_t exportable = {0x18, nullptr, DMA_BUF, 0};
   const ze_handle_t physical = made(ze, what == "without-flag" ? nullptr : &exportable);
   const View view(ze, physical);
@@ -76,9 +74,7 @@ static void producer(Peer &consumer) {
   print("producer is done");
 }
 
-static void consumer(Peer &producer) {
-  const std::string what = argument(0);
-  const Ze ze;
+static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
   const Bytes received = producer.receive();
   if (received.size() < sizeof(ze_ipc_mem_handle_t)) return print("there is no handle");
   const ze_ipc_mem_handle_t handle = fetched(received);

@@ -42,11 +42,14 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// A run of one of our programs, built for a release, on one adapter. The words behind its name are its arguments.
+    /// A run of one of our programs, built for a release, on one adapter. The words behind its name are its arguments, and behind
+    /// `scenario` the name of a script of `tests/apps/mistakes`.
     pub fn of(app: &str, release: Release, adapter: Adapter) -> Self {
         let mut words = app.split(' ');
-        let program = apps::executable(words.next().unwrap_or_default(), release);
-        words.fold(Self::of_program(program), Self::arg).adapter(adapter)
+        let program = words.next().unwrap_or_default();
+        let script = |word: &str| apps::source(&format!("mistakes/{word}.txt")).into_os_string();
+        let words = words.map(|word| if program == "scenario" { script(word) } else { word.into() });
+        words.fold(Self::of_program(apps::executable(program, release)), Self::arg).adapter(adapter)
     }
 
     /// A run of Python that loads one of our programs as a library, as it loads a module, and calls its `share`.

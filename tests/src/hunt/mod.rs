@@ -7,7 +7,6 @@
 
 mod draft;
 mod expectation;
-mod found;
 mod judgement;
 mod mistake;
 mod plant;
@@ -15,11 +14,12 @@ mod processes;
 mod program;
 mod random;
 mod schedule;
+mod script;
 mod sharing;
 mod stage;
 
-pub use found::Found;
 pub use judgement::Finding;
 pub use mistake::Mistake;
 pub use program::Program;
+pub use script::Script;
 pub use stage::Stage;

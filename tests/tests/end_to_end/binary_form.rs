@@ -10,11 +10,11 @@ const PROGRAMS: [(&str, &[&str]); 9] = [
     ("clean_threads", &[]),
     ("sharing fork_child", &[]),
     ("free_while_open", &[]),
-    ("mistakes exporter_gone", &[]),
-    ("mistakes killed_producer", &[]),
+    ("scenario exporter_gone", &[]),
+    ("scenario killed_producer", &[]),
     ("mistakes leaked_handle", &[]),
     ("ur_sharing repeated_violations", &[]),
-    ("mistakes wrong_usm", &[]),
+    ("scenario wrong_usm", &[]),
 ];
 
 fn outcome(program: &str, arguments: &[&str], adapter: Adapter, form: &str) -> Outcome {

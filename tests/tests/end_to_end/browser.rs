@@ -111,12 +111,12 @@ fn a_keyboard_is_enough() {
 
 #[test]
 fn every_view_fits_a_narrow_window() {
-    play("fits_a_narrow_window", &run_of("object_mistakes physical_leaked_memory"));
+    play("fits_a_narrow_window", &run_of("scenario physical_leaked_memory"));
 }
 
 #[test]
 fn every_view_is_accessible() {
-    play("is_accessible", &run_of("object_mistakes event_leaked"));
+    play("is_accessible", &run_of("scenario event_leaked"));
 }
 
 #[test]

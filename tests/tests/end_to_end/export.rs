@@ -103,7 +103,7 @@ on_both_adapters! {
     }
 
     fn what_was_cut_short_is_drawn_to_its_end(adapter) {
-        let flows = drawn(&TestRun::of("mistakes killed_producer", Release::R2026_2, adapter).run());
+        let flows = drawn(&TestRun::of("scenario killed_producer", Release::R2026_2, adapter).run());
         assert!(flows.contains(&flow("urIPCGetMemHandleExp", "urIPCOpenMemHandleExp", true)), "{flows:?}");
     }
 

@@ -1,7 +1,7 @@
 //! Scenarios on the real runtime: generated programs, with one mistake or none, which `scripts/hunt` runs any number of, and the traces on
 //! the pages of the rules. Both are judged as the specifications say.
 
-use urscope_tests::hunt::{Found, Mistake, Program, Stage};
+use urscope_tests::hunt::{Mistake, Program, Script, Stage};
 use urscope_tests::{apps, discovery, run};
 
 use crate::examples::rules;
@@ -58,22 +58,31 @@ fn a_seed_determines_its_program() {
     assert_ne!(program(), Program::new(8, Stage::V2, Mistake::named("freed-while-open")).text());
 }
 
-/// Scripts on which urscope was wrong once. Where it still is, this test tells when it no longer is.
-#[test]
-fn what_was_found_once_is_judged_right() {
-    for found in Found::all(&apps::source("found")) {
-        for stage in &found.stages {
-            let discovery = found.program(*stage).play();
-            match (discovery, found.not_yet.contains(stage)) {
+fn scripts_are_judged_right(folder: &str) {
+    for script in Script::all(&apps::source(folder)) {
+        for stage in &script.stages {
+            let discovery = script.program(*stage).play();
+            match (discovery, script.not_yet.contains(stage)) {
                 (Some(discovery), false) => panic!("{discovery}"),
                 (None, true) => panic!(
-                    "{found:?} is judged right on {stage} now: take it out of `not yet on` in the script, and plant it \
+                    "{script:?} is judged right on {stage} now: take it out of `not yet on` in the script, and plant it \
                      (tests/src/hunt)"
                 ),
                 _ => {}
             }
         }
     }
+}
+
+/// Scripts on which urscope was wrong once. Where it still is, this test tells when it no longer is.
+#[test]
+fn what_was_found_once_is_judged_right() {
+    scripts_are_judged_right("found");
+}
+
+#[test]
+fn each_mistake_is_found_and_nothing_else() {
+    scripts_are_judged_right("mistakes");
 }
 
 /// Traces on the pages of rules that do not happen as they are written, and why.

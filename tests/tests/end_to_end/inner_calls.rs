@@ -152,7 +152,7 @@ on_both_adapters! {
 
     /// Nothing is judged twice, also where something is wrong.
     fn the_verdict_is_that_of_a_run_without_them(adapter) {
-        for program in ["clean", "mistakes double_put", "mistakes double_close", "mistakes use_after_put", "mistakes leaked_mapping", "free_while_open"] {
+        for program in ["clean", "mistakes double_put", "mistakes double_close", "scenario use_after_put", "mistakes leaked_mapping", "free_while_open"] {
             // What differs between the forms is tried by the first one.
             for form in FORMS.iter().copied().skip(usize::from(program != "clean")) {
                 let plain = run(program, adapter, form).run();

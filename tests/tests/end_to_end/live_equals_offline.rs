@@ -96,7 +96,7 @@ on_both_adapters! {
 #[test]
 fn a_pointer_into_a_mapping_is_known_to_one_process_alone() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = TestRun::of("mistakes close_interior", Release::R2026_2, adapter).run();
+        let outcome = TestRun::of("scenario close_interior", Release::R2026_2, adapter).run();
         assert_eq!(all_live(&outcome), ["error open-close-mismatch"], "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), ["error open-close-mismatch"]);
     }
@@ -112,10 +112,10 @@ fn reported<'a>(outcome: &'a Outcome, violation: &str) -> Vec<&'a str> {
 fn a_violation_is_reported_on_standard_error_even_when_quiet() {
     for quiet in ["0", "1"] {
         let outcome =
-            TestRun::of("mistakes put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+            TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
         assert_eq!(reported(&outcome, "error put-of-unknown").len(), 1, "{}", outcome.stderr);
         let noted =
-            TestRun::of("mistakes free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+            TestRun::of("scenario free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
         assert_eq!(reported(&noted, "note freed-while-exported").len(), usize::from(quiet == "0"), "{}", noted.stderr);
     }
 }
@@ -151,11 +151,11 @@ fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
 #[test]
 fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
     let test_run =
-        || TestRun::of("mistakes put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
+        || TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
     let (violation, none) = ("error put-of-unknown", Vec::<String>::new());
     let unwanted = [
         test_run(),
-        TestRun::of("mistakes put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off"),
+        TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off"),
     ];
     for outcome in unwanted.map(TestRun::run) {
         assert_eq!((all_live(&outcome), reported(&outcome, violation).len()), (none.clone(), 0), "{}", outcome.stderr);
@@ -212,8 +212,8 @@ fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
         assert_eq!(outcome.report().violations(), ["error double-close"]);
         outcome.traces().iter().for_each(Trace::assert_whole);
 
-        let outcome = refused("mistakes put_of_unknown");
-        assert!(outcome.stdout.contains("put of a copy refused"), "{}", outcome.stdout);
+        let outcome = refused("scenario put_of_unknown");
+        assert!(outcome.stdout.contains("p: put unknown may-fail: refused"), "{}", outcome.stdout);
         assert_eq!(results(&outcome, "urIPCPutMemHandleExp"), [45, 0]);
         assert_eq!(outcome.report().violations(), ["error put-of-unknown"]);
     }
@@ -221,7 +221,7 @@ fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
 
 #[test]
 fn a_clean_program_is_never_refused() {
-    for app in ["clean", "clean_threads", "ur_sharing direct", "mistakes free_before_put"] {
+    for app in ["clean", "clean_threads", "ur_sharing direct", "scenario free_before_put"] {
         let run =
             |on_error: &str| TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
         for on_error in ["refuse", "abort"] {
@@ -240,7 +240,7 @@ fn a_clean_program_is_never_refused() {
 #[test]
 fn an_abort_ends_the_program_at_the_call_and_closes_its_trace() {
     for (app, violation) in
-        [("mistakes put_of_unknown", "error put-of-unknown"), ("mistakes double_close", "error double-close")]
+        [("scenario put_of_unknown", "error put-of-unknown"), ("mistakes double_close", "error double-close")]
     {
         let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "abort").run();
         assert_eq!(reported(&outcome, violation).len(), 1, "{}", outcome.stderr);

@@ -131,5 +131,5 @@ fn a_row_that_is_not_as_expected_fails_the_trial() {
 
     let output = try_gpu(&[&arguments[..], &["event_leaked"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", text(&output).0);
-    assert!(text(&output).1.contains("has no program object_mistakes"), "{}", text(&output).1);
+    assert!(text(&output).1.contains("has no program scenario"), "{}", text(&output).1);
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, run};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, repository, run};
 
 /// Programs whose output is the same in each run. It includes checksums of the bytes that they copied.
 const PROGRAMS: [&str; 15] = [
@@ -14,15 +14,15 @@ const PROGRAMS: [&str; 15] = [
     "mistakes leaked_handle",
     "mistakes leaked_mapping",
     "mistakes double_put",
-    "mistakes put_of_unknown",
+    "scenario put_of_unknown",
     "mistakes double_close",
-    "mistakes close_of_unknown",
-    "mistakes close_interior",
-    "mistakes close_wrong_context",
+    "scenario close_of_unknown",
+    "scenario close_interior",
+    "scenario close_wrong_context",
     "mistakes close_by_free",
     "free_while_open",
-    "mistakes free_before_put",
-    "mistakes killed_producer",
+    "scenario free_before_put",
+    "scenario killed_producer",
     "sharing fork_idle_child",
     "ur_sharing direct",
 ];
@@ -79,13 +79,14 @@ fn a_clean_verdict_is_silent_when_it_is_quiet() {
         let mut command = Command::new(artefacts::command());
         command.args(["run", "--device", "software", "--dir"]).arg(folder.path());
         let (program, mode) = program.split_once(' ').unwrap_or((program, ""));
-        command.arg("--").arg(apps::executable(program, Release::R2026_2)).arg(mode).env("URSCOPE_QUIET", quiet);
+        command.arg("--").arg(apps::executable(program, Release::R2026_2)).args(mode.split_whitespace());
+        command.current_dir(repository()).env("URSCOPE_QUIET", quiet);
         run::forget_suite(&mut command);
         let output = command.output().expect("urscope can be started");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert_eq!(urscope("1", "clean"), "");
-    assert_eq!(urscope("1", "mistakes get_without_open"), "", "a note is no problem");
+    assert_eq!(urscope("1", "scenario tests/apps/mistakes/get_without_open.txt"), "", "a note is no problem");
     assert!(urscope("0", "clean").contains("urscope: clean"));
     assert!(urscope("1", "mistakes double_put").contains("double-put"));
 }

@@ -59,37 +59,31 @@ mod parse;
 mod play;
 
 pub use parse::ScenarioError;
-pub use play::Event;
+pub use play::{Event, judge};
 
-use urscope_rules::End;
+use urscope_rules::{End, Rights};
 
 /// A scenario.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its steps.
-    pub lines: Vec<Line>,
+    lines: Vec<Line>,
 }
 
 /// One step of one thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The name of the process.
-    pub process: String,
-    /// Its host, from 1 on.
-    pub host: u32,
-    /// Its thread, from 1 on.
-    pub thread: u32,
-    /// What it does.
-    pub step: Step,
-    /// At the same time as the step before.
-    pub joins: bool,
+#[derive(Clone, Debug)]
+struct Line {
+    process: String,
+    /// From 1 on, as the thread.
+    host: u32,
+    thread: u32,
+    step: Step,
     /// The number of its line in the text, from 1 on.
-    pub number: usize,
+    number: usize,
 }
 
 /// What a thread does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+#[derive(Clone, Debug)]
+enum Step {
     /// It calls a function.
     Call(Box<Call>),
     /// Its open call returns, well or not.
@@ -101,7 +95,7 @@ pub enum Step {
     /// It becomes another program, as a process of this name.
     Becomes(String),
     /// What the kernel lets the process do.
-    May(Right, u64),
+    May(SetRight, u64),
     /// A device has an index, perhaps, and a name.
     Device(String, Option<u32>, String),
     /// So many descriptors are open.
@@ -112,148 +106,103 @@ pub enum Step {
     Seen(bool),
 }
 
-/// What the kernel lets a process do, or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Right {
-    /// [`urscope_rules::Rights::uid`]
-    Uid,
-    /// [`urscope_rules::Rights::pid_namespace`]
-    PidNamespace,
-    /// [`urscope_rules::Rights::ptrace_scope`]
-    PtraceScope,
-    /// [`urscope_rules::Rights::seccomp`]
-    Seccomp,
-    /// [`urscope_rules::Rights::dumpable`]
-    Dumpable,
-    /// [`urscope_rules::Rights::traces_any`]
-    TracesAny,
-    /// [`urscope_rules::Rights::descriptors`]
-    DescriptorLimit,
-}
+/// Sets what the kernel lets a process do, or not.
+type SetRight = fn(&mut Rights, u64);
 
 /// A call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Call {
-    /// Which function.
-    pub verb: Verb,
+#[derive(Clone, Debug, Default)]
+struct Call {
+    verb: Verb,
     /// The object that is handed in, or the one that is made.
-    pub object: Option<String>,
+    object: Option<String>,
     /// How far behind the object's address; of a map, behind that of its result.
-    pub offset: u64,
+    offset: u64,
     /// The name of what comes back.
-    pub result: Option<String>,
+    result: Option<String>,
     /// Of physical memory that is got: the handle data whose descriptor the driver exports again.
-    pub like: Option<String>,
-    /// In which context.
-    pub context: Option<String>,
+    like: Option<String>,
+    context: Option<String>,
     /// On which device; of a context, its only one.
-    pub device: Option<String>,
+    device: Option<String>,
     /// Whether it is made with the IPC flag.
-    pub shared: bool,
+    shared: bool,
     /// Whether it is made with profiling.
-    pub profiled: bool,
+    profiled: bool,
     /// The size that is asked for, of what is mapped where that is not all, or of handle data that is not what its get gave.
-    pub size: Option<u64>,
-    /// Of what is written or compared.
-    pub seed: Option<u64>,
+    size: Option<u64>,
     /// Of a get: how many bytes the driver exports, from the address without its offset on.
-    pub exposes: Option<u64>,
+    exposes: Option<u64>,
     /// The type of USM, `host` or `shared`, where it is not of the device.
-    pub usm: Option<String>,
-    /// The pool of USM.
-    pub pool: Option<String>,
+    usm: Option<String>,
+    pool: Option<String>,
     /// Whether USM is allocated or freed by a command of a queue.
-    pub queued: bool,
+    queued: bool,
     /// Whether that waits for events.
-    pub waits: bool,
+    waits: bool,
     /// Whether the function is that of Level Zero.
-    pub level_zero: bool,
+    level_zero: bool,
     /// Of a close or a free: the device says that a command accesses the memory.
-    pub unfinished: bool,
+    unfinished: bool,
     /// How many milliseconds it takes longer than others.
-    pub takes: Option<u64>,
+    takes: Option<u64>,
     /// How it goes on.
-    pub fate: Fate,
+    fate: Fate,
 }
 
-/// The functions of a scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Verb {
-    #[default]
-    /// `urContextCreate`
-    Context,
-    /// `urContextRetain`
-    Retain,
-    /// `urContextRelease`
-    Release,
-    /// `urUSMPoolCreate`
-    Pool,
-    /// `urUSMPoolRetain`
-    RetainPool,
-    /// `urUSMPoolRelease`
-    ReleasePool,
-    /// `urUSMDeviceAlloc`, `urEnqueueUSMDeviceAllocExp` and those of host and shared USM
-    Alloc,
-    /// `urUSMFree` or `urEnqueueUSMFreeExp`
-    Free,
-    /// `urIPCGetMemHandleExp`
-    Get,
-    /// `urIPCPutMemHandleExp`
-    Put,
-    /// `urIPCOpenMemHandleExp`
-    Open,
-    /// `urIPCCloseMemHandleExp`
-    Close,
-    /// `urPhysicalMemCreate`
-    Physical,
-    /// `urPhysicalMemRetain`
-    RetainPhysical,
-    /// `urPhysicalMemRelease`
-    ReleasePhysical,
-    /// `urIPCGetPhysMemHandleExp`
-    GetPhysical,
-    /// `urIPCPutPhysMemHandleExp`
-    PutPhysical,
-    /// `urIPCOpenPhysMemHandleExp`
-    OpenPhysical,
-    /// `urIPCClosePhysMemHandleExp`
-    ClosePhysical,
-    /// `urVirtualMemMap`
-    Map,
-    /// `urVirtualMemUnmap`
-    Unmap,
-    /// `urEventCreateExp`
-    Event,
-    /// `urEventRetain`
-    RetainEvent,
-    /// `urEventRelease`
-    ReleaseEvent,
-    /// `urIPCGetEventHandleExp`
-    GetEvent,
-    /// `urIPCPutEventHandleExp`
-    PutEvent,
-    /// `urIPCOpenEventHandleExp`
-    OpenEvent,
-    /// `urEventWait`
-    Wait,
-    /// `urDeviceGetInfo`
-    Support,
-    /// `urEnqueueUSMMemcpy`
-    Copy,
-    /// Bytes are written, which leaves no record.
-    Write,
-    /// The same bytes are found.
-    Compare,
-    /// An event is signalled, which leaves no record.
-    Signal,
+/// Declares the functions of a scenario, each with its word.
+macro_rules! verbs {
+    ($($(#[$default:meta])? $verb:ident $word:literal $called:literal,)*) => {
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        enum Verb {
+            $($(#[$default])? #[doc = $called] $verb,)*
+        }
+
+        const VERBS: &[(&str, Verb)] = &[$(($word, Verb::$verb)),*];
+    };
+}
+
+verbs! {
+    #[default] Context "context" "`urContextCreate`",
+    Retain "retain" "`urContextRetain`",
+    Release "release" "`urContextRelease`",
+    Pool "pool" "`urUSMPoolCreate`",
+    RetainPool "retain-pool" "`urUSMPoolRetain`",
+    ReleasePool "release-pool" "`urUSMPoolRelease`",
+    Alloc "alloc" "`urUSMDeviceAlloc`, `urEnqueueUSMDeviceAllocExp` and those of host and shared USM",
+    Free "free" "`urUSMFree` or `urEnqueueUSMFreeExp`",
+    Get "get" "`urIPCGetMemHandleExp`",
+    Put "put" "`urIPCPutMemHandleExp`",
+    Open "open" "`urIPCOpenMemHandleExp`",
+    Close "close" "`urIPCCloseMemHandleExp`",
+    Physical "physical" "`urPhysicalMemCreate`",
+    RetainPhysical "retain-physical" "`urPhysicalMemRetain`",
+    ReleasePhysical "release-physical" "`urPhysicalMemRelease`",
+    GetPhysical "get-physical" "`urIPCGetPhysMemHandleExp`",
+    PutPhysical "put-physical" "`urIPCPutPhysMemHandleExp`",
+    OpenPhysical "open-physical" "`urIPCOpenPhysMemHandleExp`",
+    ClosePhysical "close-physical" "`urIPCClosePhysMemHandleExp`",
+    Map "map" "`urVirtualMemMap`",
+    Unmap "unmap" "`urVirtualMemUnmap`",
+    Event "event" "`urEventCreateExp`",
+    RetainEvent "retain-event" "`urEventRetain`",
+    ReleaseEvent "release-event" "`urEventRelease`",
+    GetEvent "get-event" "`urIPCGetEventHandleExp`",
+    PutEvent "put-event" "`urIPCPutEventHandleExp`",
+    OpenEvent "open-event" "`urIPCOpenEventHandleExp`",
+    Wait "wait" "`urEventWait`",
+    Support "support" "`urDeviceGetInfo`",
+    Copy "copy" "`urEnqueueUSMMemcpy`",
+    Write "write" "Bytes are written, which leaves no record.",
+    Compare "compare" "The same bytes are found.",
+    Signal "signal" "An event is signalled, which leaves no record.",
 }
 
 /// The error that failing calls of a scenario return by default.
 const REFUSED: u32 = 45;
 
 /// How a call goes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fate {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fate {
     #[default]
     /// It returns at once, well.
     Returns,

@@ -12,7 +12,7 @@ use urscope_schema::{
     handle::{Kind, fingerprint},
 };
 
-use super::{Call, Fate, REFUSED, Right, Scenario, ScenarioError, Step, Verb};
+use super::{Call, Fate, REFUSED, Scenario, ScenarioError, SetRight, Step, Verb};
 
 /// One step, in the form in which a tracker takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,27 @@ const READ_WRITE: u64 = constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE as u64;
 /// How long a step takes.
 const STEP: u64 = 1000;
 
+/// What these rules find in records.
+pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> Vec<Finding> {
+    let mut tracker = Tracker::new();
+    for event in events {
+        match event {
+            Event::Begin(process, _) => drop(tracker.begin(process)),
+            Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
+            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
+            Event::Device(who, handle, index, name) => tracker.device(who, handle, index, &name),
+            Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
+            Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
+            Event::End(who, how, at) => {
+                tracker.missing(who, u64::from(how == End::Incomplete), 0);
+                tracker.end(who, how, at, &mut checker);
+            }
+        }
+    }
+    tracker.finish(&mut checker);
+    checker.take()
+}
+
 impl Scenario {
     /// What the rules find in it.
     pub fn play(&self) -> Result<Vec<Finding>, ScenarioError> {
@@ -52,26 +73,8 @@ impl Scenario {
     }
 
     /// What these rules find in it.
-    pub fn play_with(&self, mut checker: Checker) -> Result<Vec<Finding>, ScenarioError> {
-        let mut tracker = Tracker::new();
-        for event in self.events()? {
-            match event {
-                Event::Begin(process, _) => {
-                    tracker.begin(process);
-                }
-                Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
-                Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
-                Event::Device(who, handle, index, name) => tracker.device(who, handle, index, &name),
-                Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
-                Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
-                Event::End(who, how, at) => {
-                    tracker.missing(who, u64::from(how == End::Incomplete), 0);
-                    tracker.end(who, how, at, &mut checker);
-                }
-            }
-        }
-        tracker.finish(&mut checker);
-        Ok(checker.take())
+    pub fn play_with(&self, checker: Checker) -> Result<Vec<Finding>, ScenarioError> {
+        Ok(judge(self.events()?, checker))
     }
 
     /// Its records.
@@ -245,21 +248,13 @@ impl Player {
     }
 
     /// Records a right of a process. It is part of the process's beginning.
-    fn may(&mut self, who: ProcessId, right: Right, value: u64) {
+    fn may(&mut self, who: ProcessId, set: SetRight, value: u64) {
         let mut begun = self.events.iter_mut().filter_map(|event| match event {
             Event::Begin(process, _) => Some(process),
             _ => None,
         });
-        let Some(process) = begun.nth(who.0 as usize) else { return };
-        let (rights, value) = (Arc::make_mut(&mut process.rights), Some(value));
-        match right {
-            Right::Uid => rights.uid = value.map(|uid| uid as u32),
-            Right::PidNamespace => rights.pid_namespace = value,
-            Right::PtraceScope => rights.ptrace_scope = value.map(|scope| scope as u32),
-            Right::Seccomp => rights.seccomp = value.map(|mode| mode as u32),
-            Right::Dumpable => rights.dumpable = value.map(|dumpable| dumpable != 0),
-            Right::DescriptorLimit => rights.descriptors = value,
-            Right::TracesAny => rights.traces_any = value.map(|any| any != 0),
+        if let Some(process) = begun.nth(who.0 as usize) {
+            set(Arc::make_mut(&mut process.rights), value);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a forked child has from its parent: what was over before the fork is over in the child, what came later is not.
 
-use urscope_rule_pages::scenario::{Event, Scenario};
-use urscope_rules::{Checker, Finding, Tracker};
+use urscope_rule_pages::scenario::{Event, Scenario, judge};
+use urscope_rules::{Checker, Finding};
 
 use crate::scenarios::expect;
 
@@ -11,20 +11,8 @@ const PUT_BEFORE: &str = "p: alloc a 64\np: get a -> h\np: put h\np: fork c\nc: 
 fn found_after(scenario: &str, change: impl FnOnce(&mut Vec<Event>)) -> Vec<Finding> {
     let mut events = scenario.parse::<Scenario>().unwrap().events().unwrap();
     change(&mut events);
-    let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
-    for event in events {
-        match event {
-            Event::Begin(process, _) => {
-                tracker.begin(process);
-            }
-            Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
-            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
-            Event::End(who, how, at) => tracker.end(who, how, at, &mut checker),
-            other => panic!("{other:?} is in no scenario here"),
-        }
-    }
-    tracker.finish(&mut checker);
-    checker.take().into_iter().filter(|finding| finding.rule.code != "get-without-open").collect()
+    let found = judge(events, Checker::new());
+    found.into_iter().filter(|finding| finding.rule.code != "get-without-open").collect()
 }
 
 /// The child's trace begins with its first call, which comes after all of its parent's.

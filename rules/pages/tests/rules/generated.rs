@@ -5,7 +5,7 @@ use std::path::Path;
 use urscope_rule_pages::scenario::Scenario;
 use urscope_rules::Place;
 
-use crate::hunt::{Finding, Found, Mistake, Program, Stage};
+use crate::hunt::{Finding, Mistake, Program, Script, Stage};
 
 /// How many programs of each stage are played.
 const PROGRAMS: u64 = 200;
@@ -42,8 +42,8 @@ fn each_program_is_judged_as_the_specifications_say() {
 
 #[test]
 fn what_was_found_once_is_judged_right() {
-    for found in Found::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/apps/found")) {
-        let differences = differences(&found.program(found.stages[0]));
-        assert_eq!(differences, None, "{found:?}");
+    for script in Script::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/apps/found")) {
+        let differences = differences(&script.program(script.stages[0]));
+        assert_eq!(differences, None, "{script:?}");
     }
 }

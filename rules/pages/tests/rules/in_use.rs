@@ -1,7 +1,7 @@
 //! Memory that ends while commands access it: what is proved, what is a note, and what is no finding.
 
-use urscope_rule_pages::scenario::{Event, Scenario};
-use urscope_rules::{Checker, Finding, Severity, Tracker};
+use urscope_rule_pages::scenario::{Event, Scenario, judge};
+use urscope_rules::{Checker, Finding, Severity};
 use urscope_schema::{
     api::Function,
     call::{Enter, Exit},
@@ -106,22 +106,8 @@ fn the_order_of_commands_is_that_of_time() {
             _ => {}
         }
     }
-    let found = judged(events);
+    let found = judge(events, Checker::new());
     assert!(found.iter().all(|finding| finding.rule.code != "freed-while-in-use"), "{found:#?}");
-}
-
-fn judged(events: Vec<Event>) -> Vec<Finding> {
-    let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
-    for event in events {
-        match event {
-            Event::Begin(process, _) => drop(tracker.begin(process)),
-            Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
-            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
-            Event::End(who, how, at) => tracker.end(who, how, at, &mut checker),
-            _ => {}
-        }
-    }
-    checker.take()
 }
 
 /// Which bytes it accesses is not known.
@@ -148,7 +134,7 @@ fn a_kernel_uses_the_memory_that_it_has_a_pointer_to() {
                 _ => {}
             }
         }
-        let found = judged(events);
+        let found = judge(events, Checker::new());
         let in_use = found.iter().find(|finding| finding.rule.code == "closed-while-in-use");
         let seen = in_use.map(|finding| (finding.severity, finding.other.unwrap().call.map(u64::from)));
         assert_eq!(seen, expected, "{steps}: {found:#?}");

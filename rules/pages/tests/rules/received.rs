@@ -140,26 +140,16 @@ fn growing_descriptors_are_attributed_by_the_objects_held() {
 }
 
 fn garbage(scenario: &str, change: impl Fn(&mut urscope_schema::call::Values)) -> String {
-    use urscope_rule_pages::scenario::{Event, Scenario};
-    let (mut tracker, mut checker) = (urscope_rules::Tracker::new(), urscope_rules::Checker::new());
-    for event in scenario.parse::<Scenario>().unwrap().events().unwrap() {
-        match event {
-            Event::Begin(process, _) => {
-                tracker.begin(process);
-            }
-            Event::Enter(who, mut enter) => {
-                if enter.function.opens().is_some() {
-                    change(&mut enter.values);
-                }
-                tracker.enter(who, &enter, &mut checker);
-            }
-            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
-            Event::End(who, how, at) => tracker.end(who, how, at, &mut checker),
-            other => panic!("{other:?} is in no scenario here"),
+    use urscope_rule_pages::scenario::{Event, Scenario, judge};
+    let mut events = scenario.parse::<Scenario>().unwrap().events().unwrap();
+    for event in &mut events {
+        if let Event::Enter(_, enter) = event
+            && enter.function.opens().is_some()
+        {
+            change(&mut enter.values);
         }
     }
-    tracker.finish(&mut checker);
-    let found = checker.take();
+    let found = judge(events, urscope_rules::Checker::new());
     found.iter().find(|finding| finding.rule.code == "garbage-handle").unwrap().message.clone()
 }
 

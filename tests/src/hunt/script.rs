@@ -1,8 +1,9 @@
-//! Scripts that showed a mistake of urscope once, reduced by hand: the files of `tests/apps/found`.
+//! Scripts that were written by hand: those of `tests/apps/mistakes` have a mistake each, or something that is worth a note, and those of
+//! `tests/apps/found` showed a mistake of urscope once.
 //!
 //! Above its steps a script says in comments which stages can run it (`# on: v1 v2`), on which of them urscope still judges it
-//! wrongly (`# not yet on: v1`), and what must be found (`# expected: ...`, as `scripts/hunt --print` writes it). It is kept
-//! as a script, because a seed yields another program when the generator changes.
+//! wrongly (`# not yet on: v1`), and what must be found (`# expected: ...`, as `scripts/hunt --print` writes it). What was
+//! found is kept as a script, because a seed yields another program when the generator changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use super::{Program, Stage};
 
 /// One script.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Script {
     file: PathBuf,
     /// The stages that can run it.
     pub stages: Vec<Stage>,
@@ -19,8 +20,8 @@ pub struct Found {
     pub not_yet: Vec<Stage>,
 }
 
-impl Found {
-    /// All of them, by name. The folder is `tests/apps/found`.
+impl Script {
+    /// All of a folder, by name.
     pub fn all(folder: &Path) -> Vec<Self> {
         let files = fs::read_dir(folder).expect("a folder of the programs can be listed");
         let mut files: Vec<PathBuf> = files.map(|file| file.expect("a folder can be listed").path()).collect();
@@ -38,6 +39,16 @@ impl Found {
         let (stages, not_yet) = (stages("# on: "), stages("# not yet on: "));
         assert!(!stages.is_empty(), "{} is for no stage", file.display());
         Self { file, stages, not_yet }
+    }
+
+    /// Its file, without the extension.
+    pub fn name(&self) -> String {
+        self.file.file_stem().expect("a name").to_string_lossy().into_owned()
+    }
+
+    /// What must be found, as "severity rule".
+    pub fn expected(&self) -> Vec<String> {
+        self.program(self.stages[0]).expected.into_iter().map(|expected| expected.finding).collect()
     }
 
     /// The script as a program for one of its stages.
