@@ -52,6 +52,7 @@ impl Tracker {
             && !library.is_empty()
             && !state.adapters.iter().any(|known| **known == *library)
         {
+            state.adapters.reserve_exact(1);
             state.adapters.push(library.into());
         }
     }

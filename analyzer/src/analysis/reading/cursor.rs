@@ -381,6 +381,7 @@ impl Cursor {
                 }
                 Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
                     self.names.push(Other::Adapter(label(&entry_point.library)));
+                    notes.entry_points.reserve_exact(1);
                     notes.entry_points.push(*entry_point);
                 }
                 Ok(Record::Device(device)) => {
