@@ -219,14 +219,11 @@ pub extern "C" fn get_extension_properties(
 
 /// `zeDriverGetDefaultContext` (ze_api.h). Returns the handle itself; NULL for an invalid driver.
 pub extern "C" fn get_default_context(driver: Handle<Driver>) -> Handle<Context> {
-    let mut context = Handle::NULL;
-    let _ = call(|| {
+    returned(Handle::NULL, || {
         driver.get()?;
         process::allow_descriptor_fetch();
-        context = INSTANCE.default_context;
-        Ok(())
-    });
-    context
+        Ok(INSTANCE.default_context)
+    })
 }
 
 /// `zerGetDefaultContext` (zer_api.h). Returns the handle itself.
@@ -247,27 +244,26 @@ pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -
 /// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device, or one above
 /// them for a sub-device; `UINT32_MAX` for an invalid handle.
 pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) -> u32 {
-    let mut identifier = u32::MAX;
-    let _ = call(|| {
+    returned(u32::MAX, || {
         let device = device.get()?;
         let place = INSTANCE.all.iter().position(|other| Arc::ptr_eq(other, &device));
-        identifier = place.map_or(u32::MAX, |place| place as u32);
-        Ok(())
-    });
-    identifier
+        Ok(place.map_or(u32::MAX, |place| place as u32))
+    })
 }
 
 /// `zerTranslateIdentifierToDeviceHandle` (zer_api.h). Returns NULL for a number that no device has.
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
-    let mut handle = Handle::NULL;
-    let _ = call(|| {
-        handle = INSTANCE.all.get(identifier as usize).map_or(Handle::NULL, Handle::of);
-        Ok(())
-    });
-    handle
+    returned(Handle::NULL, || Ok(INSTANCE.all.get(identifier as usize).map_or(Handle::NULL, Handle::of)))
 }
 
 /// `INVALID_NULL_HANDLE` or `INVALID_ARGUMENT` unless this is the handle of the driver.
 pub(crate) fn check(driver: Handle<Driver>) -> Outcome {
     driver.get().map(drop)
+}
+
+/// What the body of an entry point returns, or `otherwise` with an error.
+fn returned<T>(otherwise: T, body: impl FnOnce() -> Outcome<T>) -> T {
+    let mut value = otherwise;
+    let _ = call(|| body().map(|found| value = found));
+    value
 }

@@ -201,31 +201,19 @@ fn a_list_for_copies_takes_no_kernels() {
     let arguments = [(&raw const memory).cast::<c_void>()];
     let (kernels, count) = ([kernel], numbers(setup, 4));
     for list in [regular, immediate] {
+        let arguments = arguments.as_ptr();
         let refused = [
-            zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, event, 0, null()),
-            zeCommandListAppendLaunchCooperativeKernel(list, kernel, &raw const groups, event, 0, null()),
-            zeCommandListAppendLaunchKernelIndirect(list, kernel, count.cast(), event, 0, null()),
-            zeCommandListAppendLaunchMultipleKernelsIndirect(
-                list,
-                1,
-                kernels.as_ptr(),
-                count,
-                count.cast(),
-                event,
-                0,
-                null(),
+            append!(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups), event),
+            append!(zeCommandListAppendLaunchCooperativeKernel(list, kernel, &raw const groups), event),
+            append!(zeCommandListAppendLaunchKernelIndirect(list, kernel, count.cast()), event),
+            append!(
+                zeCommandListAppendLaunchMultipleKernelsIndirect(list, 1, kernels.as_ptr(), count, count.cast()),
+                event
             ),
-            zeCommandListAppendLaunchKernelWithParameters(list, kernel, &raw const groups, null(), event, 0, null()),
-            zeCommandListAppendLaunchKernelWithArguments(
-                list,
-                kernel,
-                groups,
-                group,
-                arguments.as_ptr(),
-                null(),
-                event,
-                0,
-                null(),
+            append!(zeCommandListAppendLaunchKernelWithParameters(list, kernel, &raw const groups, null()), event),
+            append!(
+                zeCommandListAppendLaunchKernelWithArguments(list, kernel, groups, group, arguments, null()),
+                event
             ),
         ];
         assert_eq!(refused, [INVALID_COMMAND_LIST_TYPE; 6]);

@@ -22,10 +22,9 @@ mod modules;
 mod mutable;
 mod processes;
 
-use std::ffi::{CString, c_void};
+use std::ffi::CString;
 use std::path::Path;
 use std::process::Command;
-use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use api::*;

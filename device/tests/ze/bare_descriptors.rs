@@ -1,11 +1,9 @@
 //! Descriptors of memory in other hands: they are mapped without the device, and they are all of a handle that is left.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::ptr::null_mut;
 
 use crate::api::*;
 use crate::ipc::{get, open, refused};
@@ -305,7 +303,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
         assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
         let pattern = 0xee_u8;
         let place = (&raw const pattern).cast();
-        ok(zeCommandListAppendMemoryFill(list, memory, place, 1, size, null_mut(), 0, std::ptr::null()));
+        ok(zeCommandListAppendMemoryFill(list, memory, place, 1, size, null_mut(), 0, null()));
         peer.send(b"!");
         peer.receive::<1>();
         // Freed by its exporter, it stays until it is freed here; it was not opened, so it is not closed.
@@ -347,7 +345,7 @@ fn only_exported_memory_is_imported() {
 
 /// The function with this name that the driver offers beyond ze_api.h.
 fn extension(name: &std::ffi::CStr) -> *const c_void {
-    let mut address = std::ptr::null();
+    let mut address = null();
     ok(zeDriverGetExtensionFunctionAddress(driver(), name.as_ptr(), &raw mut address));
     address
 }
@@ -385,7 +383,7 @@ fn the_handles_of_all_tiles_are_one() {
         let result = open_all(setup.context, setup.device, count, handles.as_ptr(), 0, &raw mut out);
         assert_eq!((result, out), (INVALID_ARGUMENT, null_mut()));
     }
-    let result = open_all(setup.context, setup.device, 1, std::ptr::null(), 0, &raw mut out);
+    let result = open_all(setup.context, setup.device, 1, null(), 0, &raw mut out);
     assert_eq!(result, INVALID_NULL_POINTER);
     let here = (&raw const count).cast();
     assert_eq!(get_all(setup.context, here, &raw mut count, handles.as_mut_ptr()), INVALID_ARGUMENT);

@@ -1,8 +1,5 @@
 //! Descriptors of allocations, and handles made of them.
 
-use std::ffi::c_void;
-use std::ptr::null_mut;
-
 use crate::api::*;
 use crate::peer::{Peer, Pipe};
 

@@ -1,8 +1,5 @@
 //! Initialisation, the driver, devices, and the properties that they report.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 
 fn properties(device: Handle) -> DeviceProperties {

@@ -2,10 +2,8 @@
 //!
 //! The other process is this binary in another role. The two communicate through its standard streams.
 
-use std::ffi::c_void;
 use std::io::Read;
 use std::os::fd::AsRawFd;
-use std::ptr::null_mut;
 
 use crate::api::*;
 use crate::passing::fetch;

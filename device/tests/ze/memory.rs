@@ -1,8 +1,5 @@
 //! Allocations: sizes, alignments, properties, limits and numbers.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 
 /// `ZE_MEMORY_TYPE_*`.

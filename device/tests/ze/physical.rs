@@ -1,9 +1,7 @@
 //! Physical memory: sizes, properties, and descriptors that other processes and other memory are made from.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::null_mut;
 
 use crate::api::*;
 use crate::passing::fetch;
@@ -268,13 +266,13 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         let base = mapped(setup, memory, SIZE);
         bytes(base, SIZE).fill(6);
         // By its own handle, or by an address where it is mapped.
-        ok(zeMemGetIpcHandleWithProperties(setup.context, memory, std::ptr::null(), &raw mut handle));
+        ok(zeMemGetIpcHandleWithProperties(setup.context, memory, null(), &raw mut handle));
         let by_handle = handle.data;
         ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
         assert_eq!(handle.data, by_handle);
         ok(zeMemGetIpcHandle(setup.context, (base as usize + PAGE) as *const c_void, &raw mut handle));
         assert_eq!(handle.data, by_handle);
-        ok(zeMemGetIpcHandleWithProperties(setup.context, base, std::ptr::null(), &raw mut handle));
+        ok(zeMemGetIpcHandleWithProperties(setup.context, base, null(), &raw mut handle));
         peer.send(&handle.data);
         peer.receive::<1>();
         assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
@@ -290,7 +288,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
     let imported = import(setup, &export(setup, memory));
     let here = &raw const setup;
     for pointer in [imported.cast_const(), setup.context, here.cast()] {
-        let result = zeMemGetIpcHandleWithProperties(setup.context, pointer, std::ptr::null(), &raw mut handle);
+        let result = zeMemGetIpcHandleWithProperties(setup.context, pointer, null(), &raw mut handle);
         assert_eq!(result, INVALID_ARGUMENT);
         assert_eq!(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle), INVALID_ARGUMENT);
     }

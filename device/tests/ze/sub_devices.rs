@@ -1,7 +1,5 @@
 //! Sub-devices: what they are parts of, their memory, their queues, and what the whole device has of them.
 
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 
 /// The smallest allocation that takes a 16th of the memory.

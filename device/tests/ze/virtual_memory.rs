@@ -1,8 +1,5 @@
 //! Virtual memory: reservations, mappings and access, for the host and for commands.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 use crate::memory::touch;
 
@@ -34,8 +31,7 @@ fn the_page_size_is_one_for_all_sizes() {
 
 #[test]
 fn several_memories_lie_side_by_side_in_one_reservation() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let pages = [3, 1, 5];
     let base = setup.reserve(9 * PAGE);
     let memories = pages.map(|count| setup.physical(count * PAGE));
@@ -204,8 +200,7 @@ fn invalid_ranges_are_refused_and_change_nothing() {
 
 #[test]
 fn work_in_flight_keeps_memory_that_is_unmapped_too_early() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [gate] = setup.events();
     let (base, result) = (setup.reserve(3 * PAGE), setup.device_memory(PAGE));
     let [one, two, three] = [(); 3].map(|()| setup.physical(PAGE));
