@@ -50,10 +50,10 @@ append_calls! {
         let kernel = kernel.get()?;
         let group = [group.x, group.y, group.z];
         kernel.check_group(group)?;
-        let arguments = launch::Argument::all(kernel.info(), arguments)?;
+        let arguments = launch::Argument::all(&kernel.info, arguments)?;
         check_extensions(extensions, groups)?;
         {
-            let mut settings = kernel.settings().lock();
+            let mut settings = kernel.settings.lock();
             settings.group = group;
             if let Some(arguments) = arguments {
                 settings.arguments = arguments;

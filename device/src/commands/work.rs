@@ -210,10 +210,10 @@ impl Work {
             Action::Launch { launch, groups: Extent { x, y, z } } => {
                 let groups = [format!("groups {:?}", [x, y, z])];
                 let lines = groups.into_iter().chain(launch.description()).collect();
-                return Some(described(&format!("kernel {}", launch.kernel().name()), details, lines));
+                return Some(described(&format!("kernel {}", launch.kernel.name), details, lines));
             }
             Action::LaunchIndirect { launches, groups, .. } => {
-                let names: Vec<_> = launches.iter().map(|launch| launch.kernel().name().as_ref()).collect();
+                let names: Vec<_> = launches.iter().map(|launch| &*launch.kernel.name).collect();
                 let lines = [format!("groups at {groups}")];
                 let lines = lines.into_iter().chain(launches.iter().flat_map(Launch::description)).collect();
                 return Some(described(&format!("kernel {}", names.join(", ")), details, lines));

@@ -16,7 +16,7 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{
     API_VERSION, DriverExtensionProperties, DriverIpcProperties, DriverProperties, InitDriverTypeDesc,
 };
-use crate::ffi::result::{Outcome, ZeResult, call};
+use crate::ffi::result::{Outcome, ZeResult, call, getters, properties};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Budget;
 use crate::platform::host;
@@ -182,25 +182,21 @@ pub extern "C" fn get(count: Out<u32>, drivers: Out<Handle<Driver>>) -> ZeResult
     call(|| ffi::enumerate(count, drivers, &[INSTANCE.driver], |place, driver| place.write(*driver)))
 }
 
-/// `zeDriverGetApiVersion` (ze_api.h).
-pub extern "C" fn get_api_version(driver: Handle<Driver>, version: Out<u32>) -> ZeResult {
-    call(|| driver.get().and_then(|_| version.write(API_VERSION)))
+getters! {
+    zeDriverGetApiVersion: get_api_version(_driver: Driver) -> u32 { API_VERSION }
+    /// The text is empty: the result code is the whole description.
+    zeDriverGetLastErrorDescription: get_last_error_description(_driver: Driver) -> *const c_char { c"".as_ptr() }
 }
 
-/// `zeDriverGetProperties` (ze_api.h).
-pub extern "C" fn get_properties(driver: Handle<Driver>, properties: Out<DriverProperties>) -> ZeResult {
-    call(|| {
-        driver.get()?;
-        properties.edit(|out| {
-            out.uuid = *b"urscope ze soft\0";
-            out.driver_version = DRIVER_VERSION;
-        })
-    })
-}
+properties! {
+    zeDriverGetProperties: get_properties(_driver: Driver, out: DriverProperties) {
+        out.uuid = *b"urscope ze soft\0";
+        out.driver_version = DRIVER_VERSION;
+    }
 
-/// `zeDriverGetIpcProperties` (ze_api.h).
-pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: Out<DriverIpcProperties>) -> ZeResult {
-    call(|| driver.get().and_then(|_| properties.edit(|out| out.flags = SHARED)))
+    zeDriverGetIpcProperties: get_ipc_properties(_driver: Driver, out: DriverIpcProperties) {
+        out.flags = SHARED;
+    }
 }
 
 /// `zeDriverGetExtensionProperties` (ze_api.h).
@@ -229,11 +225,6 @@ pub extern "C" fn get_default_context(driver: Handle<Driver>) -> Handle<Context>
 /// `zerGetDefaultContext` (zer_api.h). Returns the handle itself.
 pub extern "C" fn runtime_get_default_context() -> Handle<Context> {
     if process::is_forked_child() { Handle::NULL } else { get_default_context(INSTANCE.driver) }
-}
-
-/// `zeDriverGetLastErrorDescription` (ze_api.h). The text is empty: the result code is the whole description.
-pub extern "C" fn get_last_error_description(driver: Handle<Driver>, text: Out<*const c_char>) -> ZeResult {
-    call(|| driver.get().and_then(|_| text.write(c"".as_ptr())))
 }
 
 /// `zerGetLastErrorDescription` (zer_api.h).

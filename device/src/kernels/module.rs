@@ -27,7 +27,8 @@ const IMPORTS: u32 = 1;
 pub struct Module {
     engine: &'static Engine,
     inputs: Vec<Input>,
-    info: Info,
+    /// The kernels, imports and exports of its inputs.
+    pub(crate) info: Info,
     /// The names of its kernels, in the order of the inputs.
     names: Vec<CString>,
     /// Whether it had to be linked with others.
@@ -41,11 +42,6 @@ impl Module {
     /// Its program: `INVALID_MODULE_UNLINKED` if it has none yet.
     pub(crate) fn program(&self) -> Outcome<&Program> {
         self.program.get().ok_or(ZeResult::INVALID_MODULE_UNLINKED)
-    }
-
-    /// The kernels, imports and exports of its inputs.
-    pub(crate) fn info(&self) -> &Info {
-        &self.info
     }
 
     /// A hash of its inputs.
