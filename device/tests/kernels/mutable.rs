@@ -52,7 +52,7 @@ fn the_device_says_what_can_be_changed() {
     assert_eq!(extensions.iter().find(named).map(|found| found.version), Some(1 << 16 | 1));
 }
 
-/// Arguments, group size, number of groups and offset, in one chain for two commands. What the kernels are set to does not matter.
+/// Arguments, sizes and offset in one chain for two commands. What the kernels are set to does not matter.
 #[test]
 fn a_launch_takes_what_it_was_changed_to() {
     let setup = setup();

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::api::*;
 use crate::ipc::{get, open, refused};
+use crate::memory::describe;
 use crate::passing;
 use crate::peer::{Peer, Pipe};
 
@@ -118,10 +119,8 @@ fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
         let fetched = passing::fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
         let size = u64::from_ne_bytes(peer.receive()) as usize;
         let opened = [&sent, &fetched].map(|file| open(setup, bare(file.as_raw_fd())));
-        let mut properties: MemoryAllocationProperties = zeroed();
-        ok(zeMemGetAllocProperties(setup.context, opened[0], &raw mut properties, null_mut()));
         let expected = if index == count { 2 } else { [2, 1, 3][(usize::from(index) - 1) % 3] };
-        assert_eq!(properties.kind, expected);
+        assert_eq!(describe(setup, opened[0]).0.kind, expected);
         assert_eq!(range(setup, opened[0]), (opened[0], size));
         // The opened memory does not need the descriptors.
         drop((sent, fetched));
@@ -213,8 +212,7 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
         let file = forged(3 * PAGE, &description);
         let mut out = null_mut();
         if zeMemOpenIpcHandle(setup.context, setup.device, bare(file.as_raw_fd()), 0, &raw mut out) == SUCCESS {
-            let (mut base, mut size) = (null_mut(), 0);
-            ok(zeMemGetAddressRange(setup.context, out, &raw mut base, &raw mut size));
+            let (_, size) = range(setup, out);
             assert!(size > PAGE && size <= 2 * PAGE, "{description:x?}");
             bytes(out, size).fill(1);
             ok(zeMemCloseIpcHandle(setup.context, out));

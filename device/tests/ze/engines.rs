@@ -1,4 +1,4 @@
-//! Engines: what queues and lists are created with, the order of what comes by several of them, and what waits do to it.
+//! Engines: what queues and lists are created with, the order of their commands, and what waits do to it.
 
 use crate::api::*;
 

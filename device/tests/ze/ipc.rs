@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 
 use crate::api::*;
+use crate::memory::describe;
 use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
@@ -57,8 +58,7 @@ fn two_processes_see_the_same_memory() {
     bytes(memory, SIZE).fill(2);
     peer.send(b"?");
     assert_eq!(peer.receive(), [2]);
-    let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-    ok(zeMemGetAllocProperties(setup.context, memory, &raw mut properties, &raw mut device));
+    let (properties, device) = describe(setup, memory);
     assert_eq!((properties.kind, device), (2, setup.device));
     assert_eq!(range(setup, (memory as usize + 9) as *const c_void), (memory, SIZE));
     let list = setup.immediate_list(1);

@@ -1,4 +1,4 @@
-//! Calls of command lists that newer versions of the specification have: host functions, and copies and fills with parameters.
+//! Newer calls of command lists: host functions, and copies and fills with parameters.
 
 use crate::api::*;
 use crate::lists::gated;

@@ -1,7 +1,7 @@
 //! Virtual memory: reservations, mappings and access, for the host and for commands.
 
 use crate::api::*;
-use crate::memory::touch;
+use crate::memory::{describe, touch};
 
 const PAGE: usize = 4096;
 const NONE: u32 = 0;
@@ -53,8 +53,7 @@ fn several_memories_lie_side_by_side_in_one_reservation() {
     ok(append!(zeCommandListAppendMemoryFill(list, fill, pattern.as_ptr().cast(), 3, 6000)));
     assert!(bytes(fill, 6000).iter().enumerate().all(|(index, byte)| usize::from(*byte) == index % 3 + 1));
     for (page, base_page, count) in [(0, 0, 3), (2, 0, 3), (3, 3, 1), (4, 4, 5), (8, 4, 5)] {
-        let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-        ok(zeMemGetAllocProperties(setup.context, at(base, page), &raw mut properties, &raw mut device));
+        let (properties, device) = describe(setup, at(base, page));
         assert_eq!((properties.kind, properties.page_size, device), (2, PAGE as u64, setup.device));
         assert_eq!(range(setup, at(base, page)), (at(base, base_page), count * PAGE));
     }
@@ -110,9 +109,7 @@ fn access_is_enforced_and_reported() {
     assert_eq!((access(setup, at(base, 2), 4), touch(at(base, 2))), ((NONE, 1), (false, false)));
     assert_eq!((touch(at(base, 1)), touch(at(base, 3))), ((true, true), (true, true)));
     assert_eq!(range(setup, at(base, 3)), (at(base, 3), 2 * PAGE));
-    let mut properties: MemoryAllocationProperties = zeroed();
-    ok(zeMemGetAllocProperties(setup.context, at(base, 2), &raw mut properties, null_mut()));
-    assert_eq!(properties.kind, 0);
+    assert_eq!(describe(setup, at(base, 2)).0.kind, 0);
     assert_eq!(zeMemGetAddressRange(setup.context, at(base, 2), null_mut(), null_mut()), INVALID_ARGUMENT);
     // Other memory can be mapped in the hole.
     let other = setup.physical(PAGE);

@@ -29,30 +29,18 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Whether the host sees the value that completes the event.
-    pub(super) fn are_reached(&self) -> bool {
-        self.is_reached(self.host_word())
-    }
-
-    /// Waits on the host.
-    pub(super) fn wait(&self, deadline: Deadline) -> WaitResult {
-        self.watch(self.host_word(), deadline)
-    }
-
-    /// Waits in a stream.
-    pub(super) fn wait_in_stream(&self, deadline: Deadline) -> WaitResult {
-        self.watch(&self.device, deadline)
-    }
-
-    fn host_word(&self) -> &Word {
+    /// The word that the host reads.
+    pub(super) fn host_word(&self) -> &Word {
         self.host.as_ref().unwrap_or(&self.device)
     }
 
-    fn is_reached(&self, word: &Word) -> bool {
+    /// Whether a word has the value that completes the event.
+    pub(super) fn is_reached(&self, word: &Word) -> bool {
         word.load() >= self.completion
     }
 
-    fn watch(&self, word: &Word, deadline: Deadline) -> WaitResult {
+    /// Waits for a word.
+    pub(super) fn watch(&self, word: &Word, deadline: Deadline) -> WaitResult {
         let [mut pause, longest] = PAUSES;
         let mut wait = deadline.wait();
         loop {

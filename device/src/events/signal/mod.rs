@@ -146,7 +146,7 @@ impl Signal {
     pub(crate) fn wait_in_order(&self, value: u64, deadline: Deadline) -> WaitResult {
         match (&self.state, self.kind, self.words_of(value)) {
             (SignalState::Local(state), Kind::Flag, _) => state.wait_after_resets(value, deadline),
-            (_, _, Some(words)) => words.wait_in_stream(deadline),
+            (_, _, Some(words)) => words.watch(&words.device, deadline),
             _ => self.wait(value, deadline),
         }
     }
@@ -188,7 +188,7 @@ impl Signal {
     pub(crate) fn is_signalled(&self) -> bool {
         let expected = self.wait_value();
         match self.words_of(expected) {
-            Some(words) => words.are_reached(),
+            Some(words) => words.is_reached(words.host_word()),
             None => with_state!(self, state => state.is_complete(expected)),
         }
     }
@@ -201,7 +201,7 @@ impl Signal {
     /// Waits until `value` completes, the deadline passes, or the event is destroyed.
     pub(crate) fn wait(&self, value: u64, deadline: Deadline) -> WaitResult {
         match self.words_of(value) {
-            Some(words) => words.wait(deadline),
+            Some(words) => words.watch(words.host_word(), deadline),
             None => with_state!(self, state => state.wait(value, deadline)),
         }
     }
