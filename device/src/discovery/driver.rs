@@ -108,8 +108,9 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     for device in &all {
         Handle::register(Arc::clone(device));
     }
-    let vertex =
-        |device: &Arc<Device>| (device.numbers(), Handle::register(Arc::new(FabricVertex::new(Arc::clone(device)))));
+    let vertex = |device: &Arc<Device>| {
+        (device.numbers(), Handle::register(Arc::new(FabricVertex { device: Arc::clone(device) })))
+    };
     Instance {
         fabric_vertices: all.iter().map(vertex).collect(),
         driver: Handle::register(Arc::new(Driver { _identity: 0 })),

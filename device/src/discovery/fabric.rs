@@ -20,14 +20,7 @@ const SUB_DEVICE: u32 = 2;
 
 /// The object of a `ze_fabric_vertex_handle_t`.
 pub struct FabricVertex {
-    device: Arc<Device>,
-}
-
-impl FabricVertex {
-    /// The vertex of a device.
-    pub(crate) fn new(device: Arc<Device>) -> Self {
-        Self { device }
-    }
+    pub(super) device: Arc<Device>,
 }
 
 object!(FabricVertex);

@@ -67,11 +67,11 @@ pub extern "C" fn create(
         let inputs = input::read(desc)?;
         let (built, text) = build::build(engine, &inputs);
         BuildLog::give(&text, build_log);
-        let built = built.inspect_err(|_| log::note(&format!("a module cannot be built: {text}")))?;
-        let names = built.info.names.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect();
-        let imports = built.program.is_none();
-        let program = built.program.map_or_else(OnceLock::new, OnceLock::from);
-        module.write(Handle::register(Arc::new(Module { engine, inputs, info: built.info, names, imports, program })))
+        let (info, program) = built.inspect_err(|_| log::note(&format!("a module cannot be built: {text}")))?;
+        let names = info.names.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect();
+        let imports = program.is_none();
+        let program = program.map_or_else(OnceLock::new, OnceLock::from);
+        module.write(Handle::register(Arc::new(Module { engine, inputs, info, names, imports, program })))
     })
 }
 
@@ -98,9 +98,9 @@ pub extern "C" fn dynamic_link(
             inputs.extend(build::needed(&module.inputs, &others));
             let (built, log) = build::build(module.engine, &inputs);
             text.push_str(&log);
-            match built.ok().and_then(|built| Some((built.program?, built.log))) {
+            match built.ok().and_then(|(_, program)| program) {
                 // Another thread may have linked it meanwhile: one program is as good as the other.
-                Some((program, _)) => drop(module.program.set(program)),
+                Some(program) => drop(module.program.set(program)),
                 None => result = Err(ZeResult::MODULE_LINK_FAILURE),
             }
         }

@@ -116,6 +116,13 @@ fn numbers(setup: Setup, count: usize) -> *mut u32 {
     setup.device_memory(count * 4).cast()
 }
 
+/// A kernel that numbers its work items in memory for `count` numbers.
+fn numbering(setup: Setup, count: usize) -> (Handle, *mut u32) {
+    let (kernel, memory) = (kernel(module(setup, spirv::number), "number"), numbers(setup, count));
+    set(kernel, 0, &memory);
+    (kernel, memory)
+}
+
 /// The numbers at a pointer.
 fn at<'a>(pointer: *mut u32, count: usize) -> &'a mut [u32] {
     // SAFETY: the tests pass live allocations of at least this size, and access them from one thread at a time.
