@@ -83,7 +83,7 @@ macro_rules! ze_functions {
                  0 zeDriverGetProperties => discovery::driver::get_properties;
                  0 zeDriverGetIpcProperties => discovery::driver::get_ipc_properties;
                  0 zeDriverGetExtensionProperties => discovery::driver::get_extension_properties;
-                 1 zeDriverGetExtensionFunctionAddress => ddi::extensions::get_function_address;
+                 1 zeDriverGetExtensionFunctionAddress => ddi::get_extension_function_address;
                  6 zeDriverGetLastErrorDescription => discovery::driver::get_last_error_description;
                 13 zeDriverRTASFormatCompatibilityCheckExt;
                 14 zeDriverGetDefaultContext => discovery::driver::get_default_context;

@@ -7,7 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 use std::path::PathBuf;
 
 use urscope_device::ddi::{LOADER, TABLES};
@@ -22,12 +22,19 @@ fn library() -> PathBuf {
         .expect("libze_loader.so is not built")
 }
 
+/// The address of a symbol of the library; NULL if it has none of this name.
+fn symbol(name: &CStr) -> *mut c_void {
+    let path = CString::new(library().into_os_string().into_encoded_bytes()).unwrap();
+    // SAFETY: the library runs nothing when it is loaded, and the name is a C string.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        assert!(!handle.is_null());
+        libc::dlsym(handle, name.as_ptr())
+    }
+}
+
 #[test]
 fn every_function_is_an_exported_symbol() {
-    let path = CString::new(library().into_os_string().into_encoded_bytes()).unwrap();
-    // SAFETY: the library runs nothing when it is loaded.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    assert!(!handle.is_null());
     let tracers = TABLES.iter().flat_map(|table| table.functions).filter_map(|function| {
         let stem = ["zer", "ze"].iter().find_map(|prefix| function.name.strip_prefix(prefix))?;
         stem.starts_with(char::is_uppercase).then(|| format!("zelTracer{stem}RegisterCallback"))
@@ -39,9 +46,7 @@ fn every_function_is_an_exported_symbol() {
     let functions = TABLES.iter().flat_map(|table| table.functions).chain(LOADER).map(|function| function.name);
     let mut count = 0;
     for name in functions.chain(getters).chain(tracers.iter().map(String::as_str)) {
-        let symbol = CString::new(name).unwrap();
-        // SAFETY: the handle is that of a loaded library, the name a C string.
-        assert!(!unsafe { libc::dlsym(handle, symbol.as_ptr()) }.is_null(), "{name}");
+        assert!(!symbol(&CString::new(name).unwrap()).is_null(), "{name}");
         count += 1;
     }
     assert_eq!(count, 478 + TABLES.len() + LOADER.len() + tracers.len());
@@ -49,12 +54,8 @@ fn every_function_is_an_exported_symbol() {
 
 #[test]
 fn a_symbol_leads_to_its_entry_point() {
-    let path = CString::new(library().into_os_string().into_encoded_bytes()).unwrap();
-    // SAFETY: as above; zeDriverGet has this signature (ze_api.h).
-    let get: extern "C" fn(*mut u32, *mut usize) -> u32 = unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        std::mem::transmute(libc::dlsym(handle, c"zeDriverGet".as_ptr()))
-    };
+    // SAFETY: zeDriverGet has this signature (ze_api.h).
+    let get: extern "C" fn(*mut u32, *mut usize) -> u32 = unsafe { std::mem::transmute(symbol(c"zeDriverGet")) };
     let (mut count, mut driver) = (0, 0);
     assert_eq!((get(&raw mut count, &raw mut driver), count), (0, 1));
 }
@@ -75,13 +76,6 @@ extern "C" fn count(arguments: *const *const u32, result: u32, calls: *mut u32, 
 /// As oneCCL does it, and as a program that is linked with the loader: a tracer that sees memory freed.
 #[test]
 fn a_tracer_is_called_around_a_traced_function() {
-    let path = CString::new(library().into_os_string().into_encoded_bytes()).unwrap();
-    let symbol = |name: &CStr| {
-        // SAFETY: the library runs nothing when it is loaded.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        // SAFETY: the handle is that of a loaded library, the name a C string.
-        unsafe { libc::dlsym(handle, name.as_ptr()) }
-    };
     // SAFETY: the signatures of zel_tracing_api.h, zel_tracing_register_cb.h and ze_api.h.
     unsafe {
         let enable_layer: extern "C" fn() -> u32 = std::mem::transmute(symbol(c"zelEnableTracingLayer"));

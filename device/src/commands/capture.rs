@@ -94,7 +94,7 @@ pub(super) fn begin(list: &Arc<CommandList>, graph: &Arc<Graph>) -> Outcome {
     }
     state.stage = Stage::Capturing;
     state.branches = vec![Branch::new(list, None)];
-    state.ordinal = list.ordinal();
+    state.ordinal = list.ordinal;
     list.set_capture(graph.number);
     captures.insert(graph.number, Arc::clone(graph));
     IS_CAPTURING.store(true, Ordering::Release);

@@ -237,7 +237,7 @@ pub extern "C" fn append(
         let graph = graph.get()?;
         extensions.check_no_extension()?;
         let (mut waits, signals) = events(signal, wait_count, waits)?;
-        if !list.can_be_captured() || list.ordinal() != graph.ordinal {
+        if !list.can_be_captured() || list.ordinal != graph.ordinal {
             return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
         }
         let around = |first: Command, end: Vec<Command>| {

@@ -50,10 +50,10 @@ append_calls! {
         let kernel = kernel.get()?;
         let group = [group.x, group.y, group.z];
         kernel.check_group(group)?;
-        let arguments = launch::Argument::all(kernel.info(), arguments)?;
+        let arguments = launch::Argument::all(&kernel.info, arguments)?;
         check_extensions(extensions, groups)?;
         {
-            let mut settings = kernel.settings().lock();
+            let mut settings = kernel.settings.lock();
             settings.group = group;
             if let Some(arguments) = arguments {
                 settings.arguments = arguments;
@@ -66,7 +66,7 @@ append_calls! {
     kernel_indirect(list, kernel: Handle<Kernel>, groups: Address) {
         let launch = Launch::new(&kernel.get()?)?;
         groups.check()?;
-        Ok(Work::launch_indirect(launch, groups))
+        Ok(Work::launch_indirect(vec![launch], None, groups))
     }
 
     /// `zeCommandListAppendLaunchMultipleKernelsIndirect` (ze_api.h).
@@ -81,7 +81,7 @@ append_calls! {
         let launches = kernels.objects(count)?.iter().map(Launch::new).collect::<Outcome<Vec<_>>>()?;
         actual_count.check()?;
         groups.check()?;
-        Ok(Work::launch_several(launches, actual_count, groups))
+        Ok(Work::launch_indirect(launches, Some(actual_count), groups))
     }
 }
 

@@ -34,7 +34,8 @@ const ASYNCHRONOUS: u32 = 2;
 pub struct CommandList {
     context: Handle<Context>,
     device: Arc<Device>,
-    ordinal: u32,
+    /// The ordinal of its queue group.
+    pub(crate) ordinal: u32,
     body: Body,
     /// The number of the capture that the list is a part of. 0 for none.
     capture: AtomicU64,
@@ -124,11 +125,6 @@ impl CommandList {
     /// `GRAPH_CAPTURE_UNSUPPORTED` for a list that is captured.
     fn check_not_captured(&self) -> Outcome {
         if self.capture() == 0 { Ok(()) } else { Err(ZeResult::GRAPH_CAPTURE_UNSUPPORTED) }
-    }
-
-    /// The ordinal of its queue group.
-    pub(crate) fn ordinal(&self) -> u32 {
-        self.ordinal
     }
 
     /// `INVALID_SIZE` for a fill pattern of this size in bytes, if the queue group takes none that large.

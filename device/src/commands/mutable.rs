@@ -124,7 +124,7 @@ fn change<'a>(
         Entry::Vacant(place) => {
             let (command, mutable) = recording.changeable(id, flag)?;
             let (launch, groups) = command.work.launched().ok_or(ZeResult::INVALID_ARGUMENT)?;
-            let (kernel, settings) = (Arc::clone(launch.kernel()), launch.settings().clone());
+            let (kernel, settings) = (Arc::clone(&launch.kernel), launch.settings.clone());
             place.insert(Change { command, flags: mutable.flags, kernel, settings, groups })
         }
     };
@@ -134,12 +134,12 @@ fn change<'a>(
 impl Change {
     /// Sets an argument of `size` bytes.
     fn set(&mut self, index: usize, size: usize, value: In<u8>) -> Outcome {
-        let parameter = self.kernel.info().parameters.get(index);
+        let parameter = self.kernel.info.parameters.get(index);
         let argument = parameter.ok_or(ZeResult::INVALID_ARGUMENT).and_then(|parameter| {
             launch::Argument::set(*parameter, size, value).map_err(|_| {
                 log::note(&format!(
                     "kernel {}: {size} bytes for argument {index}, which is {parameter:?}",
-                    self.kernel.name()
+                    self.kernel.name
                 ));
                 ZeResult::INVALID_ARGUMENT
             })
@@ -208,8 +208,8 @@ pub extern "C" fn update_kernels(
                 return Err(ZeResult::INVALID_KERNEL_HANDLE);
             }
             let (launch, groups) = command.work.launched().ok_or(ZeResult::INVALID_ARGUMENT)?;
-            let Settings { group, offset, .. } = *launch.settings();
-            let settings = Settings { group, offset, ..kernel.settings().lock().clone() };
+            let Settings { group, offset, .. } = launch.settings;
+            let settings = Settings { group, offset, ..kernel.settings.lock().clone() };
             replaced.push((id, command.with_launch(Launch::with(&kernel, settings), groups)));
         }
         for (id, command) in replaced {

@@ -68,7 +68,7 @@ pub extern "C" fn execute_command_lists(
         let fence = fence.get_optional()?;
         let mut commands = Vec::new();
         for list in lists.objects(count)? {
-            if list.ordinal() != queue.attributes.queue.ordinal {
+            if list.ordinal != queue.attributes.queue.ordinal {
                 return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
             }
             commands.extend(list.recorded()?);

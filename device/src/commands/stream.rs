@@ -290,10 +290,10 @@ impl Task {
 
 /// Ends all waits of this process for work: its devices are lost.
 fn end_waits() {
-    for event in Event::registry().all() {
+    for event in Event::all() {
         event.signal.wake();
     }
-    for fence in Fence::registry().all() {
+    for fence in Fence::all() {
         fence.signal.wake();
     }
     engine::wake_all();

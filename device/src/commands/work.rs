@@ -155,16 +155,11 @@ impl Work {
         Self(Action::Launch { launch, groups })
     }
 
-    /// Runs a kernel. The number of groups is read when it runs.
-    pub(crate) fn launch_indirect(launch: Launch, groups: Address) -> Self {
+    /// Runs the first `count` of these kernels, without a count all. Their number and those of their groups are read
+    /// when they run.
+    pub(crate) fn launch_indirect(launches: Vec<Launch>, count: Option<Address>, groups: Address) -> Self {
         let groups = Location::new(groups);
-        Self(Action::LaunchIndirect { launches: vec![launch], count: None, groups })
-    }
-
-    /// Runs the first of these kernels. The number of kernels and those of their groups are read when they run.
-    pub(crate) fn launch_several(launches: Vec<Launch>, count: Address, groups: Address) -> Self {
-        let (count, groups) = (Some(Location::new(count)), Location::new(groups));
-        Self(Action::LaunchIndirect { launches, count, groups })
+        Self(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
     }
 
     /// Calls a function of the application.
@@ -210,10 +205,10 @@ impl Work {
             Action::Launch { launch, groups: Extent { x, y, z } } => {
                 let groups = [format!("groups {:?}", [x, y, z])];
                 let lines = groups.into_iter().chain(launch.description()).collect();
-                return Some(described(&format!("kernel {}", launch.kernel().name()), details, lines));
+                return Some(described(&format!("kernel {}", launch.kernel.name), details, lines));
             }
             Action::LaunchIndirect { launches, groups, .. } => {
-                let names: Vec<_> = launches.iter().map(|launch| launch.kernel().name().as_ref()).collect();
+                let names: Vec<_> = launches.iter().map(|launch| &*launch.kernel.name).collect();
                 let lines = [format!("groups at {groups}")];
                 let lines = lines.into_iter().chain(launches.iter().flat_map(Launch::description)).collect();
                 return Some(described(&format!("kernel {}", names.join(", ")), details, lines));

@@ -4,18 +4,21 @@
 //! Everything here is made from [`ze_functions!`](crate::ze_functions). Must never write more members of a caller's DDI
 //! table than the version that the caller passes has: older callers pass shorter tables.
 
-pub(crate) mod extensions;
 pub(crate) mod loader;
 pub mod tracing;
 
 use std::arch::naked_asm;
+use std::ffi::c_char;
+use std::ptr;
 
 use tracing::TracePoint;
 
 use crate::commands::stream;
+use crate::discovery::driver::{self, Driver};
+use crate::ffi::handles::Handle;
 pub use crate::ffi::layout::API_VERSION;
-use crate::ffi::result::ZeResult;
-use crate::ffi::{Argument, Out};
+use crate::ffi::result::{ZeResult, call};
+use crate::ffi::{Argument, In, Out};
 use crate::platform::log;
 
 /// One function of the table.
@@ -68,12 +71,26 @@ pub fn unfinished_from(address: usize) -> Option<usize> {
     stream::unfinished_from(address)
 }
 
-/// The entry point of a driver extension function. That may be one of the API, too: the adapters ask
-/// for some of them by name, and then call them only if they are implemented.
-pub(crate) fn lookup_extension(name: &str) -> Option<*const ()> {
-    let implemented = |function: &&Function| function.is_implemented() && function.name == name;
-    let in_tables = || TABLES.iter().flat_map(|table| table.functions).find(implemented);
-    address_in(EXTENSIONS, name).or_else(|| in_tables().map(|function| function.address))
+/// `zeDriverGetExtensionFunctionAddress` (ze_api.h). `INVALID_ARGUMENT` and a NULL address for an unknown name.
+pub extern "C" fn get_extension_function_address(
+    driver: Handle<Driver>,
+    name: In<c_char>,
+    address: Out<*const ()>,
+) -> ZeResult {
+    call(|| {
+        driver::check(driver)?;
+        address.check()?;
+        let name = name.text()?;
+        // The adapters ask for functions of the API, too, and call them if they are implemented.
+        let implemented = |function: &&Function| function.is_implemented() && function.name == name;
+        let in_tables = || TABLES.iter().flat_map(|table| table.functions).find(implemented);
+        let found = address_in(EXTENSIONS, &name).or_else(|| in_tables().map(|function| function.address));
+        if found.is_none() {
+            log::note(&format!("there is no extension function {name}"));
+        }
+        address.write(found.unwrap_or(ptr::null()))?;
+        found.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
+    })
 }
 
 fn address_in(functions: &[Function], name: &str) -> Option<*const ()> {

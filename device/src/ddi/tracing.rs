@@ -21,7 +21,7 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use super::{TABLES, Table};
+use super::TABLES;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{Extent, IpcHandle, TracerDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
@@ -35,25 +35,8 @@ const PROLOGUE: u32 = 0;
 const REGISTERS: usize = 6;
 /// The tables of `ze_callbacks_t` (ze_api.h), in its order. Each has the functions of API 1.0, in the order of the DDI
 /// table.
-const CORE: [&str; 17] = [
-    "zeGetGlobalProcAddrTable",
-    "zeGetDriverProcAddrTable",
-    "zeGetDeviceProcAddrTable",
-    "zeGetContextProcAddrTable",
-    "zeGetCommandQueueProcAddrTable",
-    "zeGetCommandListProcAddrTable",
-    "zeGetFenceProcAddrTable",
-    "zeGetEventPoolProcAddrTable",
-    "zeGetEventProcAddrTable",
-    "zeGetImageProcAddrTable",
-    "zeGetModuleProcAddrTable",
-    "zeGetModuleBuildLogProcAddrTable",
-    "zeGetKernelProcAddrTable",
-    "zeGetSamplerProcAddrTable",
-    "zeGetPhysicalMemProcAddrTable",
-    "zeGetMemProcAddrTable",
-    "zeGetVirtualMemProcAddrTable",
-];
+const CORE: &str = "Global Driver Device Context CommandQueue CommandList Fence EventPool Event Image Module ModuleBuildLog \
+                    Kernel Sampler PhysicalMem Mem VirtualMem";
 
 /// The parameters of the function that has the most, one word each. A function with fewer gets words of
 /// its caller's frame for the rest, and neither it nor a callback reads them.
@@ -215,8 +198,8 @@ fn address(point: &TracePoint) -> usize {
 
 /// The functions of `ze_callbacks_t`, in its order.
 fn core_functions() -> impl Iterator<Item = &'static super::Function> {
-    let table = |getter: &&str| TABLES.iter().find(|table: &&Table| table.getter == *getter);
-    let functions = CORE.iter().filter_map(table).flat_map(|table| table.functions);
+    let table = |name: &str| TABLES.iter().find(|table| table.getter == format!("zeGet{name}ProcAddrTable"));
+    let functions = CORE.split(' ').filter_map(table).flat_map(|table| table.functions);
     functions.filter(|function| function.since == 0)
 }
 

@@ -16,7 +16,7 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{
     API_VERSION, DriverExtensionProperties, DriverIpcProperties, DriverProperties, InitDriverTypeDesc,
 };
-use crate::ffi::result::{Outcome, ZeResult, call};
+use crate::ffi::result::{Outcome, ZeResult, call, getters, properties};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Budget;
 use crate::platform::host;
@@ -108,8 +108,9 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     for device in &all {
         Handle::register(Arc::clone(device));
     }
-    let vertex =
-        |device: &Arc<Device>| (device.numbers(), Handle::register(Arc::new(FabricVertex::new(Arc::clone(device)))));
+    let vertex = |device: &Arc<Device>| {
+        (device.numbers(), Handle::register(Arc::new(FabricVertex { device: Arc::clone(device) })))
+    };
     Instance {
         fabric_vertices: all.iter().map(vertex).collect(),
         driver: Handle::register(Arc::new(Driver { _identity: 0 })),
@@ -182,25 +183,21 @@ pub extern "C" fn get(count: Out<u32>, drivers: Out<Handle<Driver>>) -> ZeResult
     call(|| ffi::enumerate(count, drivers, &[INSTANCE.driver], |place, driver| place.write(*driver)))
 }
 
-/// `zeDriverGetApiVersion` (ze_api.h).
-pub extern "C" fn get_api_version(driver: Handle<Driver>, version: Out<u32>) -> ZeResult {
-    call(|| driver.get().and_then(|_| version.write(API_VERSION)))
+getters! {
+    zeDriverGetApiVersion: get_api_version(_driver: Driver) -> u32 { API_VERSION }
+    /// The text is empty: the result code is the whole description.
+    zeDriverGetLastErrorDescription: get_last_error_description(_driver: Driver) -> *const c_char { c"".as_ptr() }
 }
 
-/// `zeDriverGetProperties` (ze_api.h).
-pub extern "C" fn get_properties(driver: Handle<Driver>, properties: Out<DriverProperties>) -> ZeResult {
-    call(|| {
-        driver.get()?;
-        properties.edit(|out| {
-            out.uuid = *b"urscope ze soft\0";
-            out.driver_version = DRIVER_VERSION;
-        })
-    })
-}
+properties! {
+    zeDriverGetProperties: get_properties(_driver: Driver, out: DriverProperties) {
+        out.uuid = *b"urscope ze soft\0";
+        out.driver_version = DRIVER_VERSION;
+    }
 
-/// `zeDriverGetIpcProperties` (ze_api.h).
-pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: Out<DriverIpcProperties>) -> ZeResult {
-    call(|| driver.get().and_then(|_| properties.edit(|out| out.flags = SHARED)))
+    zeDriverGetIpcProperties: get_ipc_properties(_driver: Driver, out: DriverIpcProperties) {
+        out.flags = SHARED;
+    }
 }
 
 /// `zeDriverGetExtensionProperties` (ze_api.h).
@@ -219,24 +216,16 @@ pub extern "C" fn get_extension_properties(
 
 /// `zeDriverGetDefaultContext` (ze_api.h). Returns the handle itself; NULL for an invalid driver.
 pub extern "C" fn get_default_context(driver: Handle<Driver>) -> Handle<Context> {
-    let mut context = Handle::NULL;
-    let _ = call(|| {
+    returned(Handle::NULL, || {
         driver.get()?;
         process::allow_descriptor_fetch();
-        context = INSTANCE.default_context;
-        Ok(())
-    });
-    context
+        Ok(INSTANCE.default_context)
+    })
 }
 
 /// `zerGetDefaultContext` (zer_api.h). Returns the handle itself.
 pub extern "C" fn runtime_get_default_context() -> Handle<Context> {
     if process::is_forked_child() { Handle::NULL } else { get_default_context(INSTANCE.driver) }
-}
-
-/// `zeDriverGetLastErrorDescription` (ze_api.h). The text is empty: the result code is the whole description.
-pub extern "C" fn get_last_error_description(driver: Handle<Driver>, text: Out<*const c_char>) -> ZeResult {
-    call(|| driver.get().and_then(|_| text.write(c"".as_ptr())))
 }
 
 /// `zerGetLastErrorDescription` (zer_api.h).
@@ -247,27 +236,26 @@ pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -
 /// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device, or one above
 /// them for a sub-device; `UINT32_MAX` for an invalid handle.
 pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) -> u32 {
-    let mut identifier = u32::MAX;
-    let _ = call(|| {
+    returned(u32::MAX, || {
         let device = device.get()?;
         let place = INSTANCE.all.iter().position(|other| Arc::ptr_eq(other, &device));
-        identifier = place.map_or(u32::MAX, |place| place as u32);
-        Ok(())
-    });
-    identifier
+        Ok(place.map_or(u32::MAX, |place| place as u32))
+    })
 }
 
 /// `zerTranslateIdentifierToDeviceHandle` (zer_api.h). Returns NULL for a number that no device has.
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
-    let mut handle = Handle::NULL;
-    let _ = call(|| {
-        handle = INSTANCE.all.get(identifier as usize).map_or(Handle::NULL, Handle::of);
-        Ok(())
-    });
-    handle
+    returned(Handle::NULL, || Ok(INSTANCE.all.get(identifier as usize).map_or(Handle::NULL, Handle::of)))
 }
 
 /// `INVALID_NULL_HANDLE` or `INVALID_ARGUMENT` unless this is the handle of the driver.
 pub(crate) fn check(driver: Handle<Driver>) -> Outcome {
     driver.get().map(drop)
+}
+
+/// What the body of an entry point returns, or `otherwise` with an error.
+fn returned<T>(otherwise: T, body: impl FnOnce() -> Outcome<T>) -> T {
+    let mut value = otherwise;
+    let _ = call(|| body().map(|found| value = found));
+    value
 }

@@ -10,7 +10,7 @@ use crate::discovery::properties;
 use crate::ffi;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::FabricVertexProperties;
-use crate::ffi::result::{ZeResult, call};
+use crate::ffi::result::{ZeResult, call, getters};
 use crate::ffi::{Address, Out};
 
 /// `ZE_FABRIC_VERTEX_EXP_TYPE_DEVICE`.
@@ -20,14 +20,7 @@ const SUB_DEVICE: u32 = 2;
 
 /// The object of a `ze_fabric_vertex_handle_t`.
 pub struct FabricVertex {
-    device: Arc<Device>,
-}
-
-impl FabricVertex {
-    /// The vertex of a device.
-    pub(crate) fn new(device: Arc<Device>) -> Self {
-        Self { device }
-    }
+    pub(super) device: Arc<Device>,
 }
 
 object!(FabricVertex);
@@ -40,14 +33,9 @@ pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, vertices: Out<Han
     })
 }
 
-/// `zeDeviceGetFabricVertexExp` (ze_api.h).
-pub extern "C" fn of_device(device: Handle<Device>, vertex: Out<Handle<FabricVertex>>) -> ZeResult {
-    call(|| vertex.write(driver::vertex_of(&*device.get()?)))
-}
-
-/// `zeFabricVertexGetDeviceExp` (ze_api.h).
-pub extern "C" fn get_device(vertex: Handle<FabricVertex>, device: Out<Handle<Device>>) -> ZeResult {
-    call(|| device.write(Handle::of(&vertex.get()?.device)))
+getters! {
+    zeDeviceGetFabricVertexExp: of_device(device: Device) -> Handle<FabricVertex> { driver::vertex_of(&device) }
+    zeFabricVertexGetDeviceExp: get_device(vertex: FabricVertex) -> Handle<Device> { Handle::of(&vertex.device) }
 }
 
 /// `zeFabricVertexGetSubVerticesExp` (ze_api.h). Those of the sub-devices.

@@ -16,7 +16,7 @@ use crate::ffi::layout::{
     DeviceMemoryProperties, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
     FloatAtomicProperties, GraphProperties, MutableCommandListProperties, PciExtProperties, stype,
 };
-use crate::ffi::result::{Outcome, ZeResult, call};
+use crate::ffi::result::{Outcome, ZeResult, call, getters, properties};
 use crate::platform::clock::VALID_BITS;
 use crate::platform::settings;
 
@@ -102,7 +102,7 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
             out.flags = if part.is_some() { ON_DEMAND_PAGING | SUB_DEVICE } else { ON_DEMAND_PAGING };
             out.subdevice_id = part.unwrap_or(0);
             out.core_clock_rate = 1000;
-            out.max_mem_alloc_size = device.memory.limit();
+            out.max_mem_alloc_size = device.memory.limit;
             out.max_hardware_contexts = 1024;
             out.max_command_queue_priority = 0;
             out.num_threads_per_eu = threads;
@@ -127,20 +127,50 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
     })
 }
 
-/// `zeDeviceGetComputeProperties` (ze_api.h).
-pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: Out<DeviceComputeProperties>) -> ZeResult {
-    call(|| {
-        device.get()?;
-        properties.edit(|out| {
-            out.max_total_group_size = LARGEST_GROUP;
-            (out.max_group_size_x, out.max_group_size_y, out.max_group_size_z) =
-                (LARGEST_GROUP, LARGEST_GROUP, LARGEST_GROUP);
-            (out.max_group_count_x, out.max_group_count_y, out.max_group_count_z) = (u32::MAX, u32::MAX, u32::MAX);
-            out.max_shared_local_memory = 64 << 10;
-            out.num_sub_group_sizes = 3;
-            out.sub_group_sizes = [8, 16, 32, 0, 0, 0, 0, 0];
-        })
-    })
+properties! {
+    zeDeviceGetComputeProperties: get_compute_properties(_device: Device, out: DeviceComputeProperties) {
+        out.max_total_group_size = LARGEST_GROUP;
+        (out.max_group_size_x, out.max_group_size_y, out.max_group_size_z) =
+            (LARGEST_GROUP, LARGEST_GROUP, LARGEST_GROUP);
+        (out.max_group_count_x, out.max_group_count_y, out.max_group_count_z) = (u32::MAX, u32::MAX, u32::MAX);
+        out.max_shared_local_memory = 64 << 10;
+        out.num_sub_group_sizes = 3;
+        out.sub_group_sizes = [8, 16, 32, 0, 0, 0, 0, 0];
+    }
+
+    /// All access to memory of the device, and none to system memory unless `ZE_SOFT_SYSTEM_USM=on`: kernels and copies
+    /// always accept it, but a program that reads this property behaves differently than on most GPUs.
+    zeDeviceGetMemoryAccessProperties: get_memory_access_properties(_device: Device, out: DeviceMemoryAccessProperties) {
+        out.host_alloc_capabilities = ALL_ACCESS;
+        out.device_alloc_capabilities = ALL_ACCESS;
+        out.shared_single_device_alloc_capabilities = ALL_ACCESS;
+        out.shared_cross_device_alloc_capabilities = ALL_ACCESS;
+        out.shared_system_alloc_capabilities = if settings::get().system_usm { ALL_ACCESS } else { 0 };
+    }
+
+    /// There are no images.
+    zeDeviceGetImageProperties: get_image_properties(_device: Device, out: DeviceImageProperties) {
+        (out.max_image_dims_1d, out.max_image_dims_2d, out.max_image_dims_3d) = (0, 0, 0);
+        out.max_image_buffer_size = 0;
+        out.max_image_array_slices = 0;
+        out.max_samplers = 0;
+        (out.max_read_image_args, out.max_write_image_args) = (0, 0);
+    }
+
+    /// Allocations can be exported as descriptors of both types, and imported from them.
+    zeDeviceGetExternalMemoryProperties: get_external_memory_properties(
+        _device: Device, out: DeviceExternalMemoryProperties
+    ) {
+        out.memory_allocation_import_types = EXTERNAL_MEMORY_TYPES;
+        out.memory_allocation_export_types = EXTERNAL_MEMORY_TYPES;
+        (out.image_import_types, out.image_export_types) = (0, 0);
+    }
+
+    /// The PCI domain is one that no machine has, so it collides with no device.
+    zeDevicePciGetPropertiesExt: pci_get_properties(device: Device, out: PciExtProperties) {
+        out.address = pci_address(device.index);
+        (out.gen_version, out.width, out.max_bandwidth) = (-1, -1, -1);
+    }
 }
 
 /// `zeDeviceGetModuleProperties` (ze_api.h).
@@ -180,20 +210,12 @@ pub extern "C" fn get_command_queue_group_properties(
     })
 }
 
-/// `zeDeviceGetCounterBasedEventMaxValue` (ze_api.h).
-pub extern "C" fn get_counter_based_event_max_value(device: Handle<Device>, value: Out<u64>) -> ZeResult {
-    call(|| {
-        device.get()?;
-        value.write(u64::MAX)
-    })
-}
-
-/// `zeDeviceGetAggregatedCopyOffloadIncrementValue` (ze_api.h). A command is one operation of one engine.
-pub extern "C" fn get_aggregated_copy_offload_increment_value(device: Handle<Device>, value: Out<u32>) -> ZeResult {
-    call(|| {
-        device.get()?;
-        value.write(1)
-    })
+getters! {
+    zeDeviceGetCounterBasedEventMaxValue: get_counter_based_event_max_value(_device: Device) -> u64 { u64::MAX }
+    /// A command is one operation of one engine.
+    zeDeviceGetAggregatedCopyOffloadIncrementValue: get_aggregated_copy_offload_increment_value(_device: Device) -> u32 {
+        1
+    }
 }
 
 /// `zeDeviceGetMemoryProperties` (ze_api.h). There is one memory.
@@ -209,28 +231,9 @@ pub extern "C" fn get_memory_properties(
                 out.flags = 0;
                 out.max_clock_rate = 1000;
                 out.max_bus_width = 64;
-                out.total_size = device.memory.limit();
+                out.total_size = device.memory.limit;
                 out.name = ffi::text("host memory");
             })
-        })
-    })
-}
-
-/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to memory of the device, and none to
-/// system memory unless `ZE_SOFT_SYSTEM_USM=on`: kernels and copies always accept it, but a program
-/// that reads this property behaves differently than on most GPUs.
-pub extern "C" fn get_memory_access_properties(
-    device: Handle<Device>,
-    properties: Out<DeviceMemoryAccessProperties>,
-) -> ZeResult {
-    call(|| {
-        device.get()?;
-        properties.edit(|out| {
-            out.host_alloc_capabilities = ALL_ACCESS;
-            out.device_alloc_capabilities = ALL_ACCESS;
-            out.shared_single_device_alloc_capabilities = ALL_ACCESS;
-            out.shared_cross_device_alloc_capabilities = ALL_ACCESS;
-            out.shared_system_alloc_capabilities = if settings::get().system_usm { ALL_ACCESS } else { 0 };
         })
     })
 }
@@ -248,47 +251,6 @@ pub extern "C" fn get_cache_properties(
                 out.flags = 0;
                 out.cache_size = 4 << 20;
             })
-        })
-    })
-}
-
-/// `zeDeviceGetImageProperties` (ze_api.h). There are no images.
-pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<DeviceImageProperties>) -> ZeResult {
-    call(|| {
-        device.get()?;
-        properties.edit(|out| {
-            (out.max_image_dims_1d, out.max_image_dims_2d, out.max_image_dims_3d) = (0, 0, 0);
-            out.max_image_buffer_size = 0;
-            out.max_image_array_slices = 0;
-            out.max_samplers = 0;
-            (out.max_read_image_args, out.max_write_image_args) = (0, 0);
-        })
-    })
-}
-
-/// `zeDeviceGetExternalMemoryProperties` (ze_api.h). Allocations can be exported as descriptors of both types, and
-/// imported from them.
-pub extern "C" fn get_external_memory_properties(
-    device: Handle<Device>,
-    properties: Out<DeviceExternalMemoryProperties>,
-) -> ZeResult {
-    call(|| {
-        device.get()?;
-        properties.edit(|out| {
-            out.memory_allocation_import_types = EXTERNAL_MEMORY_TYPES;
-            out.memory_allocation_export_types = EXTERNAL_MEMORY_TYPES;
-            (out.image_import_types, out.image_export_types) = (0, 0);
-        })
-    })
-}
-
-/// `zeDevicePciGetPropertiesExt` (ze_api.h). The PCI domain is one that no machine has, so it collides with no device.
-pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: Out<PciExtProperties>) -> ZeResult {
-    call(|| {
-        let device = device.get()?;
-        properties.edit(|out| {
-            out.address = pci_address(device.index);
-            (out.gen_version, out.width, out.max_bandwidth) = (-1, -1, -1);
         })
     })
 }

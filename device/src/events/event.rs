@@ -132,7 +132,7 @@ getters! {
     /// `INVALID_ARGUMENT` for an event without a pool.
     zeEventGetEventPool: get_event_pool(event: Event) -> Handle<EventPool> {
         match &event.origin {
-            Origin::Pool(slot) => Handle::of(slot.pool()),
+            Origin::Pool(slot) => Handle::of(&slot.pool),
             Origin::Single { .. } | Origin::Shared { .. } => return Err(ZeResult::INVALID_ARGUMENT),
         }
     }
@@ -284,7 +284,7 @@ impl Event {
 
     /// The counter-based event with its state on `page`.
     pub(crate) fn on_page(page: Arc<EventPage>, scopes: [u32; 2]) -> Self {
-        let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&page), 0), page.header().flags);
+        let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&page), 0), page.header.flags);
         Self::new(signal, Origin::Shared { flags, page }, scopes)
     }
 

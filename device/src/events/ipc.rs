@@ -60,7 +60,7 @@ pub extern "C" fn pool_get(pool: Handle<EventPool>, handle: Out<IpcHandle>) -> Z
     call(|| {
         let pool = pool.get()?;
         handle.check()?;
-        let page = pool.page().ok_or(ZeResult::INVALID_SYNCHRONIZATION_OBJECT)?;
+        let page = pool.page.as_ref().ok_or(ZeResult::INVALID_SYNCHRONIZATION_OBJECT)?;
         handle.write(IpcHandle { data: page.handle()? })
     })
 }
@@ -80,7 +80,7 @@ pub extern "C" fn pool_open(context: Handle<Context>, handle: IpcHandle, pool: O
         context.get()?;
         pool.check()?;
         let page = EventPage::open(Purpose::Pool, &handle.data)?;
-        pool.write(Handle::register(EventPool::new(context, page.header(), Some(page))))
+        pool.write(Handle::register(EventPool::new(context, page.header, Some(page))))
     })
 }
 

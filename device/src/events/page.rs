@@ -75,7 +75,8 @@ impl EventState {
 /// A shared event page of this process, or one that was opened from a handle. It is one page or several.
 pub(crate) struct EventPage {
     memory: Memory,
-    header: Header,
+    /// What the owner wrote into its header.
+    pub(crate) header: Header,
 }
 
 enum Memory {
@@ -137,18 +138,13 @@ impl EventPage {
     /// Refuses further opens. Processes that have the page open keep it.
     pub(crate) fn revoke(&self) {
         if let Memory::Own { span, .. } = &self.memory {
-            exports::revoke(span.identity());
+            exports::revoke(span.identity);
         }
     }
 
     /// Whether it was opened from a handle.
     pub(crate) fn is_opened(&self) -> bool {
         matches!(self.memory, Memory::Opened(_))
-    }
-
-    /// What the owner wrote into its header.
-    pub(crate) fn header(&self) -> Header {
-        self.header
     }
 
     /// The state with this index. An index beyond the count gives the first state, which no event uses.
@@ -167,7 +163,7 @@ impl EventPage {
         };
         let mapping = match &self.memory {
             Memory::Own { mapping, .. } => mapping,
-            Memory::Opened(import) => import.mapping(),
+            Memory::Opened(import) => &import.mapping,
         };
         // The pages have room for the header and all states, so the fallback is never used.
         mapping.get(position).unwrap_or(&OUTSIDE)

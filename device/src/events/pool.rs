@@ -27,7 +27,7 @@ pub struct EventPool {
     context: Handle<Context>,
     header: Header,
     /// Holds the state of its events if the pool is shared.
-    page: Option<Arc<EventPage>>,
+    pub(crate) page: Option<Arc<EventPage>>,
     /// Which slots are taken. A slot can be used again when its event has been destroyed.
     taken: Mutex<Vec<bool>>,
 }
@@ -40,11 +40,6 @@ impl EventPool {
         Arc::new(Self { context, header, page, taken: Mutex::new(vec![false; header.count as usize]) })
     }
 
-    /// Its shared event page, if the pool is shared.
-    pub(crate) fn page(&self) -> Option<&Arc<EventPage>> {
-        self.page.as_ref()
-    }
-
     /// Whether it was opened from another process.
     pub(crate) fn is_opened(&self) -> bool {
         self.page.as_ref().is_some_and(|page| page.is_opened())
@@ -53,7 +48,7 @@ impl EventPool {
 
 /// The slot of an event in a pool.
 pub(crate) struct PoolSlot {
-    pool: Arc<EventPool>,
+    pub(crate) pool: Arc<EventPool>,
     index: u32,
 }
 
@@ -72,11 +67,6 @@ impl PoolSlot {
         if let Some(taken) = self.pool.taken.lock().get_mut(self.index as usize) {
             *taken = false;
         }
-    }
-
-    /// Its pool.
-    pub(crate) fn pool(&self) -> &Arc<EventPool> {
-        &self.pool
     }
 
     /// The state of a new event in the slot: reset in a pool of this process, unchanged in an opened pool.
@@ -123,7 +113,7 @@ pub extern "C" fn destroy(pool: Handle<EventPool>) -> ZeResult {
         if pool.get()?.is_opened() {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        if let Some(page) = pool.retire()?.page() {
+        if let Some(page) = &pool.retire()?.page {
             page.revoke();
         }
         Ok(())

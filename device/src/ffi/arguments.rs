@@ -23,10 +23,12 @@ const MAX_CHAIN: usize = 256;
 const MAX_UPDATE_CHAIN: usize = 1 << 20;
 
 /// `const T*`: something that the call reads.
+#[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct In<T>(*const T);
 
 /// `T*`: something that the call writes, or edits in place.
+#[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Out<T>(*mut T);
 
@@ -61,22 +63,6 @@ pub struct UserData(usize);
 #[repr(transparent)]
 pub struct Pointer(usize);
 
-impl<T> Clone for In<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for In<T> {}
-
-impl<T> Clone for Out<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Out<T> {}
-
 impl HostFunction {
     /// `INVALID_ARGUMENT` if the argument was omitted.
     pub(crate) fn check(self) -> Outcome {
@@ -107,14 +93,7 @@ impl Argument<usize> {
     }
 }
 
-impl In<Base> {
-    /// `UNSUPPORTED_FEATURE` for a call with extensions that takes none of them.
-    pub(crate) fn check_no_extension(self) -> Outcome {
-        if self.is_null() { Ok(()) } else { Err(ZeResult::UNSUPPORTED_FEATURE) }
-    }
-}
-
-impl<T> In<T> {
+impl<T: Copy> In<T> {
     /// Whether the argument was omitted.
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
@@ -126,29 +105,18 @@ impl<T> In<T> {
     }
 
     /// The value, or `INVALID_NULL_POINTER`.
-    pub(crate) fn read(self) -> Outcome<T>
-    where
-        T: Copy,
-    {
+    pub(crate) fn read(self) -> Outcome<T> {
         self.check()?;
         // SAFETY: the header of the entry point promises a readable T for a non-NULL argument.
         Ok(unsafe { ptr::read_unaligned(self.0) })
     }
 
     /// A copy of the `count` values of an array argument, or `INVALID_NULL_POINTER`. A count of 0 needs no array.
-    pub(crate) fn array<C>(self, count: Argument<C>) -> Outcome<Vec<T>>
-    where
-        T: Copy,
-        C: Copy + TryInto<usize>,
-    {
+    pub(crate) fn array(self, count: Argument<impl Copy + TryInto<usize>>) -> Outcome<Vec<T>> {
         Ok(self.elements(count)?.collect())
     }
 
-    fn elements<C>(self, count: Argument<C>) -> Outcome<impl Iterator<Item = T>>
-    where
-        T: Copy,
-        C: Copy + TryInto<usize>,
-    {
+    fn elements(self, count: Argument<impl Copy + TryInto<usize>>) -> Outcome<impl Iterator<Item = T>> {
         let count = count.0.try_into().map_err(|_| ZeResult::INVALID_SIZE)?;
         if count > 0 {
             self.check()?;
@@ -165,32 +133,6 @@ impl<T> In<T> {
         Self(self.0.wrapping_add(index))
     }
 
-    /// Whether the chain of this descriptor contains a structure of this type. Structures of unknown types are skipped.
-    pub(crate) fn has_next(self, s_type: u32) -> bool
-    where
-        T: Extensible,
-    {
-        Out(self.0.cast_mut()).chain().any(|next| next.read().is_ok_and(|base| base.s_type == s_type))
-    }
-
-    /// All structures in the chain of this descriptor, which may be many.
-    pub(crate) fn all_next(self) -> impl Iterator<Item = In<Base>>
-    where
-        T: Extensible,
-    {
-        Out(self.0.cast_mut()).structures().take(MAX_UPDATE_CHAIN).map(|next| In(next.0.cast_const()))
-    }
-
-    /// The first structure of type `U` in the chain of this descriptor.
-    pub(crate) fn next_of<U: Extension>(self) -> Option<In<U>>
-    where
-        T: Extensible,
-    {
-        Out(self.0.cast_mut()).next_of::<U>().map(|found| In(found.0.cast_const()))
-    }
-}
-
-impl<T: Copy> In<T> {
     /// A pointer argument that is a member of this structure. It may be NULL.
     pub(crate) fn member<U>(self, of: fn(&T) -> *const U) -> Outcome<In<U>> {
         Ok(In(of(&self.read()?)))
@@ -207,7 +149,24 @@ impl<T: Copy> In<T> {
     }
 }
 
-impl<T> In<*const T> {
+impl<T: Extensible> In<T> {
+    /// Whether the chain of this descriptor contains a structure of this type. Structures of unknown types are skipped.
+    pub(crate) fn has_next(self, s_type: u32) -> bool {
+        Out(self.0.cast_mut()).chain().any(|next| next.read().is_ok_and(|base| base.s_type == s_type))
+    }
+
+    /// All structures in the chain of this descriptor, which may be many.
+    pub(crate) fn all_next(self) -> impl Iterator<Item = In<Base>> {
+        Out(self.0.cast_mut()).structures().take(MAX_UPDATE_CHAIN).map(|next| In(next.0.cast_const()))
+    }
+
+    /// The first structure of type `U` in the chain of this descriptor.
+    pub(crate) fn next_of<U: Extension>(self) -> Option<In<U>> {
+        Out(self.0.cast_mut()).next_of::<U>().map(|found| In(found.0.cast_const()))
+    }
+}
+
+impl<T: Copy> In<*const T> {
     /// The pointers of an array argument: `count` of them, each of which may be NULL. All are NULL without an array.
     pub(crate) fn optional_pointers(self, count: Argument<u32>) -> Outcome<Vec<In<T>>> {
         if self.is_null() {
@@ -218,6 +177,11 @@ impl<T> In<*const T> {
 }
 
 impl In<Base> {
+    /// `UNSUPPORTED_FEATURE` for a call with extensions that takes none of them.
+    pub(crate) fn check_no_extension(self) -> Outcome {
+        if self.is_null() { Ok(()) } else { Err(ZeResult::UNSUPPORTED_FEATURE) }
+    }
+
     /// The first structure of type `U` in a chain that begins here.
     pub(crate) fn find<U: Extension>(self) -> Option<In<U>> {
         self.as_a::<U>().or_else(|| self.next_of::<U>())
@@ -225,7 +189,7 @@ impl In<Base> {
 
     /// This structure, if it is of type `U`.
     pub(crate) fn as_a<U: Extension>(self) -> Option<In<U>> {
-        (self.read().ok()?.s_type == U::NUMBER).then(|| In(self.0.cast()))
+        (self.read().ok()?.s_type == U::S_TYPE).then(|| In(self.0.cast()))
     }
 }
 
@@ -248,28 +212,20 @@ impl In<u8> {
     }
 }
 
-impl<T> In<Handle<T>> {
+#[expect(private_bounds, reason = "only this crate implements the trait")]
+impl<T: Object> In<Handle<T>> {
     /// The live objects of an array of handles; an error of [`Handle::get`] for the first that is not live.
-    pub(crate) fn objects(self, count: Argument<u32>) -> Outcome<Vec<Arc<T>>>
-    where
-        T: Object,
-    {
+    pub(crate) fn objects(self, count: Argument<u32>) -> Outcome<Vec<Arc<T>>> {
         self.each_object(count)?.collect()
     }
 
     /// The live objects of an array of handles, one by one.
-    pub(crate) fn each_object(self, count: Argument<u32>) -> Outcome<impl Iterator<Item = Outcome<Arc<T>>>>
-    where
-        T: Object,
-    {
+    pub(crate) fn each_object(self, count: Argument<u32>) -> Outcome<impl Iterator<Item = Outcome<Arc<T>>>> {
         Ok(self.elements(count)?.map(Handle::get))
     }
 
     /// The live objects of an array of handles, and `None` for NULL.
-    pub(crate) fn optional_objects(self, count: Argument<u32>) -> Outcome<Vec<Option<Arc<T>>>>
-    where
-        T: Object,
-    {
+    pub(crate) fn optional_objects(self, count: Argument<u32>) -> Outcome<Vec<Option<Arc<T>>>> {
         self.elements(count)?.map(Handle::get_optional).collect()
     }
 }
@@ -290,7 +246,7 @@ impl In<c_char> {
     }
 }
 
-impl<T> Out<T> {
+impl<T: Copy> Out<T> {
     /// Whether the argument was omitted.
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
@@ -302,10 +258,7 @@ impl<T> Out<T> {
     }
 
     /// The value that the caller has stored there, or `INVALID_NULL_POINTER`.
-    pub(crate) fn read(self) -> Outcome<T>
-    where
-        T: Copy,
-    {
+    pub(crate) fn read(self) -> Outcome<T> {
         In(self.0.cast_const()).read()
     }
 
@@ -331,18 +284,22 @@ impl<T> Out<T> {
         Ok(())
     }
 
+    /// The element of an array argument with this index.
+    ///
+    /// # Safety
+    /// The caller's array must have more than `index` elements.
+    pub(crate) unsafe fn element(self, index: usize) -> Self {
+        Self(self.0.wrapping_add(index))
+    }
+}
+
+impl<T: Extensible> Out<T> {
     /// The structures in the `pNext` chain of this one.
-    fn chain(self) -> impl Iterator<Item = Out<Base>>
-    where
-        T: Extensible,
-    {
+    fn chain(self) -> impl Iterator<Item = Out<Base>> {
         self.structures().take(MAX_CHAIN)
     }
 
-    fn structures(self) -> impl Iterator<Item = Out<Base>>
-    where
-        T: Extensible,
-    {
+    fn structures(self) -> impl Iterator<Item = Out<Base>> {
         let next = |at: Out<Base>| {
             let base = at.read().ok()?;
             (!base.p_next.is_null()).then_some(Out(base.p_next.cast()))
@@ -351,28 +308,22 @@ impl<T> Out<T> {
     }
 
     /// The first structure of type `U` in the chain of this one.
-    pub(crate) fn next_of<U: Extension>(self) -> Option<Out<U>>
-    where
-        T: Extensible,
-    {
+    pub(crate) fn next_of<U: Extension>(self) -> Option<Out<U>> {
         let mut chain = self.chain();
-        chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::NUMBER)).map(|found| Out(found.0.cast()))
+        chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::S_TYPE)).map(|found| Out(found.0.cast()))
     }
 
     /// Edits the first structure of type `U` in the chain of this one, if there is one.
-    pub(crate) fn edit_next<U: Extension>(self, edit: impl FnOnce(&mut U)) -> Outcome
-    where
-        T: Extensible,
-    {
+    pub(crate) fn edit_next<U: Extension>(self, edit: impl FnOnce(&mut U)) -> Outcome {
         self.next_of().map_or(Ok(()), |next| next.edit(edit))
     }
+}
 
+#[expect(private_bounds, reason = "only this crate implements the trait")]
+impl<T: Copy + ByteSized> Out<T> {
     /// Implements the byte query of ze_api.h: `size` receives the number of bytes. At most the number that
     /// was in `size` before is stored; nothing without an array.
-    pub(crate) fn copy_bytes(self, size: Out<usize>, bytes: &[u8]) -> Outcome
-    where
-        T: ByteSized,
-    {
+    pub(crate) fn copy_bytes(self, size: Out<usize>, bytes: &[u8]) -> Outcome {
         if !self.is_null() {
             self.store(size.read()?, bytes);
         }
@@ -380,22 +331,11 @@ impl<T> Out<T> {
     }
 
     /// Stores at most as many bytes as the size argument of the entry point allows; nothing without an array.
-    pub(crate) fn store(self, room: usize, bytes: &[u8])
-    where
-        T: ByteSized,
-    {
+    pub(crate) fn store(self, room: usize, bytes: &[u8]) {
         if !self.is_null() {
             // SAFETY: the header of the entry point promises room for as many bytes as its size argument says.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), room.min(bytes.len())) };
         }
-    }
-
-    /// The element of an array argument with this index.
-    ///
-    /// # Safety
-    /// The caller's array must have more than `index` elements.
-    pub(crate) unsafe fn element(self, index: usize) -> Self {
-        Self(self.0.wrapping_add(index))
     }
 }
 
@@ -423,7 +363,7 @@ impl Pointer {
 
 /// Implements the two-call query of ze_api.h: with a count of 0 or no array, `count` receives the number of items;
 /// otherwise `put` stores as many items as fit, and `count` receives how many that were.
-pub(crate) fn enumerate<T, I>(
+pub(crate) fn enumerate<T: Copy, I>(
     count: Out<u32>,
     array: Out<T>,
     items: &[I],

@@ -12,12 +12,18 @@ use parking_lot::RwLock;
 
 use super::result::{Outcome, ZeResult};
 
-const SHARDS: usize = 16;
+/// The live objects of one kind, by their handles.
+pub(crate) type Registry<T> = RwLock<BTreeMap<usize, Arc<T>>>;
 
 /// A kind of object that has handles.
 pub(crate) trait Object: Send + Sync + Sized + 'static {
     /// The registry of the live objects of this kind.
     fn registry() -> &'static Registry<Self>;
+
+    /// The live objects.
+    fn all() -> Vec<Arc<Self>> {
+        Self::registry().read().values().cloned().collect()
+    }
 }
 
 /// Gives a type a registry.
@@ -25,7 +31,8 @@ macro_rules! object {
     ($kind:ident) => {
         impl crate::ffi::handles::Object for $kind {
             fn registry() -> &'static crate::ffi::handles::Registry<Self> {
-                static LIVE: crate::ffi::handles::Registry<$kind> = crate::ffi::handles::Registry::new();
+                static LIVE: crate::ffi::handles::Registry<$kind> =
+                    parking_lot::RwLock::new(std::collections::BTreeMap::new());
                 &LIVE
             }
         }
@@ -68,68 +75,36 @@ impl<T> Handle<T> {
     pub(crate) fn of(object: &Arc<T>) -> Self {
         Self::from_word(Arc::as_ptr(object) as usize)
     }
+}
 
+#[expect(private_bounds, reason = "only this crate implements the trait")]
+impl<T: Object> Handle<T> {
     /// Adds `object` to the registry, and returns its handle.
-    pub(crate) fn register(object: Arc<T>) -> Self
-    where
-        T: Object,
-    {
+    pub(crate) fn register(object: Arc<T>) -> Self {
         let handle = Self::of(&object);
-        T::registry().shard(handle.word).write().insert(handle.word, object);
+        T::registry().write().insert(handle.word, object);
         handle
     }
 
     /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is not live.
-    pub(crate) fn get(self) -> Outcome<Arc<T>>
-    where
-        T: Object,
-    {
+    pub(crate) fn get(self) -> Outcome<Arc<T>> {
         if self.is_null() {
             return Err(ZeResult::INVALID_NULL_HANDLE);
         }
-        T::registry().shard(self.word).read().get(&self.word).cloned().ok_or(ZeResult::INVALID_ARGUMENT)
+        T::registry().read().get(&self.word).cloned().ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
     /// The live object, or `None` for NULL.
-    pub(crate) fn get_optional(self) -> Outcome<Option<Arc<T>>>
-    where
-        T: Object,
-    {
+    pub(crate) fn get_optional(self) -> Outcome<Option<Arc<T>>> {
         if self.is_null() { Ok(None) } else { self.get().map(Some) }
     }
 
     /// Removes the object from the registry: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is
     /// not live. The object itself lives on while work in flight refers to it.
-    pub(crate) fn retire(self) -> Outcome<Arc<T>>
-    where
-        T: Object,
-    {
+    pub(crate) fn retire(self) -> Outcome<Arc<T>> {
         if self.is_null() {
             return Err(ZeResult::INVALID_NULL_HANDLE);
         }
-        T::registry().shard(self.word).write().remove(&self.word).ok_or(ZeResult::INVALID_ARGUMENT)
-    }
-}
-
-/// The live objects of one kind, in shards with a lock each.
-pub(crate) struct Registry<T> {
-    shards: [RwLock<BTreeMap<usize, Arc<T>>>; SHARDS],
-}
-
-impl<T> Registry<T> {
-    /// An empty registry.
-    pub(crate) const fn new() -> Self {
-        Self { shards: [const { RwLock::new(BTreeMap::new()) }; SHARDS] }
-    }
-
-    /// The live objects.
-    pub(crate) fn all(&self) -> Vec<Arc<T>> {
-        self.shards.iter().flat_map(|shard| shard.read().values().cloned().collect::<Vec<_>>()).collect()
-    }
-
-    fn shard(&self, word: usize) -> &RwLock<BTreeMap<usize, Arc<T>>> {
-        // Objects are usually at least 64 bytes apart, so the low bits carry no information.
-        let [first, ..] = &self.shards;
-        self.shards.get((word >> 6) % SHARDS).unwrap_or(first)
+        T::registry().write().remove(&self.word).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 }

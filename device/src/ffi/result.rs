@@ -125,3 +125,18 @@ macro_rules! getters {
     )*};
 }
 pub(crate) use getters;
+
+/// Entry points that fill a structure about a live object.
+macro_rules! properties {
+    ($($(#[$doc:meta])* $c_name:ident: $name:ident($object:ident: $kind:ident, $out:ident: $type:ty) $edit:block)*) => {$(
+        #[doc = concat!("`", stringify!($c_name), "` (ze_api.h).")]
+        $(#[$doc])*
+        pub extern "C" fn $name($object: Handle<$kind>, properties: Out<$type>) -> ZeResult {
+            call(|| {
+                let $object = $object.get()?;
+                properties.edit(|$out| $edit)
+            })
+        }
+    )*};
+}
+pub(crate) use properties;

@@ -18,16 +18,6 @@ use crate::platform::log;
 /// The limit of the cache, in bytes of inputs and binaries. Above it, all entries are dropped.
 const CACHE_LIMIT: usize = 64 << 20;
 
-/// The result of a build.
-pub(crate) struct Built {
-    /// The kernels, imports and exports of the inputs.
-    pub info: Info,
-    /// The program. `None` if it must be linked with other modules first.
-    pub program: Option<Program>,
-    /// The build log.
-    pub log: String,
-}
-
 /// Binaries and their build logs, by inputs.
 #[derive(Default)]
 struct BinaryCache {
@@ -37,8 +27,9 @@ struct BinaryCache {
 
 static CACHE: LazyLock<Mutex<BinaryCache>> = LazyLock::new(Mutex::default);
 
-/// Builds a program of inputs. With an error, there may be a program without functions, which has a log.
-pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built>, String) {
+/// Builds a program of inputs. Returns what they contain, the program, if it need not be linked with other modules
+/// first, and the build log.
+pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<(Info, Option<Program>)>, String) {
     let Some(info) = info(inputs) else {
         return (Err(ZeResult::MODULE_BUILD_FAILURE), "the input is no SPIR-V".to_owned());
     };
@@ -49,7 +40,7 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
     if let Some((binary, log)) = cached(inputs)
         && let Ok(program) = Program::from_binary(engine, &binary)
     {
-        return (Ok(Built { info, program: Some(program), log: log.clone() }), log);
+        return (Ok((info, Some(program))), log);
     }
     let mut log = String::new();
     let made = match inputs {
@@ -61,9 +52,9 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
             if let Some(binary) = program.binary() {
                 cache(inputs, binary, &log);
             }
-            (Ok(Built { info, program: Some(program), log: log.clone() }), log)
+            (Ok((info, Some(program))), log)
         }
-        None if waits_for_others(engine, inputs, &info) => (Ok(Built { info, program: None, log: log.clone() }), log),
+        None if waits_for_others(engine, inputs, &info) => (Ok((info, None)), log),
         None => (Err(ZeResult::MODULE_BUILD_FAILURE), log),
     }
 }

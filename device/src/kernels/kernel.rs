@@ -16,7 +16,7 @@ use super::spirv::KernelInfo;
 use crate::discovery::properties::LARGEST_GROUP;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
-use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown, getters};
 use crate::ffi::{Address, In, Out};
 use crate::platform::log;
 
@@ -25,33 +25,20 @@ const MAX_SUGGESTED_GROUP: u32 = 256;
 
 /// The object of a `ze_kernel_handle_t`.
 pub struct Kernel {
-    name: Arc<str>,
-    info: KernelInfo,
+    pub(crate) name: Arc<str>,
+    /// Its properties in the SPIR-V module.
+    pub(crate) info: KernelInfo,
     compiled: CompiledKernelInfo,
     /// Functions of the engine that no launch uses now.
     idle: Mutex<Vec<Function>>,
-    settings: Mutex<Settings>,
+    /// The settings of the next launch.
+    pub(crate) settings: Mutex<Settings>,
     module: Arc<Module>,
 }
 
 object!(Kernel);
 
 impl Kernel {
-    /// Its name.
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    /// Its properties in the SPIR-V module.
-    pub(crate) fn info(&self) -> &KernelInfo {
-        &self.info
-    }
-
-    /// The settings of the next launch.
-    pub(crate) fn settings(&self) -> &Mutex<Settings> {
-        &self.settings
-    }
-
     /// Runs `body` with a function of the engine that no other launch uses meanwhile.
     pub(super) fn with_function<T>(&self, body: impl FnOnce(&mut Function) -> Result<T, i32>) -> Result<T, i32> {
         let idle = self.idle.lock().pop();
@@ -101,7 +88,7 @@ pub extern "C" fn create(module: Handle<Module>, desc: In<KernelDesc>, kernel: O
         let name = desc.member(|desc| desc.name)?.text()?;
         kernel.check()?;
         let program = module.program()?;
-        let info = module.info().kernels.get(&name).cloned().ok_or(ZeResult::INVALID_KERNEL_NAME)?;
+        let info = module.info.kernels.get(&name).cloned().ok_or(ZeResult::INVALID_KERNEL_NAME)?;
         let function = program.function(&name).map_err(|code| {
             log::note(&format!("the engine has no kernel {name}: OpenCL error {code}"));
             ZeResult::INVALID_KERNEL_NAME
@@ -172,9 +159,10 @@ pub extern "C" fn suggest_group_size(
     })
 }
 
-/// `zeKernelSuggestMaxCooperativeGroupCount` (ze_api.h). Always 1: groups need not run at the same time.
-pub extern "C" fn suggest_max_cooperative_group_count(kernel: Handle<Kernel>, count: Out<u32>) -> ZeResult {
-    call(|| kernel.get().and_then(|_| count.write(1)))
+getters! {
+    /// Always 1: groups need not run at the same time.
+    zeKernelSuggestMaxCooperativeGroupCount: suggest_max_cooperative_group_count(_kernel: Kernel) -> u32 { 1 }
+    zeKernelGetIndirectAccess: get_indirect_access(kernel: Kernel) -> u32 { kernel.settings.lock().indirect_access }
 }
 
 /// `zeKernelSetArgumentValue` (ze_api.h). Without a value, a pointer is NULL, and a value is all zeros: an adapter
@@ -203,11 +191,6 @@ pub extern "C" fn set_indirect_access(kernel: Handle<Kernel>, flags: u32) -> ZeR
         kernel.get()?.settings.lock().indirect_access |= flags;
         Ok(())
     })
-}
-
-/// `zeKernelGetIndirectAccess` (ze_api.h).
-pub extern "C" fn get_indirect_access(kernel: Handle<Kernel>, flags: Out<u32>) -> ZeResult {
-    call(|| flags.write(kernel.get()?.settings.lock().indirect_access))
 }
 
 /// `zeKernelSetGlobalOffsetExp` (ze_api.h).

@@ -48,8 +48,8 @@ pub(crate) struct Settings {
 /// One execution of a kernel.
 #[derive(Clone)]
 pub(crate) struct Launch {
-    kernel: Arc<Kernel>,
-    settings: Settings,
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) settings: Settings,
     _retained: Vec<Retained>,
 }
 
@@ -108,7 +108,7 @@ impl Argument {
 impl Launch {
     /// A launch with the current settings of the kernel: `INVALID_ARGUMENT` if an argument is missing.
     pub(crate) fn new(kernel: &Arc<Kernel>) -> Outcome<Self> {
-        let launch = Self::with(kernel, kernel.settings().lock().clone());
+        let launch = Self::with(kernel, kernel.settings.lock().clone());
         if launch.has_all_arguments() { Ok(launch) } else { Err(ZeResult::INVALID_ARGUMENT) }
     }
 
@@ -118,16 +118,6 @@ impl Launch {
             |argument: &Argument| if let Argument::Pointer(address) = argument { Some(*address) } else { None };
         let retained = settings.arguments.iter().filter_map(pointer).filter_map(memory::retain).collect();
         Self { kernel: Arc::clone(kernel), settings, _retained: retained }
-    }
-
-    /// Its kernel.
-    pub(crate) fn kernel(&self) -> &Arc<Kernel> {
-        &self.kernel
-    }
-
-    /// Its settings.
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     /// Whether all arguments are set, and the kernel runs with the group size.
@@ -173,8 +163,8 @@ impl Launch {
         let inline = groups == [1; 3] || items <= FEW_ITEMS;
         // Where no kernel can tell the difference, the engine chooses groups that fill its vectors.
         let is_small = group.iter().product::<usize>() < SMALL_GROUP && groups != [1; 3];
-        let group = if is_small && self.kernel.info().ungrouped { None } else { Some(group) };
-        let _running = Running::new(self.kernel.name());
+        let group = if is_small && self.kernel.info.ungrouped { None } else { Some(group) };
+        let _running = Running::new(&self.kernel.name);
         let ran = self.kernel.with_function(|function| {
             for (index, argument) in arguments.iter().enumerate() {
                 let index = index as u32;
@@ -188,7 +178,7 @@ impl Launch {
             function.run(offset, global, group, inline)
         });
         if let Err(code) = ran {
-            faults::lose(&format!("kernel {} did not run (OpenCL error {code})", self.kernel.name()));
+            faults::lose(&format!("kernel {} did not run (OpenCL error {code})", self.kernel.name));
         }
     }
 }

@@ -27,7 +27,8 @@ const IMPORTS: u32 = 1;
 pub struct Module {
     engine: &'static Engine,
     inputs: Vec<Input>,
-    info: Info,
+    /// The kernels, imports and exports of its inputs.
+    pub(crate) info: Info,
     /// The names of its kernels, in the order of the inputs.
     names: Vec<CString>,
     /// Whether it had to be linked with others.
@@ -41,11 +42,6 @@ impl Module {
     /// Its program: `INVALID_MODULE_UNLINKED` if it has none yet.
     pub(crate) fn program(&self) -> Outcome<&Program> {
         self.program.get().ok_or(ZeResult::INVALID_MODULE_UNLINKED)
-    }
-
-    /// The kernels, imports and exports of its inputs.
-    pub(crate) fn info(&self) -> &Info {
-        &self.info
     }
 
     /// A hash of its inputs.
@@ -71,11 +67,11 @@ pub extern "C" fn create(
         let inputs = input::read(desc)?;
         let (built, text) = build::build(engine, &inputs);
         BuildLog::give(&text, build_log);
-        let built = built.inspect_err(|_| log::note(&format!("a module cannot be built: {text}")))?;
-        let names = built.info.names.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect();
-        let imports = built.program.is_none();
-        let program = built.program.map_or_else(OnceLock::new, OnceLock::from);
-        module.write(Handle::register(Arc::new(Module { engine, inputs, info: built.info, names, imports, program })))
+        let (info, program) = built.inspect_err(|_| log::note(&format!("a module cannot be built: {text}")))?;
+        let names = info.names.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect();
+        let imports = program.is_none();
+        let program = program.map_or_else(OnceLock::new, OnceLock::from);
+        module.write(Handle::register(Arc::new(Module { engine, inputs, info, names, imports, program })))
     })
 }
 
@@ -102,9 +98,9 @@ pub extern "C" fn dynamic_link(
             inputs.extend(build::needed(&module.inputs, &others));
             let (built, log) = build::build(module.engine, &inputs);
             text.push_str(&log);
-            match built.ok().and_then(|built| Some((built.program?, built.log))) {
+            match built.ok().and_then(|(_, program)| program) {
                 // Another thread may have linked it meanwhile: one program is as good as the other.
-                Some((program, _)) => drop(module.program.set(program)),
+                Some(program) => drop(module.program.set(program)),
                 None => result = Err(ZeResult::MODULE_LINK_FAILURE),
             }
         }

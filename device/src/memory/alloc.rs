@@ -217,7 +217,7 @@ fn allocate(
         return pointer.write(Pointer::to(lookup::insert(allocation)));
     }
     let (budget, exhausted) = driver::budget(device.as_ref());
-    if size == 0 || (!requests.any_size && size as u64 > budget.limit()) {
+    if size == 0 || (!requests.any_size && size as u64 > budget.limit) {
         return Err(ZeResult::UNSUPPORTED_SIZE);
     }
     let budget = Arc::clone(budget);
@@ -241,7 +241,7 @@ fn import(kind: Kind, device: Option<Arc<Device>>, number: i32, size: usize, ali
         }
         ImportError::Host(code) => code,
     })?;
-    if size == 0 || size > import.mapping().length() {
+    if size == 0 || size > import.mapping.length() {
         return Err(ZeResult::UNSUPPORTED_SIZE);
     }
     Ok(Allocation::imported(import, kind, size, device))

@@ -39,7 +39,8 @@ impl Kind {
 
 /// Memory with an address in this process.
 pub(crate) struct Allocation {
-    origin: Origin,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
     /// Size that was requested, in bytes.
     pub size: usize,
     /// Host, device or shared.
@@ -86,7 +87,7 @@ impl Allocation {
         let charge = charge(length as u64)?;
         let span = if exportable { Span::own(length as u64)? } else { Span::take(length as u64)? };
         let mapping = span.map(alignment)?;
-        let id = span.identity();
+        let id = span.identity;
         Ok(Self::with(Origin::Own { mapping, span, _charge: charge }, kind, size, id, device))
     }
 
@@ -108,7 +109,7 @@ impl Allocation {
     pub(crate) fn base(&self) -> usize {
         match &self.origin {
             Origin::Own { mapping, .. } => mapping.base(),
-            Origin::Opened(import) | Origin::Imported(import) => import.mapping().base(),
+            Origin::Opened(import) | Origin::Imported(import) => import.mapping.base(),
         }
     }
 
@@ -128,11 +129,6 @@ impl Allocation {
     /// The descriptor of its file, if that holds nothing else.
     pub(crate) fn descriptor(&self) -> Option<i32> {
         self.span().filter(|span| span.has_own_file()).map(Span::descriptor)
-    }
-
-    /// Where it comes from.
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.origin
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn exported(descriptor: i32) -> Option<Arc<Allocation>> {
 /// origin.
 pub(crate) fn remove(base: usize, accepts: impl FnOnce(&Origin) -> bool) -> Outcome<Arc<Allocation>> {
     let mut live = LIVE.write();
-    if !live.get(&base).is_some_and(|allocation| accepts(allocation.origin())) {
+    if !live.get(&base).is_some_and(|allocation| accepts(&allocation.origin)) {
         return Err(ZeResult::INVALID_ARGUMENT);
     }
     live.remove(&base).ok_or(ZeResult::INVALID_ARGUMENT)

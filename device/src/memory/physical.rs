@@ -168,7 +168,7 @@ pub extern "C" fn destroy(context: Handle<Context>, physical: Handle<PhysicalMem
         context.get()?;
         let gone = physical.retire()?;
         if let Some(span) = gone.span() {
-            exports::revoke(span.identity());
+            exports::revoke(span.identity);
         }
         Ok(())
     })
@@ -202,7 +202,7 @@ impl PhysicalMemory {
         let (budget, exhausted) = driver::budget(device.as_ref());
         let charge = budget.charge(size as u64).ok_or(exhausted)?;
         let span = if exportable { Span::own(size as u64)? } else { Span::take(size as u64)? };
-        let (id, backing) = (span.identity(), Backing::Own { span, _charge: charge });
+        let (id, backing) = (span.identity, Backing::Own { span, _charge: charge });
         Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default() })
     }
 

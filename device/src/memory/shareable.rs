@@ -32,7 +32,7 @@ impl Shareable {
     /// The memory whose file has this descriptor and holds nothing else.
     pub(super) fn by_descriptor(number: i32) -> Option<Self> {
         let physical = || {
-            let mut all = PhysicalMemory::registry().all().into_iter().map(Self::Physical);
+            let mut all = PhysicalMemory::all().into_iter().map(Self::Physical);
             all.find(|memory| memory.own_span().is_some_and(|span| span.descriptor() == number))
         };
         lookup::exported(number).map(Self::Allocation).or_else(physical)

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A limit in bytes, and how much of it is in use.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    limit: u64,
+    /// The limit, in bytes.
+    pub(crate) limit: u64,
     used: AtomicU64,
     /// The budget that this one is a part of.
     whole: Option<Arc<Self>>,
@@ -31,11 +32,6 @@ impl Budget {
     /// A budget of `limit` bytes, whose charges are charges of this one, too.
     pub(crate) fn part(self: &Arc<Self>, limit: u64) -> Arc<Self> {
         Arc::new(Self { limit, used: AtomicU64::new(0), whole: Some(Arc::clone(self)) })
-    }
-
-    /// The limit, in bytes.
-    pub(crate) fn limit(&self) -> u64 {
-        self.limit
     }
 
     /// Charges `bytes`, or returns `None` if fewer are left.

@@ -35,16 +35,8 @@ fn start(stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinH
 
 /// Runs `body` with all signals of the calling thread blocked, except `open`.
 fn with_mask<T>(open: &[i32], body: impl FnOnce() -> T) -> T {
-    let before = block_signals(open);
-    let result = body();
-    restore_signals(&before);
-    result
-}
-
-/// Blocks all signals of the calling thread except `open`, and returns the previous mask.
-fn block_signals(open: &[i32]) -> libc::sigset_t {
     // SAFETY: an all-zero sigset_t is a valid value, and the calls write into these two only.
-    unsafe {
+    let before = unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&raw mut all);
         for signal in open {
@@ -52,10 +44,9 @@ fn block_signals(open: &[i32]) -> libc::sigset_t {
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
         before
-    }
-}
-
-fn restore_signals(before: &libc::sigset_t) {
+    };
+    let result = body();
     // SAFETY: pthread_sigmask filled the set.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    result
 }

@@ -27,15 +27,15 @@ struct Export {
 /// its record cannot be mapped.
 pub(crate) fn get(span: &Span, description: Description) -> Outcome<[u8; 64]> {
     let mut exports = EXPORTS.lock();
-    if let Some(export) = exports.get_mut(&span.identity()) {
+    if let Some(export) = exports.get_mut(&span.identity) {
         export.handles += 1;
     } else {
         let record = span.export_record()?;
         if span.has_own_file() {
             span.describe(description)?;
         }
-        record.publish(span.identity());
-        exports.insert(span.identity(), Export { record, handles: 1 });
+        record.publish(span.identity);
+        exports.insert(span.identity, Export { record, handles: 1 });
     }
     drop(exports);
     Ok(HandleData::of(span, description).encode())

@@ -62,7 +62,7 @@ impl HandleData {
             size,
             offset: span.offset(),
             record: span.record() as u16,
-            identity: span.identity(),
+            identity: span.identity,
             exported: span.descriptor(),
         }
     }

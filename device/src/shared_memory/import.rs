@@ -24,7 +24,8 @@ use crate::platform::descriptor;
 /// A range that is open in this process. Mapped until it is dropped, and counted in its record until then.
 pub(crate) struct Import {
     // In this order: the pages must be unmapped before the producer may reuse them.
-    mapping: Mapping,
+    /// Where it is mapped.
+    pub(crate) mapping: Mapping,
     /// None for a range that was opened by its descriptor alone. Its file is never used for another one.
     _record: Option<OpenRecord>,
 }
@@ -40,12 +41,20 @@ pub(crate) enum ImportError {
 impl Import {
     /// Opens the first `length` bytes, whole pages, of the range that a handle describes.
     pub(crate) fn open(data: &HandleData, length: usize) -> Result<Self, ImportError> {
-        let file = SegmentFile::find(data).map_err(ImportError::Refused)?;
-        let size = file.file().metadata().map_or(0, |file| file.size());
+        // The descriptor in the handle is not ours to close.
+        let borrowed = borrow(data);
+        let fetched;
+        let file: &File = if let Some(file) = &borrowed {
+            file
+        } else {
+            fetched = fetch(data).map_err(ImportError::Refused)?;
+            &fetched
+        };
+        let size = file.metadata().map_or(0, |file| file.size());
         if !holds(size, data, length as u64) {
             return Err(ImportError::Refused("its range lies outside the file".into()));
         }
-        let file = file.file().as_fd();
+        let file = file.as_fd();
         let record = OpenRecord::open(file, size, u32::from(data.record), data.identity)
             .map_err(|_| ImportError::Refused("its producer has freed it or put the handle".into()))?;
         let mapping = Mapping::guarded(file, data.offset, length, PAGE).map_err(ImportError::Host)?;
@@ -63,42 +72,15 @@ impl Import {
         let mapping = Mapping::guarded(file.as_fd(), 0, length as usize, alignment).map_err(ImportError::Host)?;
         Ok((Self { mapping, _record: None }, description))
     }
-
-    /// Where it is mapped.
-    pub(crate) fn mapping(&self) -> &Mapping {
-        &self.mapping
-    }
 }
 
-/// The file that a handle names.
-enum SegmentFile {
-    /// The file of the descriptor in the handle, which is not ours to close.
-    Borrowed(ManuallyDrop<File>),
-    /// Fetched from the producer; closed on drop.
-    Fetched(File),
-}
-
-impl SegmentFile {
-    /// Finds the file, or returns the reason why it cannot be had.
-    fn find(data: &HandleData) -> Result<Self, String> {
-        if let Some(file) = borrow(data) {
-            return Ok(Self::Borrowed(file));
-        }
-        let file = descriptor::fetch(data.pid, data.started, data.exported)
-            .map_err(|error| format!("its file cannot be fetched from process {}: {error}", data.pid))?;
-        if is_segment(&file, data.inode) {
-            Ok(Self::Fetched(file))
-        } else {
-            Err(format!("descriptor {} of process {} now refers to another file", data.exported, data.pid))
-        }
-    }
-
-    fn file(&self) -> &File {
-        match self {
-            Self::Borrowed(file) => file,
-            Self::Fetched(file) => file,
-        }
-    }
+/// The file that a handle names, from its producer, or the reason why it cannot be had.
+fn fetch(data: &HandleData) -> Result<File, String> {
+    let file = descriptor::fetch(data.pid, data.started, data.exported)
+        .map_err(|error| format!("its file cannot be fetched from process {}: {error}", data.pid))?;
+    let is_segment = is_segment(&file, data.inode);
+    let other = || format!("descriptor {} of process {} now refers to another file", data.exported, data.pid);
+    is_segment.then_some(file).ok_or_else(other)
 }
 
 /// Whether a file of `size` bytes, whole pages, contains the range that a handle describes, and its record after it.

@@ -70,7 +70,8 @@ enum Occupancy {
 /// A range of pages, and the record that other processes open it by. Returned to its file on drop.
 pub(crate) struct Span {
     file: SpanFile,
-    identity: u64,
+    /// The identity in the record while the range has a handle: unique in this process, 40 bits.
+    pub(crate) identity: u64,
     length: u64,
 }
 
@@ -174,11 +175,6 @@ impl Span {
             SpanFile::Own(own) => Ok(ExportRecord::new(own.records()?, 0)),
             SpanFile::Shared { segment, record, .. } => Ok(ExportRecord::new(&segment.records, *record)),
         }
-    }
-
-    /// The identity in the record while the range has a handle: unique in this process, 40 bits.
-    pub(crate) fn identity(&self) -> u64 {
-        self.identity
     }
 }
 

@@ -1,6 +1,6 @@
 //! Arguments of kernels.
 
-use crate::spirv::{number, scale};
+use crate::spirv::scale;
 use crate::*;
 
 /// `keep(out, small, large, structure)`: stores the parts of values of 4 and 8 bytes and of a structure.
@@ -118,10 +118,8 @@ fn local_memory_is_that_of_the_group() {
 #[test]
 fn memory_of_a_launch_is_kept_until_it_has_ended() {
     let setup = setup();
-    let kernel = kernel(module(setup, number), "number");
+    let (kernel, memory) = numbering(setup, 1 << 20);
     let (list, [gate]) = (setup.immediate_list(0), setup.events());
-    let memory = numbers(setup, 1 << 20);
-    set(kernel, 0, &memory);
     ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
     launch(list, kernel, 1024, 1024);
     setup.free(address(memory));

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use crate::spirv::{number, scale};
+use crate::spirv::scale;
 use crate::*;
 
 /// No process has memory there.
@@ -75,9 +75,7 @@ fn a_fault_of_the_application_is_its_own() {
             unsafe { libc::signal(libc::SIGSEGV, leave as extern "C" fn(i32) as usize) };
         }
         let setup = setup();
-        let kernel = kernel(module(setup, number), "number");
-        let memory = numbers(setup, 64);
-        set(kernel, 0, &memory);
+        let (kernel, _) = numbering(setup, 64);
         launch(setup.immediate_list(1), kernel, 4, 16);
         // SAFETY: none: this fault is what is tested.
         unsafe { (WILD as *mut u8).write_volatile(1) };
@@ -109,9 +107,7 @@ fn signals_stay_with_the_application() {
     }
     let before: Vec<_> = handlers().filter(|(signal, _)| !FAULTS.contains(signal)).collect();
     let setup = setup();
-    let kernel = kernel(module(setup, number), "number");
-    let memory = numbers(setup, 1 << 20);
-    set(kernel, 0, &memory);
+    let (kernel, _) = numbering(setup, 1 << 20);
     launch(setup.immediate_list(1), kernel, 1024, 1024);
     let after: Vec<_> = handlers().filter(|(signal, _)| !FAULTS.contains(signal)).collect();
     assert_eq!(before, after);

@@ -7,14 +7,6 @@ use crate::*;
 
 const COUNT: usize = 100_000;
 
-/// A kernel that numbers, its memory and a list.
-fn numbering(setup: Setup) -> (Handle, *mut u32) {
-    let kernel = kernel(module(setup, number), "number");
-    let memory = numbers(setup, COUNT);
-    set(kernel, 0, &memory);
-    (kernel, memory)
-}
-
 fn is_numbered(memory: *mut u32, count: usize) -> bool {
     at(memory, count).iter().enumerate().all(|(index, value)| *value == index as u32)
 }
@@ -75,7 +67,7 @@ fn a_kernel_that_knows_nothing_of_groups_runs_all_items_once() {
 #[test]
 fn a_closed_list_launches_each_time_it_is_executed() {
     let setup = setup();
-    let (kernel, memory) = numbering(setup);
+    let (kernel, memory) = numbering(setup, COUNT);
     let (list, queue) = (setup.regular_list(), setup.queue(0));
     launch(list, kernel, 10, 16);
     ok(zeCommandListClose(list));
@@ -96,7 +88,7 @@ fn a_closed_list_launches_each_time_it_is_executed() {
 #[test]
 fn a_launch_waits_for_events_and_signals_one() {
     let setup = setup();
-    let (kernel, memory) = numbering(setup);
+    let (kernel, memory) = numbering(setup, COUNT);
     let (list, [gate, done]) = (setup.immediate_list(0), setup.events());
     ok(zeKernelSetGroupSize(kernel, 8, 1, 1));
     ok(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: 2, y: 1, z: 1 }, done, 1, &raw const gate));
@@ -142,7 +134,7 @@ fn a_launch_with_arguments_brings_all_that_it_needs() {
 #[test]
 fn a_cooperative_launch_has_one_group() {
     let setup = setup();
-    let (kernel, memory) = numbering(setup);
+    let (kernel, memory) = numbering(setup, COUNT);
     let (list, mut most) = (setup.immediate_list(1), 0);
     ok(zeKernelSuggestMaxCooperativeGroupCount(kernel, &raw mut most));
     ok(zeKernelSetGroupSize(kernel, 32, 1, 1));
@@ -155,7 +147,7 @@ fn a_cooperative_launch_has_one_group() {
 #[test]
 fn indirect_launches_read_their_numbers_when_they_run() {
     let setup = setup();
-    let (kernel, memory) = numbering(setup);
+    let (kernel, memory) = numbering(setup, COUNT);
     let (list, [gate]) = (setup.immediate_list(0), setup.events());
     let groups = numbers(setup, 16);
     ok(zeKernelSetGroupSize(kernel, 10, 1, 1));
@@ -193,7 +185,7 @@ fn a_kernel_uses_memory_of_the_process() {
 #[test]
 fn a_list_for_copies_takes_no_kernels() {
     let setup = setup();
-    let (kernel, memory) = numbering(setup);
+    let (kernel, memory) = numbering(setup, COUNT);
     let regular = setup.regular_list_of(CommandListDesc { command_queue_group_ordinal: 1, ..zeroed() });
     let immediate = setup.immediate_list_of(CommandQueueDesc { ordinal: 1, mode: 2, ..zeroed() });
     let [event] = setup.events();
@@ -201,31 +193,19 @@ fn a_list_for_copies_takes_no_kernels() {
     let arguments = [(&raw const memory).cast::<c_void>()];
     let (kernels, count) = ([kernel], numbers(setup, 4));
     for list in [regular, immediate] {
+        let arguments = arguments.as_ptr();
         let refused = [
-            zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, event, 0, null()),
-            zeCommandListAppendLaunchCooperativeKernel(list, kernel, &raw const groups, event, 0, null()),
-            zeCommandListAppendLaunchKernelIndirect(list, kernel, count.cast(), event, 0, null()),
-            zeCommandListAppendLaunchMultipleKernelsIndirect(
-                list,
-                1,
-                kernels.as_ptr(),
-                count,
-                count.cast(),
-                event,
-                0,
-                null(),
+            append!(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups), event),
+            append!(zeCommandListAppendLaunchCooperativeKernel(list, kernel, &raw const groups), event),
+            append!(zeCommandListAppendLaunchKernelIndirect(list, kernel, count.cast()), event),
+            append!(
+                zeCommandListAppendLaunchMultipleKernelsIndirect(list, 1, kernels.as_ptr(), count, count.cast()),
+                event
             ),
-            zeCommandListAppendLaunchKernelWithParameters(list, kernel, &raw const groups, null(), event, 0, null()),
-            zeCommandListAppendLaunchKernelWithArguments(
-                list,
-                kernel,
-                groups,
-                group,
-                arguments.as_ptr(),
-                null(),
-                event,
-                0,
-                null(),
+            append!(zeCommandListAppendLaunchKernelWithParameters(list, kernel, &raw const groups, null()), event),
+            append!(
+                zeCommandListAppendLaunchKernelWithArguments(list, kernel, groups, group, arguments, null()),
+                event
             ),
         ];
         assert_eq!(refused, [INVALID_COMMAND_LIST_TYPE; 6]);
@@ -236,7 +216,7 @@ fn a_list_for_copies_takes_no_kernels() {
 #[test]
 fn offsets_and_three_dimensions_count() {
     let setup = setup();
-    let (kernel, memory) = numbering(setup);
+    let (kernel, memory) = numbering(setup, COUNT);
     let list = setup.immediate_list(1);
     ok(zeKernelSetGlobalOffsetExp(kernel, 100, 0, 0));
     launch(list, kernel, 2, 5);

@@ -22,10 +22,9 @@ mod modules;
 mod mutable;
 mod processes;
 
-use std::ffi::{CString, c_void};
+use std::ffi::CString;
 use std::path::Path;
 use std::process::Command;
-use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use api::*;
@@ -115,6 +114,13 @@ fn stored<'a>(list: Handle, kernel: Handle, out: *mut u32, count: usize) -> &'a 
 /// Shared memory for `count` numbers, all 0.
 fn numbers(setup: Setup, count: usize) -> *mut u32 {
     setup.device_memory(count * 4).cast()
+}
+
+/// A kernel that numbers its work items in memory for `count` numbers.
+fn numbering(setup: Setup, count: usize) -> (Handle, *mut u32) {
+    let (kernel, memory) = (kernel(module(setup, spirv::number), "number"), numbers(setup, count));
+    set(kernel, 0, &memory);
+    (kernel, memory)
 }
 
 /// The numbers at a pointer.

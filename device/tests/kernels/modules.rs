@@ -272,7 +272,7 @@ fn a_variable_has_an_address_and_belongs_to_one_module() {
     assert_eq!(zeModuleGetFunctionPointer(first, c"none".as_ptr(), &mut null_mut()), INVALID_FUNCTION_NAME);
 }
 
-/// `found(out)`: stores the address of `twice`, its low half first. `through(out, address)`: `out[i]` is what the function there makes of `i`.
+/// `found(out)`: stores the address of `twice`, its low half first. `through(out, f)`: `out[i] = f(i)`.
 fn pointing(asm: &mut Assembler) {
     let twice = exporting(asm);
     let (pointer, constant) = asm.pointer_to(twice);

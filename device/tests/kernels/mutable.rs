@@ -43,16 +43,13 @@ fn the_device_says_what_can_be_changed() {
     let mut properties = DeviceProperties { p_next: address(&raw mut mutable), ..zeroed() };
     ok(zeDeviceGetProperties(devices()[0], &raw mut properties));
     assert_eq!((mutable.list_flags, mutable.command_flags), (0, 0x7f));
-    let mut count = 0;
-    ok(zeDriverGetExtensionProperties(driver(), &raw mut count, null_mut()));
-    let mut extensions: Vec<DriverExtensionProperties> = (0..count).map(|_| zeroed()).collect();
-    ok(zeDriverGetExtensionProperties(driver(), &raw mut count, extensions.as_mut_ptr()));
+    let extensions = all(|count, out| zeDriverGetExtensionProperties(driver(), count, out));
     // The adapters want exactly this version.
     let named = |found: &&DriverExtensionProperties| found.name.starts_with(b"ZE_experimental_mutable_command_list\0");
     assert_eq!(extensions.iter().find(named).map(|found| found.version), Some(1 << 16 | 1));
 }
 
-/// Arguments, group size, number of groups and offset, in one chain for two commands. What the kernels are set to does not matter.
+/// Arguments, sizes and offset in one chain for two commands. What the kernels are set to does not matter.
 #[test]
 fn a_launch_takes_what_it_was_changed_to() {
     let setup = setup();

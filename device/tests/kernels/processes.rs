@@ -36,9 +36,7 @@ fn a_process_without_modules_has_no_engine() {
 fn a_forked_child_of_a_process_with_kernels_exits() {
     let setup = setup();
     alone!();
-    let kernel = kernel(module(setup, number), "number");
-    let memory = numbers(setup, 1 << 20);
-    set(kernel, 0, &memory);
+    let (kernel, memory) = numbering(setup, 1 << 20);
     let list = setup.immediate_list(0);
     for round in 0..100 {
         launch(list, kernel, 1024, 1024);
@@ -68,9 +66,7 @@ fn a_signal_ends_a_process_whose_kernels_run() {
     }
     let setup = setup();
     if role().is_some() {
-        let kernel = kernel(module(setup, number), "number");
-        let memory = numbers(setup, 1 << 20);
-        set(kernel, 0, &memory);
+        let (kernel, _) = numbering(setup, 1 << 20);
         let list = setup.immediate_list(1);
         launch(list, kernel, 1024, 1024);
         println!("\nrunning kernels");
@@ -119,7 +115,7 @@ fn counter() -> PathBuf {
 /// How many programs the engine of this process has made of SPIR-V.
 fn programs() -> i32 {
     let engine = CString::new(std::env::var_os("ZE_SOFT_ENGINE").unwrap().as_bytes()).unwrap();
-    // SAFETY: a library that is open already, and stays open, with a variable of this name and type that nothing writes now.
+    // SAFETY: the library stays open, and nothing writes this variable of it now.
     unsafe {
         let library = libc::dlopen(engine.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
         let place = libc::dlsym(library, c"programs".as_ptr()).cast::<i32>();

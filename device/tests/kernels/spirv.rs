@@ -184,7 +184,7 @@ impl Assembler {
         self.last_parameter
     }
 
-    /// A constant that points to the function that was written last, and the type of that pointer (SPV_INTEL_function_pointers).
+    /// A constant pointer to the last function, and the type of that pointer (SPV_INTEL_function_pointers).
     pub(crate) fn pointer_to(&mut self, function: u32) -> (u32, u32) {
         self.capability(5603); // FunctionPointersINTEL
         self.capability(5604); // IndirectReferencesINTEL

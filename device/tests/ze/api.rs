@@ -2,9 +2,10 @@
 
 #![allow(non_snake_case, clippy::too_many_arguments, reason = "names and arguments are those of the C API")]
 
-use std::ffi::{c_char, c_void};
-use std::ptr::{null, null_mut};
-use std::time::Duration;
+use std::ffi::c_char;
+pub(crate) use std::ffi::c_void;
+pub(crate) use std::ptr::{null, null_mut};
+pub(crate) use std::time::Duration;
 
 #[path = "children.rs"]
 mod children;
@@ -324,6 +325,12 @@ impl Setup {
         Self { context: make(|context| zeContextCreate(driver, &zeroed(), context)), device: devices()[0] }
     }
 
+    /// With an immediate list of this mode: 1 synchronous, 2 asynchronous.
+    pub(crate) fn with_list(mode: u32) -> (Self, Handle) {
+        let setup = Self::new();
+        (setup, setup.immediate_list(mode))
+    }
+
     pub(crate) fn device_memory(self, size: usize) -> *mut c_void {
         make(|out| zeMemAllocDevice(self.context, &zeroed(), size, 0, self.device, out))
     }
@@ -425,9 +432,10 @@ pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(pointer.cast_mut().cast(), size) }
 }
 
-/// Appends a command without events.
+/// Appends a command that waits for no event, and signals at most one.
 macro_rules! append {
-    ($function:ident($($argument:expr),*)) => { $function($($argument,)* null_mut(), 0, null()) };
+    ($function:ident($($argument:expr),*)) => { append!($function($($argument),*), null_mut()) };
+    ($function:ident($($argument:expr),*), $signal:expr) => { $function($($argument,)* $signal, 0, null()) };
 }
 #[allow(unused_imports, reason = "not every program uses it")]
 pub(crate) use append;

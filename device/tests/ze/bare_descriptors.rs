@@ -1,14 +1,13 @@
 //! Descriptors of memory in other hands: they are mapped without the device, and they are all of a handle that is left.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::ptr::null_mut;
 
 use crate::api::*;
 use crate::ipc::{get, open, refused};
+use crate::memory::describe;
 use crate::passing;
 use crate::peer::{Peer, Pipe};
 
@@ -120,10 +119,8 @@ fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
         let fetched = passing::fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
         let size = u64::from_ne_bytes(peer.receive()) as usize;
         let opened = [&sent, &fetched].map(|file| open(setup, bare(file.as_raw_fd())));
-        let mut properties: MemoryAllocationProperties = zeroed();
-        ok(zeMemGetAllocProperties(setup.context, opened[0], &raw mut properties, null_mut()));
         let expected = if index == count { 2 } else { [2, 1, 3][(usize::from(index) - 1) % 3] };
-        assert_eq!(properties.kind, expected);
+        assert_eq!(describe(setup, opened[0]).0.kind, expected);
         assert_eq!(range(setup, opened[0]), (opened[0], size));
         // The opened memory does not need the descriptors.
         drop((sent, fetched));
@@ -215,8 +212,7 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
         let file = forged(3 * PAGE, &description);
         let mut out = null_mut();
         if zeMemOpenIpcHandle(setup.context, setup.device, bare(file.as_raw_fd()), 0, &raw mut out) == SUCCESS {
-            let (mut base, mut size) = (null_mut(), 0);
-            ok(zeMemGetAddressRange(setup.context, out, &raw mut base, &raw mut size));
+            let (_, size) = range(setup, out);
             assert!(size > PAGE && size <= 2 * PAGE, "{description:x?}");
             bytes(out, size).fill(1);
             ok(zeMemCloseIpcHandle(setup.context, out));
@@ -305,7 +301,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
         assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
         let pattern = 0xee_u8;
         let place = (&raw const pattern).cast();
-        ok(zeCommandListAppendMemoryFill(list, memory, place, 1, size, null_mut(), 0, std::ptr::null()));
+        ok(zeCommandListAppendMemoryFill(list, memory, place, 1, size, null_mut(), 0, null()));
         peer.send(b"!");
         peer.receive::<1>();
         // Freed by its exporter, it stays until it is freed here; it was not opened, so it is not closed.
@@ -347,7 +343,7 @@ fn only_exported_memory_is_imported() {
 
 /// The function with this name that the driver offers beyond ze_api.h.
 fn extension(name: &std::ffi::CStr) -> *const c_void {
-    let mut address = std::ptr::null();
+    let mut address = null();
     ok(zeDriverGetExtensionFunctionAddress(driver(), name.as_ptr(), &raw mut address));
     address
 }
@@ -385,7 +381,7 @@ fn the_handles_of_all_tiles_are_one() {
         let result = open_all(setup.context, setup.device, count, handles.as_ptr(), 0, &raw mut out);
         assert_eq!((result, out), (INVALID_ARGUMENT, null_mut()));
     }
-    let result = open_all(setup.context, setup.device, 1, std::ptr::null(), 0, &raw mut out);
+    let result = open_all(setup.context, setup.device, 1, null(), 0, &raw mut out);
     assert_eq!(result, INVALID_NULL_POINTER);
     let here = (&raw const count).cast();
     assert_eq!(get_all(setup.context, here, &raw mut count, handles.as_mut_ptr()), INVALID_ARGUMENT);

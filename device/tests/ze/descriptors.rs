@@ -1,9 +1,7 @@
 //! Descriptors of allocations, and handles made of them.
 
-use std::ffi::c_void;
-use std::ptr::null_mut;
-
 use crate::api::*;
+use crate::ipc::{get, open};
 use crate::peer::{Peer, Pipe};
 
 const SIZE: usize = 70_001;
@@ -16,15 +14,11 @@ fn exportable(setup: Setup) -> *mut c_void {
 }
 
 /// The result of a query for the descriptor of memory.
-fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
+pub(crate) fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
     let mut export = ExternalMemoryExportFd { s_type: ExternalMemoryExportFd::S_TYPE, flags, fd: -1, ..zeroed() };
     let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
     let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
     (result, export.fd)
-}
-
-fn get(setup: Setup, memory: *const c_void) -> IpcHandle {
-    value(|out| zeMemGetIpcHandle(setup.context, memory, out))
 }
 
 fn descriptor_of(setup: Setup, handle: IpcHandle) -> (u32, u64) {
@@ -40,11 +34,10 @@ fn handle_of(setup: Setup, number: u64) -> (u32, IpcHandle) {
 #[test]
 fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens() {
     let setup = Setup::new();
-    let open = |handle| make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
     if role().is_some() {
         let pipe = Pipe::open();
         let handle = IpcHandle { data: pipe.receive() };
-        let memory = open(handle);
+        let memory = open(setup, handle);
         assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 5));
         // Only the producer can query its descriptor.
         assert_eq!(descriptor_of(setup, handle), (OUT_OF_HOST_MEMORY, u64::MAX));
@@ -65,7 +58,7 @@ fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens(
     peer.send(&handle.data);
     peer.receive::<1>();
     peer.end();
-    let here = open(handle);
+    let here = open(setup, handle);
     assert_eq!(bytes(here, SIZE)[SIZE - 1], 5);
     ok(zeMemCloseIpcHandle(setup.context, here));
     // Two handles were made.
@@ -91,7 +84,7 @@ fn any_memory_with_a_file_of_its_own_is_exported() {
     }
     assert_eq!(exported(setup, own, 1 << 2), (UNSUPPORTED_ENUMERATION, -1));
     assert_eq!(exported(setup, own, 1 << 8), (INVALID_ENUMERATION, -1));
-    let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, get(setup, own), 0, out));
+    let opened = open(setup, get(setup, own));
     assert_eq!(exported(setup, opened, 2), (UNSUPPORTED_FEATURE, -1));
     ok(zeMemCloseIpcHandle(setup.context, opened));
     for memory in [plain, own] {
@@ -123,7 +116,7 @@ fn freed_exportable_memory_closes_its_descriptor() {
     let cycle = |_| {
         let memory = exportable(setup);
         let (_, handle) = handle_of(setup, exported(setup, memory, 1).1 as u64);
-        let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
+        let opened = open(setup, handle);
         setup.free(memory);
         ok(zeMemCloseIpcHandle(setup.context, opened));
     };

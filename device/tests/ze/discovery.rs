@@ -1,8 +1,5 @@
 //! Initialisation, the driver, devices, and the properties that they report.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 
 fn properties(device: Handle) -> DeviceProperties {
@@ -35,10 +32,8 @@ fn the_driver_reports_what_the_adapters_require() {
     assert!(properties.driver_version & 0xffff >= 38646);
     let ipc: DriverIpcProperties = value(|out| zeDriverGetIpcProperties(driver, out));
     assert_eq!(ipc.flags, 0b11);
-    let mut count = 7;
-    ok(zeDriverGetExtensionProperties(driver, &raw mut count, null_mut()));
-    let mut extensions: Vec<DriverExtensionProperties> = (0..count).map(|_| zeroed()).collect();
-    ok(zeDriverGetExtensionProperties(driver, &raw mut count, extensions.as_mut_ptr()));
+    let extensions: Vec<DriverExtensionProperties> =
+        all(|count, out| zeDriverGetExtensionProperties(driver, count, out));
     let named = |name: &[u8]| extensions.iter().filter(|extension| extension.name.starts_with(name)).count();
     // Without them the adapters refuse offsets, programs of several inputs, command buffers and batched queues.
     for name in ["global_offset", "module_program", "immediate_command_list_append"] {
@@ -88,11 +83,8 @@ fn a_device_is_an_intel_gpu_of_an_ip_version_that_selects_the_v2_adapter() {
 #[test]
 fn one_queue_group_does_compute_and_copy_and_one_copies_only() {
     let device = devices()[0];
-    let mut count = 0;
-    ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, null_mut()));
-    assert_eq!(count, 2);
-    let mut groups: [CommandQueueGroupProperties; 2] = zeroed();
-    ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, groups.as_mut_ptr()));
+    let groups = all(|count, out| zeDeviceGetCommandQueueGroupProperties(device, count, out));
+    let groups: [CommandQueueGroupProperties; 2] = groups.try_into().unwrap();
     assert_eq!(groups.map(|group| group.flags), [0b111, 0b010]);
     assert_eq!(groups.map(|group| group.num_queues), [4, 1]);
     assert_eq!(groups.map(|group| group.max_memory_fill_pattern_size), [usize::MAX, 16]);
@@ -268,11 +260,8 @@ fn the_default_context_is_a_context() {
 fn each_device_is_a_fabric_vertex_without_edges() {
     alone!(&[("ZE_SOFT_DEVICES", "2")]);
     let (driver, devices) = (driver(), devices());
-    let mut count = 0;
-    ok(zeFabricVertexGetExp(driver, &raw mut count, null_mut()));
-    assert_eq!(count, 2);
-    let mut vertices = [null_mut(); 2];
-    ok(zeFabricVertexGetExp(driver, &raw mut count, vertices.as_mut_ptr()));
+    let mut vertices: [Handle; 2] = all(|count, out| zeFabricVertexGetExp(driver, count, out)).try_into().unwrap();
+    let mut count = 2;
     for (index, (device, vertex)) in devices.iter().zip(vertices).enumerate() {
         assert_eq!(make(|out| zeDeviceGetFabricVertexExp(*device, out)), vertex);
         assert_eq!(make(|out| zeFabricVertexGetDeviceExp(vertex, out)), *device);

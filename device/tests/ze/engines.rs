@@ -1,8 +1,4 @@
-//! Engines: what queues and lists are created with, the order of what comes by several of them, and what waits do to it.
-
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-use std::time::Duration;
+//! Engines: what queues and lists are created with, the order of their commands, and what waits do to it.
 
 use crate::api::*;
 
@@ -84,8 +80,7 @@ fn a_list_that_waits_holds_up_no_other_one() {
 #[test]
 fn what_was_not_waited_for_is_unfinished_with_a_delay() {
     alone!(&[("ZE_SOFT_DELAY", "2s")]);
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let (to, from) = (setup.device_memory(64), setup.device_memory(64));
     bytes(from, 64).fill(1);
     let started = std::time::Instant::now();

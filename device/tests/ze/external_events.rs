@@ -1,8 +1,6 @@
 //! Events whose state is in memory of the application.
 
-use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::api::*;
 

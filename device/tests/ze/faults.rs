@@ -1,8 +1,5 @@
 //! Fault injection (`ZE_SOFT_FAIL`).
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 
 const CODE: u32 = 0x7001_0000;

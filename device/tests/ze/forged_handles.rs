@@ -2,8 +2,6 @@
 //!
 //! `scripts/fuzz` does the same for any length of time.
 
-use std::ptr::null_mut;
-
 use crate::api::*;
 use crate::peer::{Peer, Pipe};
 
@@ -50,7 +48,7 @@ fn set_checksum(handle: &mut Bytes) {
 /// Handles of memory that shares its file, of memory that does not, of an event and of a pool.
 fn produce(setup: Setup) -> [Bytes; 4] {
     let desc = EventPoolDesc { flags: 0b11, count: 4, ..zeroed() };
-    let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, std::ptr::null(), pool));
+    let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, null(), pool));
     let (mut of_event, mut of_pool): (IpcHandle, IpcHandle) = (zeroed(), zeroed());
     ok(zeEventCounterBasedGetIpcHandle(setup.shared_event(), &raw mut of_event));
     ok(zeEventPoolGetIpcHandle(pool, &raw mut of_pool));
@@ -105,10 +103,7 @@ fn forged_handles_affect_neither_process() {
                 set_checksum(&mut same);
                 assert_eq!((same, try_all(setup, same)), (*handle, 1));
             }
-            let counts = || {
-                let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-                (open_descriptors(), maps.matches("memfd:ze_soft").count())
-            };
+            let counts = || (open_descriptors(), mappings());
             let (before, mut random) = (counts(), Random(1));
             for round in 0..50_000 {
                 let forged = random.forge(handles[round % handles.len()]);

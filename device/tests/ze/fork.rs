@@ -1,7 +1,5 @@
 //! fork() without exec: what a child may do, and the results that it gets.
 
-use std::ptr::null;
-
 use crate::api::*;
 
 /// Forks. The child exits with the status that `child` returns, and the parent returns that status.
@@ -24,8 +22,7 @@ fn forked(child: impl FnOnce() -> i32) -> i32 {
 #[test]
 fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
     alone!();
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [gate] = setup.events();
     let memory = setup.device_memory(4096);
     ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
@@ -34,7 +31,7 @@ fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
             zeInit(0),
             zeEventHostSynchronize(gate, FOREVER),
             zeCommandListHostSynchronize(list, FOREVER),
-            zeCommandListAppendBarrier(list, std::ptr::null_mut(), 0, null()),
+            zeCommandListAppendBarrier(list, null_mut(), 0, null()),
         ];
         let ended = [
             zeMemFree(setup.context, memory),

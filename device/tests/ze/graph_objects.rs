@@ -1,7 +1,6 @@
 //! Graphs as objects: drawings, numbers, callbacks at their end, and what the device says about them.
 
-use std::ffi::{CString, c_void};
-use std::ptr::null;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::api::*;
@@ -54,8 +53,7 @@ extern "C" fn count(data: *mut c_void) {
 
 #[test]
 fn callbacks_are_called_once_when_a_graph_is_destroyed() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (_, list) = Setup::with_list(2);
     let counter = AtomicU32::new(0);
     let data = (&raw const counter).cast_mut().cast();
     let mut numbers = Vec::new();

@@ -1,10 +1,6 @@
 //! Graphs that are captured from immediate lists: what is recorded and does not run, forks and joins, executions, and
 //! what is refused.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-use std::time::Duration;
-
 use crate::api::*;
 use crate::lists::gated;
 
@@ -189,8 +185,7 @@ fn every_fork_must_be_joined_by_its_parent_after_its_last_work() {
 
 #[test]
 fn waits_of_the_host_are_refused_while_a_capture_lasts() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [flag] = setup.events();
     let counter = setup.counter_event();
     ok(zeEventQueryStatus(counter));

@@ -1,8 +1,5 @@
 //! Handles that are NULL, destroyed or invalid: calls return the result code and have no effect.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 
 /// A pointer to memory that is not an object of the device.
@@ -41,8 +38,7 @@ fn null_handles_are_refused() {
 
 #[test]
 fn null_pointers_are_refused() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(0);
+    let (setup, list) = Setup::with_list(0);
     let place = setup.device_memory(64);
     for result in [
         zeDriverGet(null_mut(), null_mut()),
@@ -68,8 +64,7 @@ fn null_pointers_are_refused() {
 
 #[test]
 fn invalid_handles_are_refused_in_every_argument() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(0);
+    let (setup, list) = Setup::with_list(0);
     let invalid = foreign();
     let array = [invalid];
     for result in [

@@ -2,12 +2,11 @@
 //!
 //! The other process is this binary in another role. The two communicate through its standard streams.
 
-use std::ffi::c_void;
 use std::io::Read;
 use std::os::fd::AsRawFd;
-use std::ptr::null_mut;
 
 use crate::api::*;
+use crate::memory::describe;
 use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
@@ -59,8 +58,7 @@ fn two_processes_see_the_same_memory() {
     bytes(memory, SIZE).fill(2);
     peer.send(b"?");
     assert_eq!(peer.receive(), [2]);
-    let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-    ok(zeMemGetAllocProperties(setup.context, memory, &raw mut properties, &raw mut device));
+    let (properties, device) = describe(setup, memory);
     assert_eq!((properties.kind, device), (2, setup.device));
     assert_eq!(range(setup, (memory as usize + 9) as *const c_void), (memory, SIZE));
     let list = setup.immediate_list(1);

@@ -4,9 +4,6 @@
 //! are scheduled; where a test must show that a command waited, it compares the timestamp of the command with the time
 //! at which the gate was opened.
 
-use std::ptr::{null, null_mut};
-use std::time::Duration;
-
 use crate::api::*;
 
 const SIZE: usize = 100_003;
@@ -26,8 +23,7 @@ fn numbered(memory: &mut [u8]) {
 
 #[test]
 fn an_append_returns_before_the_work_and_the_event_is_signalled_after_it() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [done] = setup.events();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
@@ -50,8 +46,7 @@ fn an_append_returns_before_the_work_and_the_event_is_signalled_after_it() {
 
 #[test]
 fn a_synchronous_list_returns_after_the_work() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
     copy(list, to, from, SIZE);
@@ -61,8 +56,7 @@ fn a_synchronous_list_returns_after_the_work() {
 
 #[test]
 fn fills_repeat_a_pattern_of_any_size() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let to = setup.device_memory(SIZE);
     for pattern_size in [1, 2, 3, 4, 8, 16, 24, 128, 1000] {
         let pattern: Vec<u8> = (0..pattern_size).map(|index| (index + 1) as u8).collect();
@@ -78,8 +72,7 @@ fn fills_repeat_a_pattern_of_any_size() {
 /// Any size is accepted, and of a pattern that is longer than the memory only the beginning is read.
 #[test]
 fn a_fill_pattern_may_be_longer_than_the_memory() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let to = setup.device_memory(SIZE);
     // Behind these bytes is a page that cannot be read.
     let guarded = setup.reserve(2 * 4096);
@@ -99,8 +92,7 @@ fn a_fill_pattern_may_be_longer_than_the_memory() {
 
 #[test]
 fn a_fill_pattern_may_change_once_the_append_has_returned() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let to = setup.device_memory(64);
     let gate = gated(setup, list);
     let mut pattern = [1_u8, 2];
@@ -113,8 +105,7 @@ fn a_fill_pattern_may_change_once_the_append_has_returned() {
 
 #[test]
 fn a_region_is_copied_row_by_row() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let (to, from) = (setup.device_memory(4096), setup.device_memory(4096));
     numbered(bytes(from, 4096));
     let from_region = CopyRegion { origin_x: 3, origin_y: 2, origin_z: 1, width: 5, height: 4, depth: 2 };
@@ -142,8 +133,7 @@ fn a_region_is_copied_row_by_row() {
 
 #[test]
 fn overlapping_ranges_are_copied_correctly() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let memory = setup.device_memory(1000);
     numbered(bytes(memory, 1000));
     let expected = bytes(memory, 900).to_vec();
@@ -169,8 +159,7 @@ fn lists_wait_for_each_others_events_whatever_the_order_of_appends() {
 
 #[test]
 fn a_barrier_waits_for_everything_before_it() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [done] = setup.events();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     let gate = gated(setup, list);
@@ -248,8 +237,7 @@ fn immediate_lists_execute_regular_ones_too() {
 
 #[test]
 fn events_are_reset_by_the_host_and_by_lists() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let [event] = setup.events();
     ok(zeCommandListAppendSignalEvent(list, event));
     ok(zeEventQueryStatus(event));
@@ -320,12 +308,10 @@ fn events_of_a_counter_based_pool_count() {
 
 #[test]
 fn timestamps_surround_the_work() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [first, second, queried] = setup.events();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
-    let (mut host, mut before, mut after) = (0, 0, 0);
-    ok(zeDeviceGetGlobalTimestamps(setup.device, &raw mut host, &raw mut before));
+    let before = now(setup);
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(first, &raw mut result), NOT_READY);
     let (mut count, results): (_, KernelTimestampsResults) = (1, zeroed());
@@ -339,7 +325,7 @@ fn timestamps_surround_the_work() {
     let results = bytes(written, 4096)[8..].as_mut_ptr().cast();
     ok(zeCommandListAppendQueryKernelTimestamps(list, 2, both.as_ptr(), results, null(), queried, 0, null()));
     ok(zeEventHostSynchronize(queried, FOREVER));
-    ok(zeDeviceGetGlobalTimestamps(setup.device, &raw mut host, &raw mut after));
+    let after = now(setup);
     let word = |at: usize| u64::from_ne_bytes(bytes(written, 4096)[at * 8..][..8].try_into().unwrap());
     ok(zeEventQueryKernelTimestamp(first, &raw mut result));
     let [start, end] = [result.global.kernel_start, result.global.kernel_end];
@@ -361,8 +347,7 @@ fn timestamps_surround_the_work() {
 
 #[test]
 fn memory_that_is_freed_too_early_stays_until_the_work_is_done() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
     let expected = bytes(from, SIZE).to_vec();
@@ -376,8 +361,7 @@ fn memory_that_is_freed_too_early_stays_until_the_work_is_done() {
 
 #[test]
 fn a_destroyed_list_completes_its_commands() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [done] = setup.events();
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
@@ -392,8 +376,7 @@ fn a_destroyed_list_completes_its_commands() {
 
 #[test]
 fn work_goes_on_when_the_event_it_waits_for_is_destroyed() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let gate = gated(setup, list);
     ok(zeEventDestroy(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
@@ -439,8 +422,7 @@ fn the_threads_of_lists_end_with_them() {
 /// The conformance tests demand it, although such a list need be neither closed nor reset.
 #[test]
 fn an_immediate_list_may_be_closed_and_reset_and_goes_on() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
     ok(zeCommandListClose(list));

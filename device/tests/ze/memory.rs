@@ -1,8 +1,5 @@
 //! Allocations: sizes, alignments, properties, limits and numbers.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
 
 /// `ZE_MEMORY_TYPE_*`.
@@ -18,7 +15,7 @@ fn allocate(setup: Setup, kind: u32, size: usize, alignment: usize, out: *mut *m
     }
 }
 
-fn describe(setup: Setup, pointer: *const c_void) -> (MemoryAllocationProperties, Handle) {
+pub(crate) fn describe(setup: Setup, pointer: *const c_void) -> (MemoryAllocationProperties, Handle) {
     let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
     ok(zeMemGetAllocProperties(setup.context, pointer, &raw mut properties, &raw mut device));
     (properties, device)

@@ -1,7 +1,4 @@
-//! Calls of command lists that newer versions of the specification have: host functions, and copies and fills with parameters.
-
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
+//! Newer calls of command lists: host functions, and copies and fills with parameters.
 
 use crate::api::*;
 use crate::lists::gated;
@@ -56,26 +53,19 @@ fn calls_with_parameters_do_the_same_without_extensions_and_refuse_them() {
     let (immediate, regular) = (setup.immediate_list(1), setup.regular_list());
     let (to, from, extension) = (setup.device_memory(SIZE), setup.device_memory(SIZE), [0_u64; 2]);
     let byte = (&raw const extension).cast();
-    let none = (null_mut(), 0, null());
-    for (extensions, expected) in [(byte, UNSUPPORTED_FEATURE), (null(), 0)] {
-        let (signal, count, waits) = none;
-        let seven = [7_u8];
-        let pattern = seven.as_ptr().cast();
-        let filled = zeCommandListAppendMemoryFillWithParameters(
-            immediate, from, pattern, 1, SIZE, extensions, signal, count, waits,
-        );
-        let copied =
-            zeCommandListAppendMemoryCopyWithParameters(regular, to, from, SIZE, extensions, signal, count, waits);
+    let (seven, refusals) = ([7_u8], [(byte, UNSUPPORTED_FEATURE), (null(), 0)]);
+    let pattern = seven.as_ptr().cast();
+    for (extensions, expected) in refusals {
+        let filled =
+            append!(zeCommandListAppendMemoryFillWithParameters(immediate, from, pattern, 1, SIZE, extensions));
+        let copied = append!(zeCommandListAppendMemoryCopyWithParameters(regular, to, from, SIZE, extensions));
         assert_eq!([filled, copied], [expected; 2]);
     }
     ok(zeCommandListClose(regular));
-    for (extensions, expected) in [(byte, UNSUPPORTED_FEATURE), (null(), 0)] {
-        let (signal, count, waits) = none;
-        let lists = &raw const regular;
-        let appended = zeCommandListImmediateAppendCommandListsWithParameters(
-            immediate, 1, lists, extensions, signal, count, waits,
-        );
-        assert_eq!(appended, expected);
+    let lists = &raw const regular;
+    for (extensions, expected) in refusals {
+        let append = append!(zeCommandListImmediateAppendCommandListsWithParameters(immediate, 1, lists, extensions));
+        assert_eq!(append, expected);
     }
     assert!(bytes(to, SIZE).iter().all(|byte| *byte == 7));
 }

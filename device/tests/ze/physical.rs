@@ -1,11 +1,11 @@
 //! Physical memory: sizes, properties, and descriptors that other processes and other memory are made from.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::null_mut;
 
 use crate::api::*;
+use crate::descriptors::exported;
+use crate::ipc::open;
 use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
@@ -250,11 +250,10 @@ fn two_processes_map_the_same_memories_side_by_side() {
 #[test]
 fn physical_memory_has_ipc_handles_like_other_memory() {
     let setup = Setup::new();
-    let open = |handle| make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
     if role().is_some() {
         let pipe = Pipe::open();
         for _ in 0..2 {
-            let memory = open(IpcHandle { data: pipe.receive() });
+            let memory = open(setup, IpcHandle { data: pipe.receive() });
             assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 6));
             bytes(memory, SIZE).fill(7);
             ok(zeMemCloseIpcHandle(setup.context, memory));
@@ -268,13 +267,13 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         let base = mapped(setup, memory, SIZE);
         bytes(base, SIZE).fill(6);
         // By its own handle, or by an address where it is mapped.
-        ok(zeMemGetIpcHandleWithProperties(setup.context, memory, std::ptr::null(), &raw mut handle));
+        ok(zeMemGetIpcHandleWithProperties(setup.context, memory, null(), &raw mut handle));
         let by_handle = handle.data;
         ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
         assert_eq!(handle.data, by_handle);
         ok(zeMemGetIpcHandle(setup.context, (base as usize + PAGE) as *const c_void, &raw mut handle));
         assert_eq!(handle.data, by_handle);
-        ok(zeMemGetIpcHandleWithProperties(setup.context, base, std::ptr::null(), &raw mut handle));
+        ok(zeMemGetIpcHandleWithProperties(setup.context, base, null(), &raw mut handle));
         peer.send(&handle.data);
         peer.receive::<1>();
         assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
@@ -290,7 +289,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
     let imported = import(setup, &export(setup, memory));
     let here = &raw const setup;
     for pointer in [imported.cast_const(), setup.context, here.cast()] {
-        let result = zeMemGetIpcHandleWithProperties(setup.context, pointer, std::ptr::null(), &raw mut handle);
+        let result = zeMemGetIpcHandleWithProperties(setup.context, pointer, null(), &raw mut handle);
         assert_eq!(result, INVALID_ARGUMENT);
         assert_eq!(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle), INVALID_ARGUMENT);
     }
@@ -298,16 +297,11 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
     ok(zePhysicalMemDestroy(setup.context, imported));
 }
 
-/// Wherever it is mapped, the descriptor is that of all the memory. It is the device's, and lives as long as the memory does.
+/// Wherever it is mapped, the descriptor is that of all the memory. The device owns it as long as the memory lives.
 #[test]
 fn mapped_memory_has_a_descriptor_by_its_address() {
     let setup = Setup::new();
-    let by_address = |address: *const c_void| {
-        let mut export =
-            ExternalMemoryExportFd { s_type: ExternalMemoryExportFd::S_TYPE, flags: 2, fd: -1, ..zeroed() };
-        let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
-        (zeMemGetAllocProperties(setup.context, address, &raw mut properties, null_mut()), export.fd)
-    };
+    let by_address = |address| exported(setup, address, 2);
     for memory in [setup.physical(SIZE), setup.exportable(SIZE)] {
         let base = setup.reserve(2 * SIZE);
         ok(zeVirtualMemMap(setup.context, base, 2 * PAGE, memory, 3 * PAGE, READ_WRITE));
@@ -319,7 +313,7 @@ fn mapped_memory_has_a_descriptor_by_its_address() {
         assert_eq!(by_address(at(2 * PAGE)).0, UNSUPPORTED_FEATURE);
         let mut handle: IpcHandle =
             value(|out| zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, out));
-        let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
+        let opened = open(setup, handle);
         assert_eq!(bytes(opened, SIZE)[3 * PAGE], 42);
         ok(zeMemCloseIpcHandle(setup.context, opened));
         ok(zeMemPutIpcHandle(setup.context, handle));

@@ -1,6 +1,5 @@
 //! Many threads at once.
 
-use std::ptr::{null, null_mut};
 use std::thread;
 
 use crate::api::*;
@@ -49,7 +48,7 @@ fn a_chain_through_many_lists_runs_in_order() {
     let events: [_; LINKS] = setup.events();
     let memory = setup.device_memory(LINKS + 1);
     bytes(memory, LINKS + 1)[0] = 0x77;
-    let at = |index: usize| (memory as usize + index) as *mut std::ffi::c_void;
+    let at = |index: usize| (memory as usize + index) as *mut c_void;
     for link in 0..LINKS {
         let (signal, waits) = (events[link], if link == 0 { null_mut() } else { events[link - 1] });
         let count = u32::from(link > 0);
@@ -70,7 +69,7 @@ fn threads_share_a_reservation_and_an_event() {
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
-                let (list, own) = (setup.immediate_list(2), (base + number * PAGE) as *mut std::ffi::c_void);
+                let (list, own) = (setup.immediate_list(2), (base + number * PAGE) as *mut c_void);
                 let event = make(|out| zeEventCounterBasedOpenIpcHandle(setup.context, handle, out));
                 let source = setup.device_memory(PAGE);
                 for round in 0..ROUNDS {
@@ -93,5 +92,5 @@ fn threads_share_a_reservation_and_an_event() {
     });
     ok(zeEventQueryStatus(shared));
     ok(zeEventDestroy(shared));
-    ok(zeVirtualMemFree(setup.context, base as *const std::ffi::c_void, THREADS * PAGE));
+    ok(zeVirtualMemFree(setup.context, base as *const c_void, THREADS * PAGE));
 }

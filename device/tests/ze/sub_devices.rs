@@ -1,8 +1,7 @@
 //! Sub-devices: what they are parts of, their memory, their queues, and what the whole device has of them.
 
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
+use crate::memory::describe;
 
 /// The smallest allocation that takes a 16th of the memory.
 const SHARE: usize = 4 << 20;
@@ -21,6 +20,12 @@ fn parts(device: Handle) -> Vec<Handle> {
 
 fn properties(device: Handle) -> DeviceProperties {
     value(|out| zeDeviceGetProperties(device, out))
+}
+
+fn root_of(device: Handle) -> Handle {
+    let mut root = device;
+    ok(zeDeviceGetRootDevice(device, &raw mut root));
+    root
 }
 
 fn on(device: Handle) -> Setup {
@@ -59,9 +64,7 @@ fn a_sub_device_knows_its_device_and_is_told_apart() {
             ok(zeFabricVertexGetSubVerticesExp(of_device, &raw mut count, vertices.as_mut_ptr()));
             assert_eq!((count, vertices[number]), (2, vertex));
         }
-        let mut root = *device;
-        ok(zeDeviceGetRootDevice(*device, &raw mut root));
-        assert!(root.is_null());
+        assert!(root_of(*device).is_null());
         assert_eq!(zerTranslateDeviceHandleToIdentifier(*device), index as u32);
     }
     uuids.sort_unstable();
@@ -85,9 +88,7 @@ fn the_memory_of_sub_devices_is_that_of_their_device() {
     let last = whole.device_memory(SHARE);
     // The whole device has no more, although the second part has.
     assert_eq!(allocate(second), (OUT_OF_DEVICE_MEMORY, null_mut()));
-    let (mut described, mut owner): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-    ok(zeMemGetAllocProperties(first.context, held[0], &raw mut described, &raw mut owner));
-    assert_eq!(owner, first.device);
+    assert_eq!(describe(first, held[0]).1, first.device);
     for memory in held.into_iter().chain(rest).chain([last]) {
         whole.free(memory);
     }
@@ -160,9 +161,7 @@ fn flat_sub_devices_are_devices() {
     assert_eq!(seen.len(), 4);
     assert!(seen.iter().all(|(_, is_part, parts)| !is_part && *parts == 0));
     for (number, device) in devices().into_iter().enumerate() {
-        let mut root = device;
-        ok(zeDeviceGetRootDevice(device, &raw mut root));
-        assert!(root.is_null());
+        assert!(root_of(device).is_null());
         assert_eq!(zerTranslateDeviceHandleToIdentifier(device) as usize, number);
         let vertex = make(|out| zeDeviceGetFabricVertexExp(device, out));
         let described: FabricVertexProperties = value(|out| zeFabricVertexGetPropertiesExp(vertex, out));
@@ -197,9 +196,7 @@ fn a_mask_leaves_one_sub_device_as_a_device() {
     assert_eq!(seen.iter().map(|(_, is_part, parts)| (*is_part, *parts)).collect::<Vec<_>>(), [(false, 0), (false, 2)]);
     // The second sub-device of the first device.
     assert_eq!(seen[0].0[12..], [0, 2, 0, 0]);
-    let mut root = devices()[0];
-    ok(zeDeviceGetRootDevice(devices()[0], &raw mut root));
-    assert!(root.is_null());
+    assert!(root_of(devices()[0]).is_null());
     assert_eq!(properties(devices()[0]).max_mem_alloc_size, 32 << 20);
 }
 

@@ -1,7 +1,5 @@
 //! Tracers: callbacks around the functions of the API, with their arguments.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

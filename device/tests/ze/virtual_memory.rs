@@ -1,10 +1,7 @@
 //! Virtual memory: reservations, mappings and access, for the host and for commands.
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
-
 use crate::api::*;
-use crate::memory::touch;
+use crate::memory::{describe, touch};
 
 const PAGE: usize = 4096;
 const NONE: u32 = 0;
@@ -34,8 +31,7 @@ fn the_page_size_is_one_for_all_sizes() {
 
 #[test]
 fn several_memories_lie_side_by_side_in_one_reservation() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(1);
+    let (setup, list) = Setup::with_list(1);
     let pages = [3, 1, 5];
     let base = setup.reserve(9 * PAGE);
     let memories = pages.map(|count| setup.physical(count * PAGE));
@@ -57,8 +53,7 @@ fn several_memories_lie_side_by_side_in_one_reservation() {
     ok(append!(zeCommandListAppendMemoryFill(list, fill, pattern.as_ptr().cast(), 3, 6000)));
     assert!(bytes(fill, 6000).iter().enumerate().all(|(index, byte)| usize::from(*byte) == index % 3 + 1));
     for (page, base_page, count) in [(0, 0, 3), (2, 0, 3), (3, 3, 1), (4, 4, 5), (8, 4, 5)] {
-        let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-        ok(zeMemGetAllocProperties(setup.context, at(base, page), &raw mut properties, &raw mut device));
+        let (properties, device) = describe(setup, at(base, page));
         assert_eq!((properties.kind, properties.page_size, device), (2, PAGE as u64, setup.device));
         assert_eq!(range(setup, at(base, page)), (at(base, base_page), count * PAGE));
     }
@@ -114,9 +109,7 @@ fn access_is_enforced_and_reported() {
     assert_eq!((access(setup, at(base, 2), 4), touch(at(base, 2))), ((NONE, 1), (false, false)));
     assert_eq!((touch(at(base, 1)), touch(at(base, 3))), ((true, true), (true, true)));
     assert_eq!(range(setup, at(base, 3)), (at(base, 3), 2 * PAGE));
-    let mut properties: MemoryAllocationProperties = zeroed();
-    ok(zeMemGetAllocProperties(setup.context, at(base, 2), &raw mut properties, null_mut()));
-    assert_eq!(properties.kind, 0);
+    assert_eq!(describe(setup, at(base, 2)).0.kind, 0);
     assert_eq!(zeMemGetAddressRange(setup.context, at(base, 2), null_mut(), null_mut()), INVALID_ARGUMENT);
     // Other memory can be mapped in the hole.
     let other = setup.physical(PAGE);
@@ -204,8 +197,7 @@ fn invalid_ranges_are_refused_and_change_nothing() {
 
 #[test]
 fn work_in_flight_keeps_memory_that_is_unmapped_too_early() {
-    let setup = Setup::new();
-    let list = setup.immediate_list(2);
+    let (setup, list) = Setup::with_list(2);
     let [gate] = setup.events();
     let (base, result) = (setup.reserve(3 * PAGE), setup.device_memory(PAGE));
     let [one, two, three] = [(); 3].map(|()| setup.physical(PAGE));

@@ -17,7 +17,6 @@ use crate::events::page::EventPage;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::clock;
 use crate::platform::deadline::Deadline;
-use external::External;
 pub(crate) use external::Words;
 use local::Local;
 use shared::Shared;
@@ -56,12 +55,13 @@ pub(crate) enum WaitResult {
 pub(crate) struct Signal {
     kind: Kind,
     state: SignalState,
+    /// The words that count until a list signals, if they are in memory of the application.
+    words: Option<Box<Words>>,
 }
 
 enum SignalState {
     Local(Local),
     Shared(Shared),
-    External(Box<External>),
 }
 
 /// Evaluates an expression on the state, whichever it is.
@@ -70,7 +70,6 @@ macro_rules! with_state {
         match &$signal.state {
             SignalState::Local($state) => $value,
             SignalState::Shared($state) => $value,
-            SignalState::External($state) => $value,
         }
     };
 }
@@ -78,17 +77,17 @@ macro_rules! with_state {
 impl Signal {
     /// A flag that is not signalled, or a new counter.
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, state: SignalState::Local(Local::new(kind)) }
+        Self { kind, state: SignalState::Local(Local::new(kind)), words: None }
     }
 
     /// The flag or counter with this index on a shared event page, in its current state.
     pub(crate) fn shared(kind: Kind, page: Arc<EventPage>, index: u32) -> Self {
-        Self { kind, state: SignalState::Shared(Shared::new(page, index)) }
+        Self { kind, state: SignalState::Shared(Shared::new(page, index)), words: None }
     }
 
     /// A counter whose state is in memory of the application.
     pub(crate) fn external(words: Words) -> Self {
-        Self { kind: Kind::Counter, state: SignalState::External(Box::new(External::new(words))) }
+        Self { words: Some(Box::new(words)), ..Self::new(Kind::Counter) }
     }
 
     /// Whether it is a counter.
@@ -98,16 +97,15 @@ impl Signal {
 
     /// Whether its state is in memory of the application.
     pub(crate) fn is_in_memory_of_the_application(&self) -> bool {
-        matches!(self.state, SignalState::External(_))
+        self.words.is_some()
     }
 
     /// Submits a signal, and returns the value to [`complete`](Self::complete). Waits on a counter that start from now
     /// on wait for this value.
     pub(crate) fn submit(&self) -> u64 {
-        match (&self.state, self.kind) {
-            (SignalState::Local(state), _) => state.submit(),
-            (SignalState::Shared(state), kind) => state.submit(kind),
-            (SignalState::External(state), _) => state.submit(),
+        match &self.state {
+            SignalState::Local(state) => state.submit(),
+            SignalState::Shared(state) => state.submit(self.kind),
         }
     }
 
@@ -115,6 +113,7 @@ impl Signal {
     pub(crate) fn wait_value(&self) -> u64 {
         match self.kind {
             Kind::Flag => 1,
+            Kind::Counter if self.increment().is_some() => 0,
             Kind::Counter => with_state!(self, state => state.submitted()),
         }
     }
@@ -131,7 +130,7 @@ impl Signal {
     pub(crate) fn perform_reset(&self) {
         match &self.state {
             SignalState::Local(state) => state.perform_reset(),
-            SignalState::Shared(_) | SignalState::External(_) => self.reset(),
+            SignalState::Shared(_) => self.reset(),
         }
     }
 
@@ -145,16 +144,20 @@ impl Signal {
 
     /// Waits in a stream for what [`submit_wait`](Self::submit_wait) has returned, until the deadline.
     pub(crate) fn wait_in_order(&self, value: u64, deadline: Deadline) -> WaitResult {
-        match (&self.state, self.kind) {
-            (SignalState::Local(state), Kind::Flag) => state.wait_after_resets(value, deadline),
-            (SignalState::External(state), _) => state.wait_in_stream(value, deadline),
+        match (&self.state, self.kind, self.words_of(value)) {
+            (SignalState::Local(state), Kind::Flag, _) => state.wait_after_resets(value, deadline),
+            (_, _, Some(words)) => words.watch(&words.device, deadline),
             _ => self.wait(value, deadline),
         }
     }
 
     /// Completes `value`: the work that submitted it has ended.
     pub(crate) fn complete(&self, value: u64, timestamps: Timestamps) {
+        // Whoever sees the word may ask for the timestamps.
         with_state!(self, state => state.complete(value, timestamps));
+        if let Some((words, increment)) = self.increment() {
+            words.device.add(increment);
+        }
     }
 
     /// Resets a flag. Does nothing for a counter.
@@ -162,7 +165,7 @@ impl Signal {
         match (&self.state, self.kind) {
             (SignalState::Local(state), Kind::Flag) => state.reset(),
             (SignalState::Shared(state), Kind::Flag) => state.reset(),
-            (_, Kind::Counter) | (SignalState::External(_), _) => {}
+            (_, Kind::Counter) => {}
         }
     }
 
@@ -172,7 +175,6 @@ impl Signal {
         match (&self.state, self.kind) {
             (SignalState::Local(state), _) => state.abandon(),
             (SignalState::Shared(state), Kind::Flag) => state.abandon(),
-            (SignalState::External(state), _) => state.abandon(),
             (SignalState::Shared(_), Kind::Counter) => {}
         }
     }
@@ -185,7 +187,10 @@ impl Signal {
     /// Whether a wait that starts now would end at once.
     pub(crate) fn is_signalled(&self) -> bool {
         let expected = self.wait_value();
-        with_state!(self, state => state.is_complete(expected))
+        match self.words_of(expected) {
+            Some(words) => words.is_reached(words.host_word()),
+            None => with_state!(self, state => state.is_complete(expected)),
+        }
     }
 
     /// Start and end of the last work that signalled it. `None` unless it is signalled.
@@ -195,7 +200,10 @@ impl Signal {
 
     /// Waits until `value` completes, the deadline passes, or the event is destroyed.
     pub(crate) fn wait(&self, value: u64, deadline: Deadline) -> WaitResult {
-        with_state!(self, state => state.wait(value, deadline))
+        match self.words_of(value) {
+            Some(words) => words.watch(words.host_word(), deadline),
+            None => with_state!(self, state => state.wait(value, deadline)),
+        }
     }
 
     /// Signals from the host: start and end are the current time.
@@ -215,11 +223,21 @@ impl Signal {
     /// For a counter in shared memory or in memory of the application: the value to wait for, and the
     /// address of a 64-bit word that reaches this value when it completes.
     pub(crate) fn counter_address(&self) -> Option<(u64, usize)> {
-        match &self.state {
-            SignalState::Shared(state) if self.is_counter() => Some(state.counter_address()),
-            SignalState::External(state) => state.counter_address(),
+        match (&self.state, self.words_of(self.wait_value())) {
+            (_, Some(words)) => Some((words.completion, words.device.address())),
+            (SignalState::Shared(state), None) if self.is_counter() => Some(state.counter_address()),
             _ => None,
         }
+    }
+
+    /// The words in memory of the application, if this value stands for them.
+    fn words_of(&self, value: u64) -> Option<&Words> {
+        self.words.as_deref().filter(|_| value == 0)
+    }
+
+    /// What a signal adds to a word in memory of the application, if it does.
+    fn increment(&self) -> Option<(&Words, u64)> {
+        self.words.as_deref().and_then(|words| Some((words, words.increment?)))
     }
 }
 

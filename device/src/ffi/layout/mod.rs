@@ -36,15 +36,15 @@ pub struct Base {
 ///
 /// # Safety
 /// It must begin with the members of [`Base`].
-pub(crate) unsafe trait Extensible {}
+pub unsafe trait Extensible: Copy {}
 
 /// A structure that extends other structures.
 ///
 /// # Safety
 /// Every structure with this `stype` must be one of these (ze_api.h).
-pub(crate) unsafe trait Extension: Extensible + Copy {
+pub unsafe trait Extension: Extensible {
     /// Its `stype`.
-    const NUMBER: u32;
+    const S_TYPE: u32;
 }
 
 // SAFETY: these are its members.
@@ -77,14 +77,9 @@ macro_rules! structures {
         unsafe impl Extensible for $name {}
 
         $(
-            impl $name {
-                /// Its `stype`.
-                pub const S_TYPE: u32 = $s_type;
-            }
-
             // SAFETY: ze_structure_type_t gives this value to this structure only.
             unsafe impl Extension for $name {
-                const NUMBER: u32 = $s_type;
+                const S_TYPE: u32 = $s_type;
             }
         )?
     )*};

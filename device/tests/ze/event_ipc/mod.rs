@@ -1,10 +1,7 @@
 //! Events shared between processes: counter-based events one by one, others by their pool. Either process signals.
 
-use std::ffi::c_void;
 use std::io::Read;
-use std::ptr::{null, null_mut};
 use std::thread;
-use std::time::Duration;
 
 use crate::api::*;
 use crate::peer::{Peer, Pipe};
