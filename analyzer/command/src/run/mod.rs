@@ -41,7 +41,7 @@ use crate::{
     window::Window,
 };
 use environment::Surroundings;
-use job::{Job, Ranks, Turn};
+use job::{Job, Ranks};
 use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
 use temporary_install::TemporaryInstall;
@@ -113,14 +113,14 @@ pub(crate) fn run(
         install.keep();
     }
 
-    let mut code = end.status.exit_code();
+    let mut code = process_tree::exit_code(end.status);
     if let Some(traces) = &traces {
-        let turn = ranks.as_ref().map(Ranks::end).transpose();
-        if let (Some(ranks), Err(error)) = (&ranks, &turn) {
+        let is_last = ranks.as_ref().map(Ranks::end).transpose();
+        if let (Some(ranks), Err(error)) = (&ranks, &is_last) {
             tell_alone(ranks, error);
         }
         let merged = match reporting {
-            Some(_) if matches!(turn, Ok(Some(Turn::Leave))) => {
+            Some(_) if matches!(is_last, Ok(Some(false))) => {
                 tell_job(traces, ranks.as_ref());
                 return Ok(code.into());
             }
@@ -132,7 +132,7 @@ pub(crate) fn run(
             None if traces.has_new() => Merged::NotAsked,
             None => Merged::Nothing,
         };
-        if let (Some(ranks), Ok(Some(Turn::Judge))) = (&ranks, turn) {
+        if let (Some(ranks), Ok(Some(true))) = (&ranks, is_last) {
             ranks.forget();
         }
         traces.tidy();

@@ -40,25 +40,38 @@ pub(super) enum Pane {
     Holders,
 }
 
+/// What all lines of a pane have in common.
+pub(super) struct Layout {
+    pub(super) name: &'static str,
+    /// The orders in which the lines can be sorted.
+    pub(super) orders: &'static [&'static str],
+    /// The headers of the columns.
+    pub(super) head: &'static [&'static str],
+    /// The index of the column that takes the remaining width.
+    pub(super) wide: usize,
+    /// What is shown if there are no lines.
+    pub(super) empty: &'static str,
+}
+
 impl Pane {
     pub(super) const ALL: [Self; 4] = [Self::Processes, Self::Shared, Self::Findings, Self::Holders];
 
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Processes => "Processes",
-            Self::Shared => "Shared",
-            Self::Findings => "Findings",
-            Self::Holders => "Holders",
-        }
-    }
-
-    pub(super) const fn orders(self) -> &'static [&'static str] {
-        match self {
-            Self::Processes => &rows::PROCESS_ORDERS,
-            Self::Shared => &[],
-            Self::Findings => &rows::FINDING_ORDERS,
-            Self::Holders => &rows::HOLDER_ORDERS,
-        }
+    pub(super) const fn layout(self) -> Layout {
+        let (name, orders, head, wide, empty): (_, &[_], &[_], _, _) = match self {
+            Self::Processes => {
+                ("Processes", &rows::PROCESS_ORDERS, &["rank", "pid", "program", "calls", "/s", "state"], 2, "none yet")
+            }
+            Self::Shared => ("Shared", &[], &["kind", "handles", "open", "bytes"], 0, "nothing is shared"),
+            Self::Findings => ("Findings", &rows::FINDING_ORDERS, &["time", "grade", "finding"], 2, "none"),
+            Self::Holders => (
+                "Holders",
+                &rows::HOLDER_ORDERS,
+                &["process", "handles", "open", "bytes"],
+                0,
+                "no process holds anything",
+            ),
+        };
+        Layout { name, orders, head, wide, empty }
     }
 
     fn turned(self, by: usize) -> Self {
@@ -187,7 +200,7 @@ impl Dashboard {
     }
 
     pub(super) fn order(&self, pane: Pane) -> Option<&'static str> {
-        pane.orders().get(self.orders.get(pane as usize).copied().unwrap_or_default()).copied()
+        pane.layout().orders.get(self.orders.get(pane as usize).copied().unwrap_or_default()).copied()
     }
 
     /// Handles a key. Returns whether to continue.
@@ -220,7 +233,7 @@ impl Dashboard {
     }
 
     fn sort(&mut self) {
-        let orders = self.pane.orders().len().max(1);
+        let orders = self.pane.layout().orders.len().max(1);
         if let Some(order) = self.orders.get_mut(self.pane as usize) {
             *order = (*order + 1) % orders;
         }
@@ -247,7 +260,7 @@ impl Dashboard {
             _ => return,
         };
         if !text.is_empty() {
-            self.popup = Some(Popup { title: self.pane.name(), text, scroll: 0 });
+            self.popup = Some(Popup { title: self.pane.layout().name, text, scroll: 0 });
         }
     }
 }

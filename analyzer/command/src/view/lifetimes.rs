@@ -85,10 +85,18 @@ pub(super) struct Part<'a> {
     generation: u64,
     total: u64,
     offset: usize,
+    /// The number of lifetimes, in the binary form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
     kinds: &'a [&'static str],
     how: &'a [&'static str],
     sites: Vec<String>,
-    columns: Columns<'a>,
+    /// The lifetimes with findings, by their position in the part, in the binary form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<Vec<(usize, &'a [u32])>>,
+    /// Absent in the head of the binary form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<Columns<'a>>,
 }
 
 /// The columns of a part. Each has one entry per lifetime.
@@ -122,20 +130,6 @@ impl Serialize for Hex {
     }
 }
 
-/// What precedes the columns of a part in its binary form.
-#[derive(Serialize)]
-struct Head<'a> {
-    generation: u64,
-    total: u64,
-    offset: usize,
-    count: usize,
-    kinds: &'a [&'static str],
-    how: &'a [&'static str],
-    sites: &'a [String],
-    /// The lifetimes with findings, by their position in the part.
-    findings: Vec<(usize, &'a [u32])>,
-}
-
 /// The size of the numbers that precede all else, and the alignment of the columns, in bytes.
 const WORD: usize = 8;
 
@@ -143,12 +137,12 @@ impl Part<'_> {
     /// The part in a form that the page reads without parsing: the length of the head, the head as JSON, and the columns as arrays of
     /// little-endian numbers: 64-bit floating point numbers, addresses and fingerprints as 64-bit integers, the others. All but the bytes
     /// at the end are aligned.
-    pub(super) fn packed(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let Self { generation, total, offset, kinds, how, sites, columns } = self;
-        let found = columns.findings.iter().enumerate().filter(|(_, findings)| !findings.is_empty());
-        let findings = found.map(|(at, findings)| (at, *findings)).collect();
-        let (generation, total, offset, count) = (*generation, *total, *offset, columns.id.len());
-        let mut head = serde_json::to_vec(&Head { generation, total, offset, count, kinds, how, sites, findings })?;
+    pub(super) fn packed(mut self) -> Result<Vec<u8>, serde_json::Error> {
+        let columns = self.columns.take().unwrap_or_default();
+        let count = columns.id.len();
+        let found = columns.findings.iter().copied().enumerate().filter(|(_, findings)| !findings.is_empty());
+        (self.count, self.findings) = (Some(count), Some(found.collect()));
+        let mut head = serde_json::to_vec(&self)?;
         head.resize(head.len().next_multiple_of(WORD), b' ');
         let mut out = Vec::with_capacity(WORD + head.len() + count * 80);
         out.extend_from_slice(&(head.len() as u64).to_le_bytes());
@@ -270,7 +264,8 @@ impl LifetimeTable {
             columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.of(entry.process, bytes)));
         }
         let (kinds, how) = (self.kinds.0.as_slice(), self.how.0.as_slice());
-        Part { generation, total: self.total, offset, kinds, how, sites, columns }
+        let (count, findings, columns) = (None, None, Some(columns));
+        Part { generation, total: self.total, offset, count, kinds, how, sites, findings, columns }
     }
 }
 
