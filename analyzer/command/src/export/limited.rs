@@ -33,7 +33,7 @@ impl<'w> LimitedTimeline<'w> {
         Self { drawn, began: Instant::now(), limit }
     }
 
-    /// Ends the timeline, with the findings of the analysis. `None` if the limit was reached: what is written is not complete.
+    /// Ends the timeline, with the findings of the analysis. `None` if the limit was reached, so it is incomplete.
     pub(crate) fn end(self, findings: &[FoundFinding]) -> io::Result<Option<Written>> {
         self.drawn.map(|drawn| drawn.into_sink().end(findings)).transpose()
     }

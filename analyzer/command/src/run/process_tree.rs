@@ -31,7 +31,6 @@ const NOTICE_AFTER: Duration = Duration::from_secs(1);
 /// How long processes that Ctrl-C ends have time to write their last record.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// How many processes a message names.
 const NAMED: usize = 5;
 
 /// The exit code, as in a shell: 128 plus the number of a signal.

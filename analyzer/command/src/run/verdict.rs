@@ -142,7 +142,7 @@ fn without(mut judgement: Judgement, loss: String) -> Judgement {
     judgement
 }
 
-/// Why there is no trace. The program's obstacle is only a part of the reason, because its child processes could have been traced.
+/// Why there is no trace. The program's obstacle is only a part of the reason: its children could have been traced.
 fn nothing_traced(obstacle: Option<String>) -> String {
     let obstacle = obstacle.map(|obstacle| format!("{obstacle}; and ")).unwrap_or_default();
     format!(

@@ -1,4 +1,4 @@
-//! The state of the screen: the latest snapshot of the run, the focused pane, the open popup; and the effects of the keys.
+//! The state of the screen: the latest snapshot of the run, the focused pane, the open popup; and what keys do.
 
 use std::sync::{
     Arc,
@@ -32,8 +32,9 @@ Holders: the processes that hold the most.
 The numbers are those of urscope check, stats and holders --format json.";
 
 /// A pane of the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pane {
+    #[default]
     Processes,
     Shared,
     Findings,
@@ -104,6 +105,7 @@ impl Before {
     }
 }
 
+#[derive(Default)]
 pub(super) struct Dashboard {
     pub(super) title: String,
     pub(super) snapshot: Option<Snapshot>,
@@ -123,19 +125,7 @@ pub(super) struct Dashboard {
 impl Dashboard {
     /// A screen without a snapshot. The key for pausing toggles `paused`.
     pub(super) fn new(title: &str, waiting: String, paused: Arc<AtomicBool>) -> Self {
-        Self {
-            title: title.to_owned(),
-            snapshot: None,
-            waiting: Some(waiting),
-            failed: None,
-            pane: Pane::Processes,
-            popup: None,
-            before: None,
-            quiet: false,
-            orders: [0; 4],
-            selected: [0; 4],
-            paused,
-        }
+        Self { title: title.to_owned(), waiting: Some(waiting), paused, ..Self::default() }
     }
 
     /// Takes an update. Returns whether the screen has to be redrawn.
@@ -194,7 +184,6 @@ impl Dashboard {
         }
     }
 
-    /// The index of the selected line of a pane.
     pub(super) fn selected(&self, pane: Pane) -> usize {
         self.selected.get(pane as usize).copied().unwrap_or_default()
     }
@@ -247,7 +236,6 @@ impl Dashboard {
         }
     }
 
-    /// Opens the details of the selected line.
     fn open(&mut self) {
         let mut rows = self.rows(self.pane);
         let selected = self.selected(self.pane).min(rows.len().saturating_sub(1));

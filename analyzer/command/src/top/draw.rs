@@ -23,7 +23,6 @@ use super::{
 /// The smallest size, as columns and lines, at which all panes are shown.
 const WIDE: (u16, u16) = (72, 16);
 
-/// The height of the chart of pinned bytes, in lines.
 const CHART_HEIGHT: u16 = 2;
 
 /// Draws the screen, with or without colours.

@@ -14,7 +14,6 @@ use urscope_schema::{ranks::process_name, short_size};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) cells: Vec<String>,
-    /// The severity that its colour shows.
     pub(super) severity: Option<Severity>,
     /// Whether it is about a process that has ended.
     pub(super) faint: bool,
@@ -25,7 +24,6 @@ pub(super) struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     Text(String),
-    /// The index of a finding in the judgement.
     Finding(usize),
 }
 
@@ -149,7 +147,6 @@ struct Hold<'a> {
     lines: Vec<(&'a Held, String)>,
 }
 
-/// The lines of the processes that hold objects.
 pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     let mut holds = BTreeMap::<Holding<'_>, Hold<'_>>::new();
     let of = |side: &Location| format!("{} {}", since(side.time_ns), side.function.as_deref().unwrap_or_default());

@@ -115,7 +115,6 @@ struct Columns<'a> {
     fingerprint: Vec<Option<Hex>>,
     allocated_ns: Vec<Option<u64>>,
     freed_ns: Vec<Option<u64>>,
-    /// The index of the call site.
     site: Vec<Option<u32>>,
     findings: Vec<&'a [u32]>,
 }
@@ -207,7 +206,6 @@ impl LifetimeTable {
         }
     }
 
-    /// Sets the end of the memory of handle data.
     pub(super) fn freed(&mut self, memory: u64, at: u64) {
         for key in self.of_memory.remove(&memory).unwrap_or_default() {
             if let Some(entry) = self.entries.find_mut(&key, Entry::key) {
@@ -274,7 +272,7 @@ impl LifetimeTable {
 pub(super) struct Marks(HashMap<(u32, u64), Vec<u32>>);
 
 impl Marks {
-    /// Collects the findings of a judgement: for both processes of the first occurrence, and for the process of each other one.
+    /// Collects findings: for both processes of the first occurrence, and for the process of each other one.
     pub(super) fn new(findings: &[FoundFinding], process_index: &ProcessIndex) -> Self {
         let mut marks = Self::default();
         for (place, finding) in (0..).zip(findings) {

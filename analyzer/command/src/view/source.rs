@@ -65,7 +65,7 @@ pub(super) enum NoSource {
 }
 
 impl Sources {
-    /// Files below the current directory, unless that is the root of the file system, and below the directories that the user named.
+    /// Files below the current directory, unless that is `/`, and below the directories that the user named.
     pub fn new(current: Option<&Path>, named: &[PathBuf]) -> Self {
         let real = |path: &Path| fs::canonicalize(path).ok();
         let current = current.and_then(real).filter(|path| path.parent().is_some());

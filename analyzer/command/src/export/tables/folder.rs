@@ -121,7 +121,6 @@ fn line(out: &mut impl io::Write, columns: &[Column], row: &impl Row) -> io::Res
     writeln!(out)
 }
 
-/// A Parquet file that is being written.
 struct Parquet {
     writer: SerializedFileWriter<File>,
     columns: Vec<Waiting>,
@@ -134,7 +133,7 @@ struct Waiting {
     optional: bool,
     numbers: Vec<i64>,
     texts: Vec<ByteArray>,
-    /// For an optional column, 1 for each cell that is not empty and 0 for each empty one (Parquet's definition levels).
+    /// For an optional column, 0 for each empty cell and 1 for each other one (Parquet's definition levels).
     there: Vec<i16>,
 }
 

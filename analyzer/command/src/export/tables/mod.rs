@@ -1,7 +1,7 @@
 //! Exports tables of a run as Parquet or JSON lines, with a row for each call, lifetime, finding and process.
 //!
-//! `columns` defines the tables, `folder` writes them. Groups of rows are written while the traces are read. Only what is alive is
-//! kept, never the whole run.
+//! `columns` defines the tables, `folder` writes them. Groups of rows are written while the traces are read. Only what
+//! is alive is kept, never the whole run.
 
 mod columns;
 mod folder;
@@ -58,7 +58,7 @@ pub struct Rows {
     pub processes: u64,
 }
 
-/// Writes the tables of a run to the directory `folder`, which is created if necessary. Returns how many rows they have.
+/// Writes the tables of a run to a directory, which is created if necessary. Returns how many rows they have.
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -> Result<Rows, ExportError> {
     let folder = Folder::begin(folder, form)?;
     let rows = Rows::default();
@@ -108,7 +108,6 @@ pub fn tables_md() -> String {
     text
 }
 
-/// Writes the rows of a run.
 struct Tables {
     folder: Folder,
     rows: Rows,
