@@ -51,24 +51,19 @@ pub(super) struct LifetimeTable {
     entries: Chunks<Entry>,
     /// The number of all lifetimes, including those that are not kept.
     pub(super) total: u64,
-    kinds: Names,
-    how: Names,
+    kinds: Vec<&'static str>,
+    how: Vec<&'static str>,
     /// The keys of the handle data of each allocation that was not freed yet.
     of_memory: HashMap<u64, Vec<(u64, u64)>>,
 }
 
-/// A few names, numbered in the order in which they first occur.
-#[derive(Clone, Debug, Default)]
-struct Names(Vec<&'static str>);
-
-impl Names {
-    fn number(&mut self, name: &'static str) -> u8 {
-        let known = self.0.iter().position(|known| *known == name);
-        known.unwrap_or_else(|| {
-            self.0.push(name);
-            self.0.len() - 1
-        }) as u8
-    }
+/// The number of a name, in the order in which names first occur.
+fn number(names: &mut Vec<&'static str>, name: &'static str) -> u8 {
+    let known = names.iter().position(|known| *known == name);
+    known.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    }) as u8
 }
 
 /// The query parameters of a part.
@@ -172,7 +167,7 @@ impl LifetimeTable {
     pub(super) fn born(&mut self, life: &Lifetime) {
         self.total += 1;
         if self.entries.len() < MOST_LIVES {
-            let kind = self.kinds.number(life.kind.noun());
+            let kind = number(&mut self.kinds, life.kind.noun());
             let Lifetime { id, export, at, address, bytes, fingerprint, process, lane, .. } = *life;
             let stack = life.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default();
             let (allocated, how) = (life.allocated.map(|memory| memory.at), 0);
@@ -200,7 +195,7 @@ impl LifetimeTable {
     }
 
     pub(super) fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
-        let how = self.how.number(how.name());
+        let how = number(&mut self.how, how.name());
         if let Some(entry) = self.entries.find_mut(&(life.at, life.id), Entry::key) {
             (entry.to, entry.how) = (Some(at), how);
         }
@@ -261,7 +256,7 @@ impl LifetimeTable {
             columns.site.push(call_sites.of(entry.process, stack).map(&mut number));
             columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.of(entry.process, bytes)));
         }
-        let (kinds, how) = (self.kinds.0.as_slice(), self.how.0.as_slice());
+        let (kinds, how) = (self.kinds.as_slice(), self.how.as_slice());
         let (count, findings, columns) = (None, None, Some(columns));
         Part { generation, total: self.total, offset, count, kinds, how, sites, findings, columns }
     }

@@ -56,9 +56,13 @@ impl Folder {
         let made = Made((!destination.exists()).then(|| destination.to_owned()));
         fs::create_dir_all(destination)?;
         let destination = files::Folder::open(destination)?;
+        let extension = match form {
+            Form::Parquet => "parquet",
+            Form::Jsonl => "jsonl",
+        };
         let mut files = Vec::new();
         for (name, _, columns) in columns::all() {
-            let name = format!("{name}.{}", form.extension());
+            let name = format!("{name}.{extension}");
             // The mask of the process says who may read it.
             let mode = Permissions::from_mode(0o666);
             let temporary =

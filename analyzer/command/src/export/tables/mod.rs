@@ -16,8 +16,10 @@ use std::{
 use serde::Serialize;
 use urscope_schema::{call::Values, trace::records::Header};
 
-pub use self::row::{Column, Shape};
-use self::{folder::Folder, row::Hex};
+use self::{
+    folder::Folder,
+    row::{Column, Hex, Shape},
+};
 use super::ExportError;
 use urscope_analyzer::{
     analysis::{Analysis, Ended, FoundFinding, Location, Options, ProcessSummary},
@@ -33,16 +35,6 @@ pub enum Form {
     Parquet,
     /// One JSON object per line.
     Jsonl,
-}
-
-impl Form {
-    /// The extension of the file names.
-    pub const fn extension(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::Jsonl => "jsonl",
-        }
-    }
 }
 
 /// How many rows each table has.
