@@ -1,6 +1,6 @@
-//! Measures the CPU time per second of following a run that grows by 1,000 calls per second, and that of a whole analysis.
+//! Measures the CPU time of following a run that grows by 1,000 calls per second, and that of a whole analysis.
 //!
-//! The trace is synthetic and names this process as the traced one. The example prints one line for each length of the run.
+//! The trace is synthetic and names this process as the traced one. One line is printed for each length of the run.
 
 use std::{
     error::Error,

@@ -131,7 +131,7 @@ fn with(arguments: &VerdictArguments, file: &Path, config: Config) -> Result<Ver
     Ok(arguments)
 }
 
-/// A file that the project's file names: a regular one in the directory of the project's file or below, also after links are followed.
+/// A file that the project's file names: a regular one in its directory or below, also after links are followed.
 fn below(file: &Path, named: &Path) -> Result<PathBuf, String> {
     let folder = files::parent(file);
     let path = folder.join(named);

@@ -21,11 +21,9 @@ use object::{
 pub(crate) enum Linkage {
     /// The dynamic loader starts it, so a library can be preloaded.
     Dynamic,
-    /// It contains its libraries.
     Static,
     /// It is built for another processor or for 32 bits.
     Foreign,
-    /// It is not an ELF file.
     Other,
 }
 
@@ -88,7 +86,6 @@ pub(crate) fn names(program: &Path) -> Names {
 /// What a shared library needs and exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Library {
-    /// The libraries that it is linked with.
     pub(crate) needed: Vec<String>,
     pub(crate) exports: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The command `urscope`: runs programs under the shim, analyzes their traces, shows the results, and checks the machine.
+//! The command `urscope`: runs programs under the shim, analyzes their traces, shows results, and checks the machine.
 //!
 //! The binary calls only `main`. [`view`] and [`export`] are public so that tests can use them in their own process.
 //! The library `urscope-analyzer` computes everything about a trace; this crate must not.

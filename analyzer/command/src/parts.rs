@@ -1,7 +1,7 @@
 //! Finds the other parts of urscope: the library that is preloaded and the software device.
 //!
-//! They are beside the command (as cargo builds them, and as the wheel has them), or in `lib/urscope` or `lib64/urscope` of the tree whose
-//! `bin` has the command, wherever that tree lies. `lib/libze_loader.so.1` itself is never used, because that is the system's real loader.
+//! They are beside the command, as in a cargo build and in the wheel, or in `lib/urscope` or `lib64/urscope` of the
+//! tree whose `bin` has the command. `lib/libze_loader.so.1` is never used, because that is the system's real loader.
 
 use std::{
     env,

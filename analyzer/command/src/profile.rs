@@ -24,7 +24,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Starts to record the spans of this process. An existing file is replaced. Only the first call in a process records spans.
+    /// Starts to record the spans of this process. An existing file is replaced. Only the first call records spans.
     pub(crate) fn start(path: &Path) -> Result<Self, String> {
         let file = files::create(path).map_err(|error| unwritable(path, &error))?;
         let failure = Arc::default();

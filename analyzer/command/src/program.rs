@@ -23,7 +23,7 @@ use crate::elf::{self, Linkage};
 /// The search path if PATH is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Why there is no program to run, and the exit code of a shell for that: 127 if there is no such program, 126 if it cannot be executed.
+/// Why there is no program to run, and a shell's exit code: 127 if there is none, 126 if it cannot be executed.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub(crate) struct NoProgram {
@@ -99,7 +99,7 @@ impl Program {
         needed.into_iter().find(|library| is_sanitizer(library))
     }
 
-    /// Why a library cannot be loaded into the program, or `None` if it can. The processes that it starts are not checked.
+    /// Why a library cannot be loaded into the program; `None` if it can. Processes that it starts are not checked.
     pub(crate) fn obstacle(&self) -> Option<String> {
         let path = self.binary();
         let name = path.display();

@@ -156,7 +156,7 @@ impl VerdictArguments {
             fail_on: fail_on.unwrap_or(default.fail_on),
             fails: fail_on.is_some(),
             exemptions,
-            wrappers: self.wrappers(),
+            wrappers: Wrappers::new(self.wrapper.iter().map(String::as_str)),
             command_lines: self.command_lines,
             ..default
         }
@@ -166,11 +166,6 @@ impl VerdictArguments {
     pub(crate) fn exit_code(&self, verdict: Verdict) -> u8 {
         let asked = self.error_exitcode.filter(|_| verdict == Verdict::Findings);
         asked.unwrap_or_else(|| verdict.exit_code())
-    }
-
-    /// The functions that are no call sites.
-    fn wrappers(&self) -> Wrappers {
-        Wrappers::new(self.wrapper.iter().map(String::as_str))
     }
 }
 

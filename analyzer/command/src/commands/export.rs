@@ -2,8 +2,9 @@
 
 use std::{
     error::Error,
-    fs::File,
+    fs::Permissions,
     io::{self, BufWriter, Write},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -132,7 +133,10 @@ fn table_summary(rows: Rows) -> String {
 
 fn write(traces: &[PathBuf], options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
     let folder = files::Folder::open(files::parent(path))?;
-    let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder.by_descriptor())?;
+    // The mask of the process says who may read it.
+    let mode = Permissions::from_mode(0o666);
+    let mut builder = tempfile::Builder::new();
+    let file = builder.prefix(".urscope-export-").permissions(mode).tempfile_in(folder.by_descriptor())?;
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
         let mut out = buffered(GzEncoder::new(file.as_file(), Compression::default()));
         let written = export::export(traces, options, form, &mut out)?;
@@ -146,8 +150,7 @@ fn write(traces: &[PathBuf], options: &Options, form: Form, path: &Path) -> Resu
     };
     file.as_file().sync_data()?;
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
-    let kept = file.persist(folder.by_descriptor().join(name)).map_err(|error| error.error)?;
-    readable(&kept)?;
+    file.persist(folder.by_descriptor().join(name)).map_err(|error| error.error)?;
     Ok(written)
 }
 
@@ -157,13 +160,6 @@ fn buffered<W: Write>(out: W) -> BufWriter<W> {
 
 fn finished<W: Write>(out: BufWriter<W>) -> io::Result<W> {
     out.into_inner().map_err(io::IntoInnerError::into_error)
-}
-
-/// Gives a file the permissions of a newly created one. Only the owner can read a temporary file.
-fn readable(file: &File) -> io::Result<()> {
-    let mask = rustix::process::umask(rustix::fs::Mode::empty());
-    rustix::process::umask(mask);
-    rustix::fs::fchmod(file, rustix::fs::Mode::from_raw_mode(0o666) & !mask).map_err(Into::into)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) struct CudaFacts {
     nodes: Vec<Node>,
 }
 
-/// Searches for the adapter as the UR loader does: in what its variables name, beside libsycl, in the places of libraries.
+/// Searches for the adapter as the UR loader does: where its variables say, beside libsycl, and where libraries are.
 pub(crate) fn gather(runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> CudaFacts {
     let variable = |name| env::var_os(name).unwrap_or_default();
     let forced = variable("UR_ADAPTERS_FORCE_LOAD");
@@ -124,10 +124,6 @@ mod tests {
     use super::*;
     use crate::doctor::{gpu::tests::node, line::State};
 
-    fn states(facts: &CudaFacts) -> Vec<State> {
-        lines(facts).iter().map(|line| line.state).collect()
-    }
-
     fn new() -> CudaFacts {
         CudaFacts {
             adapter: Some((format!("/opt/{ADAPTER}").into(), Ok(true))),
@@ -147,28 +143,24 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_without_ipc_or_that_cannot_be_read_is_a_problem() {
-        for has_table in [Ok(false), Err("it is not a 64-bit shared library".to_owned())] {
-            let facts = CudaFacts { adapter: Some((ADAPTER.into(), has_table)), ..new() };
-            assert_eq!(states(&facts), [State::Problem, State::Ok]);
+    fn what_is_missing_or_cannot_be_read_is_reported() {
+        let adapter = |has_table| Some((ADAPTER.into(), has_table));
+        let other = || vec![node("dri/renderD128", false, true), node("nvidia0", true, true)];
+        let unreadable = Err("it is not a 64-bit shared library".to_owned());
+        for (facts, expected) in [
+            (CudaFacts { adapter: adapter(Ok(false)), ..new() }, &[State::Problem, State::Ok][..]),
+            (CudaFacts { adapter: adapter(unreadable), ..new() }, &[State::Problem, State::Ok]),
+            (CudaFacts { driver: None, ..new() }, &[State::Ok, State::Problem]),
+            (CudaFacts { driver: None, nodes: Vec::new(), ..new() }, &[State::Ok, State::Warning]),
+            (CudaFacts::default(), &[]),
+            (CudaFacts { adapter: None, ..new() }, &[State::Warning]),
+            (CudaFacts { adapter: None, nodes: other(), ..new() }, &[State::Ok]),
+        ] {
+            let lines = lines(&facts);
+            assert_eq!(lines.iter().map(|line| line.state).collect::<Vec<_>>(), expected, "{facts:?}");
+            assert!(lines.is_empty() || lines.iter().any(|line| line.advice.is_some()), "{facts:?}");
         }
-    }
-
-    #[test]
-    fn the_driver_is_needed_where_there_is_a_gpu() {
-        assert_eq!(states(&CudaFacts { driver: None, ..new() }), [State::Ok, State::Problem]);
-        assert_eq!(states(&CudaFacts { driver: None, nodes: Vec::new(), ..new() }), [State::Ok, State::Warning]);
         assert_eq!(version(Path::new("/lib/libcuda.so.1")), None);
-    }
-
-    #[test]
-    fn a_missing_adapter_is_mentioned_where_there_is_a_gpu() {
-        assert_eq!(states(&CudaFacts::default()), []);
-        assert_eq!(states(&CudaFacts { adapter: None, ..new() }), [State::Warning]);
-        let nodes = vec![node("dri/renderD128", false, true), node("nvidia0", true, true)];
-        let facts = CudaFacts { adapter: None, nodes, ..new() };
-        assert_eq!(states(&facts), [State::Ok]);
-        assert!(lines(&facts)[0].advice.is_some());
     }
 
     #[test]

@@ -25,7 +25,6 @@ const CAP_SYS_PTRACE: u32 = 19;
 /// The results of the attempts, and what the system reports.
 #[derive(Clone, Debug)]
 pub(crate) struct ExchangeFacts {
-    /// The result of taking from this process itself.
     own: Outcome,
     child: Outcome,
     /// The result of one child taking from another; an error message if this could not be tested.
@@ -38,7 +37,6 @@ pub(crate) struct ExchangeFacts {
 struct Circumstances {
     /// Yama's `ptrace_scope`; `None` without Yama.
     yama: Option<u8>,
-    /// Whether a system-call filter is in force.
     filter: bool,
     /// Whether this process has CAP_SYS_PTRACE, which overrides most restrictions.
     may_ptrace: bool,
@@ -65,7 +63,6 @@ pub(crate) fn gather() -> ExchangeFacts {
     }
 }
 
-/// Starts a process that offers a descriptor.
 fn offerer() -> Result<(Child, i32, i32), String> {
     let mut child = probe_command()?
         .arg("offer")

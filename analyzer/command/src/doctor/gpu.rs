@@ -16,7 +16,6 @@ pub(crate) struct Node {
     pub(crate) name: String,
     /// Whether it belongs to a GPU of NVIDIA, which Level Zero does not serve.
     pub(crate) nvidia: bool,
-    /// Whether this user may read and write it.
     pub(crate) usable: bool,
 }
 

@@ -24,7 +24,6 @@ impl State {
         }
     }
 
-    /// The terminal sequence for green, yellow or red.
     const fn color(self) -> &'static str {
         match self {
             Self::Ok => "\x1b[32m",

@@ -1,4 +1,4 @@
-//! Checks one program: whether urscope can be loaded into it, which libraries it would get, and what its call stacks would show.
+//! Checks a program: whether urscope can be loaded into it, which libraries it gets, and what call stacks would show.
 //!
 //! The dynamic loader says which libraries it would load (`ld.so --list`). The program itself is not run.
 
@@ -29,7 +29,6 @@ pub(crate) struct ProgramFacts {
     interpreter: Option<PathBuf>,
     /// Why nothing can be loaded into it.
     obstacle: Option<String>,
-    /// The library of AddressSanitizer that it is linked with.
     sanitizer: Option<String>,
     /// The libraries that it would get, each with its file if there is one.
     libraries: Vec<Library>,

@@ -1,4 +1,4 @@
-//! Checks the SYCL runtime: its release, its Unified Runtime loader, its adapters, and the number of its `urIPC*` entry points.
+//! Checks the SYCL runtime: its release, its UR loader, its adapters, and the number of its `urIPC*` entry points.
 //!
 //! The version number of the UR API is the same in all relevant releases, so the files themselves are examined.
 
@@ -34,7 +34,6 @@ pub(crate) struct Runtime {
     pub(crate) needs_loader: bool,
     /// How many `urIPC*` functions the UR loader beside libsycl exports; `None` if there is no loader.
     pub(crate) ipc: Option<usize>,
-    /// The adapters of [`ADAPTERS`] beside libsycl.
     pub(crate) adapters: Vec<&'static str>,
     pub(crate) dispatcher: Option<PathBuf>,
 }

@@ -70,7 +70,6 @@ impl Places {
         found
     }
 
-    /// The searched places, as text.
     pub(crate) fn described(&self) -> String {
         let mut names: Vec<String> =
             self.folders.iter().map(|(source, folder)| format!("{} ({source})", folder.display())).collect();

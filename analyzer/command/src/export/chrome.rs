@@ -1,7 +1,7 @@
 //! Writes a timeline as a Chrome trace that Perfetto imports without loss.
 //!
-//! It uses the object form, with one event per line. Times are in microseconds with three decimals. `bind_id` binds arrows to
-//! their slices. Lifetimes are async slices with an id that is local to their process.
+//! It uses the object form, with one event per line. Times are in microseconds with three decimals. `bind_id` binds
+//! arrows to their slices. Lifetimes are async slices with an id that is local to their process.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,6 @@ use serde_json::json;
 use super::drawing::{Argument, Bits, Drawing, EventArguments, Track, Unit, category};
 use urscope_analyzer::lifetimes::{Arrow, Lifetime};
 
-/// A trace that is being written.
 pub(super) struct Chrome<'w> {
     out: &'w mut dyn Write,
     failed: Option<io::Error>,

@@ -46,7 +46,6 @@ impl Serialize for EventArguments {
 pub(super) enum Argument {
     /// A count, a size or another number.
     Number(u64),
-    /// An address, or other bits.
     Bits(Bits),
     Text(String),
     Lines(Vec<String>),
@@ -95,7 +94,7 @@ pub(super) enum Unit {
     Bytes,
 }
 
-/// A timeline that is being written. Times are in nanoseconds. Texts must contain no control characters. After the first error
+/// A timeline that is being written. Times are in nanoseconds. Texts must contain no control characters. After an error
 /// nothing more is written, and [`end`](Self::end) returns the error.
 pub(super) trait Drawing {
     /// Relates the time `at` to the real time of a host. Called once for each host.
@@ -117,7 +116,6 @@ pub(super) trait Drawing {
         arrow: Option<Arrow>,
     );
 
-    /// Draws the begin of a lifetime.
     fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: EventArguments);
 
     /// Draws the end of a lifetime, with the name of its begin.

@@ -33,66 +33,41 @@ impl<'w> LimitedTimeline<'w> {
         Self { drawn, began: Instant::now(), limit }
     }
 
-    /// Ends the timeline, with the findings of the analysis. `None` if the limit was reached: what is written is not complete.
+    /// Ends the timeline, with the findings of the analysis. `None` if the limit was reached, so it is incomplete.
     pub(crate) fn end(self, findings: &[FoundFinding]) -> io::Result<Option<Written>> {
         self.drawn.map(|drawn| drawn.into_sink().end(findings)).transpose()
     }
 }
 
 macro_rules! pass_on {
-    ($self:ident.$method:ident$arguments:tt) => {
-        if let Some(drawn) = &mut $self.drawn {
-            drawn.$method$arguments;
-        }
+    ($($method:ident($($name:ident: $type:ty),*);)*) => {
+        $(fn $method(&mut self, $($name: $type),*) {
+            if let Some(drawn) = &mut self.drawn {
+                drawn.$method($($name),*);
+            }
+        })*
     };
 }
 
 impl Observer for LimitedTimeline<'_> {
     /// Comes before every event, so the limit is checked here.
     fn until(&mut self, tracker: &Tracker, at: u64) {
-        if self.drawn.is_some() && self.began.elapsed() >= self.limit {
-            self.drawn = None;
+        self.drawn.take_if(|_| self.began.elapsed() >= self.limit);
+        if let Some(drawn) = &mut self.drawn {
+            drawn.until(tracker, at);
         }
-        pass_on!(self.until(tracker, at));
     }
 
-    fn begin(&mut self, tracker: &Tracker, who: ProcessId, at: u64, header: &Header) {
-        pass_on!(self.begin(tracker, who, at, header));
-    }
-
-    fn stacks(&mut self, who: ProcessId, stacks: &Stacks) {
-        pass_on!(self.stacks(who, stacks));
-    }
-
-    fn thread(&mut self, tracker: &Tracker, who: ProcessId, tid: u32, name: &str) {
-        pass_on!(self.thread(tracker, who, tid, name));
-    }
-
-    fn enter(&mut self, tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
-        pass_on!(self.enter(tracker, who, at, enter));
-    }
-
-    fn exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
-        pass_on!(self.exit(tracker, who, at, exit));
-    }
-
-    fn inner_enter(&mut self, tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
-        pass_on!(self.inner_enter(tracker, who, at, enter));
-    }
-
-    fn inner_exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
-        pass_on!(self.inner_exit(tracker, who, at, exit));
-    }
-
-    fn fact(&mut self, at: u64, fact: &Fact<'_>) {
-        pass_on!(self.fact(at, fact));
-    }
-
-    fn descriptors(&mut self, tracker: &Tracker, who: ProcessId, at: u64, open: u64) {
-        pass_on!(self.descriptors(tracker, who, at, open));
-    }
-
-    fn end(&mut self, tracker: &Tracker, who: ProcessId, at: u64, ended: Ended) {
-        pass_on!(self.end(tracker, who, at, ended));
+    pass_on! {
+        begin(tracker: &Tracker, who: ProcessId, at: u64, header: &Header);
+        stacks(who: ProcessId, stacks: &Stacks);
+        thread(tracker: &Tracker, who: ProcessId, tid: u32, name: &str);
+        enter(tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter);
+        exit(tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit);
+        inner_enter(tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter);
+        inner_exit(tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit);
+        fact(at: u64, fact: &Fact<'_>);
+        descriptors(tracker: &Tracker, who: ProcessId, at: u64, open: u64);
+        end(tracker: &Tracker, who: ProcessId, at: u64, ended: Ended);
     }
 }

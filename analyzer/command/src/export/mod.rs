@@ -1,9 +1,9 @@
-//! Exports a run: as one timeline of all processes for Perfetto, with calls, lifetimes of handles and openings, arrows between
-//! processes, counters and findings; or as tables.
+//! Exports a run: as one timeline of all processes for Perfetto, with calls, lifetimes of handles and openings, arrows,
+//! counters and findings; or as tables.
 //!
-//! `timeline` converts the events of an analysis to the elements of `drawing`. `chrome` writes these as a Chrome trace, `perfetto` in
-//! Perfetto's own format. `limited` draws during an analysis for another purpose. `tables` writes rows. Everything is written while the traces are read. These modules must keep only
-//! what is alive, never the whole run.
+//! `timeline` converts the events of an analysis to the elements of `drawing`. `chrome` writes these as a Chrome trace,
+//! `perfetto` in Perfetto's own format. `limited` draws during an analysis for another purpose. `tables` writes rows.
+//! Everything is written while the traces are read. Only what is alive may be kept, never the whole run.
 
 mod chrome;
 mod drawing;

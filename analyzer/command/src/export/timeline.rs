@@ -16,10 +16,9 @@ use urscope_analyzer::{
     report,
 };
 
-/// The first substitute number of a process whose own number another process of the timeline has. No kernel assigns numbers this large.
+/// The first number for processes whose own number another one has. No kernel assigns numbers this large.
 const SUBSTITUTE_PID: u32 = 1 << 30;
 
-/// Draws the events of a run.
 pub(super) struct Timeline<D> {
     drawing: D,
     written: Written,
@@ -32,7 +31,6 @@ pub(super) struct Timeline<D> {
     names: HashMap<u64, String>,
 }
 
-/// A process on the timeline.
 struct Process {
     shown_as: u32,
     pid: u32,
@@ -64,7 +62,7 @@ impl<D: Drawing> Timeline<D> {
         Self { drawing, written, processes, process_index, taken, clocks, sites, names }
     }
 
-    /// Draws the findings of the judgement, names the processes and orders them by rank, role and program. Ends the timeline.
+    /// Draws the findings, names the processes and orders them by rank, role and program. Ends the timeline.
     pub(super) fn end(mut self, findings: &[FoundFinding]) -> std::io::Result<Written> {
         for finding in findings {
             self.finding(finding);

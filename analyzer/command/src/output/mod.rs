@@ -1,11 +1,10 @@
-//! The output of the command: reports and answers to a stream or to files, errors to standard error, progress to a terminal.
+//! The output of the command: reports and answers to a stream or to files, errors, and progress to a terminal.
 //!
 //! This module chooses colours and formats. It must not compute anything about a run.
 
-mod answer;
 mod files;
-mod judgement;
 mod progress;
+mod stdout;
 
 use std::{
     error::Error,
@@ -26,10 +25,9 @@ use urscope_analyzer::{
     report::{self, Paint},
 };
 
-pub(crate) use answer::answer;
 pub(crate) use files::{OutputFile, Outputs, exemptions, named_here, opened};
-pub(crate) use judgement::{judgement, write_report};
 pub(crate) use progress::analyze_watched;
+pub(crate) use stdout::{answer, judgement, write_report};
 
 use crate::arguments::{Color, Format, VerdictArguments};
 
@@ -53,13 +51,13 @@ fn sources() -> PathBuf {
     workspace.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into())
 }
 
-/// Writes a message in one line to standard error. Names in it may be those of a trace, or what somebody else called a file. Does nothing if
-/// standard error is closed.
+/// Writes a message in one line to standard error. Names in it may be those of a trace, or what somebody else called a
+/// file. Does nothing if standard error is closed.
 pub(crate) fn complain(what: impl Display) {
     drop(writeln!(io::stderr(), "urscope: {}", plain(&what.to_string())));
 }
 
-/// The result of writing to standard output. `failed` begins the message. A reader that closes the pipe early has read enough.
+/// Checks that standard output was written. `failed` begins the message. A reader may close the pipe early.
 pub(crate) fn written(result: io::Result<()>, failed: &str) -> Result<(), Box<dyn Error>> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("{failed}: {error}").into()),
@@ -71,7 +69,6 @@ pub(crate) fn look(stream: &(impl IsTerminal + AsFd)) -> Paint {
     Paint { width: width(stream), ..wants_color(stream).into() }
 }
 
-/// How text looks with the options of a verdict.
 pub(crate) fn detailed(paint: Paint, arguments: &VerdictArguments) -> Paint {
     Paint { all: arguments.all, whole: arguments.verbose, ..paint }
 }

@@ -8,7 +8,6 @@ use urscope_schema::proc_stat::ProcStat;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Descendant {
     pub(crate) pid: u32,
-    /// Its name in /proc/PID/stat.
     pub(crate) name: String,
 }
 

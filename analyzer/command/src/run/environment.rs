@@ -13,7 +13,7 @@ use crate::{output::QUIET, program::is_sanitizer};
 
 const FORMAT: &str = "URSCOPE_FORMAT";
 
-/// The variable that switches validation while the program runs, and the one that says what becomes of a call that violates a rule.
+/// The variable that switches validation, and the one that says what becomes of a call that violates a rule.
 const VALIDATE: &str = "URSCOPE_VALIDATE";
 const ON_ERROR: &str = "URSCOPE_ON_ERROR";
 

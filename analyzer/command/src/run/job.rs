@@ -46,15 +46,6 @@ pub(crate) struct Job {
     here: Option<usize>,
 }
 
-/// What a rank does at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// It was the last: it judges all.
-    Judge,
-    /// Others have not ended; the last of them judges.
-    Leave,
-}
-
 impl Job {
     /// The job that a launcher started this process for; `None` where there is none, or no other rank.
     pub(crate) fn of_this_process() -> Option<Self> {
@@ -109,22 +100,19 @@ impl Ranks {
         self.folder.path().join(&self.name).display().to_string()
     }
 
-    /// Adds this rank to those that have ended, and says what it does now. The error says why the ranks cannot agree.
-    pub(crate) fn end(&self) -> io::Result<Turn> {
+    /// Adds this rank to those that have ended. Returns whether it was the last. An error: the ranks cannot agree.
+    pub(crate) fn end(&self) -> io::Result<bool> {
         let began = Instant::now();
         loop {
-            let (mut turn, mut is_known) = (None, true);
+            let (mut is_last, mut is_known) = (None, true);
             self.change(|known| {
                 is_known = known.iter().any(|rank| rank.pid == process::id() && rank.start == self.start);
                 let has_ended =
                     |rank: &Known| rank.pid == process::id() || rank.has_ended || !is_running(rank.pid, rank.start);
                 let all_began = self.job.here.is_none_or(|here| known.len() >= here) || began.elapsed() >= PATIENCE;
-                turn = match (known.iter().all(has_ended), all_began) {
-                    (true, true) => Some(Turn::Judge),
-                    (true, false) => None,
-                    (false, _) => Some(Turn::Leave),
-                };
-                if turn.is_some() {
+                let all_ended = known.iter().all(has_ended);
+                is_last = (all_began || !all_ended).then_some(all_ended);
+                if is_last.is_some() {
                     let own = known.iter_mut().filter(|rank| rank.pid == process::id() && rank.start == self.start);
                     own.for_each(|rank| rank.has_ended = true);
                 }
@@ -132,8 +120,8 @@ impl Ranks {
             if !is_known {
                 return Err(io::Error::other("the line of this rank is no longer there"));
             }
-            match turn {
-                Some(turn) => return Ok(turn),
+            match is_last {
+                Some(is_last) => return Ok(is_last),
                 None => thread::sleep(PERIOD),
             }
         }
@@ -239,11 +227,14 @@ mod tests {
         assert!(is_running(pid, start));
     }
 
+    fn begun(folder: &tempfile::TempDir, name: &str, here: Option<usize>) -> io::Result<Ranks> {
+        Job { rank: 0, name: name.into(), here }.begin(&Folder::open(folder.path()).unwrap())
+    }
+
     #[test]
     fn the_last_rank_judges() {
         let folder = tempfile::tempdir().unwrap();
-        let job = || Job { rank: 0, name: "j".into(), here: Some(3) };
-        let this = job().begin(&Folder::open(folder.path()).unwrap()).unwrap();
+        let this = begun(&folder, "j", Some(3)).unwrap();
         let start = |pid: u32| stat(pid).unwrap().start;
         let parent = stat(process::id()).unwrap().parent;
         // Another one runs, and one was killed.
@@ -252,9 +243,9 @@ mod tests {
             Known { pid: u32::MAX, start: 1, has_ended: false },
         ];
         this.change(|known| known.extend(others)).unwrap();
-        assert_eq!(this.end().unwrap(), Turn::Leave);
+        assert!(!this.end().unwrap());
         this.change(|known| known[1].has_ended = true).unwrap();
-        assert_eq!(this.end().unwrap(), Turn::Judge);
+        assert!(this.end().unwrap());
         this.forget();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -262,7 +253,7 @@ mod tests {
     #[test]
     fn a_rank_whose_line_is_gone_does_not_take_itself_for_the_last() {
         let folder = tempfile::tempdir().unwrap();
-        let this = Job { rank: 0, name: "j".into(), here: None }.begin(&Folder::open(folder.path()).unwrap()).unwrap();
+        let this = begun(&folder, "j", None).unwrap();
         this.change(Vec::clear).unwrap();
         assert!(this.end().unwrap_err().to_string().contains("no longer there"));
         fs::remove_dir_all(folder.path()).unwrap();
@@ -271,28 +262,22 @@ mod tests {
 
     #[test]
     fn a_rank_does_not_wait_for_ever_for_the_file() {
-        let outer = tempfile::tempdir().unwrap();
-        let folder = Folder::open(outer.path()).unwrap();
-        let other = Job { rank: 0, name: "j".into(), here: None }.begin(&folder).unwrap();
-        let _held = other.locked().unwrap();
-        let error = Job { rank: 1, name: "j".into(), here: None }.begin(&folder).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        let folder = tempfile::tempdir().unwrap();
+        let _held = begun(&folder, "j", None).unwrap().locked().unwrap();
+        assert_eq!(begun(&folder, "j", None).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
     fn a_rank_waits_for_those_that_have_not_begun_but_not_for_ever() {
         let folder = tempfile::tempdir().unwrap();
-        let this =
-            Job { rank: 0, name: "j".into(), here: Some(2) }.begin(&Folder::open(folder.path()).unwrap()).unwrap();
+        let this = begun(&folder, "j", Some(2)).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(PERIOD * 3);
                 this.change(|known| known.push(Known { pid: u32::MAX, start: 1, has_ended: true })).unwrap();
             });
-            assert_eq!(this.end().unwrap(), Turn::Judge);
+            assert!(this.end().unwrap());
         });
-        let alone =
-            Job { rank: 0, name: "k".into(), here: Some(2) }.begin(&Folder::open(folder.path()).unwrap()).unwrap();
-        assert_eq!(alone.end().unwrap(), Turn::Judge);
+        assert!(begun(&folder, "k", Some(2)).unwrap().end().unwrap());
     }
 }

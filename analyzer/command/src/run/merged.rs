@@ -1,6 +1,6 @@
 //! The merged trace of a run: one Chrome trace of all its processes, beside their traces, for Perfetto.
 //!
-//! It is what `urscope export` writes. It is drawn while the traces are analyzed for the verdict, and must not change the verdict.
+//! It is what `urscope export` writes. It is drawn while the traces are analyzed, and must not change the verdict.
 //! Existing files are never replaced or followed, and an incomplete file never remains.
 
 use std::{
@@ -24,7 +24,6 @@ const RESERVE: u64 = 16 << 20;
 #[derive(Debug)]
 pub(crate) enum Merged {
     Nothing,
-    /// There is no trace that can be analyzed.
     Unreadable,
     /// Nobody asked for it: the traces are not analyzed.
     NotAsked,
@@ -94,7 +93,6 @@ fn names() -> impl Iterator<Item = String> {
 /// The line that tells a user where the traces of a run are, and its merged trace.
 #[derive(Debug)]
 pub(crate) struct TracePlace<'a> {
-    /// The directory of the traces, as it is shown.
     pub(crate) folder: &'a Path,
     /// What became of the merged trace.
     pub(crate) merged: &'a Merged,

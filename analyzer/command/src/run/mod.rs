@@ -1,7 +1,7 @@
 //! `urscope run`: prepares the environment, runs a program and everything it starts, then analyzes the traces.
 //!
-//! It must not touch the program's input and output. All errors of urscope itself are found before the program starts, so that
-//! a long run is never lost because a directory cannot be written.
+//! It must not touch the program's input and output. All errors of urscope itself are found before the program starts,
+//! so that a long run is never lost because a directory cannot be written.
 
 mod descendants;
 mod environment;
@@ -41,7 +41,7 @@ use crate::{
     window::Window,
 };
 use environment::Surroundings;
-use job::{Job, Ranks, Turn};
+use job::{Job, Ranks};
 use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
 use temporary_install::TemporaryInstall;
@@ -50,8 +50,8 @@ use verdict::Reporting;
 
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 ///
-/// `verdict` is the one of the arguments with what the project's file adds. `dispatcher` finds the dispatcher of XPTI for a program: where
-/// it is wanted, or else where the calls are observed by nothing else.
+/// `verdict` is the one of the arguments with what the project's file adds. `dispatcher` finds the dispatcher of XPTI for
+/// a program: where it is wanted, or else where the calls are observed by nothing else.
 pub(crate) fn run(
     arguments: &RunArguments,
     verdict: &VerdictArguments,
@@ -73,7 +73,7 @@ pub(crate) fn run(
     let has_own_folder = asked.as_deref().is_some_and(is_one_by_rank);
     let job = if !arguments.no_shim && !has_own_folder { Job::of_this_process() } else { None };
     let is_chosen = arguments.ranks.has(placeholders::rank(|name| env::var_os(name)));
-    // A rank that is left out runs without the library. It still takes part in the agreement of the ranks on who judges.
+    // A rank that is left out runs without the library. It still takes part in the agreement on who judges.
     let is_traced = !arguments.no_shim && (is_chosen || job.is_some());
     let is_judged = !arguments.no_check && is_traced;
     if is_traced {
@@ -113,14 +113,14 @@ pub(crate) fn run(
         install.keep();
     }
 
-    let mut code = end.status.exit_code();
+    let mut code = process_tree::exit_code(end.status);
     if let Some(traces) = &traces {
-        let turn = ranks.as_ref().map(Ranks::end).transpose();
-        if let (Some(ranks), Err(error)) = (&ranks, &turn) {
+        let is_last = ranks.as_ref().map(Ranks::end).transpose();
+        if let (Some(ranks), Err(error)) = (&ranks, &is_last) {
             tell_alone(ranks, error);
         }
         let merged = match reporting {
-            Some(_) if matches!(turn, Ok(Some(Turn::Leave))) => {
+            Some(_) if matches!(is_last, Ok(Some(false))) => {
                 tell_job(traces, ranks.as_ref());
                 return Ok(code.into());
             }
@@ -132,7 +132,7 @@ pub(crate) fn run(
             None if traces.has_new() => Merged::NotAsked,
             None => Merged::Nothing,
         };
-        if let (Some(ranks), Ok(Some(Turn::Judge))) = (&ranks, turn) {
+        if let (Some(ranks), Ok(Some(true))) = (&ranks, is_last) {
             ranks.forget();
         }
         traces.tidy();
@@ -150,7 +150,6 @@ fn is_one_by_rank(folder: &Path) -> bool {
     with(1) != with(2)
 }
 
-/// Tells the user who judges this rank.
 fn tell_job(traces: &Traces, ranks: Option<&Ranks>) {
     if let Some(ranks) = ranks.filter(|_| !is_quiet()) {
         let (rank, folder) = (ranks.job.rank, traces.shown().display());
@@ -180,7 +179,7 @@ fn tell_place(arguments: &RunArguments, format: Format, traces: &Traces, merged:
     }
 }
 
-/// Shows the page of the run before the program starts, so that the browser is not one of the processes that are waited for.
+/// Shows the page before the program starts, so that the browser is not one of the processes that are waited for.
 fn shown(
     verdict: &VerdictArguments,
     window: &WindowArguments,

@@ -78,7 +78,6 @@ impl ProcessObserver {
 /// What happened to the directory while the program ran.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// The names of the traces that have appeared.
     pub(super) appeared: BTreeSet<OsString>,
     /// Those that were begun, by their writers, and have not appeared.
     pub(super) begun: BTreeMap<Key, OsString>,
@@ -176,13 +175,12 @@ impl Processes {
         by_fd.chain(others).collect()
     }
 
-    /// Adds a process that is not known yet.
     fn add(&mut self, (pid, start): Key) {
         self.known.insert((pid, start));
         let fd = || pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
         let pidfd = if self.running.len() < DESCRIPTORS { fd() } else { None };
         let alive_ns = now();
-        // This check comes after the open: so the descriptor is of this process, and not of a later one with its number.
+        // This check comes after the open, so the descriptor is not of a later process with this number.
         if is_running(pid, start) {
             self.running.insert((pid, start), Running { pidfd, alive_ns });
         } else {
@@ -233,7 +231,6 @@ impl Processes {
     }
 }
 
-/// The writer of a trace, from its name.
 fn writer(name: &OsString) -> Option<Key> {
     writer_of(name.to_str()?)
 }

@@ -6,14 +6,15 @@
 use std::{
     error::Error,
     io,
-    process::{self, Command},
+    os::unix::process::ExitStatusExt as _,
+    process::{self, Command, ExitStatus},
     sync::mpsc::{Receiver, RecvTimeoutError},
     time::{Duration, Instant},
 };
 
 use rustix::{
     io::Errno,
-    process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait},
+    process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait},
 };
 
 use urscope_schema::counted;
@@ -30,30 +31,18 @@ const NOTICE_AFTER: Duration = Duration::from_secs(1);
 /// How long processes that Ctrl-C ends have time to write their last record.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// How many processes a message names.
 const NAMED: usize = 5;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    Code(u8),
-    Signal(i32),
-}
-
-impl Status {
-    /// The exit code, as in a shell: 128 plus the number of a signal.
-    pub(crate) fn exit_code(self) -> u8 {
-        match self {
-            Self::Code(code) => code,
-            Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
-        }
-    }
+/// The exit code, as in a shell: 128 plus the number of a signal.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()).try_into().unwrap_or(u8::MAX)
 }
 
 /// The end of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     /// How the program ended.
-    pub(crate) status: Status,
+    pub(crate) status: ExitStatus,
     /// The processes that were still running and are not waited for.
     pub(crate) left: Vec<Descendant>,
 }
@@ -71,7 +60,7 @@ pub(crate) fn run(command: &mut Command) -> Result<End, Box<dyn Error>> {
 
 struct Reaper {
     root: u32,
-    status: Option<Status>,
+    status: Option<ExitStatus>,
     announced: bool,
     /// When to announce that urscope waits, or, after the signal that ends the waiting, to leave.
     deadline: Option<Instant>,
@@ -124,7 +113,7 @@ impl Reaper {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
                     if pid.as_raw_pid() as u32 == self.root {
-                        self.status = read(status);
+                        self.status = Some(ExitStatus::from_raw(status.as_raw()));
                         self.deadline = Some(Instant::now() + NOTICE_AFTER);
                     }
                 }
@@ -160,7 +149,7 @@ impl Reaper {
     }
 }
 
-fn leave(status: Status) -> End {
+fn leave(status: ExitStatus) -> End {
     End { status, left: descendants(process::id()) }
 }
 
@@ -174,19 +163,15 @@ pub(crate) fn named(processes: &[Descendant]) -> String {
     names.join(", ")
 }
 
-fn read(status: WaitStatus) -> Option<Status> {
-    let code = status.exit_status().map(|code| Status::Code(code as u8));
-    code.or_else(|| status.terminating_signal().map(Status::Signal))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn exit_codes_are_those_of_a_shell() {
-        assert_eq!(Status::Code(7).exit_code(), 7);
-        assert_eq!(Status::Signal(9).exit_code(), 137);
+        // The code of an exit is in the second byte.
+        assert_eq!(exit_code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(exit_code(ExitStatus::from_raw(9)), 137);
     }
 
     #[test]

@@ -52,13 +52,11 @@ pub(crate) enum Event {
 /// Ignored signals stay ignored, so that the program ignores them too (`nohup urscope run …`): exec resets handlers, but
 /// keeps ignored signals.
 pub(crate) fn receive() -> io::Result<Receiver<Event>> {
-    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
-    let caught = CAUGHT.into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
     // With a handler, a write beyond the limit of file size fails, and does not end urscope.
-    if ignored >> (SIGXFSZ - 1) & 1 == 0 {
+    if !heeded(&[SIGXFSZ]).is_empty() {
         flag::register(SIGXFSZ, Arc::default())?;
     }
-    let mut signals = SignalsInfo::<WithOrigin>::new(caught.chain([SIGCHLD]))?;
+    let mut signals = SignalsInfo::<WithOrigin>::new(heeded(&CAUGHT).into_iter().chain([SIGCHLD]))?;
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
         let mut ending = 0;
@@ -88,9 +86,7 @@ fn after_the_program(number: i32, count: u32) {
 
 /// Waits for SIGINT (Ctrl-C), SIGHUP (closed terminal) or SIGTERM. `tell` says so to the user, once these are caught.
 pub(crate) fn until_interrupted(tell: impl FnOnce()) {
-    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
-    let caught = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
-    let signals = Signals::new(caught);
+    let signals = Signals::new(heeded(&[SIGHUP, SIGINT, SIGTERM]));
     IS_SHOWN.store(true, Ordering::Relaxed);
     tell();
     if let Ok(mut signals) = signals {
@@ -107,6 +103,12 @@ fn event(origin: &Origin) -> Option<Event> {
         u32::try_from(sender.pid).is_ok_and(|sender| descendants::is_descendant(sender, process::id()))
     });
     (!own).then_some(Event::Signal { number: origin.signal, forward: matches!(origin.cause, Cause::Sent(_)) })
+}
+
+/// Those of the signals that this process does not ignore.
+fn heeded(signals: &[i32]) -> Vec<i32> {
+    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    signals.iter().copied().filter(|number| ignored >> (number - 1) & 1 == 0).collect()
 }
 
 /// Parses the mask of ignored signals, one bit each, in the text of /proc/self/status.

@@ -145,7 +145,7 @@ fn prefix() -> String {
     format!("urscope-{:08x}-", fingerprint(format!("{} {}", boot_id(), pid_namespace()).as_bytes()) as u32)
 }
 
-/// Removes the directories of runs that are over, unless a process that such a run left behind still has it in its environment.
+/// Removes the directories of runs that are over, unless a process that was left behind has one in its environment.
 fn remove_old(place: &Folder) {
     let prefix = prefix();
     let over = |name: &str| {

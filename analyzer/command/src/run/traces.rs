@@ -135,7 +135,6 @@ pub(super) fn unusable(folder: &Path, why: &io::Error) -> String {
     format!("the directory for the traces, {}, cannot be used: {why}; name another one with --dir", folder.display())
 }
 
-/// Checks whether files can be created in a directory.
 pub(crate) fn writable(folder: &Path) -> io::Result<()> {
     tempfile::tempfile_in(folder).map(drop)
 }

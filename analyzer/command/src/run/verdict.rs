@@ -4,6 +4,7 @@ use std::{
     error::Error,
     fs::File,
     io::{self, BufWriter, Write as _},
+    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
 };
 
@@ -14,7 +15,7 @@ use urscope_schema::counted;
 use super::{
     merged::{self, Merged, analyze_and_merge},
     process_times::Seen,
-    process_tree::{End, Status, named},
+    process_tree::{End, exit_code, named},
     traces::Traces,
 };
 use crate::{
@@ -141,7 +142,7 @@ fn without(mut judgement: Judgement, loss: String) -> Judgement {
     judgement
 }
 
-/// Why there is no trace. The program's obstacle is only a part of the reason, because its child processes could have been traced.
+/// Why there is no trace. The program's obstacle is only a part of the reason: its children could have been traced.
 fn nothing_traced(obstacle: Option<String>) -> String {
     let obstacle = obstacle.map(|obstacle| format!("{obstacle}; and ")).unwrap_or_default();
     format!(
@@ -153,16 +154,12 @@ fn nothing_traced(obstacle: Option<String>) -> String {
 /// What a reader of the report should know about the run itself.
 fn remarks(end: &End) -> Vec<String> {
     let mut remarks = Vec::new();
-    match end.status {
-        Status::Code(0) => {}
-        Status::Code(code) => {
-            remarks.push(format!("the program ended with exit code {code}; urscope ends with the same code"));
-        }
-        Status::Signal(number) => {
-            let name = signal_hook::low_level::signal_name(number).map(|name| format!(" ({name})")).unwrap_or_default();
-            let code = end.status.exit_code();
-            remarks.push(format!("the program was ended by signal {number}{name}; urscope ends with exit code {code}"));
-        }
+    let code = exit_code(end.status);
+    if let Some(number) = end.status.signal() {
+        let name = signal_hook::low_level::signal_name(number).map(|name| format!(" ({name})")).unwrap_or_default();
+        remarks.push(format!("the program was ended by signal {number}{name}; urscope ends with exit code {code}"));
+    } else if code != 0 {
+        remarks.push(format!("the program ended with exit code {code}; urscope ends with the same code"));
     }
     if !end.left.is_empty() {
         remarks.push(format!(
@@ -176,6 +173,8 @@ fn remarks(end: &End) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::ExitStatus;
+
     use super::*;
     use crate::run::descendants::Descendant;
 
@@ -188,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_normal_end_has_no_remarks() {
-        assert!(remarks(&End { status: Status::Code(0), left: Vec::new() }).is_empty());
+        assert!(remarks(&End { status: ExitStatus::default(), left: Vec::new() }).is_empty());
         let left = vec![Descendant { pid: 7, name: "worker".into() }];
-        let [how, who] = &remarks(&End { status: Status::Signal(11), left })[..] else { panic!("two remarks") };
+        let [how, who] = &remarks(&End { status: ExitStatus::from_raw(11), left })[..] else { panic!("two remarks") };
         assert!(how.contains("signal 11 (SIGSEGV)") && how.contains("139"), "{how}");
         assert!(who.contains("1 process of the run had not ended (7 worker)"), "{who}");
     }

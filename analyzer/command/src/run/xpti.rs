@@ -1,6 +1,6 @@
-//! Whether the calls of a program are to be observed by XPTI, and what that takes: variables that libsycl reads in its constructors.
+//! Whether calls are to be observed by XPTI, and what that takes: variables that libsycl reads in its constructors.
 //!
-//! It costs every call of the program something, so it is only switched on where no table reaches an adapter, or where the user wants it.
+//! It costs every call something, so it is only switched on where no table reaches an adapter, or on demand.
 
 use std::{env, ffi::OsString, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! The state of the screen: the latest snapshot of the run, the focused pane, the open popup; and the effects of the keys.
+//! The state of the screen: the latest snapshot of the run, the focused pane, the open popup; and what keys do.
 
 use std::sync::{
     Arc,
@@ -32,33 +32,47 @@ Holders: the processes that hold the most.
 The numbers are those of urscope check, stats and holders --format json.";
 
 /// A pane of the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pane {
+    #[default]
     Processes,
     Shared,
     Findings,
     Holders,
 }
 
+/// What all lines of a pane have in common.
+pub(super) struct Layout {
+    pub(super) name: &'static str,
+    /// The orders in which the lines can be sorted.
+    pub(super) orders: &'static [&'static str],
+    /// The headers of the columns.
+    pub(super) head: &'static [&'static str],
+    /// The index of the column that takes the remaining width.
+    pub(super) wide: usize,
+    /// What is shown if there are no lines.
+    pub(super) empty: &'static str,
+}
+
 impl Pane {
     pub(super) const ALL: [Self; 4] = [Self::Processes, Self::Shared, Self::Findings, Self::Holders];
 
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Processes => "Processes",
-            Self::Shared => "Shared",
-            Self::Findings => "Findings",
-            Self::Holders => "Holders",
-        }
-    }
-
-    pub(super) const fn orders(self) -> &'static [&'static str] {
-        match self {
-            Self::Processes => &rows::PROCESS_ORDERS,
-            Self::Shared => &[],
-            Self::Findings => &rows::FINDING_ORDERS,
-            Self::Holders => &rows::HOLDER_ORDERS,
-        }
+    pub(super) const fn layout(self) -> Layout {
+        let (name, orders, head, wide, empty): (_, &[_], &[_], _, _) = match self {
+            Self::Processes => {
+                ("Processes", &rows::PROCESS_ORDERS, &["rank", "pid", "program", "calls", "/s", "state"], 2, "none yet")
+            }
+            Self::Shared => ("Shared", &[], &["kind", "handles", "open", "bytes"], 0, "nothing is shared"),
+            Self::Findings => ("Findings", &rows::FINDING_ORDERS, &["time", "grade", "finding"], 2, "none"),
+            Self::Holders => (
+                "Holders",
+                &rows::HOLDER_ORDERS,
+                &["process", "handles", "open", "bytes"],
+                0,
+                "no process holds anything",
+            ),
+        };
+        Layout { name, orders, head, wide, empty }
     }
 
     fn turned(self, by: usize) -> Self {
@@ -91,6 +105,7 @@ impl Before {
     }
 }
 
+#[derive(Default)]
 pub(super) struct Dashboard {
     pub(super) title: String,
     pub(super) snapshot: Option<Snapshot>,
@@ -110,19 +125,7 @@ pub(super) struct Dashboard {
 impl Dashboard {
     /// A screen without a snapshot. The key for pausing toggles `paused`.
     pub(super) fn new(title: &str, waiting: String, paused: Arc<AtomicBool>) -> Self {
-        Self {
-            title: title.to_owned(),
-            snapshot: None,
-            waiting: Some(waiting),
-            failed: None,
-            pane: Pane::Processes,
-            popup: None,
-            before: None,
-            quiet: false,
-            orders: [0; 4],
-            selected: [0; 4],
-            paused,
-        }
+        Self { title: title.to_owned(), waiting: Some(waiting), paused, ..Self::default() }
     }
 
     /// Takes an update. Returns whether the screen has to be redrawn.
@@ -181,13 +184,12 @@ impl Dashboard {
         }
     }
 
-    /// The index of the selected line of a pane.
     pub(super) fn selected(&self, pane: Pane) -> usize {
         self.selected.get(pane as usize).copied().unwrap_or_default()
     }
 
     pub(super) fn order(&self, pane: Pane) -> Option<&'static str> {
-        pane.orders().get(self.orders.get(pane as usize).copied().unwrap_or_default()).copied()
+        pane.layout().orders.get(self.orders.get(pane as usize).copied().unwrap_or_default()).copied()
     }
 
     /// Handles a key. Returns whether to continue.
@@ -220,7 +222,7 @@ impl Dashboard {
     }
 
     fn sort(&mut self) {
-        let orders = self.pane.orders().len().max(1);
+        let orders = self.pane.layout().orders.len().max(1);
         if let Some(order) = self.orders.get_mut(self.pane as usize) {
             *order = (*order + 1) % orders;
         }
@@ -234,7 +236,6 @@ impl Dashboard {
         }
     }
 
-    /// Opens the details of the selected line.
     fn open(&mut self) {
         let mut rows = self.rows(self.pane);
         let selected = self.selected(self.pane).min(rows.len().saturating_sub(1));
@@ -247,7 +248,7 @@ impl Dashboard {
             _ => return,
         };
         if !text.is_empty() {
-            self.popup = Some(Popup { title: self.pane.name(), text, scroll: 0 });
+            self.popup = Some(Popup { title: self.pane.layout().name, text, scroll: 0 });
         }
     }
 }

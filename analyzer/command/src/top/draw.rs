@@ -23,7 +23,6 @@ use super::{
 /// The smallest size, as columns and lines, at which all panes are shown.
 const WIDE: (u16, u16) = (72, 16);
 
-/// The height of the chart of pinned bytes, in lines.
 const CHART_HEIGHT: u16 = 2;
 
 /// Draws the screen, with or without colours.
@@ -97,7 +96,8 @@ impl Painter {
         let rows = dashboard.rows(pane);
         let order = dashboard.order(pane).map_or_else(String::new, |order| format!(", {order}"));
         let count = if pane == Pane::Shared { String::new() } else { format!(" ({}{order})", rows.len()) };
-        let title = format!("{} {}{count}", pane as usize + 1, pane.name());
+        let layout = pane.layout();
+        let title = format!("{} {}{count}", pane as usize + 1, layout.name);
         let block = block(focused).title(title);
         let mut inside = block.inner(area);
         frame.render_widget(block, area);
@@ -105,10 +105,10 @@ impl Painter {
             inside = self.pinned(dashboard, inside, frame);
         }
         if rows.is_empty() {
-            return frame.render_widget(Paragraph::new(empty(pane)).style(Modifier::DIM), inside);
+            return frame.render_widget(Paragraph::new(layout.empty).style(Modifier::DIM), inside);
         }
-        let (head, wide) = columns(pane);
-        let (shown, widths) = widths(head, wide, &rows);
+        let head = layout.head;
+        let (shown, widths) = widths(head, layout.wide, &rows);
         let mut state = TableState::new();
         if focused && pane != Pane::Shared {
             state.select(Some(dashboard.selected(pane).min(rows.len() - 1)));
@@ -185,25 +185,6 @@ fn verdict(judgement: &Judgement) -> String {
         Verdict::NotJudged => "not judged".to_owned(),
         Verdict::Clean if judgement.is_running() => "clean so far".to_owned(),
         _ => "clean".to_owned(),
-    }
-}
-
-fn empty(pane: Pane) -> &'static str {
-    match pane {
-        Pane::Processes => "none yet",
-        Pane::Shared => "nothing is shared",
-        Pane::Findings => "none",
-        Pane::Holders => "no process holds anything",
-    }
-}
-
-/// The column headers of a pane, and the index of the column that takes the remaining width.
-fn columns(pane: Pane) -> (&'static [&'static str], usize) {
-    match pane {
-        Pane::Processes => (&["rank", "pid", "program", "calls", "/s", "state"], 2),
-        Pane::Shared => (&["kind", "handles", "open", "bytes"], 0),
-        Pane::Findings => (&["time", "grade", "finding"], 2),
-        Pane::Holders => (&["process", "handles", "open", "bytes"], 0),
     }
 }
 

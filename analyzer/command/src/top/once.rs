@@ -51,7 +51,7 @@ fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
         if rows.is_empty() {
             continue;
         }
-        writeln!(out, "\n{}", pane.name().to_lowercase())?;
+        writeln!(out, "\n{}", pane.layout().name.to_lowercase())?;
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width =
             |column| rows.iter().filter_map(|row| row.get(column)).map(|cell: &String| cell.chars().count()).max();

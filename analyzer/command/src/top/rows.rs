@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use urscope_analyzer::{
-    analysis::{Ended, FoundFinding, Location, ProcessSummary},
+    analysis::{Ended, FoundFinding, Location, ProcessSummary, file_name},
     questions::{Held, Snapshot},
     report::since,
 };
@@ -14,7 +14,6 @@ use urscope_schema::{ranks::process_name, short_size};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) cells: Vec<String>,
-    /// The severity that its colour shows.
     pub(super) severity: Option<Severity>,
     /// Whether it is about a process that has ended.
     pub(super) faint: bool,
@@ -25,7 +24,6 @@ pub(super) struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     Text(String),
-    /// The index of a finding in the judgement.
     Finding(usize),
 }
 
@@ -48,12 +46,9 @@ pub(super) fn processes(snapshot: &Snapshot, order: usize, pace: Option<&Pace<'_
         2 => seen.sort_by_key(|(_, seen)| state_order(seen.ended)),
         _ => {}
     }
-    let hosts = snapshot.judgement.processes.iter().any(|seen| Some(&seen.host) != first_host(snapshot));
+    let hosts =
+        snapshot.judgement.processes.windows(2).any(|pair| matches!(pair, [one, other] if one.host != other.host));
     seen.into_iter().map(|(index, seen)| process(seen, index, pace, hosts)).collect()
-}
-
-fn first_host(snapshot: &Snapshot) -> Option<&String> {
-    snapshot.judgement.processes.first().map(|seen| &seen.host)
 }
 
 fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: bool) -> Row {
@@ -70,27 +65,17 @@ fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: 
         process_name(&seen.executable, seen.pid, seen.rank),
         seen.host,
         seen.executable,
-        state(seen.ended),
+        seen.ended.name(),
         seen.calls,
         seen.ipc_calls,
         seen.command.join(" "),
         seen.file
     );
     Row {
-        cells: vec![rank, seen.pid.to_string(), name, seen.calls.to_string(), rate, state(seen.ended).to_owned()],
+        cells: vec![rank, seen.pid.to_string(), name, seen.calls.to_string(), rate, seen.ended.name().to_owned()],
         severity: (seen.ended == Ended::Killed).then_some(Severity::Warning),
         faint: seen.ended != Ended::Running,
         whole: Whole::Text(whole),
-    }
-}
-
-pub(super) fn state(ended: Ended) -> &'static str {
-    match ended {
-        Ended::Running => "running",
-        Ended::Exited => "exited",
-        Ended::Killed => "killed",
-        Ended::Exec => "exec",
-        Ended::Incomplete => "incomplete",
     }
 }
 
@@ -162,7 +147,6 @@ struct Hold<'a> {
     lines: Vec<(&'a Held, String)>,
 }
 
-/// The lines of the processes that hold objects.
 pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     let mut holds = BTreeMap::<Holding<'_>, Hold<'_>>::new();
     let of = |side: &Location| format!("{} {}", since(side.time_ns), side.function.as_deref().unwrap_or_default());
@@ -208,7 +192,7 @@ fn holder((host, rank, pid, executable): Holding<'_>, hold: &Hold<'_>) -> Row {
         format!("{} {}{size}\n  {line}\n", held.fingerprint, held.kind)
     });
     let whole =
-        format!("{} on {host}, {}\n\n{}", process_name(executable, pid, rank), state(ended), lines.collect::<String>());
+        format!("{} on {host}, {}\n\n{}", process_name(executable, pid, rank), ended.name(), lines.collect::<String>());
     Row {
         cells: vec![
             process_name(executable, pid, rank),
@@ -220,8 +204,4 @@ fn holder((host, rank, pid, executable): Holding<'_>, hold: &Hold<'_>) -> Row {
         faint: ended != Ended::Running,
         whole: Whole::Text(whole),
     }
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
 }

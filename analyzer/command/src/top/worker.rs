@@ -77,7 +77,6 @@ pub(super) fn analyze(run: &mut SnapshotFollower, paths: &[PathBuf], options: &O
     }
 }
 
-/// The message about what is missing.
 pub(super) fn waiting(paths: &[PathBuf]) -> String {
     let missing = |path: &&Path| !path.exists();
     match paths.iter().map(PathBuf::as_path).find(missing) {

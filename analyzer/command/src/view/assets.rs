@@ -1,19 +1,10 @@
 //! The files of the page, which are compiled into the command.
 
-/// A file of the page.
-pub(super) struct Asset {
-    /// Its name in the URL.
-    pub(super) name: &'static str,
-    pub(super) text: &'static str,
-}
-
 macro_rules! assets {
     ($($name:literal,)*) => {
-        /// All files of the page. Other files must not be served.
-        pub(super) const ASSETS: &[Asset] = &[$(Asset {
-            name: $name,
-            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui/", $name)),
-        }),*];
+        /// All files of the page, as names in the URL and contents. Other files must not be served.
+        pub(super) const ASSETS: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui/", $name)))),*];
     };
 }
 
@@ -29,9 +20,9 @@ assets! {
 const INDEX: &str = "index.html";
 
 /// Finds a file by its name. An empty name is the page itself.
-pub(super) fn asset(name: &str) -> Option<&'static Asset> {
+pub(super) fn asset(name: &str) -> Option<&'static (&'static str, &'static str)> {
     let name = if name.is_empty() { INDEX } else { name };
-    ASSETS.iter().find(|asset| asset.name == name)
+    ASSETS.iter().find(|(known, _)| *known == name)
 }
 
 /// The content type of a file, by the extension of its name.
@@ -60,13 +51,13 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui");
         let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let found: BTreeSet<_> = names.filter(|name| name != "README.md").collect();
-        let listed: BTreeSet<_> = ASSETS.iter().map(|asset| asset.name.to_owned()).collect();
+        let listed: BTreeSet<_> = ASSETS.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(found, listed, "the table in assets.rs does not match the files of ui/");
     }
 
     #[test]
     fn names_outside_the_table_are_not_found() {
-        assert_eq!(asset("").map(|asset| asset.name), Some("index.html"));
+        assert_eq!(asset("").map(|(name, _)| *name), Some("index.html"));
         for name in ["README.md", "../Cargo.toml", "index.html/", "./index.html"] {
             assert!(asset(name).is_none(), "{name}");
         }

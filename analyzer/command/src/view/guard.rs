@@ -30,7 +30,6 @@ pub(super) struct Admitted {
     pub(super) perfetto: bool,
     /// The path after the word and the `/` behind it.
     pub(super) path: String,
-    /// The whole address, with the query.
     pub(super) uri: Uri,
     /// The port in the Host header. It differs from the port of the server if the port is forwarded.
     pub(super) port: u16,
@@ -89,7 +88,7 @@ pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Ad
     }
 }
 
-/// The name and the port in the Host header. Any other name may be a foreign one that resolves to this machine (DNS rebinding).
+/// The name and the port in the Host header. Any other name may resolve to this machine, too (DNS rebinding).
 fn host(headers: &HeaderMap) -> Result<(&str, u16), String> {
     let wrong = |found: &str| {
         format!("expected the Host 127.0.0.1 or localhost with a port, found {found}; use the address that was printed")
@@ -123,7 +122,6 @@ fn check_origin(headers: &HeaderMap, name: &str, port: u16) -> Result<(), String
     Err(format!("expected a request of {here}, found one of another site; open the page itself"))
 }
 
-/// The response that reveals nothing.
 pub(super) fn nothing() -> Response {
     closing((StatusCode::NOT_FOUND, Body::empty()).into_response())
 }

@@ -51,24 +51,19 @@ pub(super) struct LifetimeTable {
     entries: Chunks<Entry>,
     /// The number of all lifetimes, including those that are not kept.
     pub(super) total: u64,
-    kinds: Names,
-    how: Names,
+    kinds: Vec<&'static str>,
+    how: Vec<&'static str>,
     /// The keys of the handle data of each allocation that was not freed yet.
     of_memory: HashMap<u64, Vec<(u64, u64)>>,
 }
 
-/// A few names, numbered in the order in which they first occur.
-#[derive(Clone, Debug, Default)]
-struct Names(Vec<&'static str>);
-
-impl Names {
-    fn number(&mut self, name: &'static str) -> u8 {
-        let known = self.0.iter().position(|known| *known == name);
-        known.unwrap_or_else(|| {
-            self.0.push(name);
-            self.0.len() - 1
-        }) as u8
-    }
+/// The number of a name, in the order in which names first occur.
+fn number(names: &mut Vec<&'static str>, name: &'static str) -> u8 {
+    let known = names.iter().position(|known| *known == name);
+    known.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    }) as u8
 }
 
 /// The query parameters of a part.
@@ -85,10 +80,18 @@ pub(super) struct Part<'a> {
     generation: u64,
     total: u64,
     offset: usize,
+    /// The number of lifetimes, in the binary form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
     kinds: &'a [&'static str],
     how: &'a [&'static str],
     sites: Vec<String>,
-    columns: Columns<'a>,
+    /// The lifetimes with findings, by their position in the part, in the binary form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<Vec<(usize, &'a [u32])>>,
+    /// Absent in the head of the binary form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<Columns<'a>>,
 }
 
 /// The columns of a part. Each has one entry per lifetime.
@@ -107,7 +110,6 @@ struct Columns<'a> {
     fingerprint: Vec<Option<Hex>>,
     allocated_ns: Vec<Option<u64>>,
     freed_ns: Vec<Option<u64>>,
-    /// The index of the call site.
     site: Vec<Option<u32>>,
     findings: Vec<&'a [u32]>,
 }
@@ -122,20 +124,6 @@ impl Serialize for Hex {
     }
 }
 
-/// What precedes the columns of a part in its binary form.
-#[derive(Serialize)]
-struct Head<'a> {
-    generation: u64,
-    total: u64,
-    offset: usize,
-    count: usize,
-    kinds: &'a [&'static str],
-    how: &'a [&'static str],
-    sites: &'a [String],
-    /// The lifetimes with findings, by their position in the part.
-    findings: Vec<(usize, &'a [u32])>,
-}
-
 /// The size of the numbers that precede all else, and the alignment of the columns, in bytes.
 const WORD: usize = 8;
 
@@ -143,12 +131,12 @@ impl Part<'_> {
     /// The part in a form that the page reads without parsing: the length of the head, the head as JSON, and the columns as arrays of
     /// little-endian numbers: 64-bit floating point numbers, addresses and fingerprints as 64-bit integers, the others. All but the bytes
     /// at the end are aligned.
-    pub(super) fn packed(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let Self { generation, total, offset, kinds, how, sites, columns } = self;
-        let found = columns.findings.iter().enumerate().filter(|(_, findings)| !findings.is_empty());
-        let findings = found.map(|(at, findings)| (at, *findings)).collect();
-        let (generation, total, offset, count) = (*generation, *total, *offset, columns.id.len());
-        let mut head = serde_json::to_vec(&Head { generation, total, offset, count, kinds, how, sites, findings })?;
+    pub(super) fn packed(mut self) -> Result<Vec<u8>, serde_json::Error> {
+        let columns = self.columns.take().unwrap_or_default();
+        let count = columns.id.len();
+        let found = columns.findings.iter().copied().enumerate().filter(|(_, findings)| !findings.is_empty());
+        (self.count, self.findings) = (Some(count), Some(found.collect()));
+        let mut head = serde_json::to_vec(&self)?;
         head.resize(head.len().next_multiple_of(WORD), b' ');
         let mut out = Vec::with_capacity(WORD + head.len() + count * 80);
         out.extend_from_slice(&(head.len() as u64).to_le_bytes());
@@ -179,7 +167,7 @@ impl LifetimeTable {
     pub(super) fn born(&mut self, life: &Lifetime) {
         self.total += 1;
         if self.entries.len() < MOST_LIVES {
-            let kind = self.kinds.number(life.kind.noun());
+            let kind = number(&mut self.kinds, life.kind.noun());
             let Lifetime { id, export, at, address, bytes, fingerprint, process, lane, .. } = *life;
             let stack = life.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default();
             let (allocated, how) = (life.allocated.map(|memory| memory.at), 0);
@@ -207,13 +195,12 @@ impl LifetimeTable {
     }
 
     pub(super) fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
-        let how = self.how.number(how.name());
+        let how = number(&mut self.how, how.name());
         if let Some(entry) = self.entries.find_mut(&(life.at, life.id), Entry::key) {
             (entry.to, entry.how) = (Some(at), how);
         }
     }
 
-    /// Sets the end of the memory of handle data.
     pub(super) fn freed(&mut self, memory: u64, at: u64) {
         for key in self.of_memory.remove(&memory).unwrap_or_default() {
             if let Some(entry) = self.entries.find_mut(&key, Entry::key) {
@@ -269,8 +256,9 @@ impl LifetimeTable {
             columns.site.push(call_sites.of(entry.process, stack).map(&mut number));
             columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.of(entry.process, bytes)));
         }
-        let (kinds, how) = (self.kinds.0.as_slice(), self.how.0.as_slice());
-        Part { generation, total: self.total, offset, kinds, how, sites, columns }
+        let (kinds, how) = (self.kinds.as_slice(), self.how.as_slice());
+        let (count, findings, columns) = (None, None, Some(columns));
+        Part { generation, total: self.total, offset, count, kinds, how, sites, findings, columns }
     }
 }
 
@@ -279,7 +267,7 @@ impl LifetimeTable {
 pub(super) struct Marks(HashMap<(u32, u64), Vec<u32>>);
 
 impl Marks {
-    /// Collects the findings of a judgement: for both processes of the first occurrence, and for the process of each other one.
+    /// Collects findings: for both processes of the first occurrence, and for the process of each other one.
     pub(super) fn new(findings: &[FoundFinding], process_index: &ProcessIndex) -> Self {
         let mut marks = Self::default();
         for (place, finding) in (0..).zip(findings) {

@@ -53,7 +53,7 @@ pub struct Subject {
     pub title: String,
     /// The trace files, or directories of them, that are watched for changes.
     pub watched: Vec<PathBuf>,
-    /// Lists the trace files or directories to analyze. Called before each analysis, because new files may have appeared.
+    /// Lists the trace files or directories. Called before each analysis, because new files may have appeared.
     pub paths: Box<dyn Fn() -> io::Result<Vec<PathBuf>> + Send + Sync>,
     /// The options of the analysis.
     pub options: Options,
@@ -93,7 +93,7 @@ pub struct View {
 }
 
 impl View {
-    /// Starts the server and the analysis. Requests wait until the first analysis is complete. The error is a text for the user.
+    /// Starts the server and the analysis, for which requests wait. The error is a text for the user.
     pub fn open(subject: Subject, settings: Settings) -> Result<Self, String> {
         let port = settings.port;
         let unusable = |error| {

@@ -28,7 +28,6 @@ pub(super) struct Overview<'a> {
     processes: Vec<Process<'a>>,
     /// The findings in few words, in the order of the judgement.
     sentences: Vec<Sentence>,
-    /// The command that shows the run again.
     again: &'a str,
 }
 

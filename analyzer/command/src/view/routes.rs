@@ -31,12 +31,11 @@ use urscope_analyzer::{
     questions::{self, QuestionError},
 };
 
-/// Answers requests below the token of the page.
 pub(super) async fn page(state: &Arc<AppState>, admitted: &Admitted, method: &Method) -> Response {
     let mut response = match admitted.path.strip_prefix("api/") {
         Some(name) => api(state, name, &admitted.uri, admitted.port).await.unwrap_or_else(Refusal::into_response),
-        None => assets::asset(&admitted.path).map_or_else(guard::nothing, |asset| {
-            ([(CONTENT_TYPE, HeaderValue::from_static(assets::content_type(asset.name)))], asset.text).into_response()
+        None => assets::asset(&admitted.path).map_or_else(guard::nothing, |(name, text)| {
+            ([(CONTENT_TYPE, HeaderValue::from_static(assets::content_type(name)))], *text).into_response()
         }),
     };
     if let Some(length) = response.size_hint().exact() {
@@ -118,7 +117,7 @@ async fn api(state: &Arc<AppState>, name: &str, uri: &Uri, port: u16) -> Result<
             })
             .await
         }
-        // The lines of source around the call site of a side of a finding, or why there are none: that is an answer, too.
+        // The lines of source around the call site of a side of a finding, or why there are none, as an answer.
         "source" => {
             let OfFinding { finding, there } = query(uri)?;
             let asked = Arc::clone(state);

@@ -91,7 +91,7 @@ struct Shown {
 }
 
 impl Asked {
-    /// Resolves `around`: the page then shows only the process of that call, in order of time. Returns the number of the call.
+    /// Resolves `around`: the page shows only the process of that call, in order of time. Returns the call's number.
     pub(super) fn settle(mut self) -> Result<(Self, Option<u64>), Refusal> {
         let Some(around) = self.around.take() else { return Ok((self, None)) };
         let parsed =

@@ -19,7 +19,6 @@ pub(super) struct Latest {
     pub(super) generation: u64,
     /// The results of the latest successful analysis.
     pub(super) model: Option<Arc<Model>>,
-    /// Why the latest analysis failed, if it did.
     pub(super) error: Option<Arc<str>>,
     /// Whether the run was still running at the latest successful analysis.
     pub(super) running: bool,
@@ -61,7 +60,6 @@ impl AppState {
         model.map(|model| (generation, model)).ok_or_else(why)
     }
 
-    /// The current trace files or directories.
     pub(super) fn paths(&self) -> Result<Vec<PathBuf>, Refusal> {
         (self.subject.paths)().map_err(|error| Refusal::unavailable(format!("the traces cannot be listed: {error}")))
     }

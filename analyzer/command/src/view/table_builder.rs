@@ -28,7 +28,7 @@ pub(super) struct TableBuilder {
     pub(super) spans: Vec<Span>,
     pub(super) process_index: ProcessIndex,
     pub(super) stacks: Vec<Stacks>,
-    /// The lifetimes that ended since the last call, with their fingerprints. An end is reported before the call that caused it.
+    /// The lifetimes that ended since the last call, with their fingerprints. An end comes before its call.
     died: Vec<(u64, Option<u64>)>,
 }
 

@@ -27,7 +27,6 @@ struct Ticket {
 pub(super) enum Opens {
     Page,
     Perfetto,
-    /// A redirection to this location.
     Elsewhere(String),
 }
 

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use crate::command::{Workspace, harmless_library};
+use crate::command::{Running, Workspace, harmless_library};
 
 /// A script that waits for the file `go`, for a minute at most.
 const WAIT: &str = "n=0; while [ ! -e go ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n + 1)); done";
@@ -19,11 +19,17 @@ fn orphan(then: &str) -> String {
     format!("( ( {WAIT}; {then} ) & ) ; exit 3")
 }
 
+/// Starts a run, and waits until it says that it waits for processes.
+fn waiting(workspace: &Workspace, command: Command) -> Running {
+    let running = workspace.start(command);
+    workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+    running
+}
+
 #[test]
 fn all_processes_that_the_program_started_are_waited_for() {
     let workspace = Workspace::new();
-    let mut running = workspace.start(workspace.script(&["--no-shim"], &orphan("touch done")));
-    workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+    let mut running = waiting(&workspace, workspace.script(&["--no-shim"], &orphan("touch done")));
     assert!(running.stderr().contains("waiting for"), "{}", running.stderr());
     assert!(running.is_running());
     workspace.make("go");
@@ -37,8 +43,7 @@ fn all_processes_that_the_program_started_are_waited_for() {
 fn a_signal_after_the_end_of_the_program_ends_the_waiting() {
     for signal in ["INT", "TERM", "HUP"] {
         let workspace = Workspace::new();
-        let mut running = workspace.start(workspace.script(&["--no-shim"], &orphan("touch done")));
-        workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+        let mut running = waiting(&workspace, workspace.script(&["--no-shim"], &orphan("touch done")));
         assert!(running.is_running());
         running.signal(signal);
         let ended = running.end();
@@ -128,8 +133,7 @@ fn ignored_signals_stay_ignored() {
 #[test]
 fn the_report_names_processes_that_had_not_ended() {
     let workspace = Workspace::new();
-    let running = workspace.start(workspace.traced(&[], &orphan("touch done")));
-    workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+    let running = waiting(&workspace, workspace.traced(&[], &orphan("touch done")));
     running.signal("INT");
     let ended = running.end();
     assert_eq!(ended.code, 3);
@@ -146,8 +150,7 @@ fn the_private_directory_is_kept_for_remaining_processes() {
     fs::copy(harmless_library(), &library).unwrap();
     let mut command = workspace.script(&["--no-check"], &orphan("readlink $LD_PRELOAD; touch done"));
     command.env("URSCOPE_LIBRARY", &library).env("TMPDIR", workspace.path());
-    let running = workspace.start(command);
-    workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
+    let running = waiting(&workspace, command);
     running.signal("INT");
     assert_eq!(running.end().code, 3);
     workspace.make("go");

@@ -29,6 +29,11 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
+/// The judgement of merged reports.
+fn merged(workspace: &Workspace, reports: &[String]) -> Value {
+    parsed(&workspace.run(&with(&["merge", "--format", "json"], reports)).stdout)
+}
+
 /// Analyzes each node separately. Returns the names of the reports.
 fn reports(workspace: &Workspace, nodes: &[String]) -> Vec<String> {
     // Every second report is compressed.
@@ -92,7 +97,7 @@ fn merged_reports_equal_an_analysis_of_all_traces_at_once() {
 fn a_finding_is_attributed_to_its_own_host_if_another_has_the_same_pid() {
     let (workspace, nodes) = job(2);
     let reports = reports(&workspace, &nodes);
-    let judgement = parsed(&workspace.run(&with(&["merge", "--format", "json"], &reports)).stdout);
+    let judgement = merged(&workspace, &reports);
     // The other host, with the same process numbers and programs, comes first.
     let mut shuffled = judgement.clone();
     shuffled["processes"].as_array_mut().unwrap().reverse();
@@ -110,16 +115,14 @@ fn a_finding_is_attributed_to_its_own_host_if_another_has_the_same_pid() {
 fn times_of_all_hosts_have_one_axis() {
     let (workspace, nodes) = job(3);
     let reports = reports(&workspace, &nodes);
-    let first = |report: &str| {
-        let ended = workspace.run(&["merge", "--format", "json", report, &reports[0]]);
-        let findings = parsed(&ended.stdout)["findings"].clone();
-        findings[0]["process"]["time_ns"].as_u64().unwrap()
+    let first = |report: &String| {
+        let merged = merged(&workspace, &[report.clone(), reports[0].clone()]);
+        merged["findings"][0]["process"]["time_ns"].as_u64().unwrap()
     };
     // The first node begins first, independent of its monotonic clock.
     assert_eq!(first(&reports[0]), first(&reports[2]));
-    let alone = |report: &str| parsed(&workspace.run(&["merge", "--format", "json", report]).stdout);
-    let pair = parsed(&workspace.run(&["merge", "--format", "json", &reports[2], &reports[1]]).stdout);
-    let (one, two) = (alone(&reports[1]), alone(&reports[2]));
+    let pair = merged(&workspace, &[reports[2].clone(), reports[1].clone()]);
+    let (one, two) = (merged(&workspace, &reports[1..2]), merged(&workspace, &reports[2..]));
     assert_eq!(one["findings"][0]["time_ns"], two["findings"][0]["time_ns"]);
     assert_eq!(pair["findings"][0]["process"]["host"], "node001");
     let hosts: Vec<_> = pair["processes"].as_array().unwrap().iter().map(|seen| seen["host"].clone()).collect();
@@ -161,9 +164,8 @@ fn files_that_are_not_reports_of_this_version_are_refused() {
 fn a_duplicate_report_is_noted_and_counted_once() {
     let (workspace, nodes) = job(2);
     let reports = reports(&workspace, &nodes);
-    let once = parsed(&workspace.run(&with(&["merge", "--format", "json"], &reports)).stdout);
-    let twice = workspace.run(&["merge", "--format", "json", &reports[1], &reports[0], &reports[1]]);
-    let twice = parsed(&twice.stdout);
+    let once = merged(&workspace, &reports);
+    let twice = merged(&workspace, &[1, 0, 1].map(|node: usize| reports[node].clone()));
     assert_eq!(twice["findings"], once["findings"]);
     assert_eq!(twice["processes"], once["processes"]);
     let note = "1 more report of the node node001 (boot 00000000-0000-0000-0000-000000000001) ignored: give one report for each node";

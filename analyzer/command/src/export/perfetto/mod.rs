@@ -26,7 +26,6 @@ const END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 
-/// A trace that is being written.
 pub(super) struct Perfetto<'w> {
     out: &'w mut dyn Write,
     failed: Option<io::Error>,

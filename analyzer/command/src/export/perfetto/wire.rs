@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn numbers_and_strings_match_the_examples_of_the_encoding_guide() {
-        // https://protobuf.dev/programming-guides/encoding: a field 1 of 150, a field 2 of "testing", a message 3 of the first.
+        // https://protobuf.dev/programming-guides/encoding: field 1 is 150, field 2 "testing", field 3 the first.
         let first = Message::default().number(1, 150);
         assert_eq!(first.as_bytes(), [0x08, 0x96, 0x01]);
         assert_eq!(Message::default().text(2, "testing").as_bytes(), b"\x12\x07testing");

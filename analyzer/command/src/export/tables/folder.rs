@@ -56,9 +56,13 @@ impl Folder {
         let made = Made((!destination.exists()).then(|| destination.to_owned()));
         fs::create_dir_all(destination)?;
         let destination = files::Folder::open(destination)?;
+        let extension = match form {
+            Form::Parquet => "parquet",
+            Form::Jsonl => "jsonl",
+        };
         let mut files = Vec::new();
         for (name, _, columns) in columns::all() {
-            let name = format!("{name}.{}", form.extension());
+            let name = format!("{name}.{extension}");
             // The mask of the process says who may read it.
             let mode = Permissions::from_mode(0o666);
             let temporary =
@@ -121,7 +125,6 @@ fn line(out: &mut impl io::Write, columns: &[Column], row: &impl Row) -> io::Res
     writeln!(out)
 }
 
-/// A Parquet file that is being written.
 struct Parquet {
     writer: SerializedFileWriter<File>,
     columns: Vec<Waiting>,
@@ -134,7 +137,7 @@ struct Waiting {
     optional: bool,
     numbers: Vec<i64>,
     texts: Vec<ByteArray>,
-    /// For an optional column, 1 for each cell that is not empty and 0 for each empty one (Parquet's definition levels).
+    /// For an optional column, 0 for each empty cell and 1 for each other one (Parquet's definition levels).
     there: Vec<i16>,
 }
 

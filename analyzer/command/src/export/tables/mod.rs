@@ -1,7 +1,7 @@
 //! Exports tables of a run as Parquet or JSON lines, with a row for each call, lifetime, finding and process.
 //!
-//! `columns` defines the tables, `folder` writes them. Groups of rows are written while the traces are read. Only what is alive is
-//! kept, never the whole run.
+//! `columns` defines the tables, `folder` writes them. Groups of rows are written while the traces are read. Only what
+//! is alive is kept, never the whole run.
 
 mod columns;
 mod folder;
@@ -16,8 +16,10 @@ use std::{
 use serde::Serialize;
 use urscope_schema::{call::Values, trace::records::Header};
 
-pub use self::row::{Column, Shape};
-use self::{folder::Folder, row::Hex};
+use self::{
+    folder::Folder,
+    row::{Column, Hex, Shape},
+};
 use super::ExportError;
 use urscope_analyzer::{
     analysis::{Analysis, Ended, FoundFinding, Location, Options, ProcessSummary},
@@ -35,16 +37,6 @@ pub enum Form {
     Jsonl,
 }
 
-impl Form {
-    /// The extension of the file names.
-    pub const fn extension(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::Jsonl => "jsonl",
-        }
-    }
-}
-
 /// How many rows each table has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rows {
@@ -58,7 +50,7 @@ pub struct Rows {
     pub processes: u64,
 }
 
-/// Writes the tables of a run to the directory `folder`, which is created if necessary. Returns how many rows they have.
+/// Writes the tables of a run to a directory, which is created if necessary. Returns how many rows they have.
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -> Result<Rows, ExportError> {
     let folder = Folder::begin(folder, form)?;
     let rows = Rows::default();
@@ -108,7 +100,6 @@ pub fn tables_md() -> String {
     text
 }
 
-/// Writes the rows of a run.
 struct Tables {
     folder: Folder,
     rows: Rows,

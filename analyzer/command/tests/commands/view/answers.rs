@@ -180,9 +180,8 @@ fn source_is_asked_for_by_the_finding_only() {
 fn lifetimes_are_sent_in_the_order_in_which_they_began() {
     let later: Vec<_> = (1..100).map(|i| format!("p: get a -> h{i}\np: put h{i}")).collect();
     let scenario = format!("p: alloc a 64\np: get a -> h\n{}\np: put h", later.join("\n"));
-    let folder = tempfile::tempdir().unwrap();
-    traces::put(folder.path(), &traces::one_late(&scenario));
-    let columns = Client::of(&serve(folder.path(), None)).json("api/lives")["columns"].clone();
+    let Shown { client, .. } = &Shown::of(&traces::one_late(&scenario), None);
+    let columns = client.json("api/lives")["columns"].clone();
     let from: Vec<_> = columns["from_ns"].as_array().unwrap().iter().map(|ns| ns.as_u64().unwrap()).collect();
     assert!(from.len() == 100 && from.is_sorted(), "{from:?}");
     let ends = columns["to_ns"].as_array().unwrap().iter().zip(&from);
@@ -201,10 +200,7 @@ fn live_objects_have_no_end() {
     let files = traces::files_with("p: get a -> h\np: running", |header, _| {
         (header.pid, header.start, header.boot_id) = (std::process::id(), start, boot.clone());
     });
-    let folder = tempfile::tempdir().unwrap();
-    traces::put(folder.path(), &files);
-    let view = serve(folder.path(), None);
-    let client = Client::of(&view);
+    let Shown { client, .. } = &Shown::of(&files, None);
     assert_eq!(client.json("api/run")["running"], true);
     let columns = &client.json("api/lives")["columns"];
     assert_eq!((&columns["to_ns"], &columns["how"]), (&json!([null]), &json!([null])));
@@ -237,10 +233,7 @@ fn calls_are_found_sorted_and_shown_in_pages() {
 fn malicious_names_are_escaped() {
     let name = "/app/\u{1b}[31m\u{202e}\u{7f}<b>\u{85}";
     let files = traces::files_with(VIOLATION, |header, _| header.executable = name.into());
-    let folder = tempfile::tempdir().unwrap();
-    traces::put(folder.path(), &files);
-    let view = serve(folder.path(), None);
-    let client = Client::of(&view);
+    let Shown { client, .. } = &Shown::of(&files, None);
     for path in ["api/run", "api/check", "api/stats", "api/holders", "api/timeline"] {
         let text = client.get(path).text();
         assert!(!text.chars().any(|c| c != '\n' && urscope_analyzer::plain::is_unprintable(c)), "{path}");

@@ -5,7 +5,10 @@ mod client;
 mod following;
 mod refusals;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use tempfile::TempDir;
 use urscope_analyzer::Options;
@@ -32,8 +35,12 @@ impl Shown {
     }
 
     fn with(scenario: &str, perfetto: Option<Copy>) -> Self {
+        Self::of(&traces::files(scenario), perfetto)
+    }
+
+    fn of(files: &BTreeMap<String, Vec<u8>>, perfetto: Option<Copy>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        traces::put(folder.path(), &traces::files(scenario));
+        traces::put(folder.path(), files);
         let view = serve(folder.path(), perfetto);
         let client = Client::of(&view);
         Self { folder, view, client }

@@ -1,17 +1,43 @@
-//! Writes a judgement to standard output and to files, and a report file for `urscope merge`.
+//! Writes answers and judgements to standard output and to files, and a report file for `urscope merge`.
 
 use std::{
     error::Error,
-    io::{self, BufWriter},
+    io::{self, BufWriter, Write},
     path::Path,
     process::ExitCode,
 };
 
 use flate2::{Compression, write::GzEncoder};
-use urscope_analyzer::{Judgement, Report};
+use serde::Serialize;
+use urscope_analyzer::{
+    Judgement, Report,
+    report::{self, Paint},
+};
 
-use super::{OutputFile, Outputs, detailed, look, named_here, show, written};
-use crate::arguments::VerdictArguments;
+use super::{OutputFile, Outputs, detailed, look, named_here, opened, show, written};
+use crate::arguments::{AnswerArguments, PlainFormat, VerdictArguments};
+
+pub(crate) fn answer<A: Serialize>(
+    form: &AnswerArguments,
+    answer: &A,
+    text: impl Fn(&A, &mut dyn Write, Paint) -> io::Result<()>,
+) -> Result<(), Box<dyn Error>> {
+    let (files, to_stdout) = opened(&form.output)?;
+    let write = |format: PlainFormat, mut out: &mut dyn Write, paint: Paint| {
+        let _span = tracing::info_span!("rendering", ?format).entered();
+        match format {
+            PlainFormat::Text => text(answer, out, paint)?,
+            PlainFormat::Json => report::json(answer, &mut out)?,
+        }
+        out.flush()
+    };
+    for (format, file) in files {
+        file.fill(|out| write(format, out, false.into()))?;
+    }
+    let stdout = io::stdout();
+    let done = write(to_stdout.unwrap_or(form.format), &mut BufWriter::new(stdout.lock()), look(&stdout));
+    written(done, "the answer cannot be written to standard output")
+}
 
 /// Writes a report file if a path is given; compressed if its name ends with `.gz`.
 pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), Box<dyn Error>> {
