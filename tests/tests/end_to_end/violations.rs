@@ -87,10 +87,10 @@ const NEVER_SIGNALLED: [&str; 3] = ["note leaked-handle", "note never-signalled"
 /// Both processes end in the middle of their work, so the handle data and the opened event are left, too.
 #[test]
 fn a_wait_for_an_event_whose_producer_has_ended() {
-    let outcome = TestRun::of("object_mistakes never_signalled", Release::R2026_2, V2).run();
+    let outcome = TestRun::of("never_signalled", Release::R2026_2, V2).run();
     is_found(&outcome, &NEVER_SIGNALLED);
     assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
-    is_at(&outcome, "object_mistakes never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
+    is_at(&outcome, "never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
 }
 
 /// Each program and its case, what is found, at which line, and the answer of each adapter that supports the functions.
