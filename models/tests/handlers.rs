@@ -213,8 +213,9 @@ fn records_of_handlers_and_of_what_they_interrupt_are_whole() {
         // Room for all; then the chunk gets full at the first, a middle and the last record.
         for free in [40, 0, 5, 9, 14] {
             let append = || (0..3).for_each(|_| trace.append());
-            let all_are_there =
-                || assert!(trace.records.borrow().iter().all(|(_, appended)| *appended == Some(true)), "a record is lost");
+            let all_are_there = || {
+                assert!(trace.records.borrow().iter().all(|(_, appended)| *appended == Some(true)), "a record is lost")
+            };
             trace.explore(free, &append, &all_are_there, 500);
         }
         assert!(trace.folder.path().exists());

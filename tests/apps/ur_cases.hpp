@@ -91,8 +91,8 @@ template <typename T> std::vector<T> both(std::vector<T> first, const std::vecto
   return first;
 }
 
-// A program of cases. The arguments select some: "alone", "of-two", "apart", "misuse" or "faults"; or one that is no misuse, by "only" and
-// its name.
+// A program of cases. The arguments select some: "alone", "of-two", "apart", "misuse" or "faults"; or one of one process,
+// by "only" and its name.
 inline int run_cases(int argc, char **argv, const Cases &cases) {
   const std::string what = argc > 1 ? argv[1] : "";
   return guarded([&] {

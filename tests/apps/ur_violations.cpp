@@ -1,5 +1,4 @@
-// Violations with physical memory and events that SYCL prevents, besides those among the cases of ur_event.cpp and ur_physical.cpp: one process,
-// which calls Unified Runtime.
+// Violations that SYCL prevents, by one process that calls Unified Runtime. Others are cases of ur_event.cpp and ur_physical.cpp.
 //
 // The argument selects one. Each prints the results of its calls, as ur_result_t. "list" prints all names.
 #include "ur_app.hpp"
