@@ -184,27 +184,25 @@ impl Trace {
         self.records.borrow_mut()[number].1 = Some(appended == Appended::Yes);
     }
 
-    /// Appends three records, and two more in handlers, to a chunk that has `free` words left.
-    fn explore(self: &Rc<Self>, free: usize) {
+    /// Explores what is done in a chunk that has `free` words left, while up to two handlers append a record each.
+    fn explore(self: &Rc<Self>, free: usize, run: &dyn Fn(), end: &dyn Fn(), least: usize) {
+        let (reader, handler) = (Rc::clone(self), Rc::clone(self));
+        let look: Rc<dyn Fn()> = Rc::new(move || reader.look());
         let model = Model {
             begin: &|| {
                 self.begin(free);
-                let trace = Rc::clone(self);
-                Rc::new(move || trace.look())
+                Rc::clone(&look)
             },
-            run: &|| (0..3).for_each(|_| self.append()),
-            handler: {
-                let trace = Rc::clone(self);
-                Rc::new(move || trace.append())
-            },
+            run,
+            handler: Rc::new(move || handler.append()),
             end: &|| {
                 self.look();
-                assert!(self.records.borrow().iter().all(|(_, appended)| *appended == Some(true)), "a record is lost");
+                end();
             },
             interruptions: 2,
         };
         println!("{free} words free");
-        explore(&model, 500);
+        explore(&model, least);
     }
 }
 
@@ -214,7 +212,11 @@ fn records_of_handlers_and_of_what_they_interrupt_are_whole() {
         let trace = Trace::new(kind);
         // Room for all; then the chunk gets full at the first, a middle and the last record.
         for free in [40, 0, 5, 9, 14] {
-            trace.explore(free);
+            let append = || (0..3).for_each(|_| trace.append());
+            let all_are_there = || {
+                assert!(trace.records.borrow().iter().all(|(_, appended)| *appended == Some(true)), "a record is lost")
+            };
+            trace.explore(free, &append, &all_are_there, 500);
         }
         assert!(trace.folder.path().exists());
     }
@@ -223,57 +225,29 @@ fn records_of_handlers_and_of_what_they_interrupt_are_whole() {
 #[test]
 fn a_handler_in_the_middle_of_another_chunk_loses_only_its_own_record() {
     let trace = Trace::new(Kind::Calls);
-    let records = &trace.records;
-    let renew = || trace.chunks.borrow_mut().renew(1, 1, &[]).unwrap();
-    let model = Model {
-        begin: &|| {
-            trace.begin(40);
-            let trace = Rc::clone(&trace);
-            Rc::new(move || trace.look())
-        },
-        run: &|| {
-            renew();
-            trace.append();
-        },
-        handler: {
-            let trace = Rc::clone(&trace);
-            Rc::new(move || trace.append())
-        },
-        end: &|| {
-            trace.look();
-            let records = records.borrow();
-            let last = trace.kind.record(records.len() as u64 - 1);
-            let (record, appended) = records.iter().find(|(record, _)| *record == last).unwrap();
-            assert!(appended.is_some(), "{record:x?}");
-        },
-        interruptions: 2,
+    let run = || {
+        trace.chunks.borrow_mut().renew(1, 1, &[]).unwrap();
+        trace.append();
     };
-    explore(&model, 500);
+    let end = || {
+        let records = trace.records.borrow();
+        let last = trace.kind.record(records.len() as u64 - 1);
+        let (record, appended) = records.iter().find(|(record, _)| *record == last).unwrap();
+        assert!(appended.is_some(), "{record:x?}");
+    };
+    trace.explore(40, &run, &end, 500);
 }
 
 #[test]
 fn a_chunk_that_a_thread_leaves_is_used_further_without_harm() {
     let trace = Trace::new(Kind::Calls);
-    let model = Model {
-        begin: &|| {
-            // More than half of it is free, so another thread reuses it.
-            trace.begin(CHUNK - HEAD - 100);
-            let trace = Rc::clone(&trace);
-            Rc::new(move || trace.look())
-        },
-        run: &|| {
-            trace.append();
-            trace.chunks.borrow_mut().leave_chunk();
-            trace.append();
-        },
-        handler: {
-            let trace = Rc::clone(&trace);
-            Rc::new(move || trace.append())
-        },
-        end: &|| trace.look(),
-        interruptions: 2,
+    let run = || {
+        trace.append();
+        trace.chunks.borrow_mut().leave_chunk();
+        trace.append();
     };
-    explore(&model, 300);
+    // More than half of it is free, so another thread reuses it.
+    trace.explore(CHUNK - HEAD - 100, &run, &|| (), 300);
 }
 
 #[test]

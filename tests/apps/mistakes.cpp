@@ -1,5 +1,5 @@
-// One mistake each with memory that is shared by SYCL, of those that are no scenario (tests/apps/mistakes), or whose call stacks have to name
-// lines of a program. The first argument names the function that makes it; "list" prints the names.
+// One mistake each with memory that is shared by SYCL: those that no scenario (tests/apps/mistakes) makes, and those whose
+// call stacks have to name a program. The first argument names the function that makes it; "list" prints the names.
 #include "ipc_app.hpp"
 
 #include <chrono>

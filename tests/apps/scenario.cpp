@@ -1,7 +1,7 @@
 // Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
 //
-// Prints each step, and whether the runtime refused it. Exits with 4 if there are steps that a program in SYCL does not have, and with 3
-// if a step does not happen as it is written.
+// Prints each step, and whether the runtime refused it. Exits with 4 if there are steps that a program in SYCL does not
+// have, and with 3 if a step does not happen as it is written.
 //
 // The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
 // destroyed unless a step says so, so that what a script leaves open stays open.

@@ -91,7 +91,8 @@ template <typename T> std::vector<T> both(std::vector<T> first, const std::vecto
   return first;
 }
 
-// A program of cases. The arguments select some: "alone", "of-two", "apart", "misuse" or "faults".
+// A program of cases. The arguments select some: "alone", "of-two", "apart", "misuse" or "faults"; or one of one process,
+// by "only" and its name.
 inline int run_cases(int argc, char **argv, const Cases &cases) {
   const std::string what = argc > 1 ? argv[1] : "";
   return guarded([&] {
@@ -115,7 +116,7 @@ inline int run_cases(int argc, char **argv, const Cases &cases) {
       for (const auto &test_case : what == "apart" ? cases.apart : cases.faults) run_apart(test_case);
     } else if (what == "only") {
       Ur ur;
-      run_case(find(both(cases.apart, cases.faults), argv[2]), ur);
+      run_case(find(both(both(cases.alone, cases.apart), cases.faults), argv[2]), ur);
     } else {
       require(false, "which cases? alone, of-two, apart, misuse or faults");
     }

@@ -1,4 +1,4 @@
-// Violations with physical memory and events that SYCL prevents: one process, which calls Unified Runtime.
+// Violations that SYCL prevents, by one process that calls Unified Runtime. Others are cases of ur_event.cpp and ur_physical.cpp.
 //
 // The argument selects one. Each prints the results of its calls, as ur_result_t. "list" prints all names.
 #include "ur_app.hpp"
@@ -6,10 +6,6 @@
 using namespace app;
 
 static std::string number(ur_result_t result) { return std::to_string(result); }
-
-static ur_result_t open(ur_context_handle_t context, const Bytes &data, ur_event_handle_t *event) {
-  return urIPCOpenEventHandleExp(context, data.data(), data.size(), event);
-}
 
 // A get and its put, of memory that lives as long as the context.
 static void get_and_put(Ur &ur) {
@@ -22,52 +18,12 @@ static void get_and_put(Ur &ur) {
   ADD_MODE(name, [] { Ur ur; name(ur); });                                                                             \
   static void name([[maybe_unused]] Ur &ur)
 
-VIOLATION(get_of_an_imported_event) {
-  ur_event_handle_t event = ur.make_event(), imported = nullptr;
-  const Data got = ur.get(event);
-  CHECK(open(ur.context, got.copy(), &imported));
-  Data again;
-  print("get of an imported event: " + number(urIPCGetEventHandleExp(imported, &again.data, &again.size)));
-  CHECK(urEventRelease(imported));
-  CHECK(urIPCPutEventHandleExp(ur.context, got.data));
-  CHECK(urEventRelease(event));
-}
-
-VIOLATION(get_of_plain_memory) {
-  ur_physical_mem_handle_t memory = ur.make_memory(0);
-  Data got;
-  print("get of plain memory: " + number(urIPCGetPhysMemHandleExp(ur.context, memory, &got.data, &got.size)));
-  CHECK(urPhysicalMemRelease(memory));
-}
-
-VIOLATION(get_of_a_plain_event) {
-  ur_event_handle_t event = ur.make_event(0);
-  Data got;
-  print("get of a plain event: " + number(urIPCGetEventHandleExp(event, &got.data, &got.size)));
-  CHECK(urEventRelease(event));
-}
-
-VIOLATION(open_of_a_put_event) {
-  ur_event_handle_t event = ur.make_event(), imported = nullptr;
-  const Data got = ur.get(event);
-  const Bytes received = got.copy();
-  CHECK(urIPCPutEventHandleExp(ur.context, got.data));
-  print("open of a put event: " + number(open(ur.context, received, &imported)));
-  if (imported != nullptr) CHECK(urEventRelease(imported));
-  CHECK(urEventRelease(event));
-}
-
 // The event's put frees the block of the other kind and leaves its descriptor open.
 VIOLATION(put_as_an_event) {
   ur_physical_mem_handle_t memory = ur.make_memory();
   const Data got = ur.get(memory);
   print("put as an event's: " + number(urIPCPutEventHandleExp(ur.context, got.data)));
   CHECK(urPhysicalMemRelease(memory));
-}
-
-VIOLATION(close_of_own_memory) {
-  const ur_result_t result = urIPCClosePhysMemHandleExp(ur.context, ur.make_memory());
-  print("close of own memory: " + number(result));
 }
 
 // The second release reads memory that the first has freed: it is harmless only if it is refused before the loader reads it.
@@ -78,29 +34,15 @@ VIOLATION(second_release) {
   print("second release: " + number(urPhysicalMemRelease(memory)));
 }
 
-VIOLATION(memory_before_put) {
-  ur_physical_mem_handle_t memory = ur.make_memory();
-  const Data got = ur.get(memory);
-  CHECK(urPhysicalMemRelease(memory)); // with handle data of it not put
-  print("put after the release: " + number(urIPCPutPhysMemHandleExp(ur.context, got.data)));
-}
-
-VIOLATION(event_before_put) {
-  ur_event_handle_t event = ur.make_event();
-  const Data got = ur.get(event);
-  CHECK(urEventRelease(event)); // with handle data of it not put
-  print("put after the release: " + number(urIPCPutEventHandleExp(ur.context, got.data)));
-}
-
 VIOLATION(imports_behind_their_context) {
   ur_physical_mem_handle_t memory = ur.make_memory(), opened = nullptr;
   ur_event_handle_t event = ur.make_event(), imported = nullptr;
   const Data of_memory = ur.get(memory), of_event = ur.get(event);
   ur_context_handle_t context = nullptr;
   CHECK(urContextCreate(1, &ur.device, nullptr, &context));
-  const Bytes bytes = of_memory.copy();
+  const Bytes bytes = of_memory.copy(), bytes_of_event = of_event.copy();
   CHECK(urIPCOpenPhysMemHandleExp(context, ur.device, bytes.data(), bytes.size(), &opened));
-  CHECK(open(context, of_event.copy(), &imported));
+  CHECK(urIPCOpenEventHandleExp(context, bytes_of_event.data(), bytes_of_event.size(), &imported));
   print("release of their context: " + number(urContextRelease(context)));
   CHECK(urIPCPutPhysMemHandleExp(ur.context, of_memory.data));
   CHECK(urIPCPutEventHandleExp(ur.context, of_event.data));

@@ -47,6 +47,16 @@ pub fn compile_with_headers(source: &str, to: &Path, flags: &[&str]) {
     assert!(status.success(), "{source} does not compile with {flags:?}");
 }
 
+/// What the program of `own_adapter.cpp` calls once each. What its adapter calls itself is a part of that.
+pub const CALLS_OF_OWN_ADAPTER: [&str; 6] = [
+    "urUSMDeviceAlloc",
+    "urUSMFree",
+    "urIPCGetMemHandleExp",
+    "urIPCPutMemHandleExp",
+    "urIPCOpenMemHandleExp",
+    "urIPCCloseMemHandleExp",
+];
+
 /// A file of `tests/apps`.
 pub fn source(file: &str) -> PathBuf {
     let path = repository().join("tests/apps").join(file);

@@ -49,6 +49,28 @@ pub fn on_all_processors<T>(work: impl Iterator<Item = T> + Send, does: impl Fn(
     });
 }
 
+/// All files below a folder, but for what is hidden, downloaded or built.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let below = |path: PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match name {
+            "target" | "node_modules" => Vec::new(),
+            _ if name.starts_with('.') => Vec::new(),
+            _ if path.is_dir() => files_below(&path),
+            _ => vec![path],
+        }
+    };
+    entries.flat_map(|entry| below(entry.expect("a folder can be listed").path())).collect()
+}
+
+/// Those with an extension.
+pub fn files_with(extension: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut files = files_below(folder);
+    files.retain(|file| file.extension().is_some_and(|its| its == extension));
+    files
+}
+
 /// The root of the repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests crate lies in the repository").to_path_buf()

@@ -22,16 +22,6 @@ fn library() -> PathBuf {
     PathBuf::from(named)
 }
 
-/// What the program of `own_adapter` calls. What the adapter calls itself is a part of that.
-const CALLS: [&str; 6] = [
-    "urUSMDeviceAlloc",
-    "urUSMFree",
-    "urIPCGetMemHandleExp",
-    "urIPCPutMemHandleExp",
-    "urIPCOpenMemHandleExp",
-    "urIPCCloseMemHandleExp",
-];
-
 /// The program with its adapter linked in, compiled with `flags`.
 fn linked(folder: &Path, flags: &[&str]) -> PathBuf {
     let program = folder.join("linked");
@@ -54,7 +44,7 @@ fn entry_points(outcome: &Outcome) -> Vec<(String, String)> {
 fn assert_seen_once(outcome: &Outcome, library: &str) {
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let traces = outcome.traces();
-    for call in CALLS {
+    for call in apps::CALLS_OF_OWN_ADAPTER {
         let seen = ["B", "E"].map(|phase| trace::count(&traces, phase, call));
         assert_eq!(seen, [1, 1], "{call}: {}", outcome.stderr);
     }
@@ -89,7 +79,7 @@ fn an_adapter_that_xpti_shows_is_not_watched_twice() {
     assert_seen_once(&traced(shown()), "linked");
     let outcome = traced(shown().env("URSCOPE_ENTRY", "xpti"));
     assert_eq!(entry_points(&outcome), [("xpti".to_owned(), "linked".to_owned())], "{}", outcome.stderr);
-    for call in CALLS {
+    for call in apps::CALLS_OF_OWN_ADAPTER {
         assert_eq!(trace::count(&outcome.traces(), "E", call), 1, "{call}: {}", outcome.stderr);
     }
 }
@@ -160,7 +150,7 @@ fn an_adapter_whose_tables_are_asked_for_is_not_watched_twice() {
     let outcome = traced(TestRun::of_program(&program).arg(&adapter).arg("once"));
     let entry_points = entry_points(&outcome);
     assert_eq!(entry_points, [("adapter-table".to_owned(), "libown.so".to_owned())]);
-    for call in CALLS {
+    for call in apps::CALLS_OF_OWN_ADAPTER {
         assert_eq!(trace::count(&outcome.traces(), "B", call), 1, "{call}: {}", outcome.stderr);
     }
     for adapter in [Adapter::V1, Adapter::V2] {

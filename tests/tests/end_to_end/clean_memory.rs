@@ -2,15 +2,17 @@
 
 use urscope_tests::{Adapter, Release, TestRun, perfetto, trace};
 
+use crate::on_both_adapters;
+
 fn is_clean(release: Release, adapter: Adapter) {
     let outcome = TestRun::of("clean", release, adapter).run();
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert_eq!(outcome.code, 0, "{release:?}: {}", outcome.stderr);
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", outcome.stdout);
     assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[1], "the consumer read something else");
 
     let report = outcome.report();
-    assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{report:#?}");
+    assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{release:?}: {report:#?}");
     assert_eq!(report.processes().len(), 2);
     let traces = outcome.traces();
     assert_eq!(traces.len(), 2);
@@ -29,34 +31,12 @@ fn is_clean(release: Release, adapter: Adapter) {
     }
 }
 
-#[test]
-fn is_clean_on_2026_2_v1() {
-    is_clean(Release::R2026_2, Adapter::V1);
-}
-
-#[test]
-fn is_clean_on_2026_2_v2() {
-    is_clean(Release::R2026_2, Adapter::V2);
-}
-
-#[test]
-fn is_clean_on_2026_1_v1() {
-    is_clean(Release::R2026_1, Adapter::V1);
-}
-
-#[test]
-fn is_clean_on_2026_1_v2() {
-    is_clean(Release::R2026_1, Adapter::V2);
-}
-
-#[test]
-fn is_clean_on_2026_0_v1() {
-    is_clean(Release::R2026_0, Adapter::V1);
-}
-
-#[test]
-fn is_clean_on_2026_0_v2() {
-    is_clean(Release::R2026_0, Adapter::V2);
+on_both_adapters! {
+    fn is_clean_on_every_release(adapter) {
+        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
+            is_clean(release, adapter);
+        }
+    }
 }
 
 /// The consumer opens the bytes that the producer got, so their fingerprints are equal.

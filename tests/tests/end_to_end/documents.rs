@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use urscope_tests::repository;
+use urscope_tests::{files_with, repository};
 
 mod block;
 mod commands;
@@ -157,21 +157,6 @@ fn paths_are_recognized() {
     assert_eq!(code_spans(&prose("a `b`\n```\n`c`\n```\n    `d`\n`e`")).collect::<Vec<_>>(), ["b", "e"]);
 }
 
-/// Every file of the repository with an extension, without what is downloaded or built.
-fn files_below(folder: &Path, wanted: &str, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder can be listed") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            if ![".git", "target", "node_modules"].contains(&name.as_str()) {
-                files_below(&path, wanted, found);
-            }
-        } else if path.extension().is_some_and(|extension| extension == wanted) {
-            found.push(path);
-        }
-    }
-}
-
 /// The targets of the links and pictures in a text that are files: `](TARGET)`.
 fn relative_links(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
@@ -194,8 +179,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_relative_link_leads_to_a_file_and_a_heading() {
-    let mut documents = Vec::new();
-    files_below(&repository(), "md", &mut documents);
+    let documents = files_with("md", &repository());
     let mut checked = 0;
     for document in &documents {
         let text = prose(&read(document));
@@ -261,9 +245,7 @@ fn source_files_are_as_short_as_promised() {
 
 /// The tests in the repository, by name.
 fn tests() -> BTreeSet<String> {
-    let mut files = Vec::new();
-    files_below(&repository(), "rs", &mut files);
-    let texts = files.iter().map(|file| read(file));
+    let texts = files_with("rs", &repository()).into_iter().map(|file| read(&file));
     let names = |text: &str| {
         let functions = text.split("#[test]").skip(1).filter_map(|behind| behind.split("fn ").nth(1));
         functions.filter_map(|function| function.split('(').next()).map(str::to_owned).collect::<Vec<_>>()

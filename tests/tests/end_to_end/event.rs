@@ -139,20 +139,6 @@ fn an_opened_event_that_is_never_released_is_recorded_whole() {
     );
 }
 
-#[test]
-fn the_programs_are_the_same_traced_and_bare() {
-    let apps = ["scenario event_leaked_handle", "scenario event_leaked"];
-    let test_runs = ORDERS.iter().map(|(order, _)| (*order, "clean_event")).chain(apps.map(|app| ("", app)));
-    for (order, app) in test_runs {
-        let app = format!("{app} {order}");
-        let test_run = || TestRun::of(app.trim_end(), Release::R2026_2, Adapter::V2).option("--no-check");
-        let (bare, traced) = (test_run().option("--no-shim").run(), test_run().run());
-        assert!(bare.trace_files().is_empty() && !traced.trace_files().is_empty(), "{app}: {}", traced.stderr);
-        assert!(!bare.stdout.is_empty(), "{app} prints nothing to compare: {}", bare.stderr);
-        assert_eq!((bare.code, &bare.stdout), (traced.code, &traced.stdout), "{app}: {}", traced.stderr);
-    }
-}
-
 /// SYCL refuses with an exception what no adapter may share, and what the v1 adapter cannot.
 #[test]
 fn what_cannot_be_shared_is_refused() {

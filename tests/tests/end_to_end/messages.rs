@@ -2,33 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
-use urscope_tests::{artefacts, repository};
+use urscope_tests::{artefacts, files_below, repository};
 
 /// Files of the repository by their paths from its root: those in folders but sources in Rust, whose names are in messages of panics,
 /// and the documents in the root.
 fn files() -> BTreeSet<String> {
-    fn collect(folder: &Path, files: &mut BTreeSet<String>) {
-        for entry in fs::read_dir(folder).expect("a folder of the repository can be listed") {
-            let path = entry.expect("a folder can be listed").path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if path.is_dir() {
-                if name != "target" && !name.starts_with('.') {
-                    collect(&path, files);
-                }
-                continue;
-            }
-            let inside =
-                path.strip_prefix(repository()).expect("it is in the repository").to_string_lossy().into_owned();
-            let is = |extension: &str| path.extension().is_some_and(|its| its == extension);
-            if !is("rs") && (inside.contains('/') || is("md")) {
-                files.insert(inside);
-            }
-        }
-    }
-    let mut found = BTreeSet::new();
-    collect(&repository(), &mut found);
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(repository()).expect("it is in the repository").to_string_lossy().into_owned();
+        let is = |extension: &str| path.extension().is_some_and(|its| its == extension);
+        (!is("rs") && (name.contains('/') || is("md"))).then_some(name)
+    };
+    let found: BTreeSet<String> = files_below(&repository()).into_iter().filter_map(named).collect();
     assert!(["docs/knobs.md", "scripts/setup", "README.md"].iter().all(|file| found.contains(*file)), "{found:?}");
     found
 }

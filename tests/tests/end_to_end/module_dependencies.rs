@@ -234,9 +234,7 @@ fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
     }
-    let entries = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut files: Vec<PathBuf> = entries.flat_map(|entry| sources(&entry.expect("an entry").path())).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    let files = urscope_tests::files_with("rs", path);
     assert!(!files.is_empty(), "no sources in {}", path.display());
     files
 }

@@ -76,20 +76,3 @@ fn memory_that_is_released_while_another_has_it_open_stays_as_it_was() {
     let traces = complete_traces(&outcome);
     assert_counts(&outcome, &traces, [(GET, 1), (PUT, 1), (OPEN, 1), (CLOSE, 1)]);
 }
-
-#[test]
-fn the_programs_are_the_same_traced_and_bare() {
-    for app in [
-        "clean_physical",
-        "scenario physical_leaked_handle",
-        "scenario physical_leaked_memory",
-        "scenario physical_released_while_mapped",
-        "scenario physical_released_while_open",
-    ] {
-        let test_run = || TestRun::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
-        let (bare, traced) = (test_run().option("--no-shim").run(), test_run().run());
-        assert!(bare.trace_files().is_empty() && !traced.trace_files().is_empty(), "{app}: {}", traced.stderr);
-        assert!(!bare.stdout.is_empty(), "{app} prints nothing to compare: {}", bare.stderr);
-        assert_eq!((bare.code, &bare.stdout), (traced.code, &traced.stdout), "{app}: {}", traced.stderr);
-    }
-}

@@ -19,7 +19,11 @@ fn folder() -> PathBuf {
 
 /// A run of one of the programs in `python/tests`, with the package of this checkout.
 fn python(program: &str, adapter: Adapter) -> TestRun {
-    TestRun::of_program(Release::R2026_2.python())
+    python_by(Release::R2026_2.python(), program, adapter)
+}
+
+fn python_by(interpreter: PathBuf, program: &str, adapter: Adapter) -> TestRun {
+    TestRun::of_program(interpreter)
         .adapter(adapter)
         .env("PYTHONPATH", folder())
         .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -31,12 +35,8 @@ const OLDER_DPCTL: &str = "dpctl-0.21.1";
 
 /// The same with the runtime 2025.3, which has no functions of its own for this.
 fn python_on_2025_3(program: &str, adapter: Adapter) -> TestRun {
-    TestRun::of_program(runtime::python_with(OLDER_DPCTL))
-        .adapter(adapter)
+    python_by(runtime::python_with(OLDER_DPCTL), program, adapter)
         .env("LD_LIBRARY_PATH", Release::R2025_3.folder().join("lib"))
-        .env("PYTHONPATH", folder())
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .arg(folder().join("tests").join(program))
 }
 
 /// A program that uses `unittest` says at its end how many tests it ran.

@@ -8,6 +8,9 @@ use std::process::Command;
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, repository, run};
 
+use crate::event::ORDERS;
+use crate::on_both_adapters;
+
 /// Programs whose output is the same in each run. It includes checksums of the bytes that they copied.
 const PROGRAMS: [&str; 15] = [
     "clean",
@@ -27,10 +30,28 @@ const PROGRAMS: [&str; 15] = [
     "ur_sharing direct",
 ];
 
-fn is_the_same_traced_and_bare(adapter: Adapter) {
-    for program in PROGRAMS {
-        let test_run = || TestRun::of(program, Release::R2026_2, adapter);
-        assert_same(program, &test_run().untraced().run(), &test_run().option("--no-check").run());
+/// The same of physical memory and events.
+const OF_OTHER_KINDS: [&str; 7] = [
+    "clean_physical",
+    "scenario physical_leaked_handle",
+    "scenario physical_leaked_memory",
+    "scenario physical_released_while_mapped",
+    "scenario physical_released_while_open",
+    "scenario event_leaked_handle",
+    "scenario event_leaked",
+];
+
+on_both_adapters! {
+    fn a_program_is_the_same_traced_and_bare(adapter) {
+        let mut programs = PROGRAMS.map(str::to_owned).to_vec();
+        if adapter == Adapter::V2 {
+            programs.extend(OF_OTHER_KINDS.map(str::to_owned));
+            programs.extend(ORDERS.map(|(order, _)| format!("clean_event {order}")));
+        }
+        for program in &programs {
+            let test_run = || TestRun::of(program, Release::R2026_2, adapter);
+            assert_same(program, &test_run().untraced().run(), &test_run().option("--no-check").run());
+        }
     }
 }
 
@@ -39,16 +60,6 @@ fn assert_same(program: &str, bare: &Outcome, traced: &Outcome) {
     assert!(!traced.trace_files().is_empty(), "{program}: the traced run was not traced:\n{}", traced.stderr);
     assert!(!bare.stdout.is_empty(), "{program} prints nothing to compare:\n{}", bare.stderr);
     assert_eq!((&bare.stdout, bare.code), (&traced.stdout, traced.code), "{program}:\n{}", traced.stderr);
-}
-
-#[test]
-fn a_program_is_the_same_traced_and_bare_on_v1() {
-    is_the_same_traced_and_bare(Adapter::V1);
-}
-
-#[test]
-fn a_program_is_the_same_traced_and_bare_on_v2() {
-    is_the_same_traced_and_bare(Adapter::V2);
 }
 
 #[test]

@@ -202,15 +202,7 @@ fn a_stripped_program_with_an_adapter_of_its_own_is_watched_by_xpti() {
         "{}",
         outcome.stderr
     );
-    let calls = [
-        "urUSMDeviceAlloc",
-        "urIPCGetMemHandleExp",
-        "urIPCOpenMemHandleExp",
-        "urIPCCloseMemHandleExp",
-        "urIPCPutMemHandleExp",
-        "urUSMFree",
-    ];
-    for call in calls {
+    for call in apps::CALLS_OF_OWN_ADAPTER {
         let seen = ["B", "E"].map(|phase| trace::count(&outcome.traces(), phase, call));
         assert_eq!(seen, [1, 1], "{call}: {}", outcome.stderr);
     }

@@ -62,6 +62,7 @@ pub use parse::ScenarioError;
 pub use play::{Event, judge};
 
 use urscope_rules::{End, Rights};
+use urscope_schema::api::Function;
 
 /// A scenario.
 #[derive(Clone, Debug)]
@@ -113,6 +114,8 @@ type SetRight = fn(&mut Rights, u64);
 #[derive(Clone, Debug, Default)]
 struct Call {
     verb: Verb,
+    /// That of device memory, and of no queue; none of a step that leaves no record.
+    function: Option<Function>,
     /// The object that is handed in, or the one that is made.
     object: Option<String>,
     /// How far behind the object's address; of a map, behind that of its result.
@@ -149,52 +152,53 @@ struct Call {
     fate: Fate,
 }
 
-/// Declares the functions of a scenario, each with its word.
+/// Declares the steps that are calls, each with its word and its function; a step without one leaves no record.
 macro_rules! verbs {
-    ($($(#[$default:meta])? $verb:ident $word:literal $called:literal,)*) => {
+    ($($(#[$default:meta])? $verb:ident $word:literal $($function:ident)?,)*) => {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         enum Verb {
-            $($(#[$default])? #[doc = $called] $verb,)*
+            $($(#[$default])? $verb,)*
         }
 
-        const VERBS: &[(&str, Verb)] = &[$(($word, Verb::$verb)),*];
+        const VERBS: &[(&str, Verb, Option<Function>)] =
+            &[$(($word, Verb::$verb, [$(Some(Function::$function),)? None][0])),*];
     };
 }
 
 verbs! {
-    #[default] Context "context" "`urContextCreate`",
-    Retain "retain" "`urContextRetain`",
-    Release "release" "`urContextRelease`",
-    Pool "pool" "`urUSMPoolCreate`",
-    RetainPool "retain-pool" "`urUSMPoolRetain`",
-    ReleasePool "release-pool" "`urUSMPoolRelease`",
-    Alloc "alloc" "`urUSMDeviceAlloc`, `urEnqueueUSMDeviceAllocExp` and those of host and shared USM",
-    Free "free" "`urUSMFree` or `urEnqueueUSMFreeExp`",
-    Get "get" "`urIPCGetMemHandleExp`",
-    Put "put" "`urIPCPutMemHandleExp`",
-    Open "open" "`urIPCOpenMemHandleExp`",
-    Close "close" "`urIPCCloseMemHandleExp`",
-    Physical "physical" "`urPhysicalMemCreate`",
-    RetainPhysical "retain-physical" "`urPhysicalMemRetain`",
-    ReleasePhysical "release-physical" "`urPhysicalMemRelease`",
-    GetPhysical "get-physical" "`urIPCGetPhysMemHandleExp`",
-    PutPhysical "put-physical" "`urIPCPutPhysMemHandleExp`",
-    OpenPhysical "open-physical" "`urIPCOpenPhysMemHandleExp`",
-    ClosePhysical "close-physical" "`urIPCClosePhysMemHandleExp`",
-    Map "map" "`urVirtualMemMap`",
-    Unmap "unmap" "`urVirtualMemUnmap`",
-    Event "event" "`urEventCreateExp`",
-    RetainEvent "retain-event" "`urEventRetain`",
-    ReleaseEvent "release-event" "`urEventRelease`",
-    GetEvent "get-event" "`urIPCGetEventHandleExp`",
-    PutEvent "put-event" "`urIPCPutEventHandleExp`",
-    OpenEvent "open-event" "`urIPCOpenEventHandleExp`",
-    Wait "wait" "`urEventWait`",
-    Support "support" "`urDeviceGetInfo`",
-    Copy "copy" "`urEnqueueUSMMemcpy`",
-    Write "write" "Bytes are written, which leaves no record.",
-    Compare "compare" "The same bytes are found.",
-    Signal "signal" "An event is signalled, which leaves no record.",
+    #[default] Context "context" urContextCreate,
+    Retain "retain" urContextRetain,
+    Release "release" urContextRelease,
+    Pool "pool" urUSMPoolCreate,
+    RetainPool "retain-pool" urUSMPoolRetain,
+    ReleasePool "release-pool" urUSMPoolRelease,
+    Alloc "alloc" urUSMDeviceAlloc,
+    Free "free" urUSMFree,
+    Get "get" urIPCGetMemHandleExp,
+    Put "put" urIPCPutMemHandleExp,
+    Open "open" urIPCOpenMemHandleExp,
+    Close "close" urIPCCloseMemHandleExp,
+    Physical "physical" urPhysicalMemCreate,
+    RetainPhysical "retain-physical" urPhysicalMemRetain,
+    ReleasePhysical "release-physical" urPhysicalMemRelease,
+    GetPhysical "get-physical" urIPCGetPhysMemHandleExp,
+    PutPhysical "put-physical" urIPCPutPhysMemHandleExp,
+    OpenPhysical "open-physical" urIPCOpenPhysMemHandleExp,
+    ClosePhysical "close-physical" urIPCClosePhysMemHandleExp,
+    Map "map" urVirtualMemMap,
+    Unmap "unmap" urVirtualMemUnmap,
+    Event "event" urEventCreateExp,
+    RetainEvent "retain-event" urEventRetain,
+    ReleaseEvent "release-event" urEventRelease,
+    GetEvent "get-event" urIPCGetEventHandleExp,
+    PutEvent "put-event" urIPCPutEventHandleExp,
+    OpenEvent "open-event" urIPCOpenEventHandleExp,
+    Wait "wait" urEventWait,
+    Support "support" urDeviceGetInfo,
+    Copy "copy" urEnqueueUSMMemcpy,
+    Write "write",
+    Compare "compare",
+    Signal "signal",
 }
 
 /// The error that failing calls of a scenario return by default.

@@ -86,8 +86,8 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
         Step::Becomes(next.to_owned())
     } else if let Some((_, end)) = ENDS.iter().find(|(word, _)| *word == first) {
         Step::Ends(*end)
-    } else if let Some((_, verb)) = VERBS.iter().find(|(word, _)| *word == first) {
-        let mut call = Call { verb: *verb, object: Some(name("a name")?), ..Call::default() };
+    } else if let Some((_, verb, function)) = VERBS.iter().find(|(word, ..)| *word == first) {
+        let mut call = Call { verb: *verb, function: *function, object: Some(name("a name")?), ..Call::default() };
         if *verb == Verb::Alloc {
             call.size = Some(number(&name("a size")?)?);
         }

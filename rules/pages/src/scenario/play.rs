@@ -197,9 +197,9 @@ impl Player {
                 let (enter, answer) = open.ok_or("this thread is not inside a call")?;
                 self.exit(pid, &enter, if *success { Ok(answer) } else { Err(REFUSED) });
             }
-            Step::Call(call) if matches!(call.verb, Verb::Write | Verb::Compare | Verb::Signal) => {}
             Step::Call(call) => {
-                let of_runtime = self.values(actor, call);
+                let Some(function) = call.function else { return Ok(()) };
+                let of_runtime = self.values(actor, function, call);
                 let (function, values, answer) = if call.level_zero { by_level_zero(of_runtime) } else { of_runtime };
                 let time = Nanos(self.now);
                 let mut values = values;
@@ -296,54 +296,20 @@ impl Player {
         (function, Values { size: call.size, object, count, ..of }, made)
     }
 
-    /// The same, about physical memory and events.
-    fn of_object(
-        &mut self,
-        actor: usize,
-        call: &Call,
-        object: u64,
-        result: Option<u64>,
-        within: Values,
-    ) -> (Function, Values, Values) {
-        use Function as F;
-        let nothing = Values::default();
-        let of = Values { object: Some(object), ..nothing };
-        let flags = Some(if call.shared { IPC } else { 0 } | if call.profiled { PROFILING } else { 0 });
-        let device = Some(self.device(call));
-        let mut bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
-        if call.verb == Verb::GetPhysical {
-            let descriptor = result.unwrap_or_default().to_le_bytes();
-            let own = fingerprint(&[bytes.to_le_bytes(), descriptor].concat());
-            bytes = call.like.as_ref().map_or(own, |other| self.bytes_of(other, None));
-        }
-        let data_size = if matches!(call.verb, Verb::GetEvent | Verb::OpenEvent) { 64 } else { 16 };
-        let data_size = Some(call.size.unwrap_or(data_size));
-        let got = result.map(|data| Values { data: Some(data), data_size, fingerprint: Some(bytes), ..nothing });
-        if let (Verb::GetPhysical | Verb::GetEvent, Some(name)) = (call.verb, &call.result) {
-            self.bytes.insert(name.clone(), bytes);
-        }
-        let got = got.unwrap_or_default();
-        let fingerprint = Some(self.bytes_of(call.object.as_deref().unwrap_or_default(), call.size));
-        let on = device.filter(|_| call.verb == Verb::OpenPhysical);
-        let open = Values { device: on, data: Some(0xda7a_0000 + actor as u64), data_size, fingerprint, ..within };
-        let opened = Values { object: result, ..nothing };
-        let put = Values { data: Some(object), ..within };
-        match call.verb {
-            Verb::RetainPhysical => (F::urPhysicalMemRetain, of, nothing),
-            Verb::ReleasePhysical => (F::urPhysicalMemRelease, of, nothing),
-            Verb::GetPhysical => (F::urIPCGetPhysMemHandleExp, Values { object: Some(object), ..within }, got),
-            Verb::PutPhysical => (F::urIPCPutPhysMemHandleExp, put, nothing),
-            Verb::OpenPhysical => (F::urIPCOpenPhysMemHandleExp, open, opened),
-            Verb::ClosePhysical => (F::urIPCClosePhysMemHandleExp, Values { object: Some(object), ..within }, nothing),
-            Verb::Event => (F::urEventCreateExp, Values { flags, device, ..within }, of),
-            Verb::RetainEvent => (F::urEventRetain, of, nothing),
-            Verb::ReleaseEvent => (F::urEventRelease, of, nothing),
-            Verb::GetEvent => (F::urIPCGetEventHandleExp, of, got),
-            Verb::PutEvent => (F::urIPCPutEventHandleExp, put, nothing),
-            Verb::OpenEvent => (F::urIPCOpenEventHandleExp, open, opened),
-            Verb::Wait => (F::urEventWait, Values { count: Some(1), ..of }, nothing),
-            _ => (F::urPhysicalMemCreate, Values { flags, device, size: Some(PHYSICAL), ..within }, of),
-        }
+    /// What a get of an address returns.
+    fn got(&mut self, actor: usize, call: &Call, address: u64, data: Option<u64>) -> Values {
+        let (Some(data), Some(name)) = (data, call.result.clone()) else { return Values::default() };
+        let of_address = fingerprint(&[(actor as u64).to_le_bytes(), address.to_le_bytes()].concat());
+        let bytes = match (call.verb, &call.like) {
+            (Verb::GetPhysical, Some(other)) => self.bytes_of(other, None),
+            (Verb::GetPhysical, None) => fingerprint(&[of_address.to_le_bytes(), data.to_le_bytes()].concat()),
+            _ => of_address,
+        };
+        self.bytes.insert(name, bytes);
+        // The block that the driver exports.
+        let exported =
+            Values { pointer: call.exposes.map(|_| address - call.offset), size: call.exposes, ..Values::default() };
+        Values { data: Some(data), data_size: data_size(call), fingerprint: Some(bytes), ..exported }
     }
 
     /// The fingerprint of the handle data of that name. A name that was never got has bytes of its own, and so has data that
@@ -356,82 +322,82 @@ impl Player {
     }
 
     /// The function of a call, its arguments, and its results if it succeeds.
-    fn values(&mut self, actor: usize, call: &Call) -> (Function, Values, Values) {
+    fn values(&mut self, actor: usize, function: Function, call: &Call) -> (Function, Values, Values) {
         let name = call.object.as_deref().unwrap_or_default();
-        let object = self.address(name).wrapping_add(call.offset);
+        let address = self.address(name).wrapping_add(call.offset);
         let result = call.result.as_deref().map(|name| self.address(name));
         let context = match &call.context {
             Some(context) => self.address(context),
             None => 0xc000 + actor as u64,
         };
-        let within = Values { context: Some(context), ..Values::default() };
-        let on = Values { pointer: Some(object), ..within };
-        let nothing = Values::default();
         let device = Some(self.device(call));
-        let devices = Values { count: Some(1), device, ..nothing };
-        let devices = if call.device.is_some() { devices } else { nothing };
-        match call.verb {
-            Verb::Context => (Function::urContextCreate, devices, Values { context: Some(object), ..nothing }),
-            Verb::Retain => (Function::urContextRetain, Values { context: Some(object), ..nothing }, nothing),
-            Verb::Release => (Function::urContextRelease, Values { context: Some(object), ..nothing }, nothing),
-            Verb::Pool => (
-                Function::urUSMPoolCreate,
-                Values { flags: Some(0), ..within },
-                Values { object: Some(object), ..nothing },
-            ),
-            Verb::RetainPool => (Function::urUSMPoolRetain, Values { object: Some(object), ..nothing }, nothing),
-            Verb::ReleasePool => (Function::urUSMPoolRelease, Values { object: Some(object), ..nothing }, nothing),
-            Verb::Alloc => self.alloc(call, device, within, object),
-            Verb::Free => {
-                let count = call.waits.then_some(1);
-                let queued = Values { pointer: Some(object), count, ..nothing };
-                if call.queued {
-                    (Function::urEnqueueUSMFreeExp, queued, nothing)
+        let nothing = Values::default();
+        let within = Values { context: Some(context), ..nothing };
+        let pointer = Values { pointer: Some(address), ..within };
+        let object = Values { object: Some(address), ..nothing };
+        let object_within = Values { object: Some(address), ..within };
+        let as_context = Values { context: Some(address), ..nothing };
+        let flags = Some(if call.shared { IPC } else { 0 } | if call.profiled { PROFILING } else { 0 });
+        let count = call.waits.then_some(1);
+        let mapped = call.size.or(Some(PHYSICAL));
+        let (enter, exit) = match call.verb {
+            Verb::Context if call.device.is_none() => (nothing, as_context),
+            Verb::Context => (Values { count: Some(1), device, ..nothing }, as_context),
+            Verb::Retain | Verb::Release => (as_context, nothing),
+            Verb::Pool => (Values { flags: Some(0), ..within }, object),
+            Verb::Alloc => return self.alloc(call, device, within, address),
+            Verb::Free if call.queued => {
+                return (Function::urEnqueueUSMFreeExp, Values { pointer: Some(address), count, ..nothing }, nothing);
+            }
+            Verb::Free | Verb::Close => (pointer, nothing),
+            Verb::Get => (pointer, self.got(actor, call, address, result)),
+            Verb::GetPhysical => (object_within, self.got(actor, call, address, result)),
+            Verb::GetEvent => (object, self.got(actor, call, address, result)),
+            Verb::Put | Verb::PutPhysical | Verb::PutEvent => (Values { data: Some(address), ..within }, nothing),
+            Verb::Open | Verb::OpenPhysical | Verb::OpenEvent => {
+                let (data, fingerprint) = (Some(0xda7a_0000 + actor as u64), Some(self.bytes_of(name, call.size)));
+                let device = device.filter(|_| call.verb != Verb::OpenEvent);
+                let opened = if call.verb == Verb::Open {
+                    Values { pointer: result, ..nothing }
                 } else {
-                    (Function::urUSMFree, on, nothing)
-                }
+                    Values { object: result, ..nothing }
+                };
+                (Values { device, data, data_size: data_size(call), fingerprint, ..within }, opened)
             }
-            Verb::Get => {
-                let bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
-                let answer = result.map(|data| {
-                    self.bytes.extend(call.result.clone().map(|name| (name, bytes)));
-                    let block = call.exposes.map(|_| object - call.offset);
-                    let shown = Values { pointer: block, size: call.exposes, ..nothing };
-                    Values { data: Some(data), data_size: Some(120), fingerprint: Some(bytes), ..shown }
-                });
-                (Function::urIPCGetMemHandleExp, on, answer.unwrap_or_default())
-            }
-            Verb::Put => (Function::urIPCPutMemHandleExp, Values { data: Some(object), ..within }, nothing),
-            Verb::Open => {
-                let bytes = self.bytes_of(name, call.size);
-                let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(call.size.unwrap_or(120)));
-                let values = Values { device, data, data_size, fingerprint: Some(bytes), ..within };
-                (Function::urIPCOpenMemHandleExp, values, Values { pointer: result, ..nothing })
-            }
-            Verb::Close => (Function::urIPCCloseMemHandleExp, on, nothing),
-            Verb::Copy => {
-                let copied = Values { pointer: Some(object), size: call.size, value: Some(0), ..nothing };
-                (Function::urEnqueueUSMMemcpy, copied, nothing)
-            }
+            Verb::Copy => (Values { pointer: Some(address), size: call.size, value: Some(0), ..nothing }, nothing),
             Verb::Support => {
                 let property = match name {
                     "memory" => Kind::Usm,
                     "physical" => Kind::PhysicalMem,
                     _ => Kind::Event,
                 };
-                let ask = Values { device, property: property.support(), ..nothing };
                 let yes = call.result.as_deref() == Some("yes");
-                (Function::urDeviceGetInfo, ask, Values { value: Some(u64::from(yes)), ..nothing })
+                let ask = Values { device, property: property.support(), ..nothing };
+                (ask, Values { value: Some(u64::from(yes)), ..nothing })
             }
+            Verb::Physical => (Values { flags, device, size: Some(PHYSICAL), ..within }, object),
+            Verb::ClosePhysical => (object_within, nothing),
             Verb::Map => {
-                let (pointer, size) = (result.map(|start| start + call.offset), call.size.or(Some(PHYSICAL)));
-                let (object, offset, flags) = (Some(object - call.offset), Some(0), Some(READ_WRITE));
-                (Function::urVirtualMemMap, Values { pointer, size, object, offset, flags, ..within }, nothing)
+                let (pointer, object) = (result.map(|start| start + call.offset), Some(address - call.offset));
+                let (offset, flags) = (Some(0), Some(READ_WRITE));
+                (Values { pointer, size: mapped, object, offset, flags, ..within }, nothing)
             }
-            Verb::Unmap => (Function::urVirtualMemUnmap, Values { size: call.size.or(Some(PHYSICAL)), ..on }, nothing),
-            _ => self.of_object(actor, call, object, result, within),
-        }
+            Verb::Unmap => (Values { size: mapped, ..pointer }, nothing),
+            Verb::Event => (Values { flags, device, ..within }, object),
+            Verb::Wait => (Values { count: Some(1), ..object }, nothing),
+            _ => (object, nothing),
+        };
+        (function, enter, exit)
     }
+}
+
+/// The size of handle data, unless the call says another.
+fn data_size(call: &Call) -> Option<u64> {
+    call.size.or(match call.verb {
+        Verb::Get | Verb::Open => Some(120),
+        Verb::GetPhysical | Verb::OpenPhysical => Some(16),
+        _ => Some(64),
+    })
 }
 
 /// The same call by the function of Level Zero. A handle has no size there.
