@@ -10,11 +10,13 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
+    fs::{AtFlags, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
     io::Errno,
 };
 
-use super::{identity, is_shared, is_trusted, kind, not_regular, opened, owners, parent, place::Place, refused};
+use super::{
+    identity, is_shared, is_trusted, not_regular, opened, owners, parent, place::Place, refuse_untrusted, refused,
+};
 
 /// The mode of a directory that urscope makes: traces show paths, addresses and names of functions.
 const PRIVATE_FOLDER: u32 = 0o700;
@@ -221,15 +223,8 @@ impl AsFd for Folder {
 
 /// Refuses what is no regular file with one link of a trusted user.
 fn of_trusted(status: &Stat, is_trusted: impl Fn(u32) -> bool) -> io::Result<()> {
-    if kind(status) != FileType::RegularFile {
-        Err(not_regular())
-    } else if !is_trusted(status.st_uid) {
-        Err(refused(format!("it belongs to the user {}", status.st_uid)))
-    } else if status.st_nlink > 1 {
-        Err(refused("it has several links"))
-    } else {
-        Ok(())
-    }
+    refuse_untrusted(status, is_trusted)?;
+    if status.st_nlink > 1 { Err(refused("it has several links")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -242,7 +237,7 @@ mod tests {
         },
     };
 
-    use rustix::fs::{CWD, mknodat};
+    use rustix::fs::{CWD, FileType, mknodat};
 
     use super::*;
 

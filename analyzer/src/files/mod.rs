@@ -70,6 +70,17 @@ fn is_shared(folder: &Stat) -> bool {
     !is_trusted(folder) || folder.st_mode & 0o022 != 0
 }
 
+/// Refuses what is no regular file of a trusted user.
+fn refuse_untrusted(file: &Stat, is_trusted: impl Fn(u32) -> bool) -> io::Result<()> {
+    if kind(file) != FileType::RegularFile {
+        Err(not_regular())
+    } else if !is_trusted(file.st_uid) {
+        Err(refused(format!("it belongs to the user {}", file.st_uid)))
+    } else {
+        Ok(())
+    }
+}
+
 fn refused(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.into())
 }

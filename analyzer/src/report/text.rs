@@ -151,14 +151,11 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
     let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count}, the first:)"));
     writeln!(out, "{head}{site}{count}")?;
     writeln!(out, "  {}", wrapped(&finding.message, "  ", paint.width))?;
-    for (label, side) in [("here ", Some(&finding.process)), ("there", finding.other.as_ref())] {
-        if let Some(side) = side {
-            writeln!(out, "  {} {}", paint.faint(label), place(side))?;
-            let frames: Vec<&Frame> =
-                if paint.whole { side.stack.iter().collect() } else { side.shown_frames().collect() };
-            for frame in frames {
-                writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
-            }
+    for (label, side) in ["here ", "there"].into_iter().zip(finding.locations()) {
+        writeln!(out, "  {} {}", paint.faint(label), place(side))?;
+        let frames: Vec<&Frame> = if paint.whole { side.stack.iter().collect() } else { side.shown_frames().collect() };
+        for frame in frames {
+            writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
         }
     }
     if let Some(hosts) = hosts(finding, HOSTS) {

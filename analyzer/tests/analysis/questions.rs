@@ -12,7 +12,10 @@ use urscope_analyzer::{
 
 use urscope_schema::trace::records::Header;
 
-use crate::traces::{files, files_with, one_late, put};
+use crate::{
+    forms::form,
+    traces::{files, files_with, one_late, put},
+};
 
 /// Two consumers open what a producer shares. One closes it, the other is killed.
 const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\
@@ -71,7 +74,7 @@ fn holders_can_be_requested_for_any_moment() {
                     most = most.max((held.handles, opens));
                 }
             }
-            Err(QuestionError::TooLate(error)) => {
+            Err(error @ QuestionError::TooLate { .. }) => {
                 assert!(error.to_string().contains("ask for an earlier moment"), "{error}");
             }
             Err(other) => panic!("{other}"),
@@ -289,9 +292,7 @@ fn two_runs_are_compared() {
 }
 
 fn holders_text(scenario: &str) -> String {
-    let mut text = Vec::new();
-    report::holders(&holders(scenario, None).unwrap(), &mut text, false).unwrap();
-    String::from_utf8(text).unwrap()
+    form(|out| report::holders(&holders(scenario, None).unwrap(), out, false))
 }
 
 /// What is reported as leaked is never "nothing".
@@ -317,9 +318,7 @@ fn what_is_held_is_added_up_by_rank_and_limited() {
         by.parts.iter().map(|part| (part.name.as_str(), part.handles, part.opens, part.bytes)).collect();
     assert_eq!(parts, [("rank 9", 0, 2, 64), ("rank 10", 0, 1, 64)]);
     assert_eq!((by.objects, by.pinned_bytes, by.more), (2, 96, 1));
-    let mut text = Vec::new();
-    report::holders_by(&by, &mut text, false).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let text = form(|out| report::holders_by(&by, out, false));
     assert!(text.starts_with("urscope: 2 objects held at the end of each process, 96 bytes pinned\n"), "{text}");
     assert!(text.ends_with("\nand 1 more; a higher --limit shows them\n"), "{text}");
     let limited = answer.limited(1);
@@ -328,11 +327,7 @@ fn what_is_held_is_added_up_by_rank_and_limited() {
 
 #[test]
 fn totals_are_those_of_all_processes_also_if_few_are_shown() {
-    let text = |stats: &Stats| {
-        let mut text = Vec::new();
-        report::stats(stats, &mut text, false).unwrap();
-        String::from_utf8(text).unwrap()
-    };
+    let text = |stats: &Stats| form(|out| report::stats(stats, out, false));
     let all = stats(SHARED);
     let opens = |calls: &[questions::Calls]| {
         calls.iter().filter(|calls| calls.function == "urIPCOpenMemHandleExp").map(|calls| calls.calls).sum::<u64>()

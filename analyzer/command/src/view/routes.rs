@@ -163,7 +163,7 @@ async fn all_lives(
     apart(move || answer_compact(generation, &model.part(generation, asked))).await
 }
 
-/// The same as `api/lives`, in a form that the page reads without parsing.
+/// What `api/lives` returns, in a form that the page reads without parsing.
 async fn packed_lives(
     State(state): State<Arc<AppState>>,
     asked: Result<Query<lifetimes::Asked>, QueryRejection>,

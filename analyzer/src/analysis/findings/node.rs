@@ -88,7 +88,7 @@ pub(crate) struct Node {
     pub(crate) host: String,
     /// When its first process began, in nanoseconds of `CLOCK_MONOTONIC`.
     pub(crate) monotonic_ns: u64,
-    /// The same moment in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
+    /// When that was in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
     pub(crate) realtime_ns: u64,
     /// The processes, in the order in which they began.
     pub(crate) processes: Vec<ProcessSummary>,

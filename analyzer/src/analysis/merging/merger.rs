@@ -344,7 +344,8 @@ impl Merger {
                 let (time, at) = (*at, alignment.at(*at));
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
-                let observed = self.times.of(&process.header).map(|times| (times.alive(), times.gone()));
+                let observed =
+                    self.times.of(&process.header).map(|times| (Nanos(times.alive_ns), Nanos(times.gone_ns)));
                 let observed = match (process.execs, process.notes.exec) {
                     // What was observed is the whole process, with the programs that it became.
                     (Some(next), _) => Some((time, next)),

@@ -424,7 +424,7 @@ impl Lane {
         self.present.is_none() || (!self.words.is_empty() && self.at >= self.words.len())
     }
 
-    /// The same position, without the words.
+    /// A copy at this position, without the words.
     fn remainder(&self) -> Self {
         let (chunks, head, packed) = (self.chunks.clone(), self.head.clone(), self.packed.clone());
         Self { chunks, words: Vec::new(), head, packed, ..*self }
