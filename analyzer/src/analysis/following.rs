@@ -25,7 +25,7 @@ use super::{
     Analysis, AnalysisError, Ended, Observer, Options,
     merging::{Merger, TracedProcess},
     node_report::Locator,
-    reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Opened, Other, Position, is_alive, stay_open},
+    reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Other, Position, is_alive, stay_open},
     traces,
 };
 
@@ -239,17 +239,10 @@ impl<O: Observer + Clone> Following<O> {
 
     /// Opens new files. Their processes must have begun after the known ones; otherwise the analysis must restart.
     fn open(&mut self, files: &[PathBuf], written: Nanos, named: &dyn Fn(&Path) -> bool) -> Result<(), Halt> {
-        let mut cursors = Vec::new();
         self.merger.empty.clear();
         self.merger.foreign.clear();
-        for path in files.iter().filter(|path| !self.known.contains(*path)) {
-            let opened = Cursor::open_growing(path, BUFFER, written)?;
-            match if named(path) { opened.or_not_a_trace(path)? } else { opened } {
-                Opened::Nothing => self.merger.empty.push(path.clone()),
-                Opened::Foreign(found) => self.merger.foreign.push((path.clone(), found)),
-                Opened::Trace(cursor) => cursors.push(cursor),
-            }
-        }
+        let new = files.iter().filter(|path| !self.known.contains(*path));
+        let cursors = self.merger.open(new, named, (BUFFER, true), Some(written))?;
         self.known.extend(cursors.iter().map(|cursor| cursor.path().to_owned()));
         if !self.merger.add_later(cursors.iter().map(|cursor| cursor.header())) {
             return Err(Halt::Restart);

@@ -81,12 +81,6 @@ struct Call {
     ended: Vec<u64>,
 }
 
-impl<S: EventSink + Default> Default for LifetimeTracker<S> {
-    fn default() -> Self {
-        Self::new(S::default())
-    }
-}
-
 impl<S: EventSink> LifetimeTracker<S> {
     /// A tracker for one analysis, which passes everything to `sink`.
     pub fn new(sink: S) -> Self {
@@ -96,11 +90,6 @@ impl<S: EventSink> LifetimeTracker<S> {
     /// The sink, after the analysis.
     pub fn into_sink(self) -> S {
         self.sink
-    }
-
-    /// The sink.
-    pub fn sink(&mut self) -> &mut S {
-        &mut self.sink
     }
 
     fn process(&mut self, who: ProcessId) -> Option<&mut Process> {

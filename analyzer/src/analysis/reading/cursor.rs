@@ -38,7 +38,7 @@ const FOREIGN_LINES: usize = 1000;
 
 /// The header of the trace at a path; `None` if there is no trace with a header.
 pub fn header_of(path: &Path) -> Option<Header> {
-    match Cursor::open(path, HEADER_BUFFER) {
+    match Cursor::open(path, HEADER_BUFFER, None) {
         Ok(Opened::Trace(cursor)) => Some(Arc::unwrap_or_clone(cursor.header)),
         _ => None,
     }
@@ -52,16 +52,6 @@ pub(crate) enum Opened {
     Nothing,
     /// No trace, but a file of another program; with what it contains.
     Foreign(String),
-}
-
-impl Opened {
-    /// The error that a foreign file is where a trace is expected.
-    pub(crate) fn or_not_a_trace(self, path: &Path) -> Result<Self, AnalysisError> {
-        match self {
-            Self::Foreign(found) => Err(AnalysisError::NotATrace { path: path.to_owned(), found }),
-            opened => Ok(opened),
-        }
-    }
 }
 
 /// A trace that is being read.
@@ -138,20 +128,10 @@ impl Notes {
 }
 
 impl Cursor {
-    /// Opens a file and reads up to its header.
-    ///
-    /// `buffer` is the size of its buffer in bytes.
-    pub(crate) fn open(path: &Path, buffer: usize) -> Result<Opened, AnalysisError> {
-        Self::open_up_to(path, buffer, None)
-    }
-
-    /// Opens a file that is still being written. It is read up to its last complete line, or up to the time `written`, before which
-    /// all records have arrived; [`Self::grow`] moves this limit.
-    pub(crate) fn open_growing(path: &Path, buffer: usize, written: Nanos) -> Result<Opened, AnalysisError> {
-        Self::open_up_to(path, buffer, Some(written))
-    }
-
-    fn open_up_to(path: &Path, buffer: usize, growing: Option<Nanos>) -> Result<Opened, AnalysisError> {
+    /// Opens a file and reads up to its header. `buffer` is the size of its buffer in bytes. A file that is still being written has a
+    /// time `growing`, before which all records have arrived: it is read up to that time, or up to its last complete line.
+    /// [`Self::grow`] moves this limit.
+    pub(crate) fn open(path: &Path, buffer: usize, growing: Option<Nanos>) -> Result<Opened, AnalysisError> {
         let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
         let not_a_trace = |found: String| AnalysisError::NotATrace { path: path.to_owned(), found };
         let source = Source::open(path).map_err(unreadable)?;
@@ -190,7 +170,7 @@ impl Cursor {
         }
         match foreign {
             // An incomplete header may be completed later. A foreign file is an error now.
-            0 if input.has_part_of_a_line() => Self::open(path, buffer).map(|opened| match opened {
+            0 if input.has_part_of_a_line() => Self::open(path, buffer, None).map(|opened| match opened {
                 Opened::Foreign(found) => Opened::Foreign(found),
                 _ => Opened::Nothing,
             }),
