@@ -141,8 +141,8 @@ impl Folder {
         fs::read_dir(self.by_descriptor())?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
-    /// Opens a file whose name urscope chose for writing, and makes it if it does not exist. Only this user and root can have written it, and
-    /// nobody else can read what is written.
+    /// Opens a file whose name urscope chose for writing, and makes it if it does not exist. Only this user and root
+    /// can have written it, and nobody else can read what is written.
     pub fn own_file(&self, name: &str, access: Access) -> io::Result<File> {
         let flags = match access {
             Access::Append => OFlags::WRONLY | OFlags::APPEND,
@@ -193,8 +193,8 @@ impl Folder {
         if may_be_entered { Err(refused("its file system lets others enter it")) } else { Ok(()) }
     }
 
-    /// Refuses a directory in which another user could replace a directory of this one, or which they could replace. Libraries are loaded by
-    /// such a path, so each directory above it counts.
+    /// Refuses a directory in which another user could replace a directory of this one, or which they could replace.
+    /// Libraries are loaded by such a path, so each directory above it counts.
     pub fn refuse_replaceable(&self) -> io::Result<()> {
         let mut at = self.descriptor.try_clone()?;
         loop {

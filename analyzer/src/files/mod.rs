@@ -7,8 +7,8 @@
 //! * Those that a user named: [`open`], [`read`] and [`create`]. They may be links, pipes or terminals, but no link of another user is
 //!   followed on the way to them, and no file of another user is overwritten.
 //!
-//! Opening a file never waits for another process, except for the other end of a pipe that the user named, and for that at most
-//! [`PATIENCE`]. What is read as a whole has a limit. All descriptors are closed on exec.
+//! Opening a file never waits for another process, except for the other end of a pipe that the user named, and for that
+//! at most [`PATIENCE`]. What is read as a whole has a limit. All descriptors are closed on exec.
 
 mod folder;
 mod named;

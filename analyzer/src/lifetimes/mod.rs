@@ -1,8 +1,8 @@
 //! Lifetimes: converts the records and facts of a run to processes, calls and lifetimes.
 //!
-//! [`LifetimeTracker`] observes an analysis and passes what happens to an [`EventSink`], with times of all hosts since the run began.
-//! Timelines, tables and statistics are sinks; none of them reads records. Only the facts of [`urscope_rules::Tracker`] begin and end
-//! lifetimes; this module only assigns them to their calls.
+//! [`LifetimeTracker`] observes an analysis and passes what happens to an [`EventSink`], with times of all hosts since
+//! the run began. Timelines, tables and statistics are sinks; none of them reads records. Only the facts of
+//! [`urscope_rules::Tracker`] begin and end lifetimes; this module only assigns them to their calls.
 
 mod counts;
 mod open;

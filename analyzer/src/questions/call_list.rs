@@ -56,8 +56,8 @@ pub struct CallLine {
     pub result: Option<String>,
     /// Whether it succeeded.
     pub succeeded: bool,
-    /// When the trace of its process began, in nanoseconds of the host's monotonic clock: tells programs apart that follow each other in
-    /// one process.
+    /// When the trace of its process began, in nanoseconds of the host's monotonic clock: tells programs apart that
+    /// follow each other in one process.
     #[serde(skip)]
     trace_began: u64,
 }
@@ -151,8 +151,8 @@ impl<R: Receiver> EventSink for Lister<R> {
     }
 }
 
-/// Hands the calls of a run to `each`, in the order in which they returned; those that never returned come last. Calls inside of another
-/// one follow it.
+/// Hands the calls of a run to `each`, in the order in which they returned; those that never returned come last. Calls
+/// inside of another one follow it.
 pub fn calls(
     paths: &[PathBuf],
     options: &Options,

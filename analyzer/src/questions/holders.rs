@@ -180,8 +180,8 @@ impl Holders {
     }
 }
 
-/// What is held at the moment `at` after the run began. Without `at`, what each process held when it ended, or holds now if it
-/// still runs.
+/// What is held at the moment `at` after the run began. Without `at`, what each process held when it ended, or holds
+/// now if it still runs.
 pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Result<Holders, QuestionError> {
     let mut collector = HoldersCollector { at, ..HoldersCollector::default() };
     let mut analysis = Analysis::run(paths, options, &mut collector)?;

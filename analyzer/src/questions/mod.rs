@@ -1,8 +1,8 @@
 //! Questions about a whole run besides its judgement: what is held, the history of one handle, call statistics, and the
 //! differences between two runs.
 //!
-//! Most questions are [observers](crate::analysis::Observer) of an analysis. Each answer is a type that is shown as text and as
-//! JSON. The field names of the answers are their JSON format; every answer contains its version.
+//! Most questions are [observers](crate::analysis::Observer) of an analysis. Each answer is a type that is shown as
+//! text and as JSON. The field names of the answers are their JSON format; every answer contains its version.
 
 mod call_filter;
 mod call_list;

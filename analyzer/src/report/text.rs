@@ -268,8 +268,8 @@ pub(super) fn named(process: &ProcessSummary) -> String {
     if program.is_empty() { name } else { format!("{name} {program}") }
 }
 
-/// The processes in the order in which lists show them: by rank, then by pid, and those without a rank first, in the order in which they
-/// began.
+/// The processes in the order in which lists show them: by rank, then by pid, and those without a rank first, in the
+/// order in which they began.
 pub(super) fn ordered(processes: &[ProcessSummary]) -> Vec<&ProcessSummary> {
     let mut ordered: Vec<_> = processes.iter().collect();
     ordered.sort_by_key(|process| process.rank.map(|rank| (rank, process.pid)));

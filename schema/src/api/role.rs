@@ -311,8 +311,8 @@ roles! {
             sources.count = u32::from(self.0 != 0);
         }
     };
-    /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero
-    /// v1 does).
+    /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level
+    /// Zero v1 does).
     OpenedData(usize) enter data null Pointer in data {
         #[inline]
         fn redirected(self, to: &OutParams) -> Self {

@@ -1,7 +1,7 @@
 //! Formats a record into a buffer of fixed size, without allocating, ready to be appended at once.
 //!
-//! Every line begins with its separator (`\n,`), so a file is complete after each of them. This module must never open a file,
-//! take a lock or format a part of a record: one that does not fit is rejected as a whole.
+//! Every line begins with its separator (`\n,`), so a file is complete after each of them. This module must never open
+//! a file, take a lock or format a part of a record: one that does not fit is rejected as a whole.
 
 use serde_json::json;
 
@@ -25,9 +25,9 @@ pub const STEP: usize = 8;
 
 /// The record of a call.
 ///
-/// Perfetto accepts a file whose last record is torn and followed by spaces, unless it is torn right after the decimal point of
-/// `ts`. To prevent that, a space is put before a `ts` whose point would be the last byte of a [`STEP`], counted from the start
-/// of the line.
+/// Perfetto accepts a file whose last record is torn and followed by spaces, unless it is torn right after the decimal
+/// point of `ts`. To prevent that, a space is put before a `ts` whose point would be the last byte of a [`STEP`],
+/// counted from the start of the line.
 #[derive(Default)]
 pub struct Line(Buffer<LINE>);
 
@@ -119,8 +119,8 @@ impl Line {
 
 /// The footer and the closing bracket.
 ///
-/// It is formatted by hand, and not by serde like the header, because a process may end inside a signal handler, where nothing
-/// can be allocated. [`super::records::Footer`] describes its fields.
+/// It is formatted by hand, and not by serde like the header, because a process may end inside a signal handler, where
+/// nothing can be allocated. [`super::records::Footer`] describes its fields.
 pub struct End {
     text: Buffer<END_LENGTH>,
     /// Where its fields are, as one JSON object.
@@ -292,8 +292,8 @@ pub const CLOSE: &str = "\n]";
 /// The largest part of a command line that a header holds, in bytes.
 pub const COMMAND_LIMIT: usize = 4096;
 
-/// The name of a trace file: `urscope-<exe>-<pid>-<start>`, with a number `again` where that name is taken, and the ending of its
-/// form.
+/// The name of a trace file: `urscope-<exe>-<pid>-<start>`, with a number `again` where that name is taken, and the
+/// ending of its form.
 pub fn file_name(form: Form, executable: &str, pid: u32, start: u64, again: u32) -> String {
     let plain: String = executable
         .chars()

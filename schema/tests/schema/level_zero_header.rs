@@ -61,8 +61,8 @@ fn rows_have_the_parameters_and_slots_of_the_header() {
     assert!(compared > 20, "{compared}");
 }
 
-/// The functions of the API 1.17 in the order of the device's table: each table's getter, and its functions with the minor version that
-/// added them.
+/// The functions of the API 1.17 in the order of the device's table: each table's getter, and its functions with the
+/// minor version that added them.
 fn device_table() -> Vec<(String, Vec<(u32, String)>)> {
     let text = fs::read_to_string(repository().join("device/src/table.rs")).unwrap();
     let mut tables: Vec<(String, Vec<(u32, String)>)> = Vec::new();

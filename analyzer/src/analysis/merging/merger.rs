@@ -48,8 +48,8 @@ pub(crate) struct Merger {
 }
 
 impl Merger {
-    /// Opens files, with a buffer of that size each, and returns the cursors of those that have a header. A file that is no trace is an error
-    /// if it was `named`. `growing` is that of [`Cursor::open`].
+    /// Opens files, with a buffer of that size each, and returns the cursors of those that have a header. A file that
+    /// is no trace is an error if it was `named`. `growing` is that of [`Cursor::open`].
     #[expect(clippy::vec_box, reason = "cursors are large and are moved between threads")]
     pub(crate) fn open<'f>(
         &mut self,
@@ -88,8 +88,8 @@ impl Merger {
         self.find_execs();
     }
 
-    /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when a known
-    /// process began.
+    /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when
+    /// a known process began.
     pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) -> bool {
         let before = self.alignments.clone();
         let began: Vec<Nanos> = self.processes.iter().map(|process| process.began).collect();
@@ -106,8 +106,8 @@ impl Merger {
         Some((began, boot.to_owned(), time_namespace, process.header.pid))
     }
 
-    /// The number of a process's host. Processes of one host share clocks and handles. The boot id identifies a host better than
-    /// its name, which differs between containers that share a device.
+    /// The number of a process's host. Processes of one host share clocks and handles. The boot id identifies a host
+    /// better than its name, which differs between containers that share a device.
     fn host_key(&mut self, header: &Header) -> u64 {
         let (boot, time_namespace) = clock_of(header);
         let next = self.hosts.len() as u64;
@@ -231,8 +231,8 @@ impl Merger {
         self.processes.get(index).is_some_and(|process| process.how_it_ended().0 == Ended::Running)
     }
 
-    /// Lets forked processes begin with their forks, so that each inherits what its parent had then. A fork from before the parent's
-    /// trace inherits nothing, so there the process begins with its own trace.
+    /// Lets forked processes begin with their forks, so that each inherits what its parent had then. A fork from before
+    /// the parent's trace inherits nothing, so there the process begins with its own trace.
     fn find_forks(&mut self) {
         let of = |process: &TracedProcess| process.header.forked_ns.zip(process.header.fork_returned_ns);
         let mut forks: Vec<(u64, u64, usize)> = (self.processes.iter().enumerate())

@@ -369,8 +369,8 @@ impl ChunkReader {
 }
 
 impl Lane {
-    /// Finds the next record in the words that are in memory. In a file that is still being written, it stops where a record may
-    /// still appear.
+    /// Finds the next record in the words that are in memory. In a file that is still being written, it stops where a
+    /// record may still appear.
     fn decode(&mut self, strings: &mut Strings, growing: bool) {
         let waits = growing && self.chunks.is_empty();
         while let Some(rest) = self.words.get(self.at..).filter(|rest| !rest.is_empty()) {

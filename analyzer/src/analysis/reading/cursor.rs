@@ -1,7 +1,7 @@
 //! One trace file, read record by record.
 //!
-//! The cursor finds the header first, collects notes about the process, and returns its events with times that never decrease:
-//! the order of the lines in a file is the order of the events.
+//! The cursor finds the header first, collects notes about the process, and returns its events with times that never
+//! decrease: the order of the lines in a file is the order of the events.
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
@@ -63,8 +63,8 @@ pub(crate) struct Cursor {
     now: Nanos,
     /// What was read at the opening: the first event, with the names that precede it.
     ahead: Events,
-    /// Names of threads, adapters and devices, which are returned before the next event: they are named before their first call, and names have
-    /// no time.
+    /// Names of threads, adapters and devices, which are returned before the next event: they are named before their
+    /// first call, and names have no time.
     names: Vec<Other>,
     over: bool,
     /// Whether an event has been read.
@@ -128,9 +128,9 @@ impl Notes {
 }
 
 impl Cursor {
-    /// Opens a file and reads up to its header. `buffer` is the size of its buffer in bytes. A file that is still being written has a
-    /// time `growing`, before which all records have arrived: it is read up to that time, or up to its last complete line.
-    /// [`Self::grow`] moves this limit.
+    /// Opens a file and reads up to its header. `buffer` is the size of its buffer in bytes. A file that is still being
+    /// written has a time `growing`, before which all records have arrived: it is read up to that time, or up to its
+    /// last complete line. [`Self::grow`] moves this limit.
     pub(crate) fn open(path: &Path, buffer: usize, growing: Option<Nanos>) -> Result<Opened, AnalysisError> {
         let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
         let not_a_trace = |found: String| AnalysisError::NotATrace { path: path.to_owned(), found };
@@ -260,8 +260,8 @@ impl Cursor {
         self.input.source().size()
     }
 
-    /// Whether an event contradicts what was returned before: the first call was written after the header was read and began before
-    /// the time of the header, or a record arrived after later ones had been returned.
+    /// Whether an event contradicts what was returned before: the first call was written after the header was read and
+    /// began before the time of the header, or a record arrived after later ones had been returned.
     pub(crate) fn is_misdated(&self) -> bool {
         self.misdated || self.input.is_late()
     }
@@ -276,8 +276,8 @@ impl Cursor {
         self.over
     }
 
-    /// The rest of a file that is still being written, as if its process had ended now: the text after the last complete line,
-    /// and the end of the process.
+    /// The rest of a file that is still being written, as if its process had ended now: the text after the last
+    /// complete line, and the end of the process.
     pub(crate) fn remainder(&self) -> Result<(Events, Notes), AnalysisError> {
         let input = self.input.remainder(|| Source::open(self.path()));
         let mut events = Events::default();
@@ -293,8 +293,8 @@ impl Cursor {
         Ok((events, rest.notes))
     }
 
-    /// Reads about `limit` events into `events`, which is empty, or fewer where the trace ends or a growing file has no more complete
-    /// lines.
+    /// Reads about `limit` events into `events`, which is empty, or fewer where the trace ends or a growing file has no
+    /// more complete lines.
     pub(crate) fn fill(&mut self, events: &mut Events, limit: usize) -> Result<(), AnalysisError> {
         let before = self.now;
         events.append(std::mem::take(&mut self.ahead));
