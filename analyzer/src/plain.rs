@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
-/// Whether a character must not be printed: it controls a terminal, changes the direction of text (UAX #9), ends a line, or is a
-/// noncharacter, which XML forbids.
+/// Whether a character must not be printed: it controls a terminal, changes the direction of text (UAX #9), ends a
+/// line, or is a noncharacter, which XML forbids.
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')

@@ -10,7 +10,6 @@
 
 pub mod api;
 pub mod call;
-mod counted;
 pub mod handle;
 pub mod owners;
 pub mod placeholders;
@@ -20,6 +19,5 @@ mod size;
 pub mod trace;
 mod values;
 
-pub use counted::counted;
-pub use size::{duration, short_size, size};
+pub use size::{counted, duration, short_size, size};
 pub use trace::packed;

@@ -1,4 +1,13 @@
-//! Sizes and times in text. Sizes have a form for sentences and one for tables.
+//! Counts, sizes and times in text. Sizes have a form for sentences and one for tables.
+
+/// A count with its noun in the singular or plural: `1 process`, `2 processes`, `2 handles`.
+pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {noun}"),
+        count if noun.ends_with('s') => format!("{count} {noun}es"),
+        count => format!("{count} {noun}s"),
+    }
+}
 
 /// The units and their sizes in bytes.
 const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
@@ -6,7 +15,7 @@ const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "
 /// A size, for tables: `8 MiB`, `1.5 KiB`, `64 bytes`.
 pub fn short_size(bytes: u64) -> String {
     match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
-        None => super::counted(bytes, "byte"),
+        None => counted(bytes, "byte"),
         Some((unit, name)) if bytes.is_multiple_of(*unit) => format!("{} {name}", bytes / unit),
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
     }
@@ -59,5 +68,12 @@ mod tests {
             assert_eq!(size(bytes), text);
         }
         assert_eq!(short_size(8 << 20), "8 MiB");
+    }
+
+    #[test]
+    fn a_noun_follows_its_count() {
+        assert_eq!(counted(0_usize, "handle"), "0 handles");
+        assert_eq!(counted(1_u64, "process"), "1 process");
+        assert_eq!(counted(7_usize, "process"), "7 processes");
     }
 }

@@ -37,8 +37,8 @@ macro_rules! values {
             /// No value.
             pub const NONE: Self = Self { $($field: None,)* };
 
-            /// Reads the fields at the front of `line` that have the form and order of the writer, and advances `line` past them.
-            /// Calls `each` with the position of a field and its value.
+            /// Reads the fields at the front of `line` that have the form and order of the writer, and advances `line`
+            /// past them. Calls `each` with the position of a field and its value.
             #[inline]
             pub(crate) fn scan(
                 line: &mut &[u8],

@@ -1,7 +1,7 @@
 //! Clock alignment: converts the clocks of all hosts to nanoseconds since the first process of the run began.
 //!
-//! Within a host, times are those of its monotonic clock. Hosts are aligned by the real time at which the first process of each
-//! began. A host whose real time is not known counts as begun with the first host.
+//! Within a host, times are those of its monotonic clock. Hosts are aligned by the real time at which the first process
+//! of each began. A host whose real time is not known counts as begun with the first host.
 
 use urscope_schema::call::Nanos;
 

@@ -1,14 +1,14 @@
 //! An incremental analysis of a growing run, which reads only what is new.
 //!
-//! An event is committed once no earlier event can arrive. A process writes a record shortly after the time that the record names,
-//! so events younger than [`HOLD`] wait. A [`snapshot`](Following::snapshot) commits the waiting events to a copy, together with the
-//! ends of the processes that still run. Its result equals that of a new analysis of the same files. Its cost depends on the number
-//! of live objects and waiting events, not on the length of the run.
+//! An event is committed once no earlier event can arrive. A process writes a record shortly after the time that the
+//! record names, so events younger than [`HOLD`] wait. A [`snapshot`](Following::snapshot) commits the waiting events
+//! to a copy, together with the ends of the processes that still run. Its result equals that of a new analysis of the
+//! same files. Its cost depends on the number of live objects and waiting events, not on the length of the run.
 //!
-//! A record can still arrive too late: its thread was delayed by more than [`HOLD`] while writing, a process was killed long after
-//! its last record (whose time counts as its end), or a new trace begins before the committed events, as that of a child does whose
-//! first call comes long after its fork. In these cases, and if a file was truncated, replaced or removed, the analysis restarts and
-//! reads everything again. So no result depends on when it is requested.
+//! A record can still arrive too late: its thread was delayed by more than [`HOLD`] while writing, a process was killed
+//! long after its last record (whose time counts as its end), or a new trace begins before the committed events, as
+//! that of a child does whose first call comes long after its fork. In these cases, and if a file was truncated,
+//! replaced or removed, the analysis restarts and reads everything again. So no result depends on when it is requested.
 
 use std::{
     cmp::Reverse,
@@ -25,7 +25,7 @@ use super::{
     Analysis, AnalysisError, Ended, Observer, Options,
     merging::{Merger, TracedProcess},
     node_report::Locator,
-    reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Opened, Other, Position, is_alive, stay_open},
+    reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Other, Position, is_alive, stay_open},
     traces,
 };
 
@@ -111,8 +111,8 @@ impl<O: Observer + Clone> Following<O> {
         }
     }
 
-    /// Reads what is new in `paths`: files, or directories of trace files. The errors are those of [`fn@super::judge`]; after an
-    /// error, the next call reads everything again.
+    /// Reads what is new in `paths`: files, or directories of trace files. The errors are those of [`fn@super::judge`];
+    /// after an error, the next call reads everything again.
     pub fn take_in(&mut self, paths: &[PathBuf], options: &Options) -> Result<(), AnalysisError> {
         let _span = tracing::info_span!("following").entered();
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -120,8 +120,8 @@ impl<O: Observer + Clone> Following<O> {
         self.take_in_until(paths, options, now.saturating_sub(HOLD))
     }
 
-    /// Like [`Self::take_in`], for callers that know that all records of this machine up to the time `written` of its monotonic
-    /// clock are written.
+    /// Like [`Self::take_in`], for callers that know that all records of this machine up to the time `written` of its
+    /// monotonic clock are written.
     pub fn take_in_until(
         &mut self,
         paths: &[PathBuf],
@@ -239,17 +239,10 @@ impl<O: Observer + Clone> Following<O> {
 
     /// Opens new files. Their processes must have begun after the known ones; otherwise the analysis must restart.
     fn open(&mut self, files: &[PathBuf], written: Nanos, named: &dyn Fn(&Path) -> bool) -> Result<(), Halt> {
-        let mut cursors = Vec::new();
         self.merger.empty.clear();
         self.merger.foreign.clear();
-        for path in files.iter().filter(|path| !self.known.contains(*path)) {
-            let opened = Cursor::open_growing(path, BUFFER, written)?;
-            match if named(path) { opened.or_not_a_trace(path)? } else { opened } {
-                Opened::Nothing => self.merger.empty.push(path.clone()),
-                Opened::Foreign(found) => self.merger.foreign.push((path.clone(), found)),
-                Opened::Trace(cursor) => cursors.push(cursor),
-            }
-        }
+        let new = files.iter().filter(|path| !self.known.contains(*path));
+        let cursors = self.merger.open(new, named, (BUFFER, true), Some(written))?;
         self.known.extend(cursors.iter().map(|cursor| cursor.path().to_owned()));
         if !self.merger.add_later(cursors.iter().map(|cursor| cursor.header())) {
             return Err(Halt::Restart);

@@ -56,8 +56,8 @@ pub struct Options {
     pub wrappers: Wrappers,
     /// Where the analysis reports its progress.
     pub progress: Arc<Progress>,
-    /// Whether the paths of files were found by listing a directory, and not named by a person. A file that is no trace is then
-    /// ignored, and the judgement says so, as for files inside a directory that is given.
+    /// Whether the paths of files were found by listing a directory, and not named by a person. A file that is no trace
+    /// is then ignored, and the judgement says so, as for files inside a directory that is given.
     pub listed: bool,
     /// Whether the results contain the command lines of the processes. They may contain secrets, and results are published.
     pub command_lines: bool,
@@ -87,15 +87,15 @@ impl Options {
 
 /// Judges traces: files, or directories that contain `urscope-*.json` or `*.fxt` files.
 ///
-/// If there are no traces, or traces without calls, the verdict is [`Verdict::NotJudged`], with the reason. A named file that
-/// is not a trace is an error, and so is a damaged trace, because a verdict over the other files could be wrong. A file of another
-/// program inside a directory is ignored, and the judgement says so.
+/// If there are no traces, or traces without calls, the verdict is [`Verdict::NotJudged`], with the reason. A named
+/// file that is not a trace is an error, and so is a damaged trace, because a verdict over the other files could be
+/// wrong. A file of another program inside a directory is ignored, and the judgement says so.
 pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, AnalysisError> {
     Ok(analyze(paths, options)?.judgement(paths, options))
 }
 
-/// Analyzes traces as [`fn@judge`] does, and returns a report without a verdict. [`Report::judgement`] computes the verdict once
-/// the reports of all nodes are merged.
+/// Analyzes traces as [`fn@judge`] does, and returns a report without a verdict. [`Report::judgement`] computes the
+/// verdict once the reports of all nodes are merged.
 pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Report, AnalysisError> {
     Ok(Analysis::run(paths, options, &mut ())?.report())
 }

@@ -15,7 +15,6 @@ use urscope_schema::{
 
 use super::{
     Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary,
-    clock::ClockAlignment,
     findings::{Key, Node, Occurred, Repeated, Report},
     merging::{Merger, TracedProcess},
     symbols::Symbolizer,
@@ -47,7 +46,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
         node.skipped_lines += process.notes.skipped_lines;
     }
     for Repeated { first, occurrences } in found.into_iter().filter(|found| found.first.rule != NO_CALLS_SEEN) {
-        let node = process(merger, first.at).and_then(|process| nodes.get_mut(&process.host));
+        let node = merger.process(first.at.process).and_then(|process| nodes.get_mut(&process.host));
         if let Some(node) = node {
             node.findings.push(locator.finding(merger, &graded(merger, first), &occurrences));
         }
@@ -69,7 +68,7 @@ fn node(first: &TracedProcess) -> Node {
 
 /// Reduces a finding to a note if missing calls could explain it, so that it is not proved.
 fn graded(merger: &Merger, finding: Finding) -> Finding {
-    let gap = |place: Place| process(merger, place).filter(|process| process.has_gaps());
+    let gap = |place: Place| merger.process(place.process).filter(|process| process.has_gaps());
     // The tracker has graded findings about leftovers already. Their other side is not part of the proof.
     let other = finding.other.filter(|_| !matches!(finding.rule.when, When::End | When::Run));
     match gap(finding.at).or(other.and_then(gap)) {
@@ -80,10 +79,6 @@ fn graded(merger: &Merger, finding: Finding) -> Finding {
         }
         _ => finding,
     }
-}
-
-fn process(merger: &Merger, place: Place) -> Option<&TracedProcess> {
-    merger.processes.get(*merger.by_id.get(place.process.0 as usize)?)
 }
 
 fn name(process: &TracedProcess) -> String {
@@ -135,8 +130,8 @@ impl Locator {
 
     /// The location of a place. Its time counts from the beginning of its node, like all times of a node.
     pub(crate) fn location(&mut self, merger: &Merger, place: Place) -> Location {
-        let process = process(merger, place);
-        let alignment = process.map_or_else(ClockAlignment::default, |process| merger.alignment(process.host));
+        let process = merger.process(place.process);
+        let alignment = process.map(|process| merger.alignment(process.host)).unwrap_or_default();
         Location {
             host: process.map_or_else(String::new, |process| process.header.host.clone()),
             pid: process.map_or(0, |process| process.header.pid),
@@ -171,7 +166,8 @@ impl Locator {
 fn occurrence(merger: &Merger, first: &Location, occurred: &Occurred) -> Occurrence {
     let Location { host, pid, rank, executable, .. } = first.clone();
     let Occurred { at, subject, size, fingerprint, count } = *occurred;
-    let alignment = process(merger, at).map_or_else(ClockAlignment::default, |process| merger.alignment(process.host));
+    let process = merger.process(at.process);
+    let alignment = process.map(|process| merger.alignment(process.host)).unwrap_or_default();
     Occurrence {
         host,
         pid,

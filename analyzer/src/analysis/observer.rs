@@ -57,8 +57,8 @@ events! {
     inner_enter(tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter);
     /// Such a call has returned: the latest one that has begun on this thread.
     inner_exit(tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit);
-    /// The tracker has emitted a fact. Facts of a call come between [`Self::enter`] and [`Self::exit`]. Facts of the end of a
-    /// process come after [`Self::end`].
+    /// The tracker has emitted a fact. Facts of a call come between [`Self::enter`] and [`Self::exit`]. Facts of the
+    /// end of a process come after [`Self::end`].
     fact(at: u64, fact: &Fact<'_>);
     /// A process has `open` open descriptors.
     descriptors(tracker: &Tracker, who: ProcessId, at: u64, open: u64);

@@ -1,8 +1,8 @@
-//! The documentation of the rules: the list, the page of each rule in Markdown or for a terminal, and suggestions for unknown
-//! names.
+//! The documentation of the rules: the list, the page of each rule in Markdown or for a terminal, and suggestions for
+//! unknown names.
 //!
-//! The text comes from the catalogue ([`urscope_rules::catalog`]), from which `docs/rules.md` is generated as well. This module must
-//! not add to it.
+//! The text comes from the catalogue ([`urscope_rules::catalog`]), from which `docs/rules.md` is generated as well.
+//! This module must not add to it.
 
 mod terminal;
 
@@ -43,8 +43,8 @@ pub fn page(name: &str) -> Result<String, UnknownRule> {
     Ok(format!("{} ({}): {}\n\n{}\n", rule.code, rule.severity, rule.title, with_given(rule)))
 }
 
-/// The page of a rule for a terminal: wrapped to its width, with headings and code marked in colour if it has colours, and the wrong
-/// code of the example beside the mended one if both fit. The error names similar rules.
+/// The page of a rule for a terminal: wrapped to its width, with headings and code marked in colour if it has colours,
+/// and the wrong code of the example beside the mended one if both fit. The error names similar rules.
 pub fn rendered(name: &str, paint: Paint) -> Result<String, UnknownRule> {
     let rule = named(name)?;
     let severity = rule.severity.to_string();

@@ -1,7 +1,7 @@
 //! The page of a rule as text for a terminal.
 //!
-//! A page is Markdown of a few forms only: headings of the first level, paragraphs with code and links, and blocks of code. This
-//! module knows no others.
+//! A page is Markdown of a few forms only: headings of the first level, paragraphs with code and links, and blocks of
+//! code. This module knows no others.
 
 use crate::report::{Paint, WIDTH, wrapped};
 

@@ -10,11 +10,13 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
+    fs::{AtFlags, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
     io::Errno,
 };
 
-use super::{identity, is_shared, is_trusted, kind, not_regular, opened, owners, parent, place::ResolvedPath, refused};
+use super::{
+    identity, is_shared, is_trusted, not_regular, opened, owners, parent, place::ResolvedPath, refuse_untrusted, refused,
+};
 
 /// The mode of a directory that urscope makes: traces show paths, addresses and names of functions.
 const PRIVATE_FOLDER: u32 = 0o700;
@@ -139,8 +141,8 @@ impl Folder {
         fs::read_dir(self.by_descriptor())?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
-    /// Opens a file whose name urscope chose for writing, and makes it if it does not exist. Only this user and root can have written it, and
-    /// nobody else can read what is written.
+    /// Opens a file whose name urscope chose for writing, and makes it if it does not exist. Only this user and root
+    /// can have written it, and nobody else can read what is written.
     pub fn own_file(&self, name: &str, access: Access) -> io::Result<File> {
         let flags = match access {
             Access::Append => OFlags::WRONLY | OFlags::APPEND,
@@ -191,8 +193,8 @@ impl Folder {
         if may_be_entered { Err(refused("its file system lets others enter it")) } else { Ok(()) }
     }
 
-    /// Refuses a directory in which another user could replace a directory of this one, or which they could replace. Libraries are loaded by
-    /// such a path, so each directory above it counts.
+    /// Refuses a directory in which another user could replace a directory of this one, or which they could replace.
+    /// Libraries are loaded by such a path, so each directory above it counts.
     pub fn refuse_replaceable(&self) -> io::Result<()> {
         let mut at = self.descriptor.try_clone()?;
         loop {
@@ -221,15 +223,8 @@ impl AsFd for Folder {
 
 /// Refuses what is no regular file with one link of a trusted user.
 fn of_trusted(status: &Stat, is_trusted: impl Fn(u32) -> bool) -> io::Result<()> {
-    if kind(status) != FileType::RegularFile {
-        Err(not_regular())
-    } else if !is_trusted(status.st_uid) {
-        Err(refused(format!("it belongs to the user {}", status.st_uid)))
-    } else if status.st_nlink > 1 {
-        Err(refused("it has several links"))
-    } else {
-        Ok(())
-    }
+    refuse_untrusted(status, is_trusted)?;
+    if status.st_nlink > 1 { Err(refused("it has several links")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -242,7 +237,7 @@ mod tests {
         },
     };
 
-    use rustix::fs::{CWD, mknodat};
+    use rustix::fs::{CWD, FileType, mknodat};
 
     use super::*;
 

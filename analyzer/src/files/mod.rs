@@ -7,8 +7,8 @@
 //! * Those that a user named: [`open`], [`read`] and [`create`]. They may be links, pipes or terminals, but no link of another user is
 //!   followed on the way to them, and no file of another user is overwritten.
 //!
-//! Opening a file never waits for another process, except for the other end of a pipe that the user named, and for that at most
-//! [`PATIENCE`]. What is read as a whole has a limit. All descriptors are closed on exec.
+//! Opening a file never waits for another process, except for the other end of a pipe that the user named, and for that
+//! at most [`PATIENCE`]. What is read as a whole has a limit. All descriptors are closed on exec.
 
 mod folder;
 mod named;
@@ -68,6 +68,17 @@ fn is_trusted(folder: &Stat) -> bool {
 /// Whether another user may change what is in a directory with this status.
 fn is_shared(folder: &Stat) -> bool {
     !is_trusted(folder) || folder.st_mode & 0o022 != 0
+}
+
+/// Refuses what is no regular file of a trusted user.
+fn refuse_untrusted(file: &Stat, is_trusted: impl Fn(u32) -> bool) -> io::Result<()> {
+    if kind(file) != FileType::RegularFile {
+        Err(not_regular())
+    } else if !is_trusted(file.st_uid) {
+        Err(refused(format!("it belongs to the user {}", file.st_uid)))
+    } else {
+        Ok(())
+    }
 }
 
 fn refused(why: impl Into<String>) -> io::Error {

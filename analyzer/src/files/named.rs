@@ -16,7 +16,7 @@ use rustix::{
 };
 use urscope_schema::size;
 
-use super::{PATIENCE, is_shared, kind, not_regular, owners, place::ResolvedPath, refused};
+use super::{PATIENCE, is_shared, kind, owners, place::ResolvedPath, refuse_untrusted, refused};
 
 /// How often it is tried to open a pipe that nobody reads yet.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -29,14 +29,8 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Opens a regular file for reading, if its owner `is_trusted`.
 pub fn open_of(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
     let file = ResolvedPath::of(path)?.open(OFlags::RDONLY, 0)?;
-    let status = fstat(&file)?;
-    if kind(&status) != FileType::RegularFile {
-        Err(not_regular())
-    } else if !is_trusted(status.st_uid) {
-        Err(refused(format!("it belongs to the user {}", status.st_uid)))
-    } else {
-        Ok(file.into())
-    }
+    refuse_untrusted(&fstat(&file)?, is_trusted)?;
+    Ok(file.into())
 }
 
 /// Reads a file as a whole, or what comes through a pipe until its end. It is an error if there are more than `limit` bytes.

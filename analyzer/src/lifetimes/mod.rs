@@ -1,8 +1,8 @@
 //! Lifetimes: converts the records and facts of a run to processes, calls and lifetimes.
 //!
-//! [`LifetimeTracker`] observes an analysis and passes what happens to an [`EventSink`], with times of all hosts since the run began.
-//! Timelines, tables and statistics are sinks; none of them reads records. Only the facts of [`urscope_rules::Tracker`] begin and end
-//! lifetimes; this module only assigns them to their calls.
+//! [`LifetimeTracker`] observes an analysis and passes what happens to an [`EventSink`], with times of all hosts since
+//! the run began. Timelines, tables and statistics are sinks; none of them reads records. Only the facts of
+//! [`urscope_rules::Tracker`] begin and end lifetimes; this module only assigns them to their calls.
 
 mod counts;
 mod open;
@@ -81,12 +81,6 @@ struct Call {
     ended: Vec<u64>,
 }
 
-impl<S: EventSink + Default> Default for LifetimeTracker<S> {
-    fn default() -> Self {
-        Self::new(S::default())
-    }
-}
-
 impl<S: EventSink> LifetimeTracker<S> {
     /// A tracker for one analysis, which passes everything to `sink`.
     pub fn new(sink: S) -> Self {
@@ -96,11 +90,6 @@ impl<S: EventSink> LifetimeTracker<S> {
     /// The sink, after the analysis.
     pub fn into_sink(self) -> S {
         self.sink
-    }
-
-    /// The sink.
-    pub fn sink(&mut self) -> &mut S {
-        &mut self.sink
     }
 
     fn process(&mut self, who: ProcessId) -> Option<&mut Process> {

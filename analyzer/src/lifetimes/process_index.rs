@@ -24,8 +24,8 @@ impl ProcessIndex {
         self.0.entry((header.host.clone(), header.pid)).or_default().push(entry);
     }
 
-    /// The number of a location's process: among those with the same host, pid and executable, the latest that had begun by then,
-    /// or else the first.
+    /// The number of a location's process: among those with the same host, pid and executable, the latest that had
+    /// begun by then, or else the first.
     pub fn number(&self, side: &Location) -> Option<u32> {
         let same = self.0.get(&(side.host.clone(), side.pid))?;
         let mut like = same.iter().filter(|known| known.executable == side.executable);

@@ -44,8 +44,8 @@ events! {
     thread(process: u32, tid: u32, name: &str);
     /// A call has returned, or its process ended in the middle of it.
     call(call: &FinishedCall<'_>);
-    /// A call inside of the one with its number has returned, before that one: one of Level Zero that the runtime has made. It has no
-    /// stack, and neither begins nor ends lifetimes.
+    /// A call inside of the one with its number has returned, before that one: one of Level Zero that the runtime has
+    /// made. It has no stack, and neither begins nor ends lifetimes.
     inner(call: &FinishedCall<'_>);
     /// A lifetime begins.
     birth(life: &Lifetime);
@@ -106,8 +106,8 @@ pub struct FinishedCall<'a> {
     pub ended: &'a [u64],
 }
 
-/// An end of an arrow at a call or at a birth. Arrows are numbered by lifetimes: one goes from the get of handle data to every
-/// open of it, one from the birth of an opening to the call that closes it.
+/// An end of an arrow at a call or at a birth. Arrows are numbered by lifetimes: one goes from the get of handle data
+/// to every open of it, one from the birth of an opening to the call that closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrow {
     /// It begins here.
@@ -166,8 +166,8 @@ pub struct Lifetime {
     pub bytes: Option<u64>,
     /// The fingerprint of its handle data, if the tracker knows it.
     pub fingerprint: Option<u64>,
-    /// The number of its export: equal for all handle data with equal bytes that is got from one pointer of one allocation (or
-    /// from one object), and for all openings of it.
+    /// The number of its export: equal for all handle data with equal bytes that is got from one pointer of one
+    /// allocation (or from one object), and for all openings of it.
     pub export: Option<u64>,
     /// The number of the process that first got the handle data.
     pub producer: Option<u32>,

@@ -56,8 +56,8 @@ pub struct CallLine {
     pub result: Option<String>,
     /// Whether it succeeded.
     pub succeeded: bool,
-    /// When the trace of its process began, in nanoseconds of the host's monotonic clock: tells programs apart that follow each other in
-    /// one process.
+    /// When the trace of its process began, in nanoseconds of the host's monotonic clock: tells programs apart that
+    /// follow each other in one process.
     #[serde(skip)]
     trace_began: u64,
 }
@@ -91,17 +91,17 @@ fn shown(values: &Values) -> Map<String, Value> {
 
 /// Hands each wanted call on.
 #[derive(Clone)]
-struct Lister<F> {
+struct Lister<R> {
     filter: CallFilter,
     /// The header of each process; `None` of one that is not wanted.
     processes: Vec<Option<Header>>,
     /// The calls inside of one that has not returned, by its process and its number. They follow it.
     inner: HashMap<(u32, u64), Vec<CallLine>>,
-    each: F,
+    each: R,
 }
 
-impl<F> Lister<F> {
-    fn new(filter: CallFilter, each: F) -> Self {
+impl<R> Lister<R> {
+    fn new(filter: CallFilter, each: R) -> Self {
         Self { filter, processes: Vec::new(), inner: HashMap::new(), each }
     }
 
@@ -128,7 +128,7 @@ impl<F> Lister<F> {
     }
 }
 
-impl<F: FnMut(CallLine)> EventSink for Lister<F> {
+impl<R: Receiver> EventSink for Lister<R> {
     fn process(&mut self, began: &ProcessStart<'_>) {
         let header = began.header;
         let wanted = self.filter.wants_process(header.pid, header.rank);
@@ -139,7 +139,7 @@ impl<F: FnMut(CallLine)> EventSink for Lister<F> {
         let inner = self.inner.remove(&(call.process, call.number)).unwrap_or_default();
         let inside = Some(call.function.name());
         let inner = inner.into_iter().map(|line| CallLine { inside, ..line });
-        self.line(call).into_iter().chain(inner).for_each(&mut self.each);
+        self.line(call).into_iter().chain(inner).for_each(|line| self.each.receive(line));
     }
 
     fn inner(&mut self, call: &FinishedCall<'_>) {
@@ -151,8 +151,8 @@ impl<F: FnMut(CallLine)> EventSink for Lister<F> {
     }
 }
 
-/// Hands the calls of a run to `each`, in the order in which they returned; those that never returned come last. Calls inside of another
-/// one follow it.
+/// Hands the calls of a run to `each`, in the order in which they returned; those that never returned come last. Calls
+/// inside of another one follow it.
 pub fn calls(
     paths: &[PathBuf],
     options: &Options,
@@ -164,56 +164,50 @@ pub fn calls(
     Ok(())
 }
 
+/// Takes the calls of a list.
+trait Receiver {
+    fn receive(&mut self, line: CallLine);
+}
+
+impl<F: FnMut(CallLine)> Receiver for F {
+    fn receive(&mut self, line: CallLine) {
+        self(line);
+    }
+}
+
 /// Calls that wait to be taken.
-type Waiting = Arc<Mutex<Vec<CallLine>>>;
+#[derive(Clone, Default)]
+struct Waiting(Arc<Mutex<Vec<CallLine>>>);
+
+impl Receiver for Waiting {
+    fn receive(&mut self, line: CallLine) {
+        if let Ok(mut lines) = self.0.lock() {
+            lines.push(line);
+        }
+    }
+}
 
 /// The calls of a run that goes on.
 pub struct CallFollower {
-    following: Following<LifetimeTracker<Lister<Box<dyn Take>>>>,
+    following: Following<LifetimeTracker<Lister<Waiting>>>,
     waiting: Waiting,
     /// The calls that were taken. When a trace is found that began earlier, everything is read again.
     taken: HashSet<Identity>,
-}
-
-/// What takes a call; it can be cloned with the analysis.
-trait Take: FnMut(CallLine) + Send {
-    fn clone_box(&self) -> Box<dyn Take>;
-}
-
-impl<F: FnMut(CallLine) + Clone + Send + 'static> Take for F {
-    fn clone_box(&self) -> Box<dyn Take> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for Box<dyn Take> {
-    fn clone(&self) -> Self {
-        (**self).clone_box()
-    }
 }
 
 impl CallFollower {
     /// Lists the calls that `filter` wants.
     pub fn new(filter: CallFilter) -> Self {
         let waiting = Waiting::default();
-        let into = Arc::clone(&waiting);
-        let following = Following::new(move || {
-            let into = Arc::clone(&into);
-            let take = move |line| {
-                if let Ok(mut into) = into.lock() {
-                    into.push(line);
-                }
-            };
-            let each: Box<dyn Take> = Box::new(take);
-            LifetimeTracker::new(Lister::new(filter.clone(), each))
-        });
+        let each = waiting.clone();
+        let following = Following::new(move || LifetimeTracker::new(Lister::new(filter.clone(), each.clone())));
         Self { following, waiting, taken: HashSet::new() }
     }
 
     /// The calls that are new since the last time.
     pub fn take(&mut self, paths: &[PathBuf], options: &Options) -> Result<Vec<CallLine>, AnalysisError> {
         self.following.take_in(paths, options)?;
-        let mut new = self.waiting.lock().map(|mut waiting| mem::take(&mut *waiting)).unwrap_or_default();
+        let mut new = self.waiting.0.lock().map(|mut waiting| mem::take(&mut *waiting)).unwrap_or_default();
         new.retain(|line| self.taken.insert(line.identity()));
         Ok(new)
     }

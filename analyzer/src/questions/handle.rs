@@ -45,13 +45,6 @@ pub struct Moment {
     pub took_ns: Option<u64>,
 }
 
-/// The error for a fingerprint or address that no handle of the run has.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "no handle in these traces has the fingerprint or the address {0}; `urscope holders` and the findings of `urscope check` show fingerprints"
-)]
-pub struct NoSuchHandle(String);
-
 /// The history of the handle whose data has the fingerprint `name`, or that has the address `name` in any process.
 pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleHistory, QuestionError> {
     let mut both = (Search::of(name), HistoryBuilder::of(Which::Fingerprint(name)));
@@ -59,7 +52,7 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
     let (search, mut history) = both;
     let word = format!("{name:#x}");
     if search.found.is_empty() {
-        return Err(NoSuchHandle(word).into());
+        return Err(QuestionError::NoSuchHandle(word));
     }
     if search.by_address {
         // The address in a consumer is known only when it opens the handle, after the first calls. So this needs a second pass.

@@ -180,16 +180,8 @@ impl Holders {
     }
 }
 
-/// The error for a moment after the end of the run.
-#[derive(Debug, thiserror::Error)]
-#[error("the last record of the traces is at +{:.3} s; ask for an earlier moment than +{:.3} s", last.as_secs_f64(), at.as_secs_f64())]
-pub struct TooLate {
-    at: Duration,
-    last: Duration,
-}
-
-/// What is held at the moment `at` after the run began. Without `at`, what each process held when it ended, or holds now if it
-/// still runs.
+/// What is held at the moment `at` after the run began. Without `at`, what each process held when it ended, or holds
+/// now if it still runs.
 pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Result<Holders, QuestionError> {
     let mut collector = HoldersCollector { at, ..HoldersCollector::default() };
     let mut analysis = Analysis::run(paths, options, &mut collector)?;
@@ -197,7 +189,7 @@ pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Re
         && !collector.reached
         && let Some(last) = collector.last
     {
-        return Err(TooLate { at, last: Duration::from_nanos(last) }.into());
+        return Err(QuestionError::TooLate { at, last: Duration::from_nanos(last) });
     }
     Ok(collector.holders(&mut analysis))
 }

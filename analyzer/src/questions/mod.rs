@@ -1,8 +1,8 @@
 //! Questions about a whole run besides its judgement: what is held, the history of one handle, call statistics, and the
 //! differences between two runs.
 //!
-//! Most questions are [observers](crate::analysis::Observer) of an analysis. Each answer is a type that is shown as text and as
-//! JSON. The field names of the answers are their JSON format; every answer contains its version.
+//! Most questions are [observers](crate::analysis::Observer) of an analysis. Each answer is a type that is shown as
+//! text and as JSON. The field names of the answers are their JSON format; every answer contains its version.
 
 mod call_filter;
 mod call_list;
@@ -17,13 +17,15 @@ pub use call_filter::{CallFilter, Level, Searched};
 pub use call_list::{CallFollower, CallLine, calls};
 pub use calls_by::{CallPart, CallsBy, calls_by};
 pub use diff::{Diff, diff};
-pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
-pub use holders::{By, Held, HeldBy, Holders, HoldersBy, HoldersCollector, LOST, Lost, Part, TooLate, holders};
+pub use handle::{HandleHistory, Moment, handle};
+pub use holders::{By, Held, HeldBy, Holders, HoldersBy, HoldersCollector, LOST, Lost, Part, holders};
 pub use snapshot::{Amount, Snapshot, SnapshotFollower, snapshot};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};
 
 /// The version of the JSON format of all answers.
 pub const VERSION: u32 = 1;
+
+use std::time::Duration;
 
 use crate::{AnalysisError, analysis::ExemptionError};
 
@@ -38,11 +40,18 @@ pub enum QuestionError {
     #[error(transparent)]
     NoReport(#[from] ExemptionError),
     /// The requested moment is after the end of the run.
-    #[error(transparent)]
-    TooLate(#[from] TooLate),
+    #[error("the last record of the traces is at +{:.3} s; ask for an earlier moment than +{:.3} s", last.as_secs_f64(), at.as_secs_f64())]
+    TooLate {
+        /// The moment.
+        at: Duration,
+        /// The time of the last record.
+        last: Duration,
+    },
     /// The requested handle is not in the run.
-    #[error(transparent)]
-    NoSuchHandle(#[from] NoSuchHandle),
+    #[error(
+        "no handle in these traces has the fingerprint or the address {0}; `urscope holders` and the findings of `urscope check` show fingerprints"
+    )]
+    NoSuchHandle(String),
 }
 
 /// Parses a fingerprint or an address, as `0x…` or as a decimal number. The error says what was expected.

@@ -31,8 +31,8 @@ pub struct Stats {
     /// What each consumer opened from each producer, in the order of producers and consumers.
     #[serde(default)]
     pub shares: Vec<Share>,
-    /// What was shared over time, in at most [`SAMPLES`] samples: the moment with the most pinned bytes of each interval, and the
-    /// last moment.
+    /// What was shared over time, in at most [`SAMPLES`] samples: the moment with the most pinned bytes of each
+    /// interval, and the last moment.
     pub shared: Vec<Sample>,
     /// The moment with the most pinned bytes.
     pub peak: Sample,

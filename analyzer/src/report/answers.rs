@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value};
+use urscope_rules::Severity;
 use urscope_schema::{counted, duration, ranks::process_name, short_size, size as sized};
 
 use super::{
@@ -22,7 +23,7 @@ use crate::{
 const BARS: usize = 60;
 
 pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    let when = answer.at_ns.map_or_else(|| "at the end of each process".to_owned(), |at| format!("at {}", since(at)));
+    let when = when(answer.at_ns);
     let lost = match answer.lost_count {
         0 => String::new(),
         count => format!(
@@ -53,9 +54,14 @@ pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> i
     write_lost(answer, out, paint)
 }
 
+/// The moment of an answer.
+fn when(at_ns: Option<u64>) -> String {
+    at_ns.map_or_else(|| "at the end of each process".to_owned(), |at| format!("at {}", since(at)))
+}
+
 /// Writes what is held in parts.
 pub(super) fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    let when = answer.at_ns.map_or_else(|| "at the end of each process".to_owned(), |at| format!("at {}", since(at)));
+    let when = when(answer.at_ns);
     let (objects, pinned) = (counted(answer.objects, "object"), sized(answer.pinned_bytes));
     writeln!(out, "{} {objects} held {when}, {pinned} pinned", paint.strong("urscope:"))?;
     let width = answer.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
@@ -133,14 +139,12 @@ fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()>
         1 => "1 not put".to_owned(),
         n => format!("{n} not put"),
     };
-    let fate = fate(held.producer_ended);
+    let fate = fate(held.producer_ended).map_or_else(String::new, |fate| format!(", {fate}"));
     writeln!(out, "  {} {} ({handles}{fate})", paint.faint("got "), place(&held.got))?;
     stack(&held.got, out, paint)?;
     for HeldBy { opened, opens, since, ended, released } in &held.holders {
         let times = if *opens == 1 { String::new() } else { format!(" {opens} times") };
-        let fate = self::fate(*ended);
-        let fate = fate.strip_prefix(", ").unwrap_or_default();
-        let fate = if fate.is_empty() { String::new() } else { format!(" ({fate})") };
+        let fate = self::fate(*ended).map_or_else(String::new, |fate| format!(" ({fate})"));
         writeln!(out, "  {} {} as {opened}{times}{fate}", paint.faint("open"), place(since))?;
         stack(since, out, paint)?;
         write_released(released.as_ref(), out, paint)?;
@@ -148,13 +152,13 @@ fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()>
     Ok(())
 }
 
-fn fate(ended: Option<Ended>) -> &'static str {
-    match ended {
-        None | Some(Ended::Running) => "",
-        Some(Ended::Exited) => ", the process has exited",
-        Some(Ended::Killed) => ", the process was killed",
-        Some(Ended::Exec) => ", the process became another program",
-        Some(Ended::Incomplete) => ", its trace is incomplete",
+fn fate(ended: Option<Ended>) -> Option<&'static str> {
+    match ended? {
+        Ended::Running => None,
+        Ended::Exited => Some("the process has exited"),
+        Ended::Killed => Some("the process was killed"),
+        Ended::Exec => Some("the process became another program"),
+        Ended::Incomplete => Some("its trace is incomplete"),
     }
 }
 
@@ -168,17 +172,22 @@ pub(super) fn call(line: &CallLine, paint: Paint) -> String {
         values.iter().map(text).collect::<Vec<_>>().join(", ")
     };
     let answers = if line.answers.is_empty() { String::new() } else { format!(" -> {}", list(&line.answers)) };
-    let outcome = match (&line.result, line.took_ns) {
-        (Some(_), Some(took)) if line.succeeded => paint.faint(duration(took)),
-        (Some(result), _) => paint.severity(urscope_rules::Severity::Error, result),
-        (None, _) => paint.severity(urscope_rules::Severity::Warning, "never returned"),
-    };
+    let outcome = outcome(line.result.as_deref(), line.succeeded, line.took_ns, paint);
     let at = paint.faint(format!("{:>14}", since(line.begin_ns)));
     let process = plain(&line.process());
     // Below the call that it is inside of, unless that is not listed.
     let (inset, inside) = line.inside.map_or(("", String::new()), |outer| ("  ", format!("  inside {outer}")));
     let (function, arguments) = (paint.strong(line.function), list(&line.arguments));
     format!("{at}  {process}  {inset}{function}({arguments}){answers}  {outcome}{inside}")
+}
+
+/// How long a call took that succeeded, or why it did not.
+fn outcome(result: Option<&str>, succeeded: bool, took_ns: Option<u64>, paint: Paint) -> String {
+    match result {
+        None => paint.severity(Severity::Warning, "never returned"),
+        Some(_) if succeeded => took_ns.map_or_else(String::new, |took| paint.faint(duration(took))),
+        Some(result) => paint.severity(Severity::Error, result),
+    }
 }
 
 pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint) -> io::Result<()> {
@@ -188,12 +197,8 @@ pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint)
     let several = answer.fingerprints.len() > 1;
     for Moment { place: side, fingerprint, value, result, took_ns } in &answer.moments {
         let value = value.as_deref().map_or_else(String::new, |value| format!(" {value}"));
-        let outcome = match (result.as_deref(), took_ns) {
-            (None, _) => paint.severity(urscope_rules::Severity::Warning, "never returned"),
-            (Some(result), Some(took)) if result.starts_with("UR_RESULT_SUCCESS") => paint.faint(duration(*took)),
-            (Some(result), _) if result.starts_with("UR_RESULT_SUCCESS") => String::new(),
-            (Some(result), _) => paint.severity(urscope_rules::Severity::Error, result),
-        };
+        let succeeded = result.as_ref().is_some_and(|result| result.starts_with("UR_RESULT_SUCCESS"));
+        let outcome = outcome(result.as_deref(), succeeded, *took_ns, paint);
         let which = if several { format!(" {fingerprint}") } else { String::new() };
         let line = format!("\n  {}{value}{which} {outcome}", place(side));
         writeln!(out, "{}", line.trim_end())?;
@@ -222,13 +227,8 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
     by_rank.sort_by_key(|calls| calls.rank.map(|rank| (rank, calls.pid)));
     for calls in by_rank {
         if last.replace((calls.pid, &calls.host)) != Some((calls.pid, &calls.host)) {
-            let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
-            writeln!(
-                out,
-                "\n{}\n{}",
-                paint.strong(process_name(&calls.executable, calls.pid, calls.rank)),
-                paint.faint(head)
-            )?;
+            let name = process_name(&calls.executable, calls.pid, calls.rank);
+            writeln!(out, "\n{}\n{}", paint.strong(name), paint.faint(&head))?;
         }
         write_calls(calls, out, paint)?;
     }
@@ -252,12 +252,10 @@ fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<
     let [p50, p90, p99, max] = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(duration);
     writeln!(out, "  {function:<28} {count:>9} {p50:>9} {p90:>9} {p99:>9} {max:>9}")?;
     for (result, times) in errors {
-        let text = format!("{times} returned {result}");
-        writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Error, text))?;
+        writeln!(out, "    {}", paint.severity(Severity::Error, format!("{times} returned {result}")))?;
     }
     if *unreturned > 0 {
-        let text = format!("{unreturned} never returned");
-        writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Warning, text))?;
+        writeln!(out, "    {}", paint.severity(Severity::Warning, format!("{unreturned} never returned")))?;
     }
     Ok(())
 }
@@ -267,7 +265,7 @@ fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<
     let [producer, consumer] =
         [producer, consumer].map(|Who { pid, executable, rank, .. }| process_name(executable, *pid, *rank));
     let (handles, opens) = (counted(*handles, "handle"), counted(*opens, "open"));
-    let (size, left) = (sized(*size), paint.severity(urscope_rules::Severity::Warning, format!("{open} left open")));
+    let (size, left) = (sized(*size), paint.severity(Severity::Warning, format!("{open} left open")));
     let left = if *open == 0 { String::new() } else { format!(", {left}") };
     writeln!(out, "  {consumer} from {producer}: {kind}, {handles}, {opens}, {size}{left}")
 }

@@ -1,7 +1,7 @@
 //! Workflow commands of GitHub Actions: an annotation per finding at its source line, and the verdict.
 //!
-//! <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>: `::error file=F,line=L,title=T::MESSAGE`,
-//! with `%` and line ends, and in properties also `:` and `,`, percent-encoded.
+//! <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>: `::error
+//! file=F,line=L,title=T::MESSAGE`, with `%` and line ends, and in properties also `:` and `,`, percent-encoded.
 
 use std::{
     io::{self, Write},

@@ -24,8 +24,8 @@ pub(super) fn compact(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Writes JSON with such characters escaped. Outside of strings the only ones are line ends. In strings, serde_json has escaped those below
-/// U+0020.
+/// Writes JSON with such characters escaped. Outside of strings the only ones are line ends. In strings, serde_json has
+/// escaped those below U+0020.
 struct Escaping<W>(W);
 
 impl<W: Write> Write for Escaping<W> {

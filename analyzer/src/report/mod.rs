@@ -1,5 +1,5 @@
-//! Writes judgements and answers: [`text`] and [`html`] for people, [`json`] for programs, [`sarif`], [`junit`] and [`github`] for
-//! systems that collect the results of tools.
+//! Writes judgements and answers: [`text`] and [`html`] for people, [`json`] for programs, [`sarif`], [`junit`] and
+//! [`github`] for systems that collect the results of tools.
 //!
 //! This module must not judge, and must not write text of a trace unchecked to a terminal, a page or a log. Every form but JSON is
 //! written from a copy of the judgement in which unprintable characters are replaced. JSON escapes such characters.
@@ -53,8 +53,8 @@ pub fn sentence(finding: &FoundFinding) -> String {
     plain(&sentence::sentence(finding))
 }
 
-/// Writes a judgement or an answer as one JSON object with the fields of its type. `docs/report.schema.json` is the schema of a
-/// judgement.
+/// Writes a judgement or an answer as one JSON object with the fields of its type. `docs/report.schema.json` is the
+/// schema of a judgement.
 pub fn json(what: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     json::write(what, out)
 }

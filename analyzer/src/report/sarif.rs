@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 (OASIS), for code scanning and editors.
 //!
-//! A result has the place of the finding as its location, the other place as a related location, and both stacks as `stacks`.
-//! Numbers in the comments are sections of the specification.
+//! A result has the place of the finding as its location, the other place as a related location, and both stacks as
+//! `stacks`. Numbers in the comments are sections of the specification.
 
 use std::path::Path;
 

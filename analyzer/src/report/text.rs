@@ -151,14 +151,11 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
     let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count}, the first:)"));
     writeln!(out, "{head}{site}{count}")?;
     writeln!(out, "  {}", wrapped(&finding.message, "  ", paint.width))?;
-    for (label, side) in [("here ", Some(&finding.process)), ("there", finding.other.as_ref())] {
-        if let Some(side) = side {
-            writeln!(out, "  {} {}", paint.faint(label), place(side))?;
-            let frames: Vec<&Frame> =
-                if paint.whole { side.stack.iter().collect() } else { side.shown_frames().collect() };
-            for frame in frames {
-                writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
-            }
+    for (label, side) in ["here ", "there"].into_iter().zip(finding.locations()) {
+        writeln!(out, "  {} {}", paint.faint(label), place(side))?;
+        let frames: Vec<&Frame> = if paint.whole { side.stack.iter().collect() } else { side.shown_frames().collect() };
+        for frame in frames {
+            writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
         }
     }
     if let Some(hosts) = hosts(finding, HOSTS) {
@@ -271,8 +268,8 @@ pub(super) fn named(process: &ProcessSummary) -> String {
     if program.is_empty() { name } else { format!("{name} {program}") }
 }
 
-/// The processes in the order in which lists show them: by rank, then by pid, and those without a rank first, in the order in which they
-/// began.
+/// The processes in the order in which lists show them: by rank, then by pid, and those without a rank first, in the
+/// order in which they began.
 pub(super) fn ordered(processes: &[ProcessSummary]) -> Vec<&ProcessSummary> {
     let mut ordered: Vec<_> = processes.iter().collect();
     ordered.sort_by_key(|process| process.rank.map(|rank| (rank, process.pid)));

@@ -23,16 +23,18 @@ fn suppressing_with(text: &str, fail_on: Severity) -> Options {
     Options { fail_on, exemptions: Exemptions { suppressions, baseline: None }, ..Options::default() }
 }
 
+/// The judgement of the faulty run with the lines of a suppressions file.
+fn faulty_with(text: &str) -> Judgement {
+    judged_with(&files(FAULTY_RUN), &suppressing_with(text, Severity::Warning))
+}
+
 fn counting(judgement: &Judgement) -> Vec<&str> {
     judgement.findings.iter().filter(|found| found.excuse.is_none()).map(|found| found.rule.as_str()).collect()
 }
 
 #[test]
 fn a_suppressed_finding_does_not_fail_but_is_reported() {
-    let judgement = judged_with(
-        &files(FAULTY_RUN),
-        &suppressing_with("freed-while-open:^/app/consumer$\nleaked-*:producer", Severity::Warning),
-    );
+    let judgement = faulty_with("freed-while-open:^/app/consumer$\nleaked-*:producer");
     assert_eq!((judgement.verdict, judgement.exit), (Verdict::Clean, 0));
     assert_eq!((judgement.findings.len(), counting(&judgement).len()), (3, 0), "{:#?}", judgement.findings);
     let used: Vec<_> = judgement.suppressions.iter().map(|used| (used.place.as_str(), used.count)).collect();
@@ -48,7 +50,7 @@ fn a_suppressed_finding_does_not_fail_but_is_reported() {
 #[test]
 fn a_suppression_of_another_rule_place_or_kind_excuses_nothing() {
     for text in ["double-put:*", "leaked-handle:^producer", "leaked-handle:kind=mapping", "freed-while-open:nobody"] {
-        let judgement = judged_with(&files(FAULTY_RUN), &suppressing_with(text, Severity::Warning));
+        let judgement = faulty_with(text);
         assert_eq!(counting(&judgement).len(), 3, "{text}");
         assert_eq!(judgement.suppressions[0].count, 0);
         let output = form(|out| report::text(&judgement, out, false));
@@ -58,8 +60,7 @@ fn a_suppression_of_another_rule_place_or_kind_excuses_nothing() {
 
 #[test]
 fn a_suppression_of_a_kind_covers_all_places() {
-    let judgement = judged_with(&files(FAULTY_RUN), &suppressing_with("leaked-*:kind=mem-handle", Severity::Warning));
-    assert_eq!(counting(&judgement), ["freed-while-open", "leaked-mapping"]);
+    assert_eq!(counting(&faulty_with("leaked-*:kind=mem-handle")), ["freed-while-open", "leaked-mapping"]);
 }
 
 /// The contract of `--write-suppressions`, for the findings of every rule.
@@ -106,14 +107,10 @@ fn a_written_suppression_excuses_no_second_mistake_through_the_same_helper() {
     };
     assert!(excused(&|_| {}), "{known}");
     assert!(excused(&|same| same.findings[0].process.stack[1].line = Some(99)), "lines change with every edit");
-    assert!(
-        !excused(&|second| second.findings[0].process.stack[1].function = Some("another_caller".into())),
-        "{known}"
-    );
-    assert!(
-        !excused(&|second| second.findings[0].process.stack[0].function = Some("app::free(long)".into())),
-        "{known}"
-    );
+    for (frame, function) in [(1, "another_caller"), (0, "app::free(long)")] {
+        let change = |second: &mut Judgement| second.findings[0].process.stack[frame].function = Some(function.into());
+        assert!(!excused(&change), "{function}: {known}");
+    }
     assert!(!excused(&|second| second.findings[0].other.as_mut().unwrap().stack[0].function = Some("other".into())));
     assert!(!excused(&|second| second.findings[0].other = None));
     assert!(!excused(&|second| second.findings[0].process.function = Some("urIPCPutMemHandleExp".into())));
@@ -152,10 +149,8 @@ fn more_frequent_and_more_severe_findings_are_new() {
     let (once, again) =
         (judged(&files("p: get a -> h\np: put x")), files("p: get a -> h\np: put x\np/2: put h\np/2: put y"));
     let judgement = judged_with(&again, &exempting("", &once));
-    assert_eq!(
-        judgement.baseline.as_ref().unwrap().known + judgement.baseline.as_ref().unwrap().new,
-        judgement.findings.len() as u64
-    );
+    let compared = judgement.baseline.unwrap();
+    assert_eq!(compared.known + compared.new, judgement.findings.len() as u64);
     let mut milder = judged(&files(twice));
     milder.findings.iter_mut().for_each(|finding| finding.severity = Severity::Note);
     let worse = judged_with(&files(twice), &exempting("", &milder));
@@ -167,10 +162,8 @@ fn a_report_of_an_older_version_is_a_valid_baseline() {
     let mut old = serde_json::to_value(judged(&files(FAULTY_RUN))).unwrap();
     old.as_object_mut().unwrap().retain(|name, _| name != "suppressions" && name != "baseline");
     for finding in old["findings"].as_array_mut().unwrap() {
-        finding
-            .as_object_mut()
-            .unwrap()
-            .retain(|name, _| !["kind", "identity", "fails", "excuse"].contains(&name.as_str()));
+        let newer = ["kind", "identity", "fails", "excuse"];
+        finding.as_object_mut().unwrap().retain(|name, _| !newer.contains(&name.as_str()));
     }
     let old: Judgement = serde_json::from_value(old).unwrap();
     assert_eq!(counting(&judged_with(&files(FAULTY_RUN), &exempting("", &old))), Vec::<&str>::new());

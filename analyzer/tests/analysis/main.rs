@@ -178,9 +178,7 @@ fn several_runs_are_said_and_kept_apart() {
     }));
     let runs: Vec<_> = judgement.processes.iter().map(|process| process.run.as_str()).collect();
     assert_eq!(runs, ["one", "two"]);
-    let mut text = Vec::new();
-    urscope_analyzer::report::text(&judgement, &mut text, false).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let text = forms::form(|out| urscope_analyzer::report::text(&judgement, out, false));
     let said = "\n  these are traces of 2 runs, judged together: \"one\" (1 process), \"two\" (1 process); --run NAME judges\n  one alone\n";
     assert!(text.contains(said), "{text}");
     assert!(text.contains("exited; run \"two\"\n"), "{text}");

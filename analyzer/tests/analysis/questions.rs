@@ -10,25 +10,23 @@ use urscope_analyzer::{
     report,
 };
 
-use urscope_schema::trace::records::Header;
-
-use crate::traces::{files, files_with, one_late, put};
+use crate::{
+    forms::form,
+    traces::{files, files_with, one_late, put},
+};
 
 /// Two consumers open what a producer shares. One closes it, the other is killed.
 const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\
                       first: close m\nproducer: put h\nsecond: killed\nfirst: close m\nproducer: free p";
 
-fn folder(scenario: &str) -> tempfile::TempDir {
+fn written(files: &BTreeMap<String, Vec<u8>>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &files(scenario));
+    put(folder.path(), files);
     folder
 }
 
-/// The traces of a scenario, with headers changed by `change`.
-fn folder_with(scenario: &str, change: impl Fn(&mut Header)) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &files_with(scenario, |header, _| change(header)));
-    folder
+fn folder(scenario: &str) -> tempfile::TempDir {
+    written(&files(scenario))
 }
 
 fn holders(scenario: &str, at: Option<Duration>) -> Result<questions::Holders, QuestionError> {
@@ -71,7 +69,7 @@ fn holders_can_be_requested_for_any_moment() {
                     most = most.max((held.handles, opens));
                 }
             }
-            Err(QuestionError::TooLate(error)) => {
+            Err(error @ QuestionError::TooLate { .. }) => {
                 assert!(error.to_string().contains("ask for an earlier moment"), "{error}");
             }
             Err(other) => panic!("{other}"),
@@ -168,16 +166,13 @@ fn shared_memory_is_sampled_over_time_and_its_peak_kept() {
 #[test]
 fn times_do_not_decrease_after_a_late_record() {
     let scenario: Vec<_> = (0..100).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
-    let files = one_late(&scenario.join("\n"));
-    let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &files);
+    let folder = written(&one_late(&scenario.join("\n")));
     let answer = questions::stats(&[folder.path().to_owned()], &Options::default()).unwrap();
     assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
     assert_eq!(answer.peak.pinned_bytes, 6400, "the late record is counted");
 
     let gets: Vec<_> = (0..100).map(|i| format!("p: get a -> h{i}")).collect();
-    let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &one_late(&format!("p: alloc a 64\n{}\np: killed", gets.join("\n"))));
+    let folder = written(&one_late(&format!("p: alloc a 64\n{}\np: killed", gets.join("\n"))));
     let paths = [folder.path().to_owned()];
     let held = questions::holders(&paths, &Options::default(), None).unwrap().held.remove(0);
     let name = questions::word(&held.fingerprint).unwrap();
@@ -200,8 +195,7 @@ fn shares_are_counted_by_producer_and_consumer() {
 /// Findings, calls and answers have times since the run began, on two hosts with unrelated clocks.
 #[test]
 fn the_clocks_of_several_hosts_are_aligned() {
-    let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &two_hosts());
+    let folder = written(&two_hosts());
     let paths = [folder.path().to_owned()];
     let judgement = urscope_analyzer::judge(&paths, &Options::default()).unwrap();
     let processes: Vec<_> = judgement.processes.iter().map(|process| (process.host.as_str(), process.rank)).collect();
@@ -289,9 +283,7 @@ fn two_runs_are_compared() {
 }
 
 fn holders_text(scenario: &str) -> String {
-    let mut text = Vec::new();
-    report::holders(&holders(scenario, None).unwrap(), &mut text, false).unwrap();
-    String::from_utf8(text).unwrap()
+    form(|out| report::holders(&holders(scenario, None).unwrap(), out, false))
 }
 
 /// What is reported as leaked is never "nothing".
@@ -309,7 +301,7 @@ fn what_was_left_of_untraced_processes_is_listed_as_well() {
 fn what_is_held_is_added_up_by_rank_and_limited() {
     let scenario =
         "a: alloc p 64\na: get p -> h\nb: open h -> m\nc: open h -> n\nc: open h -> n\na: alloc q 32\na: get q -> i";
-    let folder = folder_with(scenario, |header| header.rank = Some(12 - header.pid / 100));
+    let folder = written(&files_with(scenario, |header, _| header.rank = Some(12 - header.pid / 100)));
     let paths = [folder.path().to_owned()];
     let answer = questions::holders(&paths, &Options::default(), None).unwrap();
     let by = answer.by(By::Rank, 2);
@@ -317,9 +309,7 @@ fn what_is_held_is_added_up_by_rank_and_limited() {
         by.parts.iter().map(|part| (part.name.as_str(), part.handles, part.opens, part.bytes)).collect();
     assert_eq!(parts, [("rank 9", 0, 2, 64), ("rank 10", 0, 1, 64)]);
     assert_eq!((by.objects, by.pinned_bytes, by.more), (2, 96, 1));
-    let mut text = Vec::new();
-    report::holders_by(&by, &mut text, false).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let text = form(|out| report::holders_by(&by, out, false));
     assert!(text.starts_with("urscope: 2 objects held at the end of each process, 96 bytes pinned\n"), "{text}");
     assert!(text.ends_with("\nand 1 more; a higher --limit shows them\n"), "{text}");
     let limited = answer.limited(1);
@@ -328,11 +318,7 @@ fn what_is_held_is_added_up_by_rank_and_limited() {
 
 #[test]
 fn totals_are_those_of_all_processes_also_if_few_are_shown() {
-    let text = |stats: &Stats| {
-        let mut text = Vec::new();
-        report::stats(stats, &mut text, false).unwrap();
-        String::from_utf8(text).unwrap()
-    };
+    let text = |stats: &Stats| form(|out| report::stats(stats, out, false));
     let all = stats(SHARED);
     let opens = |calls: &[questions::Calls]| {
         calls.iter().filter(|calls| calls.function == "urIPCOpenMemHandleExp").map(|calls| calls.calls).sum::<u64>()

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use urscope_analyzer::{Options, judge, report};
 
-use crate::traces::{FAULTY_RUN, files, files_with, judged, put};
+use crate::{
+    forms::form,
+    traces::{FAULTY_RUN, files, files_with, judged, put},
+};
 
 fn text(scenario: &str) -> String {
-    let mut out = Vec::new();
-    report::text(&judged(&files(scenario)), &mut out, false).unwrap();
-    String::from_utf8(out).unwrap()
+    form(|out| report::text(&judged(&files(scenario)), out, false))
 }
 
 #[test]
@@ -37,9 +38,7 @@ fn processes_are_named_and_listed_by_rank() {
         (header.rank, header.executable) =
             ([Some(12), Some(3), None][header.pid as usize / 100 - 1], "/app/ring".into());
     }));
-    let mut out = Vec::new();
-    report::text(&judgement, &mut out, false).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = form(|out| report::text(&judgement, out, false));
     let listed: Vec<_> = text.lines().skip_while(|line| *line != "processes").take(4).collect();
     let names: Vec<_> = listed.iter().map(|line| line.split("  ").nth(1).unwrap_or_default()).collect();
     assert_eq!(names, ["", "ring (pid 300)", "rank 3 (pid 200) ring", "rank 12 (pid 100) ring"], "{text}");
@@ -51,9 +50,7 @@ fn processes_are_named_and_listed_by_rank() {
 #[test]
 fn colour_does_not_change_the_text() {
     let judgement = judged(&files(FAULTY_RUN));
-    let mut out = Vec::new();
-    report::text(&judgement, &mut out, true).unwrap();
-    let painted = String::from_utf8(out).unwrap();
+    let painted = form(|out| report::text(&judgement, out, true));
     assert!(painted.contains("\x1b[1;31merror: freed-while-open\x1b[0m"));
     let mut plain = String::new();
     for (index, part) in painted.split("\x1b[").enumerate() {
@@ -68,17 +65,17 @@ fn text_of_a_trace_does_not_control_the_terminal() {
         header.executable = "/app/\x1b[31mred\u{202e}\n".into();
         entry_point.problem = "\x07".into();
     });
-    let mut out = Vec::new();
-    report::text(&judged(&evil), &mut out, false).unwrap();
-    let output = String::from_utf8(out).unwrap();
+    let output = form(|out| report::text(&judged(&evil), out, false));
     assert!(output.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{202e}')), "{output:?}");
 }
 
 #[test]
 fn the_json_has_the_documented_fields() {
-    let mut out = Vec::new();
-    report::json(&judged(&files(FAULTY_RUN)), &mut out).unwrap();
-    let json: Value = serde_json::from_slice(&out).unwrap();
+    let json = |scenario: &str| {
+        serde_json::from_str::<Value>(&form(|out| report::json(&judged(&files(scenario)), out))).unwrap()
+    };
+    let empty = json("");
+    let json = json(FAULTY_RUN);
     assert_eq!(json["version"], 1);
     assert_eq!((&json["verdict"], &json["exit"], &json["reason"]), (&json!("findings"), &json!(1), &Value::Null));
     assert_eq!(json["calls"]["urIPCGetMemHandleExp"], 3);
@@ -109,9 +106,6 @@ fn the_json_has_the_documented_fields() {
     let asked = judge(&[folder.path().to_owned()], &options).unwrap();
     assert_eq!(asked.processes[1].command, ["/app/consumer", "--role"]);
 
-    let mut out = Vec::new();
-    report::json(&judged(&files("")), &mut out).unwrap();
-    let json: Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!((&json["verdict"], &json["exit"]), (&json!("not-judged"), &json!(2)));
-    assert!(json["reason"].is_string());
+    assert_eq!((&empty["verdict"], &empty["exit"]), (&json!("not-judged"), &json!(2)));
+    assert!(empty["reason"].is_string());
 }

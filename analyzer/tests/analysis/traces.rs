@@ -7,7 +7,7 @@ use std::{
 
 use urscope_analyzer::{Judgement, Options, judge};
 use urscope_rule_pages::scenario::{Event, Scenario};
-use urscope_rules::End as Fate;
+use urscope_rules::{End as Fate, ProcessId};
 use urscope_schema::{
     call::Nanos,
     trace::{
@@ -37,6 +37,11 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
     let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
     let begun: Vec<Event> = events.iter().filter(|event| matches!(event, Event::Begin(..))).cloned().collect();
     let mut observed = Vec::new();
+    let add = |files: &mut Vec<(String, Vec<u8>)>, who: ProcessId, pids: &[u32], write: &dyn Fn(&mut Line, u32)| {
+        let mut line = Line::default();
+        write(&mut line, pids[who.0 as usize]);
+        files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+    };
     for event in events {
         match event {
             Event::Begin(process, at) => {
@@ -83,24 +88,19 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
             }
             Event::Enter(who, mut enter) => {
                 enter.time.0 += START;
-                let mut line = Line::default();
-                line.enter(pids[who.0 as usize], base, &enter);
-                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+                add(&mut files, who, &pids, &|line, pid| line.enter(pid, base, &enter));
             }
             Event::Exit(who, mut exit) => {
                 exit.time.0 += START;
-                let mut line = Line::default();
-                line.exit(pids[who.0 as usize], base, &exit);
-                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+                add(&mut files, who, &pids, &|line, pid| line.exit(pid, base, &exit));
             }
             Event::Device(who, handle, index, name) => {
                 let device = Device { via: 1, device: Hex(handle), index, name };
                 files[who.0 as usize].1.extend(write::record(pids[who.0 as usize], &device));
             }
             Event::Descriptors(who, open, at) => {
-                let (pid, mut line) = (pids[who.0 as usize], Line::default());
-                line.descriptors(pid, pid, Nanos(START + at.0), base, open);
-                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+                let at = Nanos(START + at.0);
+                add(&mut files, who, &pids, &|line, pid| line.descriptors(pid, pid, at, base, open));
             }
             Event::Observed(who, alive, gone) => {
                 let Event::Begin(process, _) = &begun[who.0 as usize] else { unreachable!("only begins are kept") };
@@ -167,15 +167,10 @@ pub(crate) fn judged_with(files: &BTreeMap<String, Vec<u8>>, options: &Options) 
 
 /// Writes trace files, and what stands beside them, and returns the paths of the traces.
 pub(crate) fn put(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<PathBuf> {
-    files
-        .iter()
-        .map(|(name, bytes)| {
-            let path = folder.join(name);
-            std::fs::write(&path, bytes).unwrap();
-            path
-        })
-        .filter(|path| !path.ends_with(FILE))
-        .collect()
+    for (name, bytes) in files {
+        std::fs::write(folder.join(name), bytes).unwrap();
+    }
+    files.keys().filter(|name| *name != FILE).map(|name| folder.join(name)).collect()
 }
 
 /// The codes of the findings, with their counts.

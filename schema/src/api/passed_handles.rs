@@ -1,4 +1,4 @@
-//! The roles of handles that C passes by value, and of descriptors.
+//! The roles of handles that C passes by value.
 
 use super::role::Role;
 use crate::handle::{descriptor_data, fingerprint};
@@ -47,20 +47,5 @@ impl Role for EventHandle {
         let bytes = self.words.map(u64::to_le_bytes);
         let of_bytes = fingerprint(bytes.as_flattened());
         (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
-    }
-}
-
-/// An exported descriptor, in a `uint64_t`.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Descriptor(pub u64);
-
-impl Role for Descriptor {
-    fn of_word(word: u64) -> Self {
-        Self(word)
-    }
-
-    fn enter(self, values: &mut Values) {
-        values.data = Some(descriptor_data(self.0 as u32));
     }
 }

@@ -3,9 +3,9 @@
 //! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role
 //! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give.
 
-pub use super::passed_handles::{Descriptor, EventHandle, IpcHandle};
+pub use super::passed_handles::{EventHandle, IpcHandle};
 use super::{constants, demand::Null};
-use crate::values::Values;
+use crate::{handle::descriptor_data, values::Values};
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {
@@ -311,8 +311,8 @@ roles! {
             sources.count = u32::from(self.0 != 0);
         }
     };
-    /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero
-    /// v1 does).
+    /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level
+    /// Zero v1 does).
     OpenedData(usize) enter data null Pointer in data {
         #[inline]
         fn redirected(self, to: &OutParams) -> Self {
@@ -331,6 +331,12 @@ roles! {
         #[inline]
         fn enter(self, values: &mut Values) {
             values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
+        }
+    };
+    /// An exported descriptor, in a `uint64_t`.
+    Descriptor(u64) {
+        fn enter(self, values: &mut Values) {
+            values.data = Some(descriptor_data(self.0 as u32));
         }
     };
     /// A `ur_device_info_t`. It is recorded if it asks for IPC support.

@@ -100,55 +100,21 @@ impl Table {
 
     /// The number of slots of a Level Zero table in API version 1.`minor` (`ze_ddi.h` 1.17). Tables of Unified Runtime
     /// have their own length.
-    pub const fn slots(self, minor: u32) -> usize {
-        match self {
-            Self::ZeMem => match minor {
-                0..3 => 9,
-                3..6 => 10,
-                6..9 => 11,
-                9..15 => 12,
-                _ => 13,
-            },
-            Self::ZeEventPool => match minor {
-                0..6 => 5,
-                6..9 => 6,
-                _ => 8,
-            },
-            Self::ZeCommandList => match minor {
-                0..3 => 26,
-                3..6 => 28,
-                6..9 => 29,
-                9..12 => 34,
-                12..14 => 36,
-                14..16 => 38,
-                16 => 41,
-                _ => 52,
-            },
-            Self::ZeCommandQueue => match minor {
-                0..9 => 4,
-                9..17 => 6,
-                _ => 9,
-            },
-            Self::ZeFence => 5,
-            Self::ZeEvent => match minor {
-                0..6 => 7,
-                6..9 => 8,
-                9..15 => 11,
-                15..17 => 16,
-                _ => 17,
-            },
-            Self::ZeMemExp => match minor {
-                0..6 => 0,
-                6 => 2,
-                _ => 4,
-            },
-            Self::ZePhysicalMem => match minor {
-                0..15 => 2,
-                _ => 3,
-            },
-            Self::ZeVirtualMem => 7,
-            _ => 0,
-        }
+    pub fn slots(self, minor: u32) -> usize {
+        // Since which minor version a table has how many.
+        let known: &[(u32, usize)] = match self {
+            Self::ZeMem => &[(0, 9), (3, 10), (6, 11), (9, 12), (15, 13)],
+            Self::ZeEventPool => &[(0, 5), (6, 6), (9, 8)],
+            Self::ZeCommandList => &[(0, 26), (3, 28), (6, 29), (9, 34), (12, 36), (14, 38), (16, 41), (17, 52)],
+            Self::ZeCommandQueue => &[(0, 4), (9, 6), (17, 9)],
+            Self::ZeFence => &[(0, 5)],
+            Self::ZeEvent => &[(0, 7), (6, 8), (9, 11), (15, 16), (17, 17)],
+            Self::ZeMemExp => &[(6, 2), (7, 4)],
+            Self::ZePhysicalMem => &[(0, 2), (15, 3)],
+            Self::ZeVirtualMem => &[(0, 7)],
+            _ => &[],
+        };
+        known.iter().rfind(|(since, _)| *since <= minor).map_or(0, |(_, slots)| *slots)
     }
 
     /// The table that the getter with this name fills, if it has rows.

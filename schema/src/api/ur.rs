@@ -1,7 +1,7 @@
 //! One row per hooked Unified Runtime function.
 //!
-//! A row is all there is to a hooked function: its C export, its slot in the adapter's table, its record in the trace and its
-//! effect on the lifetime of a handle are generated from it by the macro that is passed as `$sink`.
+//! A row is all there is to a hooked function: its C export, its slot in the adapter's table, its record in the trace
+//! and its effect on the lifetime of a handle are generated from it by the macro that is passed as `$sink`.
 //!
 //! `fn NAME(PARAMETER: ROLE, …) in TABLE[SLOT] EFFECT KIND;`
 //!

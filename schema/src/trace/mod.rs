@@ -1,8 +1,8 @@
 //! The trace, in two forms that Perfetto opens as they are: a Chrome trace with one JSON line per record, and a binary one.
 //!
-//! [`write`] makes lines without allocating, and [`read`] reads them back. [`fxt`] does both for the binary form. [`records`] are the
-//! records that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in this folder specifies the
-//! format, with its history. Nothing here opens a file.
+//! [`write`] makes lines without allocating, and [`read`] reads them back. [`fxt`] does both for the binary form.
+//! [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in
+//! this folder specifies the format, with its history. Nothing here opens a file.
 
 pub mod fxt;
 pub mod packed;

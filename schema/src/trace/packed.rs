@@ -1,7 +1,7 @@
 //! Records of calls in few words: only the values that a record has take room.
 //!
-//! Most values of a call are absent, and [`Values`] has room for all. An analysis keeps the records between reading and use in this
-//! form. A record is four words and its values, in the order of [`Values::FIELDS`].
+//! Most values of a call are absent, and [`Values`] has room for all. An analysis keeps the records between reading and
+//! use in this form. A record is four words and its values, in the order of [`Values::FIELDS`].
 
 use super::read::Record;
 use crate::{
@@ -119,8 +119,8 @@ impl<'w> Packing<'w> {
         Self { words, start, places: 0 }
     }
 
-    /// Adds the value at a position of [`Values::FIELDS`]. False, without an effect, if that is not behind the positions of all values
-    /// before.
+    /// Adds the value at a position of [`Values::FIELDS`]. False, without an effect, if that is not behind the
+    /// positions of all values before.
     #[inline]
     pub fn value(&mut self, place: usize, value: u64) -> bool {
         let is_next = place < Values::FIELDS.len() && self.places >> place == 0;

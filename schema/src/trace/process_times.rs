@@ -4,8 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::Nanos;
-
 /// The name of the file, in the directory of the traces. It has one JSON object per line.
 pub const FILE: &str = "process-times.jsonl";
 
@@ -25,16 +23,4 @@ pub struct ProcessTimes {
     pub alive_ns: u64,
     /// The first time at which it was not there any more, in nanoseconds of `CLOCK_MONOTONIC`.
     pub gone_ns: u64,
-}
-
-impl ProcessTimes {
-    /// The last time at which it was seen running.
-    pub const fn alive(&self) -> Nanos {
-        Nanos(self.alive_ns)
-    }
-
-    /// The first time at which it was not there any more.
-    pub const fn gone(&self) -> Nanos {
-        Nanos(self.gone_ns)
-    }
 }

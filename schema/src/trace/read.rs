@@ -1,7 +1,7 @@
 //! Reads a trace line by line, from files that may be cut short, damaged or not written by urscope.
 //!
-//! A line that cannot be used is reported with its position and skipped; it never ends the reading. The length of a line is
-//! limited, so that a hostile file cannot exhaust the memory.
+//! A line that cannot be used is reported with its position and skipped; it never ends the reading. The length of a
+//! line is limited, so that a hostile file cannot exhaust the memory.
 
 use std::{
     borrow::Cow,
@@ -139,8 +139,8 @@ impl<R: BufRead> Reader<R> {
         self.offset
     }
 
-    /// Adds the next record to `words`, if it is that of a call and is complete in the input's buffer; [`PackedCall`] reads it there.
-    /// `None` says nothing about what follows: this is the fast path in front of the iterator.
+    /// Adds the next record to `words`, if it is that of a call and is complete in the input's buffer; [`PackedCall`]
+    /// reads it there. `None` says nothing about what follows: this is the fast path in front of the iterator.
     ///
     /// [`PackedCall`]: crate::trace::packed::PackedCall
     #[inline]
@@ -155,8 +155,8 @@ impl<R: BufRead> Reader<R> {
         Some(())
     }
 
-    /// Reads the next line into `self.line`, without the spaces around it. Gives its position, whether it was too long and whether
-    /// a line end followed it.
+    /// Reads the next line into `self.line`, without the spaces around it. Gives its position, whether it was too long
+    /// and whether a line end followed it.
     fn next_line(&mut self) -> io::Result<Option<(u64, bool, bool)>> {
         self.line.clear();
         let start = self.offset;
@@ -178,8 +178,8 @@ impl<R: BufRead> Reader<R> {
                 None => (chunk, chunk.len()),
             };
             let kept = if self.line.is_empty() { part.trim_ascii_start() } else { part };
-            // The unwritten rest of a file is megabytes of spaces. Those beyond the limit need not be kept, and anything after them is
-            // beyond the limit too.
+            // The unwritten rest of a file is megabytes of spaces. Those beyond the limit need not be kept, and
+            // anything after them is beyond the limit too.
             let room = LINE_LIMIT - self.line.len();
             too_long |= kept.trim_ascii_end().len() > room;
             self.line.extend_from_slice(kept.get(..room).unwrap_or(kept));

@@ -1,7 +1,7 @@
 //! The records that are not calls: who wrote the trace, through which entry points calls come, and how it ended.
 //!
-//! They are `M` events with names that Perfetto ignores. They are rare, so they are ordinary serde types; only call records are
-//! written by hand.
+//! They are `M` events with names that Perfetto ignores. They are rare, so they are ordinary serde types; only call
+//! records are written by hand.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +37,8 @@ pub struct Header {
     /// When it was forked, in nanoseconds of `CLOCK_MONOTONIC`, read by the parent before the fork; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_ns: Option<u64>,
-    /// When the fork returned in one of the two processes, whichever was first, in nanoseconds of `CLOCK_MONOTONIC`; absent if it was
-    /// not forked.
+    /// When the fork returned in one of the two processes, whichever was first, in nanoseconds of `CLOCK_MONOTONIC`;
+    /// absent if it was not forked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fork_returned_ns: Option<u64>,
     /// The effective user id.
@@ -142,15 +142,15 @@ impl EntryPoint {
     }
 }
 
-/// The kind of an [`EntryPoint`] for an adapter that was found loaded when the process ended, and through which calls may have come
-/// that urscope could not see.
+/// The kind of an [`EntryPoint`] for an adapter that was found loaded when the process ended, and through which calls
+/// may have come that urscope could not see.
 pub const UNSEEN_ADAPTER: &str = "unseen-adapter";
 
 /// The kind of an [`EntryPoint`] for an adapter whose functions were replaced in its code, because no table reaches it.
 pub const INLINE: &str = "inline";
 
-/// The kind of an [`EntryPoint`] for an adapter whose calls are observed in XPTI's stream `ur.call`: no function was replaced, so no call
-/// can be refused.
+/// The kind of an [`EntryPoint`] for an adapter whose calls are observed in XPTI's stream `ur.call`: no function was
+/// replaced, so no call can be refused.
 pub const XPTI: &str = "xpti";
 
 /// The kind of an [`EntryPoint`] for a Level Zero driver whose functions were replaced.
@@ -164,8 +164,8 @@ pub struct Device {
     pub via: u64,
     /// Its handle.
     pub device: Hex,
-    /// Its position among the devices of its platform, as `urDeviceGet` lists them, from 0 on; absent for one that is not in that
-    /// list, such as a sub-device.
+    /// Its position among the devices of its platform, as `urDeviceGet` lists them, from 0 on; absent for one that is
+    /// not in that list, such as a sub-device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
     /// Its name, cut off after [`Self::NAME_LIMIT`] bytes; empty where the adapter gives none.
@@ -203,8 +203,8 @@ pub struct Gap {
     pub lost: u64,
 }
 
-/// `urscope_exec`: the process is about to become another program. It is over then, unless a later record of this name says that it
-/// failed.
+/// `urscope_exec`: the process is about to become another program. It is over then, unless a later record of this name
+/// says that it failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Exec {
@@ -281,8 +281,8 @@ const PACKAGE: [&str; 10] = [
     "pytest_plugin.py",
 ];
 
-/// Whether a library or a source of Python at that path belongs to the runtime: to SYCL's, to Python and its standard library, or to what
-/// is between the two. Its frames are shown only where a stack has no others.
+/// Whether a library or a source of Python at that path belongs to the runtime: to SYCL's, to Python and its standard
+/// library, or to what is between the two. Its frames are shown only where a stack has no others.
 pub fn is_of_runtime(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_standard = path.contains("/lib/python3.") && !path.contains("-packages/") || path.starts_with("<frozen ");
@@ -308,8 +308,8 @@ pub struct Stack {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PythonFrame {
-    /// The position among the stack's `frames` of the function of the interpreter that runs it, from 0 on. It may run several. The number
-    /// of the frames stands for one that the recorded part of the stack does not reach.
+    /// The position among the stack's `frames` of the function of the interpreter that runs it, from 0 on. It may run
+    /// several. The number of the frames stands for one that the recorded part of the stack does not reach.
     pub at: u32,
     /// The qualified name of the function.
     pub function: String,

@@ -20,8 +20,8 @@ pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
     PackedCall::first_of(&words).map(|call| call.record())
 }
 
-/// Adds the record of a call, from `{` to `}`, to `words`; `None`, without an effect, where the line does not have exactly the writer's
-/// form.
+/// Adds the record of a call, from `{` to `}`, to `words`; `None`, without an effect, where the line does not have
+/// exactly the writer's form.
 #[inline]
 pub(super) fn pack(line: &[u8], base: u64, words: &mut Vec<u64>) -> Option<()> {
     let mut scan = Scan(line);

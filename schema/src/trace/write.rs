@@ -1,7 +1,7 @@
 //! Formats a record into a buffer of fixed size, without allocating, ready to be appended at once.
 //!
-//! Every line begins with its separator (`\n,`), so a file is complete after each of them. This module must never open a file,
-//! take a lock or format a part of a record: one that does not fit is rejected as a whole.
+//! Every line begins with its separator (`\n,`), so a file is complete after each of them. This module must never open
+//! a file, take a lock or format a part of a record: one that does not fit is rejected as a whole.
 
 use serde_json::json;
 
@@ -25,9 +25,9 @@ pub const STEP: usize = 8;
 
 /// The record of a call.
 ///
-/// Perfetto accepts a file whose last record is torn and followed by spaces, unless it is torn right after the decimal point of
-/// `ts`. To prevent that, a space is put before a `ts` whose point would be the last byte of a [`STEP`], counted from the start
-/// of the line.
+/// Perfetto accepts a file whose last record is torn and followed by spaces, unless it is torn right after the decimal
+/// point of `ts`. To prevent that, a space is put before a `ts` whose point would be the last byte of a [`STEP`],
+/// counted from the start of the line.
 #[derive(Default)]
 pub struct Line(Buffer<LINE>);
 
@@ -119,8 +119,8 @@ impl Line {
 
 /// The footer and the closing bracket.
 ///
-/// It is formatted by hand, and not by serde like the header, because a process may end inside a signal handler, where nothing
-/// can be allocated. [`super::records::Footer`] describes its fields.
+/// It is formatted by hand, and not by serde like the header, because a process may end inside a signal handler, where
+/// nothing can be allocated. [`super::records::Footer`] describes its fields.
 pub struct End {
     text: Buffer<END_LENGTH>,
     /// Where its fields are, as one JSON object.
@@ -292,8 +292,8 @@ pub const CLOSE: &str = "\n]";
 /// The largest part of a command line that a header holds, in bytes.
 pub const COMMAND_LIMIT: usize = 4096;
 
-/// The name of a trace file: `urscope-<exe>-<pid>-<start>`, with a number `again` where that name is taken, and the ending of its
-/// form.
+/// The name of a trace file: `urscope-<exe>-<pid>-<start>`, with a number `again` where that name is taken, and the
+/// ending of its form.
 pub fn file_name(form: Form, executable: &str, pid: u32, start: u64, again: u32) -> String {
     let plain: String = executable
         .chars()
@@ -325,6 +325,10 @@ pub fn writer_of(name: &str) -> Option<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        api::UrResult,
+        trace::read::{Record, parse_json},
+    };
 
     #[test]
     fn the_name_of_a_file_leads_to_its_writer() {
@@ -336,7 +340,12 @@ mod tests {
             assert_eq!(writer_of(other), None, "{other}");
         }
     }
-    use crate::api::UrResult;
+    /// The text of a record, without its separator.
+    fn text(write: impl FnOnce(&mut Line)) -> String {
+        let mut line = Line::default();
+        write(&mut line);
+        std::str::from_utf8(line.bytes().unwrap()).unwrap().strip_prefix("\n,").unwrap().to_owned()
+    }
 
     fn get() -> Enter {
         let values = Values { via: Some(1), context: Some(0xc0de), pointer: Some(0x7f00), ..Values::default() };
@@ -344,59 +353,34 @@ mod tests {
     }
 
     #[test]
-    fn an_enter_is_one_json_line_with_its_separator_in_front() {
-        let mut line = Line::default();
-        line.enter(42, 1_000_000, &get());
-        assert_eq!(
-            std::str::from_utf8(line.bytes().unwrap()).unwrap(),
-            "\n,{\"ph\":\"B\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
-             \"args\":{\"call\":17,\"via\":1,\"context\":\"0xc0de\",\"pointer\":\"0x7f00\"}}"
-        );
-    }
-
-    #[test]
-    fn an_exit_says_its_result_twice() {
+    fn a_record_is_one_json_line() {
+        let Enter { function, call, tid, .. } = get();
         let values =
             Values { data: Some(0x10), data_size: Some(120), fingerprint: Some(u64::MAX), ..Values::default() };
-        let exit = Exit {
-            function: Function::urIPCGetMemHandleExp,
-            call: 17,
-            tid: 43,
-            time: Nanos(5),
-            result: UrResult(45),
-            values,
-        };
-        let mut line = Line::default();
-        line.exit(42, 0, &exit);
+        let exit = Exit { function, call, tid, time: Nanos(5), result: UrResult(45), values };
         assert_eq!(
-            std::str::from_utf8(line.bytes().unwrap()).unwrap(),
-            "\n,{\"ph\":\"E\",\"pid\":42,\"tid\":43,\"ts\":0.005,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
-             \"args\":{\"call\":17,\"result\":45,\"result_name\":\"UR_RESULT_ERROR_INVALID_ARGUMENT\",\
-             \"data\":\"0x10\",\"data_size\":120,\"fingerprint\":\"0xffffffffffffffff\"}}"
+            text(|line| line.enter(42, 1_000_000, &get())),
+            "{\"ph\":\"B\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+             \"args\":{\"call\":17,\"via\":1,\"context\":\"0xc0de\",\"pointer\":\"0x7f00\"}}"
         );
-    }
-
-    #[test]
-    fn a_number_of_descriptors_is_a_counter_and_is_read_back() {
-        let mut line = Line::default();
-        line.descriptors(42, 43, Nanos(1_234_567), 1_000_000, 99);
-        let bytes = line.bytes().unwrap();
         assert_eq!(
-            std::str::from_utf8(bytes).unwrap(),
-            "\n,{\"ph\":\"C\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"urscope\",\"name\":\"descriptors\",\
+            text(|line| line.exit(42, 0, &exit)),
+            "{\"ph\":\"E\",\"pid\":42,\"tid\":43,\"ts\":0.005,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+             \"args\":{\"call\":17,\"result\":45,\"result_name\":\"UR_RESULT_ERROR_INVALID_ARGUMENT\",\
+             \"data\":\"0x10\",\"data_size\":120,\"fingerprint\":\"0xffffffffffffffff\"}}",
+            "an exit says its result twice"
+        );
+        let descriptors = text(|line| line.descriptors(42, 43, Nanos(1_234_567), 1_000_000, 99));
+        assert_eq!(
+            descriptors,
+            "{\"ph\":\"C\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"urscope\",\"name\":\"descriptors\",\
              \"args\":{\"open\":99}}"
         );
-        let read = crate::trace::read::parse_json(&bytes[2..], 1_000_000);
-        assert_eq!(read, Ok(crate::trace::read::Record::Descriptors(Nanos(1_234_567), 99)));
-    }
-
-    #[test]
-    fn a_size_that_perfetto_cannot_hold_is_written_as_hex() {
-        let mut enter = get();
-        enter.values = Values { size: Some(1 << 63), ..Values::default() };
-        let mut line = Line::default();
-        line.enter(1, 0, &enter);
-        assert!(std::str::from_utf8(line.bytes().unwrap()).unwrap().contains(r#""size":"0x8000000000000000""#));
+        let read = parse_json(descriptors.as_bytes(), 1_000_000);
+        assert_eq!(read, Ok(Record::Descriptors(Nanos(1_234_567), 99)));
+        // Perfetto cannot hold it as a number.
+        let large = Enter { values: Values { size: Some(1 << 63), ..Values::default() }, ..get() };
+        assert!(text(|line| line.enter(1, 0, &large)).contains(r#""size":"0x8000000000000000""#));
     }
 
     #[test]
@@ -420,37 +404,14 @@ mod tests {
 
     #[test]
     fn the_longest_record_fits() {
-        let most = Some(u64::MAX);
-        let values = Values {
-            via: most,
-            adapter: most,
-            device: most,
-            context: most,
-            object: most,
-            pointer: most,
-            size: most,
-            offset: most,
-            flags: most,
-            count: most,
-            data: most,
-            data_size: most,
-            fingerprint: most,
-            property: most,
-            value: most,
-            exporter: most,
-            exported: most,
-            source: most,
-            stack: most,
-        };
+        let mut values = Values::NONE;
+        (0..Values::FIELDS.len()).for_each(|place| values.set(place, u64::MAX));
         let longest = *Function::ALL.iter().max_by_key(|function| function.name().len()).unwrap();
         let result = UrResult::NAMED.iter().max_by_key(|(_, name)| name.len()).unwrap().0;
         let (call, tid, time) = (u64::MAX, u32::MAX, Nanos(u64::MAX));
-        let mut line = Line::default();
-        line.enter(u32::MAX, 0, &Enter { function: longest, call, tid, time, values });
-        assert!(line.bytes().is_some());
-        let mut line = Line::default();
-        line.exit(u32::MAX, 0, &Exit { function: longest, call, tid, time, result: UrResult(result), values });
-        assert!(line.bytes().is_some());
+        text(|line| line.enter(u32::MAX, 0, &Enter { function: longest, call, tid, time, values }));
+        let exit = Exit { function: longest, call, tid, time, result: UrResult(result), values };
+        text(|line| line.exit(u32::MAX, 0, &exit));
     }
 
     #[test]

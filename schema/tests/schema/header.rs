@@ -1,5 +1,5 @@
-//! What is demanded of arguments is what `ur_api.h` of the newest release lists among a function's results: all of it, or
-//! with a reason why not, and nothing else.
+//! What is demanded of arguments is what `ur_api.h` of the newest release lists among a function's results: all of it,
+//! or with a reason why not, and nothing else.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 

@@ -197,19 +197,16 @@ proptest! {
         row in 0..Function::COUNT, call in 1_u64.., tid: u32, time in 0_u64..1 << 53,
         result: u32, words: [Option<u64>; 19],
     ) {
-        let [via, adapter, device, context, object, pointer, size, offset, flags, count, data, ..] = words;
-        let [.., data_size, fingerprint, property, value, exporter, exported, source, stack] = words;
-        let values = Values {
-            via, adapter, device, context, object, pointer, size, offset, flags, count, data, data_size, fingerprint, property,
-            value, exporter, exported, source, stack,
-        };
+        let mut values = Values::NONE;
+        for (place, word) in words.into_iter().enumerate() {
+            if let Some(word) = word {
+                values.set(place, word);
+            }
+        }
         let function = Function::ALL[row];
-        let records = [
-            Record::Enter(Enter { function, call, tid, time: Nanos(time), values }),
-            Record::InnerEnter(Enter { function, call, tid, time: Nanos(time), values }),
-            Record::InnerExit(Exit { function, call, tid, time: Nanos(time), result: UrResult(result), values }),
-            Record::Exit(Exit { function, call, tid, time: Nanos(time), result: UrResult(result), values }),
-        ];
+        let enter = Enter { function, call, tid, time: Nanos(time), values };
+        let exit = Exit { function, call, tid, time: Nanos(time), result: UrResult(result), values };
+        let records = [Record::Enter(enter), Record::InnerEnter(enter), Record::InnerExit(exit), Record::Exit(exit)];
         let bytes = lines(&records, 0).concat();
         let back: Vec<_> = read(&bytes).into_iter().map(Result::unwrap).collect();
         prop_assert_eq!(&back[..], &records[..]);

@@ -28,7 +28,7 @@ impl Refusal {
     pub(super) fn of(error: &QuestionError) -> Self {
         let status = match error {
             QuestionError::NoSuchHandle(_) => StatusCode::NOT_FOUND,
-            QuestionError::TooLate(_) => StatusCode::BAD_REQUEST,
+            QuestionError::TooLate { .. } => StatusCode::BAD_REQUEST,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self(status, error.to_string())

@@ -1,5 +1,5 @@
-//! Counts repeated violations: the same violation at the same place is one finding with a count. Of each, the first [`KEPT`] occurrences
-//! are kept, so that the memory does not grow with the number of calls.
+//! Counts repeated violations: the same violation at the same place is one finding with a count. Of each, the first
+//! [`KEPT`] occurrences are kept, so that the memory does not grow with the number of calls.
 
 use std::{collections::HashMap, num::NonZeroU64};
 

@@ -22,8 +22,8 @@ use crate::{
 /// The format version of a report file.
 pub const REPORT_VERSION: u32 = 1;
 
-/// The largest count that a report may contain, so that sums do not overflow. A process that makes a call every microsecond
-/// needs twelve days to reach it.
+/// The largest count that a report may contain, so that sums do not overflow. A process that makes a call every
+/// microsecond needs twelve days to reach it.
 const COUNTABLE: u64 = 1 << 40;
 
 /// The first bytes of a gzip file.
@@ -88,13 +88,13 @@ pub(crate) struct Node {
     pub(crate) host: String,
     /// When its first process began, in nanoseconds of `CLOCK_MONOTONIC`.
     pub(crate) monotonic_ns: u64,
-    /// The same moment in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
+    /// When that was in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
     pub(crate) realtime_ns: u64,
     /// The processes, in the order in which they began.
     pub(crate) processes: Vec<ProcessSummary>,
     pub(crate) calls: BTreeMap<String, u64>,
-    /// The findings, not yet combined with those of other nodes. Their times count from the beginning of the node's first
-    /// process.
+    /// The findings, not yet combined with those of other nodes. Their times count from the beginning of the node's
+    /// first process.
     pub(crate) findings: Vec<FoundFinding>,
     pub(crate) unseen: Vec<String>,
     /// Where calls are missing, so that a run without findings proves nothing.
@@ -200,8 +200,8 @@ impl Report {
         writeln!(out)
     }
 
-    /// Merges two reports. The order and the grouping of merges do not matter. If both have the same node, one of the two is
-    /// ignored, and the number of ignored ones is kept.
+    /// Merges two reports. The order and the grouping of merges do not matter. If both have the same node, one of the
+    /// two is ignored, and the number of ignored ones is kept.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let mut nodes: BTreeMap<Key, Node> = BTreeMap::new();

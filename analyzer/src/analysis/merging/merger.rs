@@ -37,7 +37,7 @@ pub(crate) struct Merger {
     pub(crate) tracker: Tracker,
     checker: Checker,
     /// The indices of the processes, by their numbers in the tracker.
-    pub(crate) by_id: Vec<usize>,
+    by_id: Vec<usize>,
     hosts: HashMap<(String, u64), u64>,
     /// The clock alignment of each host, by host number.
     alignments: Vec<ClockAlignment>,
@@ -48,17 +48,26 @@ pub(crate) struct Merger {
 }
 
 impl Merger {
-    /// Opens files and returns the cursors of those that have a header.
+    /// Opens files, with a buffer of that size each, and returns the cursors of those that have a header. A file that
+    /// is no trace is an error if it was `named`. `growing` is that of [`Cursor::open`].
     #[expect(clippy::vec_box, reason = "cursors are large and are moved between threads")]
-    fn open(&mut self, files: &[PathBuf], named: &dyn Fn(&Path) -> bool) -> Result<Vec<Box<Cursor>>, AnalysisError> {
+    pub(crate) fn open<'f>(
+        &mut self,
+        files: impl Iterator<Item = &'f PathBuf>,
+        named: &dyn Fn(&Path) -> bool,
+        (buffer, stays_open): (usize, bool),
+        growing: Option<Nanos>,
+    ) -> Result<Vec<Box<Cursor>>, AnalysisError> {
         let mut cursors = Vec::new();
         for path in files {
-            let opened = Cursor::open(path, buffer_size(files.len()))?;
-            match if named(path) { opened.or_not_a_trace(path)? } else { opened } {
+            match Cursor::open(path, buffer, growing)? {
                 Opened::Nothing => self.empty.push(path.clone()),
+                Opened::Foreign(found) if named(path) => {
+                    return Err(AnalysisError::NotATrace { path: path.clone(), found });
+                }
                 Opened::Foreign(found) => self.foreign.push((path.clone(), found)),
                 Opened::Trace(mut cursor) => {
-                    if !stay_open(files.len()) {
+                    if !stays_open {
                         cursor.release();
                     }
                     cursors.push(cursor);
@@ -79,8 +88,8 @@ impl Merger {
         self.find_execs();
     }
 
-    /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when a known
-    /// process began.
+    /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when
+    /// a known process began.
     pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) -> bool {
         let before = self.alignments.clone();
         let began: Vec<Nanos> = self.processes.iter().map(|process| process.began).collect();
@@ -97,8 +106,8 @@ impl Merger {
         Some((began, boot.to_owned(), time_namespace, process.header.pid))
     }
 
-    /// The number of a process's host. Processes of one host share clocks and handles. The boot id identifies a host better than
-    /// its name, which differs between containers that share a device.
+    /// The number of a process's host. Processes of one host share clocks and handles. The boot id identifies a host
+    /// better than its name, which differs between containers that share a device.
     fn host_key(&mut self, header: &Header) -> u64 {
         let (boot, time_namespace) = clock_of(header);
         let next = self.hosts.len() as u64;
@@ -129,8 +138,12 @@ impl Merger {
 
     /// A time of a process, in nanoseconds since the run began.
     pub(crate) fn at(&self, who: ProcessId, time: Nanos) -> u64 {
-        let process = self.by_id.get(who.0 as usize).and_then(|index| self.processes.get(*index));
-        process.map_or_else(ClockAlignment::default, |process| self.alignment(process.host)).at(time)
+        self.process(who).map(|process| self.alignment(process.host)).unwrap_or_default().at(time)
+    }
+
+    /// The process with a number in the tracker.
+    pub(crate) fn process(&self, who: ProcessId) -> Option<&TracedProcess> {
+        self.processes.get(*self.by_id.get(who.0 as usize)?)
     }
 
     /// Reads all files to their ends and feeds all events. A file that is no trace is an error if it was `named`.
@@ -142,7 +155,9 @@ impl Merger {
         observer: &mut dyn Observer,
     ) -> Result<(), AnalysisError> {
         let opening = tracing::info_span!("opening", files = files.len()).entered();
-        let mut cursors: Vec<_> = self.open(&files, named)?.into_iter().map(Some).collect();
+        let buffer = (buffer_size(files.len()), stay_open(files.len()));
+        let cursors = self.open(files.iter(), named, buffer, None)?;
+        let mut cursors: Vec<_> = cursors.into_iter().map(Some).collect();
         self.times = ObservedTimes::beside(&files);
         drop(files);
         self.add(cursors.iter().flatten().map(|cursor| cursor.header()));
@@ -216,8 +231,8 @@ impl Merger {
         self.processes.get(index).is_some_and(|process| process.how_it_ended().0 == Ended::Running)
     }
 
-    /// Lets forked processes begin with their forks, so that each inherits what its parent had then. A fork from before the parent's
-    /// trace inherits nothing, so there the process begins with its own trace.
+    /// Lets forked processes begin with their forks, so that each inherits what its parent had then. A fork from before
+    /// the parent's trace inherits nothing, so there the process begins with its own trace.
     fn find_forks(&mut self) {
         let of = |process: &TracedProcess| process.header.forked_ns.zip(process.header.fork_returned_ns);
         let mut forks: Vec<(u64, u64, usize)> = (self.processes.iter().enumerate())
@@ -307,8 +322,8 @@ impl Merger {
     /// Feeds an event that is not a call.
     fn feed_other(&mut self, index: usize, event: &Other, observer: &mut dyn Observer) {
         let parent = self.parent_of(index);
-        let alignment =
-            self.processes.get(index).map_or_else(ClockAlignment::default, |process| self.alignment(process.host));
+        let host = self.processes.get(index).map_or(0, |process| process.host);
+        let alignment = self.alignment(host);
         let Some(process) = self.processes.get_mut(index) else { return };
         match (event, process.id) {
             (Other::Begin(_), _) => {
@@ -344,7 +359,8 @@ impl Merger {
                 let (time, at) = (*at, alignment.at(*at));
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
-                let observed = self.times.of(&process.header).map(|times| (times.alive(), times.gone()));
+                let observed =
+                    self.times.of(&process.header).map(|times| (Nanos(times.alive_ns), Nanos(times.gone_ns)));
                 let observed = match (process.execs, process.notes.exec) {
                     // What was observed is the whole process, with the programs that it became.
                     (Some(next), _) => Some((time, next)),

@@ -24,8 +24,8 @@ pub(crate) struct TracedProcess {
     /// Its call stacks, as far as its trace was read.
     pub(crate) stacks: Stacks,
     pub(crate) host: u64,
-    /// When it began, on its host's monotonic clock: when its trace begins, or, if the process that forked it was traced by then, when
-    /// the fork returned.
+    /// When it began, on its host's monotonic clock: when its trace begins, or, if the process that forked it was
+    /// traced by then, when the fork returned.
     pub(crate) began: Nanos,
     pub(crate) id: Option<ProcessId>,
     /// When the next trace of the same process begins: it became another program by `exec` before that.

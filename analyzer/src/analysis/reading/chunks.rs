@@ -369,8 +369,8 @@ impl ChunkReader {
 }
 
 impl Lane {
-    /// Finds the next record in the words that are in memory. In a file that is still being written, it stops where a record may
-    /// still appear.
+    /// Finds the next record in the words that are in memory. In a file that is still being written, it stops where a
+    /// record may still appear.
     fn decode(&mut self, strings: &mut Strings, growing: bool) {
         let waits = growing && self.chunks.is_empty();
         while let Some(rest) = self.words.get(self.at..).filter(|rest| !rest.is_empty()) {
@@ -424,7 +424,7 @@ impl Lane {
         self.present.is_none() || (!self.words.is_empty() && self.at >= self.words.len())
     }
 
-    /// The same position, without the words.
+    /// A copy at this position, without the words.
     fn remainder(&self) -> Self {
         let (chunks, head, packed) = (self.chunks.clone(), self.head.clone(), self.packed.clone());
         Self { chunks, words: Vec::new(), head, packed, ..*self }

@@ -1,7 +1,7 @@
 //! One trace file, read record by record.
 //!
-//! The cursor finds the header first, collects notes about the process, and returns its events with times that never decrease:
-//! the order of the lines in a file is the order of the events.
+//! The cursor finds the header first, collects notes about the process, and returns its events with times that never
+//! decrease: the order of the lines in a file is the order of the events.
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
@@ -38,7 +38,7 @@ const FOREIGN_LINES: usize = 1000;
 
 /// The header of the trace at a path; `None` if there is no trace with a header.
 pub fn header_of(path: &Path) -> Option<Header> {
-    match Cursor::open(path, HEADER_BUFFER) {
+    match Cursor::open(path, HEADER_BUFFER, None) {
         Ok(Opened::Trace(cursor)) => Some(Arc::unwrap_or_clone(cursor.header)),
         _ => None,
     }
@@ -54,16 +54,6 @@ pub(crate) enum Opened {
     Foreign(String),
 }
 
-impl Opened {
-    /// The error that a foreign file is where a trace is expected.
-    pub(crate) fn or_not_a_trace(self, path: &Path) -> Result<Self, AnalysisError> {
-        match self {
-            Self::Foreign(found) => Err(AnalysisError::NotATrace { path: path.to_owned(), found }),
-            opened => Ok(opened),
-        }
-    }
-}
-
 /// A trace that is being read.
 pub(crate) struct Cursor {
     header: Arc<Header>,
@@ -73,8 +63,8 @@ pub(crate) struct Cursor {
     now: Nanos,
     /// What was read at the opening: the first event, with the names that precede it.
     ahead: Events,
-    /// Names of threads, adapters and devices, which are returned before the next event: they are named before their first call, and names have
-    /// no time.
+    /// Names of threads, adapters and devices, which are returned before the next event: they are named before their
+    /// first call, and names have no time.
     names: Vec<Other>,
     over: bool,
     /// Whether an event has been read.
@@ -138,20 +128,10 @@ impl Notes {
 }
 
 impl Cursor {
-    /// Opens a file and reads up to its header.
-    ///
-    /// `buffer` is the size of its buffer in bytes.
-    pub(crate) fn open(path: &Path, buffer: usize) -> Result<Opened, AnalysisError> {
-        Self::open_up_to(path, buffer, None)
-    }
-
-    /// Opens a file that is still being written. It is read up to its last complete line, or up to the time `written`, before which
-    /// all records have arrived; [`Self::grow`] moves this limit.
-    pub(crate) fn open_growing(path: &Path, buffer: usize, written: Nanos) -> Result<Opened, AnalysisError> {
-        Self::open_up_to(path, buffer, Some(written))
-    }
-
-    fn open_up_to(path: &Path, buffer: usize, growing: Option<Nanos>) -> Result<Opened, AnalysisError> {
+    /// Opens a file and reads up to its header. `buffer` is the size of its buffer in bytes. A file that is still being
+    /// written has a time `growing`, before which all records have arrived: it is read up to that time, or up to its
+    /// last complete line. [`Self::grow`] moves this limit.
+    pub(crate) fn open(path: &Path, buffer: usize, growing: Option<Nanos>) -> Result<Opened, AnalysisError> {
         let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
         let not_a_trace = |found: String| AnalysisError::NotATrace { path: path.to_owned(), found };
         let source = Source::open(path).map_err(unreadable)?;
@@ -190,7 +170,7 @@ impl Cursor {
         }
         match foreign {
             // An incomplete header may be completed later. A foreign file is an error now.
-            0 if input.has_part_of_a_line() => Self::open(path, buffer).map(|opened| match opened {
+            0 if input.has_part_of_a_line() => Self::open(path, buffer, None).map(|opened| match opened {
                 Opened::Foreign(found) => Opened::Foreign(found),
                 _ => Opened::Nothing,
             }),
@@ -280,8 +260,8 @@ impl Cursor {
         self.input.source().size()
     }
 
-    /// Whether an event contradicts what was returned before: the first call was written after the header was read and began before
-    /// the time of the header, or a record arrived after later ones had been returned.
+    /// Whether an event contradicts what was returned before: the first call was written after the header was read and
+    /// began before the time of the header, or a record arrived after later ones had been returned.
     pub(crate) fn is_misdated(&self) -> bool {
         self.misdated || self.input.is_late()
     }
@@ -296,8 +276,8 @@ impl Cursor {
         self.over
     }
 
-    /// The rest of a file that is still being written, as if its process had ended now: the text after the last complete line,
-    /// and the end of the process.
+    /// The rest of a file that is still being written, as if its process had ended now: the text after the last
+    /// complete line, and the end of the process.
     pub(crate) fn remainder(&self) -> Result<(Events, Notes), AnalysisError> {
         let input = self.input.remainder(|| Source::open(self.path()));
         let mut events = Events::default();
@@ -313,8 +293,8 @@ impl Cursor {
         Ok((events, rest.notes))
     }
 
-    /// Reads about `limit` events into `events`, which is empty, or fewer where the trace ends or a growing file has no more complete
-    /// lines.
+    /// Reads about `limit` events into `events`, which is empty, or fewer where the trace ends or a growing file has no
+    /// more complete lines.
     pub(crate) fn fill(&mut self, events: &mut Events, limit: usize) -> Result<(), AnalysisError> {
         let before = self.now;
         events.append(std::mem::take(&mut self.ahead));

@@ -21,8 +21,8 @@ pub(crate) enum Other {
     End(Nanos),
 }
 
-/// The time of an event, and its rank among events of several processes at the same time. Events that can explain others come
-/// first.
+/// The time of an event, and its rank among events of several processes at the same time. Events that can explain
+/// others come first.
 pub(crate) type Moment = (Nanos, u8);
 
 /// The rank of a call.

@@ -1,7 +1,7 @@
 //! Finds the end of what was written to a file that is still being written.
 //!
-//! A writer maps its file and fills the unused part with spaces, or with unwritten words in a binary trace. A record in a line counts
-//! once its line is complete.
+//! A writer maps its file and fills the unused part with spaces, or with unwritten words in a binary trace. A record in
+//! a line counts once its line is complete.
 
 use std::{collections::BTreeMap, fs::File, os::unix::fs::FileExt as _};
 

@@ -78,8 +78,8 @@ impl Input {
         }
     }
 
-    /// Adds the next records to `words`, packed, as long as they are calls and can be read at once, at most `limit`. Passes each to
-    /// `each`, and returns their number.
+    /// Adds the next records to `words`, packed, as long as they are calls and can be read at once, at most `limit`.
+    /// Passes each to `each`, and returns their number.
     #[inline]
     pub(crate) fn next_calls(
         &mut self,
@@ -103,8 +103,8 @@ impl Input {
         count
     }
 
-    /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process has ended, and
-    /// its file is read to the end. False if the file was truncated, removed or replaced.
+    /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process
+    /// has ended, and its file is read to the end. False if the file was truncated, removed or replaced.
     pub(crate) fn grow(&mut self, written: Option<Nanos>) -> io::Result<bool> {
         match self {
             Self::Lines { reader, growing: Some(before) } => {

@@ -81,8 +81,8 @@ pub(crate) struct Prefetcher {
     all: Vec<FileQueue>,
     jobs: Sender<Job>,
     batches: Receiver<Box<Batch>>,
-    /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of its events has been
-    /// passed.
+    /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of
+    /// its events has been passed.
     few: bool,
     /// Memory for events to be read.
     spare: Vec<Events>,

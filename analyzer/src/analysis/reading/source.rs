@@ -59,8 +59,8 @@ impl Source {
         Ok(())
     }
 
-    /// Reads `count` words from `at` on, in bytes from the start, or fewer at the end of the file. The words keep their memory. The position
-    /// of [`Self::go_to`] stays.
+    /// Reads `count` words from `at` on, in bytes from the start, or fewer at the end of the file. The words keep their
+    /// memory. The position of [`Self::go_to`] stays.
     pub(crate) fn words_at(&mut self, at: u64, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
         if words.len() < count {
             words.resize(count, 0);

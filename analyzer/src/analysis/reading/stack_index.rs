@@ -1,7 +1,7 @@
 //! The index of call stacks and modules. They stay in the trace file; only those that a report needs are read.
 //!
-//! A run of a thousand processes has a thousand times the same libraries, and most call stacks are never needed. The index keeps
-//! only their offsets.
+//! A run of a thousand processes has a thousand times the same libraries, and most call stacks are never needed. The
+//! index keeps only their offsets.
 
 use std::{
     collections::HashMap,
@@ -24,8 +24,8 @@ const MODULES_KEPT: usize = 1 << 12;
 /// The number of call stacks of a process that are kept, equal to the number that a writer writes.
 const STACKS_KEPT: usize = 1 << 16;
 
-/// The call stacks of a process, as far as its trace was read. All copies are one index, so a call stack is found as soon as a call that
-/// refers to it was read.
+/// The call stacks of a process, as far as its trace was read. All copies are one index, so a call stack is found as
+/// soon as a call that refers to it was read.
 #[derive(Clone, Default)]
 pub struct Stacks(Arc<Index>);
 

@@ -1,7 +1,7 @@
 //! Converts the addresses of a call stack to names, using the files that ran, identified by their build ids.
 //!
-//! Only the stacks that a report shows are looked up. If a file is missing or has another build id, the frame has no names, only its
-//! module and offset.
+//! Only the stacks that a report shows are looked up. If a file is missing or has another build id, the frame has no
+//! names, only its module and offset.
 
 use std::{
     cell::Cell,
@@ -34,8 +34,8 @@ impl Symbolizer {
         Self { directories: directories.to_vec(), loaders: HashMap::new() }
     }
 
-    /// The frames of a stack, innermost first; an inlined function comes before the function that it was inlined into. Frames of Python
-    /// replace that of the interpreter's function that ran them.
+    /// The frames of a stack, innermost first; an inlined function comes before the function that it was inlined into.
+    /// Frames of Python replace that of the interpreter's function that ran them.
     pub(crate) fn stack(&mut self, modules: &[Module], stack: Stack) -> Vec<Frame> {
         let mut python = stack.python.into_iter().peekable();
         let mut frames = Vec::new();
@@ -145,8 +145,8 @@ const HEADERS: u64 = 64 << 20;
 
 /// Looks at a file; `None` if it cannot be read, or if its debug information is too large.
 ///
-/// A trace can name any path as a library. Only regular files with a size are opened: others, like most files of `/proc`, could be
-/// endless or block the reader.
+/// A trace can name any path as a library. Only regular files with a size are opened: others, like most files of
+/// `/proc`, could be endless or block the reader.
 fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, Headers<'_>>) -> T) -> Option<T> {
     // Libraries are often installed with links of somebody else, and nothing of a file is shown but names.
     let file = fs::canonicalize(file).and_then(|file| files::open(&file));

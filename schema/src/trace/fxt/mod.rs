@@ -23,8 +23,8 @@ pub const MAGIC: u64 = 0x0016_5478_4604_0010;
 /// The number of words before the first record of a thread in a chunk: the head of the chunk and the record of the thread.
 pub const HEAD: usize = 5;
 
-/// The contents of a word that nothing was written to: a record of one word that every reader skips (metadata of an unknown
-/// type). So a file can be read at any time.
+/// The contents of a word that nothing was written to: a record of one word that every reader skips (metadata of an
+/// unknown type). So a file can be read at any time.
 pub const UNWRITTEN: u64 = hole(1);
 
 /// The most words of a record: the size field has 12 bits.
@@ -70,8 +70,8 @@ mod kind {
 /// The bit of a string reference that says that the string follows inline.
 const INLINE: u64 = 0x8000;
 
-/// What the record of a call may leave out, because the record in front of it in its chunk says it: that of another call, with nothing
-/// in between. All zero where another record is there, or none.
+/// What the record of a call may leave out, because the record in front of it in its chunk says it: that of another
+/// call, with nothing in between. All zero where another record is there, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before {
     /// The number of the call. The return of the same call leaves it out, and so does the beginning of the call with the next number.

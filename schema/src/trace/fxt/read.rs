@@ -104,9 +104,9 @@ pub enum Item {
     Damaged(Why),
 }
 
-/// Reads the record at the beginning of `words`, which go to the end of its chunk. Returns the number of its words, at least 1: all
-/// words where its length makes no sense. `tid` is the thread of the lane. `before` is what the record in front of it in its chunk says,
-/// and becomes what this one says.
+/// Reads the record at the beginning of `words`, which go to the end of its chunk. Returns the number of its words, at
+/// least 1: all words where its length makes no sense. `tid` is the thread of the lane. `before` is what the record in
+/// front of it in its chunk says, and becomes what this one says.
 #[inline]
 pub fn next(words: &[u64], tid: u32, strings: &mut Strings, before: &mut Before) -> (Item, usize) {
     let in_front = std::mem::take(before);
@@ -144,9 +144,9 @@ pub fn next(words: &[u64], tid: u32, strings: &mut Strings, before: &mut Before)
     (item, count)
 }
 
-/// Adds the record at the beginning of `words` to `to`, if it is that of a call; [`PackedCall`] reads it there. Returns the number of
-/// its words, and takes `before`, as [`next`] does. `None`, without an effect, says nothing about what follows: this is the fast path in
-/// front of [`next`].
+/// Adds the record at the beginning of `words` to `to`, if it is that of a call; [`PackedCall`] reads it there. Returns
+/// the number of its words, and takes `before`, as [`next`] does. `None`, without an effect, says nothing about what
+/// follows: this is the fast path in front of [`next`].
 ///
 /// [`PackedCall`]: crate::trace::packed::PackedCall
 #[inline]

@@ -55,8 +55,8 @@ impl Baseline {
         Ok(Self { path: path.to_owned(), findings: earlier.findings })
     }
 
-    /// Excuses known findings, each as often as the baseline has it, and returns those that are gone. A known finding with a
-    /// higher severity is new.
+    /// Excuses known findings, each as often as the baseline has it, and returns those that are gone. A known finding
+    /// with a higher severity is new.
     pub(crate) fn compare(&self, findings: &mut [FoundFinding]) -> Compared {
         let mut before: HashMap<String, Vec<(usize, Severity)>> = HashMap::new();
         for (index, finding) in self.findings.iter().enumerate() {

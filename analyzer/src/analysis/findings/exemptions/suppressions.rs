@@ -1,11 +1,11 @@
 //! The suppressions file: reads, applies and writes lines `RULE:PATTERN`.
 //!
-//! A pattern is compared with all stack frames of both sides of a finding. It is compared with the text that a report shows,
-//! without control characters, so that a name can be copied from a report into the file.
+//! A pattern is compared with all stack frames of both sides of a finding. It is compared with the text that a report
+//! shows, without control characters, so that a name can be copied from a report into the file.
 //!
-//! `here=A <- B <- C` compares frame by frame instead: the first is the function of Unified Runtime, the others are the frames of the
-//! program, innermost first. `there=` compares the other side, and ` && ` joins the two. This is what is written, because a function through
-//! which every free goes does not tell two mistakes apart.
+//! `here=A <- B <- C` compares frame by frame instead: the first is the function of Unified Runtime, the others are the
+//! frames of the program, innermost first. `there=` compares the other side, and ` && ` joins the two. This is what is
+//! written, because a function through which every free goes does not tell two mistakes apart.
 
 use std::{
     collections::BTreeSet,
@@ -67,8 +67,8 @@ impl Suppressions {
         Self::parse(path, &text)
     }
 
-    /// Parses the text of a suppressions file; `path` names it in errors. They quote nothing of it: it may be another file, with secrets, and
-    /// reports of continuous integration are public.
+    /// Parses the text of a suppressions file; `path` names it in errors. They quote nothing of it: it may be another
+    /// file, with secrets, and reports of continuous integration are public.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ExemptionError> {
         let mut lines = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -120,8 +120,8 @@ impl Suppression {
     }
 }
 
-/// The texts of a side with which the patterns of frames are compared: the function of Unified Runtime, then the frames of the program; its
-/// program if there are none.
+/// The texts of a side with which the patterns of frames are compared: the function of Unified Runtime, then the frames
+/// of the program; its program if there are none.
 fn texts(side: &Location) -> Vec<String> {
     let frames = side.frames().map(|frame| match (&frame.function, &frame.file) {
         (Some(function), Some(file)) => format!("{function} in {}", file_name(file)),
@@ -212,8 +212,8 @@ fn covering(finding: &FoundFinding) -> String {
 /// The longest list of frames that is written for one side.
 const FRAMES: usize = 24;
 
-/// A pattern that matches this text only. What would separate frames is matched by a star, and so is an address in a module, which
-/// differs between builds.
+/// A pattern that matches this text only. What would separate frames is matched by a star, and so is an address in a
+/// module, which differs between builds.
 fn quoted(text: &str) -> String {
     let text = text.replace('*', "\\*").replace(CALLED_BY.trim(), "*").replace(AND.trim(), "*");
     let text = match text.split_once(" in ") {
