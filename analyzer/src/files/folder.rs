@@ -15,7 +15,8 @@ use rustix::{
 };
 
 use super::{
-    identity, is_shared, is_trusted, not_regular, opened, owners, parent, place::ResolvedPath, refuse_untrusted, refused,
+    identity, is_shared, is_trusted, not_regular, opened, owners, parent, place::ResolvedPath, refuse_untrusted,
+    refused,
 };
 
 /// The mode of a directory that urscope makes: traces show paths, addresses and names of functions.
