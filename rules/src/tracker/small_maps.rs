@@ -136,9 +136,9 @@ impl<T> ByHandle<T> {
     }
 }
 
-/// Stores a value. Most processes have one, and a vector would take room for four.
+/// Stores a value. Most processes have one or two, and a vector would take room for four.
 fn insert<T>(values: &mut Slab<T>, value: T) -> u32 {
-    if values.is_empty() {
+    if values.len() == values.capacity() && values.len() < 4 {
         values.reserve_exact(1);
     }
     values.insert(value) as u32
