@@ -168,7 +168,7 @@ impl GuardedLayer {
         self.show(|layer| layer.exit(&exit)).unwrap_or(Verdict::Passed)
     }
 
-    /// The answer of the layer; `None` if it is switched off.
+    /// The answer of the layer; `None` if it is switched off or fails.
     fn show<T>(&self, what: impl Fn(&dyn Layer) -> T) -> Option<T> {
         if !self.is_on() {
             return None;

@@ -1,6 +1,6 @@
 // Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
 //
-// Prints each step, and whether the runtime refused it. Exits with 4 if there are steps that a program in SYCL does not
+// Prints each step but those that end a process, and whether the runtime refused it. Exits with 4 if there are steps that a program in SYCL does not
 // have, and with 3 if a step does not happen as it is written.
 //
 // The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
@@ -37,7 +37,7 @@ static const char *script_file;
 static const Script *script;
 static Turns *turns;
 static bool is_forked = false;
-static thread_local bool refused; // The last step.
+static thread_local bool refused; // Whether the runtime refused the last step of this thread.
 // A copy of the last handle data, with the word in front of them, which the adapters trust.
 alignas(64) static std::byte copied[4096];
 

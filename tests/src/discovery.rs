@@ -36,6 +36,16 @@ impl Program {
             format!("the run ended with {}: {}", outcome.code, outcome.stderr)
         } else {
             let report = outcome.report();
+            let is_serious = |it: &Value| it["severity"] != "note";
+            assert_eq!(
+                outcome.code == 1,
+                report.findings().iter().any(is_serious),
+                "a note does not fail a run: {report:#?}"
+            );
+            for field in ["message", "advice"] {
+                let is_said = |it: &Value| it[field].as_str().is_some_and(|text| !text.is_empty());
+                assert!(report.findings().iter().all(is_said), "no {field}: {report:#?}");
+            }
             // How long calls take depends on the machine, and what lies next to memory on the adapter's pool.
             let is_compared = |it: &&Value| {
                 !["slow-call", "slab-exposed"].iter().any(|rule| it["rule"] == *rule && !self.text().contains(rule))

@@ -49,14 +49,13 @@ pub fn on_all_processors<T>(work: impl Iterator<Item = T> + Send, does: impl Fn(
     });
 }
 
-/// All files below a folder, but for what is hidden, downloaded or built.
+/// All files below a folder, but for those of git and what is downloaded or built.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let below = |path: PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         match name {
-            "target" | "node_modules" => Vec::new(),
-            _ if name.starts_with('.') => Vec::new(),
+            "target" | "node_modules" | ".git" => Vec::new(),
             _ if path.is_dir() => files_below(&path),
             _ => vec![path],
         }

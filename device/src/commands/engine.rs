@@ -105,8 +105,8 @@ impl Engine {
         self.state.lock().enter(position);
     }
 
-    /// Ends the turn of a command, and lets other streams go on. `next` is the next command of its stream: none if the
-    /// command has not run yet, but steps aside.
+    /// Ends the turn of a command, and lets other streams go on. `next` is the next command of its stream, if
+    /// there is one; none, too, for a command that steps aside before it runs.
     pub(super) fn end_turn(&self, position: Position, next: Option<Position>) {
         let mut order = self.state.lock();
         order.heads.retain(|head| *head != position);

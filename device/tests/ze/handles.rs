@@ -106,8 +106,6 @@ fn destroyed_handles_are_refused() {
 
 #[test]
 fn a_slot_of_an_event_pool_holds_one_event_at_a_time() {
-    use crate::api::EventDesc;
-
     let setup = Setup::new();
     let pool = setup.event_pool(2);
     let create = |index, out| zeEventCreate(pool, &EventDesc { index, ..zeroed() }, out);

@@ -53,9 +53,9 @@ fn calls_with_parameters_do_the_same_without_extensions_and_refuse_them() {
     let (immediate, regular) = (setup.immediate_list(1), setup.regular_list());
     let (to, from, extension) = (setup.device_memory(SIZE), setup.device_memory(SIZE), [0_u64; 2]);
     let byte = (&raw const extension).cast();
-    let (seven, refusals) = ([7_u8], [(byte, UNSUPPORTED_FEATURE), (null(), 0)]);
+    let (seven, cases) = ([7_u8], [(byte, UNSUPPORTED_FEATURE), (null(), 0)]);
     let pattern = seven.as_ptr().cast();
-    for (extensions, expected) in refusals {
+    for (extensions, expected) in cases {
         let filled =
             append!(zeCommandListAppendMemoryFillWithParameters(immediate, from, pattern, 1, SIZE, extensions));
         let copied = append!(zeCommandListAppendMemoryCopyWithParameters(regular, to, from, SIZE, extensions));
@@ -63,7 +63,7 @@ fn calls_with_parameters_do_the_same_without_extensions_and_refuse_them() {
     }
     ok(zeCommandListClose(regular));
     let lists = &raw const regular;
-    for (extensions, expected) in refusals {
+    for (extensions, expected) in cases {
         let append = append!(zeCommandListImmediateAppendCommandListsWithParameters(immediate, 1, lists, extensions));
         assert_eq!(append, expected);
     }

@@ -5,7 +5,7 @@ use std::{
     ptr::NonNull,
 };
 
-/// A loaded library. It stays loaded.
+/// A loaded library, or all that every library sees. It stays loaded.
 pub(crate) struct Library(NonNull<c_void>);
 
 // SAFETY: a handle of `dlopen` may be used by any thread.

@@ -113,7 +113,7 @@ impl RuleState for Waits {
         match fact.what {
             What::ProcessEnded(_) => {
                 let Some(state) = fact.tracker.state(fact.at.process) else { return };
-                self.0.extend(state.pending.iter().filter_map(|pending| {
+                self.0.extend(state.pending.values().filter_map(|pending| {
                     let Operation::Wait(event) = pending.operation else { return None };
                     let imported = state.objects.get(&event)?;
                     let (source, fingerprint) = (imported.source?, imported.fingerprint);

@@ -18,7 +18,7 @@ use super::{
     records::{
         Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
     },
-    small_maps::{ByAddress, ByHandle},
+    small_maps::{ByAddress, SmallMap},
     tombstones::Tombstones,
 };
 use crate::{
@@ -80,9 +80,9 @@ pub(crate) struct ProcessState {
     pub(crate) observed: Option<(Nanos, Nanos)>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
-    /// The calls that have begun and not returned, a few at a time.
-    pub(crate) pending: Vec<PendingCall>,
-    pub(crate) handles: ByHandle<HandleData>,
+    /// The calls that have begun and not returned, by their numbers.
+    pub(crate) pending: SmallMap<u64, PendingCall>,
+    pub(crate) handles: SmallMap<Handle, HandleData>,
     /// Opened memory, by its first address.
     pub(crate) mappings: ByAddress<Mapping>,
     /// USM, by its first address.
@@ -129,8 +129,8 @@ impl ProcessState {
             ended: None,
             observed: None,
             ipc_calls: 0,
-            pending: Vec::new(),
-            handles: ByHandle::default(),
+            pending: SmallMap::default(),
+            handles: SmallMap::default(),
             mappings: ByAddress::default(),
             allocations: ByAddress::default(),
             freed: VecDeque::new(),
@@ -358,6 +358,6 @@ impl ProcessState {
 
     /// The pending call with the highest number.
     pub(crate) fn inside(&self) -> Option<Place> {
-        self.pending.iter().map(|pending| pending.place).max_by_key(|place| place.call)
+        self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
     }
 }

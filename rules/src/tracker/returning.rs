@@ -25,12 +25,11 @@ impl Tracker {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
         let outcome = outcome(exit);
-        // The latest calls return first.
-        let call = NonZeroU64::new(exit.call);
-        let begun = state.pending.iter().rposition(|pending| pending.place.call == call);
+        let begun = state.pending.remove(&exit.call);
+        let has_begun = begun.is_some();
         // Without its enter, the object that is made is known at least, so that its end is not reported.
-        let mut pending = begun.map_or_else(|| without_enter(who, exit), |index| state.pending.swap_remove(index));
-        if begun.is_some() {
+        let mut pending = begun.unwrap_or_else(|| without_enter(who, exit));
+        if has_begun {
             self.facts_of_return(&pending, exit, outcome, facts);
         }
         let place = pending.place;

@@ -1,12 +1,11 @@
 //! Maps that take little memory for one or two large values.
 //!
-//! A tree has nodes for eleven values, and a hash table has room for four or eight. Most processes have one or two values, so
-//! here the tree or the table holds numbers, and the values lie in a [`Slab`].
+//! A tree has nodes for eleven values, and a hash table has room for four or eight. Most processes have one or two
+//! values, so here the tree or the table holds only their places in a [`Slab`].
 
-use std::{collections::BTreeMap, ops::RangeBounds};
+use std::{collections::BTreeMap, hash::Hash, ops::RangeBounds};
 
 use slab::Slab;
-use urscope_schema::handle::Handle;
 
 use super::maps::Map;
 
@@ -74,43 +73,43 @@ impl<T> ByAddress<T> {
     }
 }
 
-/// Values by their handles, in no order.
+/// Values by handles or numbers, in no order.
 #[derive(Clone, Debug)]
-pub(crate) struct ByHandle<T> {
-    numbers: Map<Handle, u32>,
+pub(crate) struct SmallMap<K, T> {
+    numbers: Map<K, u32>,
     values: Slab<T>,
 }
 
-impl<T> Default for ByHandle<T> {
+impl<K, T> Default for SmallMap<K, T> {
     fn default() -> Self {
         Self { numbers: Map::default(), values: Slab::new() }
     }
 }
 
-impl<T> ByHandle<T> {
+impl<K: Eq + Hash, T> SmallMap<K, T> {
     pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    pub(crate) fn get(&self, handle: &Handle) -> Option<&T> {
-        self.values.get(*self.numbers.get(handle)? as usize)
+    pub(crate) fn get(&self, key: &K) -> Option<&T> {
+        self.values.get(*self.numbers.get(key)? as usize)
     }
 
-    pub(super) fn get_mut(&mut self, handle: &Handle) -> Option<&mut T> {
-        self.values.get_mut(*self.numbers.get(handle)? as usize)
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut T> {
+        self.values.get_mut(*self.numbers.get(key)? as usize)
     }
 
-    pub(super) fn insert(&mut self, handle: Handle, value: T) {
-        match self.get_mut(&handle) {
+    pub(super) fn insert(&mut self, key: K, value: T) {
+        match self.get_mut(&key) {
             Some(old) => *old = value,
             None => {
-                self.numbers.insert(handle, insert(&mut self.values, value));
+                self.numbers.insert(key, insert(&mut self.values, value));
             }
         }
     }
 
-    pub(super) fn remove(&mut self, handle: &Handle) -> Option<T> {
-        self.values.try_remove(self.numbers.remove(handle)? as usize)
+    pub(super) fn remove(&mut self, key: &K) -> Option<T> {
+        self.values.try_remove(self.numbers.remove(key)? as usize)
     }
 
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
@@ -119,12 +118,12 @@ impl<T> ByHandle<T> {
         numbers.retain(|_, number| values.contains(*number as usize));
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Handle> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.numbers.keys()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Handle, &T)> {
-        self.numbers.iter().filter_map(|(handle, number)| Some((handle, self.values.get(*number as usize)?)))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
+        self.numbers.iter().filter_map(|(key, number)| Some((key, self.values.get(*number as usize)?)))
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
@@ -136,7 +135,7 @@ impl<T> ByHandle<T> {
     }
 }
 
-/// Stores a value. Most processes have one or two, and a vector would take room for four.
+/// Stores a value. The first four get exactly the room that they need, where a vector would take all of it at once.
 fn insert<T>(values: &mut Slab<T>, value: T) -> u32 {
     if values.len() == values.capacity() && values.len() < 4 {
         values.reserve_exact(1);

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use urscope_schema::{call::Nanos, handle::Handle};
 
-use super::{records::Tombstone, small_maps::ByHandle};
+use super::{records::Tombstone, small_maps::SmallMap};
 
 /// The latest ended objects of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombstones {
-    all: ByHandle<Entry>,
+    all: SmallMap<Handle, Entry>,
     /// The handles in the order in which they were added, each with the number of its entry. An entry may
     /// have been removed, or have another number now.
     order: VecDeque<(Handle, u64)>,

@@ -340,6 +340,7 @@ mod tests {
             assert_eq!(writer_of(other), None, "{other}");
         }
     }
+
     /// The text of a record, without its separator.
     fn text(write: impl FnOnce(&mut Line)) -> String {
         let mut line = Line::default();

@@ -56,7 +56,8 @@ macro_rules! names {
 /// The name, the version and the library of each function.
 const NAMES: [(&CStr, &CStr, &CStr); 22] = late_functions!(names);
 
-/// The library of the unwinder, whose functions another library of the process may have, too.
+/// The library of the unwinder. Another library of the process may have its functions, too, so they are looked up in
+/// this one only.
 const UNWINDER: &CStr = c"libgcc_s.so.1";
 
 /// The functions, in the order of their numbers; null until they are found.
@@ -91,7 +92,7 @@ pub extern "C" fn find(number: usize) -> *mut c_void {
     function
 }
 
-/// A function; null if the process and the library lack it.
+/// A function; null if there is none.
 fn look_up(name: &CStr, version: &CStr, library: &CStr) -> *mut c_void {
     if library == UNWINDER {
         // SAFETY: a C string; the constructors of this library are GCC's.

@@ -274,7 +274,7 @@ fn backtrace<F: FnMut(Frame, bool) -> bool>(mut each: F) {
         };
         // The return address is below the canonical frame address.
         let frame = (frame.wrapping_sub(size_of::<usize>()), address);
-        if address != 0 && each(frame, interrupted != 0) { CONTINUE } else { END }
+        if each(frame, interrupted != 0) { CONTINUE } else { END }
     }
 
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn` and does not unwind; the data outlives the call.
@@ -286,6 +286,10 @@ fn unwind(own: &[Range<usize>], cached: &mut CachedStack) -> bool {
     let mut in_handler = false;
     backtrace(|(place, address), interrupted| {
         in_handler |= interrupted;
+        // The end of the stack, or a jump to address 0 that a signal interrupted.
+        if address == 0 {
+            return false;
+        }
         let is_own = place < cached.at || own.iter().any(|own| own.contains(&address));
         if is_own && cached.len == 0 {
             return true;
@@ -319,6 +323,9 @@ pub fn is_near_with(place: usize, word: usize) -> bool {
 pub fn first(own: &[Range<usize>], wanted: impl Fn(usize) -> bool, from: Frame, frames: &mut [Frame]) -> Option<Frame> {
     let (mut found, mut length) = (None, 0);
     backtrace(|frame, _| {
+        if frame.1 == 0 {
+            return false;
+        }
         if length > 0 || frame == from {
             if let Some(place) = frames.get_mut(length) {
                 *place = frame;

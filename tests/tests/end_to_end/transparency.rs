@@ -11,7 +11,8 @@ use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, reposit
 use crate::event::ORDERS;
 use crate::on_both_adapters;
 
-/// Programs whose output is the same in each run. It includes checksums of the bytes that they copied.
+/// Programs whose output is the same in each run. Most print checksums of the bytes that they
+/// copied; scenarios compare them.
 const PROGRAMS: [&str; 15] = [
     "clean",
     "mistakes leaked_handle",

@@ -100,7 +100,8 @@ impl Ranks {
         self.folder.path().join(&self.name).display().to_string()
     }
 
-    /// Adds this rank to those that have ended. Returns whether it was the last. An error: the ranks cannot agree.
+    /// Adds this rank to those that have ended. Returns whether it was the last.
+    /// The error says why the ranks cannot agree.
     pub(crate) fn end(&self) -> io::Result<bool> {
         let began = Instant::now();
         loop {

@@ -50,7 +50,7 @@ pub(super) async fn page(state: &Arc<AppState>, admitted: &Admitted, method: &Me
 /// Serves the copy of the Perfetto UI, and the timeline, which is the only answer that the copy may read.
 pub(super) async fn perfetto(state: &Arc<AppState>, admitted: Admitted) -> Response {
     let Some(copy) = state.perfetto.clone() else { return guard::nothing() };
-    let name = admitted.path;
+    let name = admitted.path.trim_start_matches('/').to_owned();
     if name == TRACE {
         return timeline(state).await.into_response();
     }

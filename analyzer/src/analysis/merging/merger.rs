@@ -277,7 +277,8 @@ impl Merger {
         }
     }
 
-    /// Feeds a call that begins or returns. Only the observer sees calls inside of another one, for which the other says the same.
+    /// Feeds a call that begins or returns. A call inside of another one is shown to the observer only: the other call
+    /// says the same to the tracker and the rules.
     #[inline]
     fn feed_call(&mut self, index: usize, call: &PackedCall<'_>, observer: &mut dyn Observer) {
         let Some((id, alignment)) = self.begun(index) else { return };

@@ -55,7 +55,8 @@ pub(crate) enum WaitResult {
 pub(crate) struct Signal {
     kind: Kind,
     state: SignalState,
-    /// The words that count until a list signals, if they are in memory of the application.
+    /// The words of a counter in memory of the application. They count until a list signals, or always if signals add
+    /// to them.
     words: Option<Box<Words>>,
 }
 

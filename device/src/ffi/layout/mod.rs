@@ -1,14 +1,14 @@
 //! The structures of ze_api.h that cross the C boundary, and the numbers that go with them.
 //!
-//! Only what this device reads or writes. Sizes and offsets must never differ from the header's: the compiler checks
-//! them.
+//! Only what this device reads or writes. The compiler checks all sizes, and the offsets that are given, against
+//! the header's.
 
 use std::ffi::c_void;
 
 /// The API version of this device, 1.17 (`ze_api_version_t`: major in the upper half, minor in the lower).
 pub const API_VERSION: u32 = (1 << 16) + 17;
 
-/// `ze_structure_type_t`: the values that no structure here has as its `S_TYPE`.
+/// `ze_structure_type_t`: the values that this device knows, beyond the `S_TYPE` of the structures.
 pub mod stype {
     /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES`.
     pub const DEVICE_PROPERTIES: u32 = 0x3;

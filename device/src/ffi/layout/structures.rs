@@ -1,6 +1,7 @@
 //! The structures of ze_api.h that the device reads or writes.
 //!
-//! Members have the header's names in Rust spelling, without prefixes (`kind` for `type`, `input` for `pInputModule`).
+//! Members have the header's order, and its names in Rust spelling, some of them shortened (`kind` for `type`, `input`
+//! for `pInputModule`, `size` for `groupSizeX` and its like).
 
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;

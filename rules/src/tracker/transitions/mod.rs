@@ -38,11 +38,7 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
     let place = Place::of(who, enter);
     let operation = begun(tracker, who, place, enter);
     if let Some(state) = tracker.state_mut(who) {
-        if state.pending.is_empty() {
-            // Most processes have one call at a time, and a vector would take room for four.
-            state.pending.reserve_exact(1);
-        }
-        state.pending.push(PendingCall { place, operation });
+        state.pending.insert(enter.call, PendingCall { place, operation });
     }
 }
 
