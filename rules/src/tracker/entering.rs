@@ -228,5 +228,12 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
         since.find(|command| command.accesses(memory.value, length))
     });
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some())).map(|found| found.place);
+    // Another thread may have waited for its command and closed its own open since the device was asked.
+    if let Target::Mapping(mapping) = ending.target
+        && mapping.closed > 0
+        && !command.is_some_and(|command| command.tid == enter.tid || command.time > mapping.last_close)
+    {
+        return None;
+    }
     (unfinished.is_some() || command.is_some()).then_some(InUse { memory, size, fingerprint, command, unfinished })
 }

@@ -73,6 +73,8 @@ pub struct Mapping {
     pub opened: u64,
     /// How often it was closed.
     pub closed: u64,
+    /// When the latest close began.
+    pub last_close: Nanos,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// How many bytes from its pointer on the driver has mapped, according to its handle data; its size if
@@ -114,6 +116,7 @@ impl Mapping {
             closing: 0,
             opened: 0,
             closed: 0,
+            last_close: Nanos(0),
             size: None,
             extent: None,
             fingerprint: None,

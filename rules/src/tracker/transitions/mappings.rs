@@ -39,6 +39,7 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
     let wrongly = base != pointer || !mapping.is_open_in(context) || mapping.imported != frees;
     let Some(open) = mapping.take(context, at.time) else { return Operation::Nothing };
     mapping.closed += 1;
+    mapping.last_close = at.time;
     mapping.closing += 1;
     let (serial, export) = (mapping.serial, mapping.export);
     if mapping.opens.is_empty() {
