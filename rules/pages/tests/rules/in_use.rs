@@ -65,6 +65,14 @@ fn only_the_last_close_unmaps() {
     consumer("c: open h -> m\nc: copy m sized 64\nc: close m unfinished\nc: host-waits\nc: close m", &[]);
 }
 
+/// The device is asked before a close takes its turn, so what it says may be about an open that has ended since.
+#[test]
+fn a_command_of_another_thread_counts_if_it_began_after_the_last_other_close() {
+    consumer("c/2: open h -> m\nc/2: copy m sized 64\nc/2: host-waits\nc/2: close m\nc: close m unfinished", &[]);
+    consumer("c/2: open h -> m\nc/2: close m\nc/2: copy m sized 64\nc: close m unfinished", CLOSED);
+    consumer("c/2: open h -> m\nc: copy m sized 64\nc/2: close m\nc: close m unfinished", CLOSED);
+}
+
 #[test]
 fn a_command_on_other_memory_is_none_on_this() {
     consumer("c: alloc b 4096\nc: copy b sized 64\nc: close m\nc: free b", &[]);
