@@ -418,26 +418,21 @@ impl OwnCopy {
     ///
     /// The context must be one of this libsycl.
     pub(crate) unsafe fn of_context(sycl: &'static Sycl, context: ContextRef) -> Result<Self, String> {
-        // SAFETY: the caller's promise. dpctl returns null where copying failed.
-        let object = unsafe { (sycl.copy_context)(context) };
-        if object.is_null() {
-            Err("the context could not be copied".to_owned())
-        } else {
-            Ok(Self { object, delete: sycl.delete_context })
-        }
+        // SAFETY: the caller's promise.
+        Self::of(unsafe { (sycl.copy_context)(context) }, sycl.delete_context, "context")
     }
 
     /// # Safety
     ///
     /// The queue must be one of this libsycl.
     pub(crate) unsafe fn of_queue(sycl: &'static Sycl, queue: QueueRef) -> Result<Self, String> {
-        // SAFETY: as above.
-        let object = unsafe { (sycl.copy_queue)(queue) };
-        if object.is_null() {
-            Err("the queue could not be copied".to_owned())
-        } else {
-            Ok(Self { object, delete: sycl.delete_queue })
-        }
+        // SAFETY: the caller's promise.
+        Self::of(unsafe { (sycl.copy_queue)(queue) }, sycl.delete_queue, "queue")
+    }
+
+    /// The copy that dpctl has made: null where that failed.
+    fn of(object: *const c_void, delete: unsafe extern "C" fn(*const c_void), what: &str) -> Result<Self, String> {
+        if object.is_null() { Err(format!("the {what} could not be copied")) } else { Ok(Self { object, delete }) }
     }
 
     pub(crate) fn get(&self) -> *const c_void {

@@ -9,7 +9,7 @@ use super::{
     exports::{Export, Exports},
     process::{Missing, Process},
     process_state::{DataSize, Inherited, ProcessState},
-    records::{Allocation, Device, ExportId, Serial},
+    records::{Device, ExportId, Serial},
     tombstones::Tombstones,
 };
 use crate::place::{Place, ProcessId};
@@ -176,11 +176,6 @@ impl Tracker {
     /// The latest export of the bytes that a process holds.
     pub(crate) fn export_of(&self, who: ProcessId, fingerprint: Option<u64>) -> Option<ExportId> {
         self.exports.of_bytes(self.process(who)?.host, fingerprint?)
-    }
-
-    /// The allocation of a process that an address lies in.
-    pub(super) fn allocation_of(&self, who: ProcessId, pointer: u64) -> Option<(u64, &Allocation)> {
-        self.state(who)?.allocation_at(pointer)
     }
 
     /// Whether an address is that of imported memory, which its free closes.

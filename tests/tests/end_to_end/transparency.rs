@@ -31,7 +31,7 @@ const PROGRAMS: [&str; 15] = [
     "ur_sharing direct",
 ];
 
-/// The same of physical memory and events.
+/// Programs that share physical memory and events, whose output is the same in each run.
 const OF_OTHER_KINDS: [&str; 7] = [
     "clean_physical",
     "scenario physical_leaked_handle",

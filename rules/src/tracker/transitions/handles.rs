@@ -184,7 +184,8 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let is_level_zero = born.function.is_some_and(Function::is_level_zero);
     let memory = pointer.filter(|_| handle.kind == Kind::MemHandle);
     // Memory whose allocation was not recorded is known from now on.
-    if let Some(pointer) = memory.filter(|pointer| aimed.is_none() && tracker.allocation_of(who, *pointer).is_none()) {
+    let is_known = |pointer| tracker.state(who).is_some_and(|state| state.allocation_at(pointer).is_some());
+    if let Some(pointer) = memory.filter(|pointer| aimed.is_none() && !is_known(*pointer)) {
         allocated(tracker, who, pointer, Requested::default(), None);
     }
     let serial = tracker.next_serial();
