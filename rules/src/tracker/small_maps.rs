@@ -45,7 +45,7 @@ impl<T> ByAddress<T> {
     }
 
     pub(super) fn insert(&mut self, address: u64, value: T) {
-        match self.numbers.get(&address).and_then(|number| self.values.get_mut(*number as usize)) {
+        match self.get_mut(address) {
             Some(old) => *old = value,
             None => {
                 self.numbers.insert(address, insert(&mut self.values, value));
