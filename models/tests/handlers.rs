@@ -99,7 +99,7 @@ impl Trace {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         let mut chunks = Chunks::create(&path).unwrap();
-        chunks.publish().unwrap();
+        chunks.name.publish().unwrap();
         let file = File::open(&path).unwrap();
         Rc::new(Self {
             kind,
