@@ -9,7 +9,6 @@ use std::fmt;
 use crate::{
     catalog::RULES,
     finding::{Finding, Severity},
-    level_zero,
     tracker::fact::{Fact, FactConsumer, FactKind},
 };
 
@@ -176,7 +175,6 @@ impl Checker {
 impl FactConsumer for Checker {
     fn consume(&mut self, fact: &Fact<'_>) {
         let Some(subscribers) = self.subscribers.get(fact.what.kind() as usize) else { return };
-        let before = self.found.len();
         for subscriber in subscribers {
             match *subscriber {
                 Subscriber::Stateful(index) => {
@@ -191,9 +189,6 @@ impl FactConsumer for Checker {
                 }
                 Subscriber::Each(check) => check(fact, &mut self.found),
             }
-        }
-        if self.found.len() > before {
-            level_zero::adapt(&mut self.found, before);
         }
     }
 

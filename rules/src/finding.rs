@@ -4,7 +4,10 @@
 //! counted and shown afterwards.
 
 use serde::{Deserialize, Serialize};
-use urscope_schema::{api::UrResult, handle::Handle};
+use urscope_schema::{
+    api::{Promise, UrResult},
+    handle::Handle,
+};
 
 use crate::checker::Rule;
 pub use crate::place::Place;
@@ -113,6 +116,22 @@ impl Finding {
     #[must_use]
     pub fn advice(self, advice: impl Into<String>) -> Self {
         Self { advice: advice.into(), ..self }
+    }
+
+    /// This finding, unless an interface promises what makes it no violation there.
+    pub fn unless(self, promise: Promise) -> Option<Self> {
+        (!self.is_under(promise)).then_some(self)
+    }
+
+    /// A note where an interface promises this, unless the finding stands for many.
+    #[must_use]
+    pub fn note_where(self, promise: Promise) -> Self {
+        if self.count == 1 && self.is_under(promise) { self.at_most(Severity::Note) } else { self }
+    }
+
+    /// Whether the interface of one of its two calls promises this.
+    fn is_under(&self, promise: Promise) -> bool {
+        self.at.promises(promise) || self.other.is_some_and(|other| other.promises(promise))
     }
 
     /// Of this severity, if the rule's own is higher.

@@ -12,7 +12,6 @@
 pub mod catalog;
 pub mod checker;
 pub mod finding;
-pub mod level_zero;
 pub mod lifecycle;
 mod place;
 pub mod tracker;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::{
-    api::Function,
+    api::{Function, Promise, UrResult},
     call::{Enter, Nanos},
 };
 
@@ -40,6 +40,16 @@ impl Place {
         let Enter { function, call, tid, time, values } = *enter;
         let (call, stack) = (NonZeroU64::new(call), values.stack.and_then(NonZeroU64::new));
         Self { process, tid, time, call, function: Some(function), stack }
+    }
+
+    /// Whether the interface of the call promises something.
+    pub fn promises(&self, promise: Promise) -> bool {
+        self.function.is_some_and(|function| function.interface().promises(promise))
+    }
+
+    /// The code of Unified Runtime with the meaning of a result of this call.
+    pub fn meaning(&self, result: UrResult) -> UrResult {
+        self.function.map_or(result, |function| result.meaning_of(function))
     }
 
     /// A time in a process, outside all calls.

@@ -70,6 +70,17 @@ impl Kind {
         }
     }
 
+    /// The kind of the handle data of such objects; `None` for kinds that are not shared.
+    pub const fn handle_data(self) -> Option<Self> {
+        match self {
+            Self::Usm => Some(Self::MemHandle),
+            Self::PhysicalMem => Some(Self::PhysicalMemHandle),
+            Self::Event => Some(Self::EventHandle),
+            Self::EventPool => Some(Self::EventPoolHandle),
+            _ => None,
+        }
+    }
+
     /// Whether objects of this kind have a handle and a reference count, and can be shared.
     pub const fn is_object(self) -> bool {
         matches!(self, Self::PhysicalMem | Self::Event | Self::EventPool)

@@ -1,7 +1,7 @@
 //! The schema of urscope: calls and trace records.
 //!
 //! The shim fills [`call::Enter`] and [`call::Exit`] and writes them with [`trace::write`]; the analyzer reads them
-//! with [`trace::read`]. One table ([`api::ur`]) lists the Unified Runtime functions; every other list of them is
+//! with [`trace::read`]. [`operation`] decodes a call. One table for each interface ([`api`]) lists its functions; every other list of them is
 //! generated from it.
 //!
 //! This crate must never contain unsafe code, start a thread, open a file, or decide whether a call is correct.
@@ -11,6 +11,7 @@
 pub mod api;
 pub mod call;
 pub mod handle;
+pub mod operation;
 pub mod owners;
 pub mod placeholders;
 pub mod proc_stat;

@@ -55,7 +55,7 @@ pub(crate) fn are_recorded() -> bool {
 #[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn before(function: Function, values: &mut Values) -> WaitState {
-    let ends_memory = matches!(function.effect(), Effect::Ends(Kind::Usm | Kind::Mapping));
+    let ends_memory = function.effect().ends_memory();
     // These two can wait, or free later.
     let at_once = !matches!(function, Function::urEnqueueUSMFreeExp | Function::zeMemFreeExt);
     if ends_memory && are_recorded() {
@@ -120,8 +120,8 @@ fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
 pub(crate) fn note_shared(function: Function, pointer: Option<u64>, answers: &Values) {
     let begins = match function.effect() {
         // The driver's allocation, which contains the pointer.
-        Effect::Makes(Kind::MemHandle) if answers.data.is_some() => answers.pointer.or(pointer),
-        Effect::Makes(Kind::Mapping) => answers.pointer,
+        Effect::Exports(Kind::Usm) | Effect::MayExport(_) if answers.data.is_some() => answers.pointer.or(pointer),
+        Effect::Opens(Kind::Usm) => answers.pointer,
         _ => None,
     };
     // Most programs share the same memory again.
@@ -167,7 +167,9 @@ pub(crate) fn after(
             // If there was a wait meanwhile, it may have been for this command.
             let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
-    } else if matches!(function.effect(), Effect::Makes(Kind::MemHandle | Kind::Mapping)) && !are_recorded() {
+    } else if matches!(function.effect(), Effect::Exports(Kind::Usm) | Effect::MayExport(_) | Effect::Opens(Kind::Usm))
+        && !are_recorded()
+    {
         IS_SHARING.store(true, Ordering::Relaxed);
     }
 }

@@ -58,10 +58,15 @@ pub(crate) fn passes_any(function: Function) -> bool {
 const fn is_about_events(function: Function) -> bool {
     matches!(
         function.effect(),
-        Effect::Asks(Kind::Event)
-            | Effect::Uses(Kind::Event)
-            | Effect::Retains(Kind::Event)
-            | Effect::Releases(Kind::Event)
+        Effect::Asks(Kind::Event) | Effect::Waits(Kind::Event) | Effect::Signals(_) | Effect::Retains(Kind::Event)
+    ) || ends_event(function)
+}
+
+/// Whether a call of `function` ends an event, or gives a reference to it back.
+const fn ends_event(function: Function) -> bool {
+    matches!(
+        function.effect(),
+        Effect::Releases(Kind::Event) | Effect::Destroys(Kind::Event) | Effect::Closes(Kind::Event)
     )
 }
 
@@ -92,7 +97,7 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
 #[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn enter(function: Function, event: Option<usize>) {
-    if let (Effect::Releases(Kind::Event), Some(event)) = (function.effect(), event) {
+    if let Some(event) = event.filter(|_| ends_event(function)) {
         let mut watched = WATCHED.get().write();
         if let Some(references) = watched.get_mut(&event) {
             *references -= 1;
@@ -112,12 +117,12 @@ pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>,
         return;
     }
     match (function.effect(), event, answers.object) {
-        (Effect::Makes(Kind::Event), _, Some(made))
-            if function.is_ipc() || flags.is_some_and(|flags| flags & function.ipc_flag() != 0) =>
-        {
-            let mut watched = WATCHED.get().write();
-            watched.insert(made as usize, 1);
-            COUNT.store(watched.len(), Ordering::Release);
+        (Effect::Opens(Kind::Event), _, Some(made)) => watch(made),
+        (Effect::Creates(Kind::Event), _, Some(made)) => {
+            let how = function.interface().shareable(Kind::Event);
+            if how.zip(flags).is_some_and(|(how, flags)| flags & how.flag != 0) {
+                watch(made);
+            }
         }
         (Effect::Retains(Kind::Event), Some(event), _) => {
             if let Some(references) = WATCHED.get().write().get_mut(&event) {
@@ -126,6 +131,13 @@ pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>,
         }
         _ => {}
     }
+}
+
+/// Watches an event that was made or opened.
+fn watch(made: u64) {
+    let mut watched = WATCHED.get().write();
+    watched.insert(made as usize, 1);
+    COUNT.store(watched.len(), Ordering::Release);
 }
 
 /// Replaces the events in a forked child by a copy, because a thread that holds the lock does not exist there. If a
@@ -138,7 +150,9 @@ pub(crate) fn after_fork_in_child() {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::api::demand::IPC;
+    use urscope_schema::api::unified_runtime::constants::UR_EXP_EVENT_FLAG_IPC_EXP;
+
+    const IPC: u64 = UR_EXP_EVENT_FLAG_IPC_EXP as u64;
 
     use super::*;
 

@@ -40,7 +40,7 @@ pub(crate) fn outer(function: Function, call: u64) -> Outer {
 /// context is deleted (`urContextSetExtendedDeleter`), and a wait may run the callback of an event
 /// (`urEventSetCallback`).
 const fn may_call_back(function: Function) -> bool {
-    matches!(function.effect(), Effect::Releases(Kind::Context) | Effect::Uses(Kind::Event))
+    matches!(function.effect(), Effect::Releases(Kind::Context) | Effect::Waits(Kind::Event) | Effect::Signals(_))
 }
 
 /// Whether this thread is in a call in which no code of the program runs.

@@ -120,9 +120,11 @@ impl FinishedCall<'_> {
     /// The arrow that begins or ends at the call.
     pub fn arrow(&self) -> Option<Arrow> {
         match self.function.effect() {
-            Effect::Makes(kind) if kind.shares().is_some() => self.made.map(Arrow::From),
-            Effect::Makes(_) => self.of.filter(|_| self.to.is_some()).map(Arrow::To),
-            Effect::Ends(Kind::Mapping) | Effect::Releases(_) => self.ended.first().copied().map(Arrow::To),
+            Effect::Exports(_) | Effect::MayExport(_) => self.made.map(Arrow::From),
+            Effect::Opens(_) | Effect::Allocates(_) | Effect::Creates(_) => {
+                self.of.filter(|_| self.to.is_some()).map(Arrow::To)
+            }
+            Effect::Closes(_) | Effect::Releases(_) | Effect::Destroys(_) => self.ended.first().copied().map(Arrow::To),
             _ => None,
         }
     }

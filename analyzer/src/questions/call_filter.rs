@@ -1,22 +1,13 @@
 //! Which calls are wanted: one search for lists of calls and for the page's table.
 
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::{Function, Interface, UrResult},
     call::Shape,
     handle::Kind,
     ranks::Ranks,
 };
 
 use crate::lifetimes::FinishedCall;
-
-/// The API that a function belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Unified Runtime.
-    UnifiedRuntime,
-    /// Level Zero.
-    LevelZero,
-}
 
 /// Which calls are wanted. The default wants those that share something.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +29,7 @@ pub struct CallFilter {
     /// With this fingerprint.
     pub fingerprint: Option<u64>,
     /// Of this API.
-    pub level: Option<Level>,
+    pub level: Option<&'static Interface>,
     /// Only those that are not inside of another one.
     pub outer: bool,
     /// Only those that failed or never returned.
@@ -113,18 +104,12 @@ impl CallFilter {
         (self.all || call.shares())
             && self.process.is_none_or(|process| u64::from(call.process()) == process)
             && self.function.as_ref().is_none_or(|name| function.name() == name.as_str())
-            && self.level.is_none_or(|level| (level == Level::LevelZero) == function.is_level_zero())
-            && (self.kinds.is_empty() || self.kinds.contains(&about(function)))
+            && self.level.is_none_or(|level| level == function.interface())
+            && (self.kinds.is_empty() || self.kinds.contains(&function.effect().kind()))
             && self.to_ns.is_none_or(|last| from <= last)
             && self.from_ns.is_none_or(|first| to.is_none_or(|to| to >= first))
             && (!self.errors || call.result().is_none_or(|result| !result.is_success()))
             && self.fingerprint.is_none_or(|fingerprint| call.fingerprint() == Some(fingerprint))
             && self.handle.is_none_or(|handle| call.names(handle))
     }
-}
-
-/// What a function shares or opens: memory, physical memory, an event or an event pool.
-fn about(function: Function) -> Kind {
-    let kind = function.effect().kind();
-    if kind == Kind::Mapping { Kind::Usm } else { kind.shares().unwrap_or(kind) }
 }

@@ -143,9 +143,7 @@ impl RecordedCall {
             place: analysis.location(self.place),
             fingerprint: format!("{:#x}", self.fingerprint),
             value: self.value.map(|value| format!("{value:#x}")),
-            result: self
-                .result
-                .map(|result| self.place.function.map_or_else(|| result.to_string(), |of| result.text_of(of))),
+            result: self.place.function.zip(self.result).map(|(function, result)| result.text_of(function)),
             took_ns: self.took,
         }
     }

@@ -13,7 +13,7 @@ mod holders;
 mod snapshot;
 mod stats;
 
-pub use call_filter::{CallFilter, Level, Searched};
+pub use call_filter::{CallFilter, Searched};
 pub use call_list::{CallFollower, CallLine, calls};
 pub use calls_by::{CallPart, CallsBy, calls_by};
 pub use diff::{Diff, diff};

@@ -354,7 +354,7 @@ impl EventSink for StatsCollector {
         // The histogram resizes itself. Only a duration of centuries does not fit.
         let _ = column.took.record(took);
         if !result.is_success() {
-            *column.errors.entry(result.to_string()).or_default() += 1;
+            *column.errors.entry(result.text_of(call.function)).or_default() += 1;
         }
     }
 

@@ -9,7 +9,7 @@
 
 use std::{ffi::c_void, sync::Once};
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::{self, UrResult};
 use urscope_shim::{
     backend::{self, level_zero::without_adapter},
     raw::fork,
@@ -123,7 +123,7 @@ impl LevelZero {
         };
         got.map(|(data, size)| HandleData { data, size }).map_err(|result| match result {
             UrResult::INVALID_ARGUMENT => "the pointer is not in USM memory of this context".to_owned(),
-            other => other.to_string(),
+            other => other.text_of(api::Function::urIPCGetMemHandleExp),
         })
     }
 
@@ -136,7 +136,7 @@ impl LevelZero {
             // SAFETY: the caller's promise.
             None => unsafe { without_adapter::put(self.context(sycl, context)?, handle.data) },
         };
-        put.map_err(|result| result.to_string())
+        put.map_err(|result| result.text_of(api::Function::urIPCPutMemHandleExp))
     }
 
     /// # Safety
@@ -166,7 +166,7 @@ impl LevelZero {
             UrResult::INVALID_ARGUMENT => {
                 "the kernel does not let this process take a descriptor from the producer".to_owned()
             }
-            other => other.to_string(),
+            other => other.text_of(api::Function::urIPCOpenMemHandleExp),
         })
     }
 
@@ -179,6 +179,6 @@ impl LevelZero {
             // SAFETY: the caller's promise.
             None => unsafe { without_adapter::close(self.context(sycl, context)?, pointer) },
         };
-        closed.map_err(|result| result.to_string())
+        closed.map_err(|result| result.text_of(api::Function::urIPCCloseMemHandleExp))
     }
 }

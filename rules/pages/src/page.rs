@@ -2,11 +2,7 @@
 
 use std::fmt::Write as _;
 
-use urscope_rules::{
-    Rule, Severity,
-    catalog::RULES,
-    level_zero::{Holds, LIMITS},
-};
+use urscope_rules::{Rule, Severity, catalog::RULES};
 
 /// The heads of all files in the catalogue, by their names.
 const HEADS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/heads.rs"));
@@ -75,16 +71,9 @@ pub fn rules_md() -> String {
     }
     text.push_str(
         "\n## Level Zero\n\n\
-         The rules hold for memory that is shared by the functions of Level Zero, too, except for these:\n\n\
-         | rule | there | reason |\n|---|---|---|\n",
+         The rules hold for memory that is shared by the functions of Level Zero, too. Its specification asks for less;\n\
+         where that makes a difference, the rule says so.\n",
     );
-    for (code, holds, reason) in LIMITS {
-        let holds = match holds {
-            Holds::AsNote => "a note, unless one call left very many",
-            Holds::No => "does not hold",
-        };
-        let _ = writeln!(text, "| [`{code}`](#{code}) | {holds} | {reason} |");
-    }
     for rule in RULES {
         let page = Page::of(rule).text;
         let _ = writeln!(text, "\n## {}\n", rule.code);

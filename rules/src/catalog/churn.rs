@@ -3,6 +3,8 @@
 //! Reports handle data that a process gets and puts again and again: a hundred times or more, each time after it has
 //! put all of it.
 //!
+//! Level Zero: nothing is reported. A driver makes a handle anew at every get, and libraries get one for each message.
+//!
 //! # Why it is bad
 //!
 //! It is allowed, but it costs time: each get and put is a call into the adapter, some of them reach the driver, and
@@ -65,7 +67,7 @@
 
 use std::collections::BTreeMap;
 
-use urscope_schema::duration;
+use urscope_schema::{api::Promise, duration};
 
 use super::{
     Check, Rule, RuleState, When,
@@ -139,7 +141,12 @@ impl RuleState for Churn {
                 let mut frequent: Vec<_> =
                     frequent.filter_map(|gets| Some((fact.tracker.exports().get(gets.export)?, gets))).collect();
                 frequent.sort_by_key(|(_, gets)| gets.export);
-                found.extend(frequent.iter().take(MAX_REPORTED).map(|(export, gets)| report(fact, export, gets)));
+                found.extend(
+                    frequent
+                        .iter()
+                        .take(MAX_REPORTED)
+                        .filter_map(|(export, gets)| report(fact, export, gets).unless(Promise::GetsAreCounted)),
+                );
             }
             _ => {}
         }

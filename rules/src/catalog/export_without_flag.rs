@@ -60,11 +60,6 @@
 //! Make the object with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC` or `UR_EXP_EVENT_FLAG_IPC_EXP`; in SYCL, with the property
 //! `enable_ipc`.
 
-use urscope_schema::{
-    api::{Function, UrResult},
-    handle::Kind,
-};
-
 use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
@@ -89,16 +84,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if object.origin != Origin::Plain {
         return None;
     }
-    let is_level_zero = fact.at.function.is_some_and(Function::is_level_zero);
-    let (answer, flag) = match what.kind {
-        Kind::Event if is_level_zero => (UrResult::INVALID_ARGUMENT, "ZE_EVENT_COUNTER_BASED_FLAG_IPC"),
-        Kind::PhysicalMem if is_level_zero => (UrResult::INVALID_ARGUMENT, "a ze_external_memory_export_desc_t"),
-        Kind::Event => (UrResult::INVALID_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP"),
-        Kind::EventPool => (UrResult::INVALID_ARGUMENT, "ZE_EVENT_POOL_FLAG_IPC"),
-        _ => (UrResult::INVALID_ARGUMENT, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC"),
-    };
+    let how = fact.at.function?.interface().shareable(what.kind)?;
     let (who, at, born) = (fact.actor(), call(fact.at), call(object.born));
     let message = format!("{who} gets handle data in {at} for {what}, which it made without the IPC flag in {born}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
-    Some(finding.advice(format!("make it with {flag}; in SYCL, with the property enable_ipc")).answer(answer))
+    Some(
+        finding.advice(format!("make it with {}; in SYCL, with the property enable_ipc", how.name)).answer(how.refused),
+    )
 }

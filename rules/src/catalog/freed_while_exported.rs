@@ -3,6 +3,8 @@
 //! Reports memory that is freed before its handles are put, while no process has it open. The same applies to physical
 //! memory and events when their last reference is released.
 //!
+//! Level Zero: nothing is reported. A put is optional there; the driver takes the handle back with its memory.
+//!
 //! # Why it is bad
 //!
 //! It is allowed: SYCL permits it, and the free also ends the handles of the memory. But from then on the bytes of a
@@ -59,7 +61,10 @@
 //!
 //! Nothing has to be done. To show in the program where the sharing ends, put the handle before the free.
 
-use urscope_schema::{counted, handle::Kind};
+use urscope_schema::{
+    api::Promise,
+    {counted, handle::Kind},
+};
 
 use super::{
     Check, Rule, When,
@@ -98,5 +103,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         call(got)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(got));
-    Some(finding.values(freed.size, freed.fingerprint).advice(advice))
+    finding.values(freed.size, freed.fingerprint).advice(advice).unless(Promise::PutIsOptional)
 }

@@ -7,6 +7,8 @@
 //! call, the application has released the mapping's context, the command that frees may wait for an
 //! event of another process, or not the memory but only its context was released.
 //!
+//! Level Zero: a note. The driver keeps the memory until all that opened it have closed it.
+//!
 //! # Why it is bad
 //!
 //! SYCL states that the free invalidates every mapping. What the consumer then reads is undefined: the old content, the
@@ -72,6 +74,7 @@
 //! Let the consumer close before the producer frees: use a message back, a barrier, or the exit of the consumer.
 
 use urscope_schema::{
+    api::Promise,
     counted,
     handle::{Handle, Kind},
 };
@@ -153,7 +156,7 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     let message = format!("{who} {frees} {what}{size}{with} in {at} while {holders}{unless}");
     let most = if first.is_certain { most } else { Severity::Note };
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(most);
-    Some(finding.values(freed.size, freed.fingerprint).advice(ADVICE))
+    Some(finding.values(freed.size, freed.fingerprint).advice(ADVICE).note_where(Promise::MemoryOutlivesFree))
 }
 
 /// The memory may live as long as the adapter keeps the context.
@@ -165,7 +168,7 @@ fn context_released(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
         holders(fact, freed)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(Severity::Note);
-    Some(finding.values(freed.size, freed.fingerprint).advice(ADVICE))
+    Some(finding.values(freed.size, freed.fingerprint).advice(ADVICE).note_where(Promise::MemoryOutlivesFree))
 }
 
 /// An open that began before the free of its memory, and returned after it.
@@ -184,7 +187,7 @@ fn freed_meanwhile(fact: &Fact<'_>, opened: &Opened) -> Option<Finding> {
         call(fact.at)
     );
     let finding = Finding::new(&RULE, freed, what, message).other(Some(fact.at));
-    Some(finding.values(size, opened.fingerprint).advice(ADVICE))
+    Some(finding.values(size, opened.fingerprint).advice(ADVICE).note_where(Promise::MemoryOutlivesFree))
 }
 
 /// `consumer (pid 7) has it open as 0x7f00, since call 3 (…)`, for each of the first mappings.

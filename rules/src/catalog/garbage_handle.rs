@@ -66,7 +66,7 @@ use urscope_schema::api::UrResult;
 use super::{
     Check, Rule, RuleState, When,
     memory::{CHANGED, FirstOf, UnknownOpens, changed},
-    wording::{call, name, one, times},
+    wording::{call, name, one, result_text, times},
 };
 use crate::{
     finding::{Finding, Place, Severity},
@@ -135,9 +135,10 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Optio
     let first = if count > 1 { ", the first time" } else { "" };
     let message = format!(
         "{who} tried {} to open bytes as {what} that no traced process of this host got; the open was refused{first} in {}, which \
-         returned {result}{}",
+         returned {}{}",
         times(count),
         call(at),
+        result_text(at, result),
         changed.as_ref().map_or_else(|| difference(tracker, at.process, &handle), |(_, text)| text.clone())
     );
     let advice = match changed {

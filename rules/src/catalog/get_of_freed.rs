@@ -91,7 +91,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let message = format!(
         "{who} gets handle data for {inside}{what}{size} in {at}, {}: the memory was freed in {}",
-        which(how),
+        which(fact.at, how),
         call(dangling.died)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(dangling.died)).values(dangling.size, None);

@@ -3,6 +3,8 @@
 //! Reports handle data that was got and that no process of the run tried to open. There is one note for all gets at one
 //! place.
 //!
+//! Level Zero: nothing is reported. Libraries map the descriptor of a handle by mmap(2), too, which no trace shows.
+//!
 //! # Why it is bad
 //!
 //! It is allowed, but a get costs a call into the driver and, on some drivers, a file descriptor. A lost message looks
@@ -78,7 +80,10 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{api::Function, counted};
+use urscope_schema::{
+    api::Promise,
+    {api::Function, counted},
+};
 
 use super::{
     Check, Rule, RuleState, When,
@@ -117,7 +122,7 @@ struct Hosts {
 impl RuleState for Hosts {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
-            What::Opening(opening) if opening.enter.values.fingerprint.is_some() => {
+            What::Opening(opening) if opening.open.fingerprint.is_some() => {
                 let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
                 match opening.export.and_then(|id| fact.tracker.exports().get(id)) {
                     None => {
@@ -204,5 +209,5 @@ fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
         Finding::new(&RULE, export.latest_get(), what, message).values(subject.size, Some(export.fingerprint()));
     let finding =
         finding.advice("get handle data when a process asks for it, or find out which process should have received it");
-    Some(Finding { count, ..finding })
+    Finding { count, ..finding }.unless(Promise::HandlesAreDescriptors)
 }

@@ -73,11 +73,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if matches!(fault.why, Wrong::Together(_)) {
         return None;
     }
-    let function = fact.at.function.map_or("", |function| function.name());
+    let function = fact.at.function?;
     let message = format!("{} passes {} as {} in {}", fact.actor(), fault.why, fault.parameter, call(fact.at));
     let advice = format!(
-        "{function} is specified to return {} for it; check the result of the call that should have made the argument",
-        fault.answer
+        "{} is specified to return {} for it; check the result of the call that should have made the argument",
+        function.name(),
+        function.interface().result(fault.answer).text_of(function)
     );
     Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer))
 }

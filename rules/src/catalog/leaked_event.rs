@@ -3,6 +3,9 @@
 //! Reports an event that a process opened from handle data and still holds references to when the process ends or when
 //! the context of the event is released.
 //!
+//! Level Zero: a note, unless one call left very many. Libraries keep the event pools that they have opened until their
+//! process ends.
+//!
 //! # Why it is bad
 //!
 //! An opened event keeps the event of the other process alive in the driver. It has no close function of its own:
@@ -61,7 +64,7 @@
 //! Release it once for the open and once for each retain, before its context; in SYCL, let the event object be
 //! destroyed.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::Promise, handle::Kind};
 
 use super::{Check, Rule, When, memory::one_of, wording::left_object};
 use crate::{
@@ -89,4 +92,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         _ => return None,
     };
     one_of(left, || left_object(&RULE, fact, handle, object, left).advice(advice))
+        .map(|finding| finding.note_where(Promise::OpensMayStay))
 }

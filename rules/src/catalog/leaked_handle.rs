@@ -3,6 +3,9 @@
 //! Reports handle data that was got but neither put nor ended by freeing its memory before its process exited or its
 //! context was released.
 //!
+//! Level Zero: nothing is reported. A put is optional there; the driver takes the handle back with its memory or its
+//! process.
+//!
 //! # Why it is bad
 //!
 //! Each get allocates a new buffer and keeps the exported memory alive in the driver. On some drivers it also takes a
@@ -60,7 +63,7 @@
 //! Put each handle when no process will open it any more, in the process that got it, before its context is released.
 //! If the process was killed, or its trace is incomplete, this is only a note.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::Promise, handle::Kind};
 
 use super::{
     Check, Rule, When,
@@ -100,5 +103,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Kind::MemHandle => "put it when no process will open it any more, or free its memory, which ends its handles",
         _ => "put it when no process will open it any more",
     };
-    Some(Finding { count, ..finding.advice(advice) })
+    Finding { count, ..finding.advice(advice) }.unless(Promise::PutIsOptional)
 }

@@ -2,6 +2,9 @@
 //!
 //! Reports a mapping that is still open when its process exits or the last reference to its context is released.
 //!
+//! Level Zero: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
+//! ends.
+//!
 //! # Why it is bad
 //!
 //! An open mapping keeps the memory of the producer allocated, even after the producer freed it or ended. Device memory
@@ -57,7 +60,7 @@
 //! Close each open once, before its context is released. If the process was killed, or its trace is incomplete, this is
 //! only a note.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::Promise, handle::Kind};
 
 use super::{
     Check, Rule, When,
@@ -95,5 +98,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{among}", call(opened));
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
-    Some(Finding { count, ..finding.advice("close each open once, before its context is released") })
+    let finding = finding.advice("close each open once, before its context is released");
+    Some(Finding { count, ..finding }.note_where(Promise::OpensMayStay))
 }

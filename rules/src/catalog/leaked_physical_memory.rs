@@ -3,6 +3,9 @@
 //! Reports physical memory that a process opened from handle data and still holds references to when the process ends
 //! or when the context of the memory is released.
 //!
+//! Level Zero: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
+//! ends.
+//!
 //! # Why it is bad
 //!
 //! Open physical memory keeps the memory of the other process alive, and a descriptor in this process. Both are freed
@@ -61,7 +64,7 @@
 //! Close it once for the open, and release it once for each retain, before its context; in SYCL, let the object be
 //! destroyed.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::Promise, handle::Kind};
 
 use super::{Check, Rule, When, memory::one_of, wording::left_object};
 use crate::{
@@ -88,4 +91,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         left_object(&RULE, fact, handle, object, left)
             .advice("close it before its context is released; in SYCL, destroy the physical_mem object")
     })
+    .map(|finding| finding.note_where(Promise::OpensMayStay))
 }

@@ -70,7 +70,10 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{api::Function, handle::Kind, size};
+use urscope_schema::{
+    api::Promise,
+    {api::Function, handle::Kind, size},
+};
 
 use super::{
     Check, Rule, When,
@@ -117,8 +120,8 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     };
     let Some(state) = fact.tracker.state(fact.at.process) else { return };
     let is_lost = |kind: Kind, data: &HandleData| {
-        let is_of_ur = data.born.function.is_some_and(|function| !function.is_level_zero());
-        kind == Kind::MemHandle && data.state == State::Alive && is_of_ur && !data.ended_wrongly
+        let must_be_put = !data.born.promises(Promise::PutIsOptional);
+        kind == Kind::MemHandle && data.state == State::Alive && must_be_put && !data.ended_wrongly
     };
     let mut lost: Vec<(Serial, &HandleData)> = Vec::new();
     for (handle, data) in state.handles.iter().filter(|(handle, data)| is_lost(handle.kind, data)) {

@@ -81,7 +81,7 @@ use crate::{
     tracker::{
         End, Tracker,
         fact::{Fact, FactKind, What},
-        pending::Operation,
+        pending::PendingChange,
     },
 };
 
@@ -114,7 +114,7 @@ impl RuleState for Waits {
             What::ProcessEnded(_) => {
                 let Some(state) = fact.tracker.state(fact.at.process) else { return };
                 self.0.extend(state.pending.values().filter_map(|pending| {
-                    let Operation::Wait(event) = pending.operation else { return None };
+                    let PendingChange::Wait(event) = pending.change else { return None };
                     let imported = state.objects.get(&event)?;
                     let (source, fingerprint) = (imported.source?, imported.fingerprint);
                     Some(Wait { at: pending.place, event, fingerprint, source })

@@ -73,7 +73,7 @@
 //! machine.
 
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::{Promise, UrResult},
     handle::{Handle, Kind},
 };
 
@@ -86,7 +86,7 @@ use crate::{
     tracker::{
         Barrier,
         fact::{Fact, FactKind, Outcome, Refused, What},
-        pending::{Operation, PendingOpen},
+        pending::{PendingChange, PendingOpen},
     },
 };
 
@@ -106,7 +106,7 @@ const KERNEL_REFUSED: [UrResult; 4] =
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Refused(refused) = fact.what else { return None };
-    let Operation::Open(open) = &refused.call.operation else { return None };
+    let PendingChange::Open(open) = &refused.call.change else { return None };
     let kind = refused.opens?;
     let Some(export) = open.export else { return not_fetched(fact, &refused, open) };
     let export = fact.tracker.exports().get(export)?;
@@ -118,14 +118,14 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let is_fetched =
         export.latest_get().process != fact.at.process && export.handles > 0 && alive && producer.ended.is_none();
     let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
-    if !is_fetched || !KERNEL_REFUSED.contains(&refused.result.unified()) {
+    if !is_fetched || !KERNEL_REFUSED.contains(&fact.at.meaning(refused.result)) {
         return None;
     }
-    let what = Handle { kind, value: open.data.unwrap_or_default() };
+    let what = Handle { kind, value: open.open.data.unwrap_or_default() };
     let (who, at) = (fact.actor(), call(fact.at));
     let message = format!(
         "{who} opens {what} in {at}, {}, although it is live handle data of {}: {}",
-        which(Outcome::Refused(refused.result)),
+        which(fact.at, Outcome::Refused(refused.result)),
         fact.place(export.latest_get()),
         cause(barrier)
     );
@@ -138,9 +138,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 /// it. The get of the handle is unknown, so it is reported only if the process cannot fetch from any
 /// process that exports.
 fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Option<Finding> {
-    let is_level_zero = fact.at.function.is_some_and(Function::is_level_zero);
-    let is_refused = KERNEL_REFUSED.contains(&refused.result.unified());
-    if !is_level_zero || !is_refused || open.fingerprint.is_some() || refused.opens? != Kind::MemHandle {
+    let is_refused = KERNEL_REFUSED.contains(&fact.at.meaning(refused.result));
+    if !fact.at.promises(Promise::HandlesAreDescriptors)
+        || !is_refused
+        || open.open.fingerprint.is_some()
+        || refused.opens? != Kind::MemHandle
+    {
         return None;
     }
     let consumer = fact.tracker.state(fact.at.process)?;
@@ -161,13 +164,13 @@ fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Op
         }
     }
     let (got, barrier) = latest?;
-    let what = Handle { kind: Kind::MemHandle, value: open.data.unwrap_or_default() };
+    let what = Handle { kind: Kind::MemHandle, value: open.open.data.unwrap_or_default() };
     let message = format!(
         "{} opens {what} in {}, {}: its descriptor is none of this process, and could not be fetched from the exporter (the latest get is \
          {}): {}",
         fact.actor(),
         call(fact.at),
-        which(Outcome::Refused(refused.result)),
+        which(fact.at, Outcome::Refused(refused.result)),
         fact.place(got),
         cause(barrier)
     );

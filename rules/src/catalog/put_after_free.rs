@@ -66,7 +66,10 @@
 //!
 //! Put before the free, or not at all.
 
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::{
+    api::Promise,
+    {api::UrResult, handle::Kind},
+};
 
 use super::{Check, Rule, When, wording::call};
 use crate::{
@@ -86,7 +89,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Ending(ending) = fact.what else { return None };
-    if ending.object.kind != Kind::MemHandle || !ending.function.is_level_zero() {
+    if ending.object.kind != Kind::MemHandle || !fact.at.promises(Promise::PutIsOptional) {
         return None;
     }
     let Target::Handle(data) = ending.target else { return None };

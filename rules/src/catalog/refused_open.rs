@@ -75,7 +75,7 @@ use crate::{
         End, ProcessId,
         exports::Export,
         fact::{Fact, FactKind, Outcome, Refused, What},
-        pending::{Operation, PendingOpen},
+        pending::{PendingChange, PendingOpen},
     },
 };
 
@@ -117,10 +117,10 @@ impl RuleState for Explained {
 }
 
 fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
-    let Operation::Open(open) = &refused.call.operation else { return None };
+    let PendingChange::Open(open) = &refused.call.change else { return None };
     let (export, kind) = (fact.tracker.exports().get(open.export?)?, refused.opens?);
     let producer = export.latest_get().process;
-    let what = Handle { kind, value: open.data.unwrap_or_default() };
+    let what = Handle { kind, value: open.open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {
         _ if producer == fact.at.process => "it was got in the same process".into(),
         Some((End::Killed, _)) => format!("its exporter, {}, had been killed", name(fact.tracker, producer)),
@@ -146,12 +146,12 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
         "{} opens {what} in {}, {}; the bytes are those of {}; {known}{reason}{}",
         fact.actor(),
         call(fact.at),
-        which(Outcome::Refused(refused.result)),
+        which(fact.at, Outcome::Refused(refused.result)),
         fact.place(export.latest_get()),
         other_device(fact, export, open).unwrap_or_default(),
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get()));
-    Some(finding.values(open.size, open.fingerprint).advice(
+    Some(finding.values(open.open.size, open.open.fingerprint).advice(
         "keep the exporter alive until all have opened, use one adapter and one device in all processes, and set \
          UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
     ))
@@ -172,15 +172,15 @@ fn other_device(fact: &Fact<'_>, export: &Export, open: &PendingOpen) -> Option<
         fact.tracker.state(who)?.contexts.get(&context?).and_then(|it| it.device)
     };
     let theirs = export.subject.device.filter(|_| producer != consumer)?;
-    let (ours, says) = match open.device {
+    let (ours, says) = match open.open.device {
         Some(device) => (device, "the open names"),
-        None => (of_context(consumer, open.context)?, "the context of the open has only"),
+        None => (of_context(consumer, open.open.context)?, "the context of the open has only"),
     };
     let described = |who: ProcessId, handle: u64| {
         let is_known = fact.tracker.state(who)?.devices.contains_key(&handle);
         is_known.then(|| device(fact.tracker, who, handle))
     };
     let (theirs, ours) = (described(producer, theirs)?, described(consumer, ours)?);
-    let of = if open.kind == Kind::Mapping { "the memory" } else { "the exported object" };
+    let of = if open.open.makes == Kind::Mapping { "the memory" } else { "the exported object" };
     (theirs != ours).then(|| format!("; {of} is on {theirs} of its process, and {says} {ours} of this one"))
 }

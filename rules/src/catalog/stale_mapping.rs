@@ -72,7 +72,7 @@
 //! returns in the exporter, or by the file behind the descriptor of the handle. Let the exporter send a
 //! message when it frees, and close then.
 
-use urscope_schema::api::Function;
+use urscope_schema::api::Promise;
 
 use super::{
     Check, Rule, When,
@@ -95,8 +95,8 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::StaleUse(stale) = fact.what else { return None };
-    // At the level of Unified Runtime, the free of memory that is open is the mistake.
-    if !stale.opened.function.is_some_and(Function::is_level_zero) {
+    // Otherwise the free of memory that is open is the mistake.
+    if !stale.opened.promises(Promise::MemoryOutlivesFree) {
         return None;
     }
     let (who, size, at) = (fact.actor(), of_size(stale.size), call(fact.at));

@@ -56,10 +56,11 @@
 //! Query the device (`aspect::ext_oneapi_ipc_memory` and its siblings in SYCL). Where it reports no support, use
 //! another way: a copy through the host, or another device.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{
-    api::Effect,
-    call::Enter,
     handle::{Handle, Kind},
+    operation::Create,
 };
 
 use super::{
@@ -98,7 +99,7 @@ struct Devices {
     denied: PerProcess<Vec<Denied>>,
     /// Whether any device of any process has reported so.
     any: bool,
-    pending: Vec<(ProcessId, u64, Denied)>,
+    pending: Vec<(ProcessId, Option<NonZeroU64>, Denied)>,
 }
 
 /// A device that reported no support for sharing a kind of object.
@@ -118,17 +119,17 @@ impl RuleState for Devices {
                 self.answered(who, new, support.value);
             }
             _ if !self.any => {}
-            What::Exporting(Exporting { enter, source }) => {
+            What::Exporting(Exporting { source, .. }) => {
                 let device = if let Source::Allocation(_, memory) = source { memory.requested.device } else { None };
-                self.begins(who, enter, Kind::Usm, device);
+                self.begins(fact.at, Kind::Usm, device);
             }
-            What::Opening(Opening { enter, .. }) | What::Creating(enter) => {
-                if let Some((kind, device)) = shares(enter) {
-                    self.begins(who, enter, kind, device);
-                }
+            What::Opening(Opening { open, .. }) => {
+                let kind = if open.makes == Kind::Mapping { Kind::Usm } else { open.makes };
+                self.begins(fact.at, kind, open.device);
             }
+            What::Creating(Create { kind, is_shareable: true, device, .. }) => self.begins(fact.at, kind, device),
             What::Returned(returned) => {
-                let this = |(of, call, _): &_| (*of, *call) == (who, returned.call);
+                let this = |(of, call, _): &_| (*of, *call) == (who, fact.at.call);
                 if let Some(index) = self.pending.iter().position(this) {
                     let (.., denied) = self.pending.swap_remove(index);
                     found.push(report(fact, &denied, returned.outcome));
@@ -158,25 +159,11 @@ impl Devices {
         }
     }
 
-    fn begins(&mut self, who: ProcessId, enter: &Enter, kind: Kind, device: Option<u64>) {
-        let denied = self.denied.get_or_insert_with(who, Vec::new).iter();
+    fn begins(&mut self, at: Place, kind: Kind, device: Option<u64>) {
+        let denied = self.denied.get_or_insert_with(at.process, Vec::new).iter();
         let found = denied.copied().find(|denied| denied.kind == kind && Some(denied.device) == device);
-        self.pending.retain(|(of, call, _)| (*of, *call) != (who, enter.call));
-        self.pending.extend(found.map(|denied| (who, enter.call, denied)));
-    }
-}
-
-/// The kind of object that a call is to share, and the device.
-fn shares(enter: &Enter) -> Option<(Kind, Option<u64>)> {
-    let values = &enter.values;
-    match enter.function.effect() {
-        Effect::Makes(Kind::Mapping) => Some((Kind::Usm, values.device)),
-        Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
-            let flag = enter.function.ipc_flag();
-            let shared = enter.is_ipc() || values.flags.is_some_and(|flags| flags & flag != 0);
-            Some((kind, values.device.filter(|_| shared)))
-        }
-        _ => None,
+        self.pending.retain(|(of, call, _)| (*of, *call) != (at.process, at.call));
+        self.pending.extend(found.map(|denied| (at.process, at.call, denied)));
     }
 }
 
@@ -189,7 +176,7 @@ fn report(fact: &Fact<'_>, denied: &Denied, outcome: Outcome) -> Finding {
         "{} shares {what} on {device} in {}, {}: the device reported in {} that it does not support this",
         fact.actor(),
         call(fact.at),
-        which(outcome),
+        which(fact.at, outcome),
         call(denied.asked)
     );
     let finding = Finding::new(&RULE, fact.at, subject, message).other(Some(denied.asked)).at_most(most);

@@ -66,7 +66,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Check, Rule, When,
-    wording::{call, of_size},
+    wording::{call, of_size, result_text},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -92,7 +92,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, at, size, closed) = (fact.actor(), call(fact.at), of_size(dangling.size), call(dangling.died));
     let pointer = dangling.pointer;
     let message = format!(
-        "{who} passes {pointer:#x} to {at}, which returned {result}: it was a mapping{size}, closed in {closed}"
+        "{who} passes {pointer:#x} to {at}, which returned {}: it was a mapping{size}, closed in {closed}",
+        result_text(fact.at, result)
     );
     let finding = Finding::new(&RULE, fact.at, dangling.was, message).other(Some(dangling.died));
     let finding = finding.values(dangling.size, dangling.fingerprint);

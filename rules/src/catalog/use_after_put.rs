@@ -93,11 +93,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let Expiry::Put(put) = expired.reason else { return None };
     let what = expired.handle;
     let (which, most) = match (outcome, what.kind) {
-        (Outcome::Refused(_), _) => (which(outcome), Severity::Error),
+        (Outcome::Refused(_), _) => (which(fact.at, outcome), Severity::Error),
         (Outcome::Succeeded, Kind::EventHandle) => {
             ("which succeeded because the event still lives".into(), Severity::Note)
         }
-        (Outcome::Succeeded, _) => (which(outcome), Severity::Warning),
+        (Outcome::Succeeded, _) => (which(fact.at, outcome), Severity::Warning),
     };
     let (who, at, ended) = (fact.actor(), call(fact.at), fact.place(put));
     let message =

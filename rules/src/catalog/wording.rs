@@ -1,6 +1,7 @@
 //! The wording that findings share: lower case, no final stop, with the values and both places.
 
 use urscope_schema::{
+    api::UrResult,
     call::Nanos,
     counted,
     handle::{Handle, Kind},
@@ -119,17 +120,22 @@ pub(super) fn left_object(
 /// The finding about an open of expired handle data, without the advice and the other place.
 pub(super) fn expired(rule: &'static Rule, fact: &Fact<'_>, old: &Expired, outcome: Outcome, why: &str) -> Finding {
     let (who, what, at) = (fact.actor(), old.handle, call(fact.at));
-    let message = format!("{who} opens {what} in {at}, {}: {why}", which(outcome));
+    let message = format!("{who} opens {what} in {at}, {}: {why}", which(fact.at, outcome));
     Finding::new(rule, fact.at, what, message).values(old.size, Some(old.fingerprint))
 }
 
 /// `which returned UR_RESULT_ERROR_INVALID_VALUE`: the result of a call that should have failed.
-pub(super) fn which(outcome: Outcome) -> String {
+pub(super) fn which(at: Place, outcome: Outcome) -> String {
     match outcome {
         Outcome::Succeeded => "which the adapter accepted".into(),
         Outcome::Refused(result) if result.is_success() => "which returned success and no result".into(),
-        Outcome::Refused(result) => format!("which returned {result}"),
+        Outcome::Refused(result) => format!("which returned {}", result_text(at, result)),
     }
+}
+
+/// The result of a call, by its name and number.
+pub(super) fn result_text(at: Place, result: UrResult) -> String {
+    at.function.map_or_else(String::new, |function| result.text_of(function))
 }
 
 /// A handle by its kind and value.

@@ -64,10 +64,12 @@
 //! Send the consumer the UUID or the PCI address of the device of the memory, and open it there, in a context of that
 //! device.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::{
-    api::{Effect, UrResult},
-    call::Enter,
+    api::UrResult,
     handle::{Handle, Kind},
+    operation::Create,
 };
 
 use super::{
@@ -103,7 +105,7 @@ const RESULTS: [UrResult; 4] =
 /// across processes. For a context of several devices only their number is known, so nothing can be
 /// proved for it either.
 #[derive(Clone, Debug, Default)]
-struct Pending(Vec<(ProcessId, u64, WrongDevice)>);
+struct Pending(Vec<(ProcessId, Option<NonZeroU64>, WrongDevice)>);
 
 /// A call with another device than it should have.
 #[derive(Clone, Copy, Debug)]
@@ -120,11 +122,13 @@ struct WrongDevice {
 
 impl RuleState for Pending {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
-        let (enter, export) = match fact.what {
-            What::Opening(Opening { enter, export, .. }) => (enter, export),
-            What::Creating(enter) => (enter, None),
+        let wrong = match fact.what {
+            What::Opening(Opening { open, export, .. }) => {
+                wrong_device(fact, open.device, open.context, export.filter(|_| open.makes == Kind::Mapping))
+            }
+            What::Creating(Create { device, context, .. }) => wrong_device(fact, device, context, None),
             What::Returned(returned) if !self.0.is_empty() => {
-                let this = |(who, call, _): &_| (*who, *call) == (fact.at.process, returned.call);
+                let this = |(who, call, _): &_| (*who, *call) == (fact.at.process, fact.at.call);
                 let Some(index) = self.0.iter().position(this) else { return };
                 let (.., wrong) = self.0.swap_remove(index);
                 found.extend(report(fact, &wrong, returned.outcome));
@@ -132,18 +136,22 @@ impl RuleState for Pending {
             }
             _ => return,
         };
-        if let Some(wrong) = wrong_device(fact, enter, export) {
-            self.0.retain(|(who, call, _)| (*who, *call) != (fact.at.process, enter.call));
-            self.0.push((fact.at.process, enter.call, wrong));
+        if let Some(wrong) = wrong {
+            self.0.retain(|(who, call, _)| (*who, *call) != (fact.at.process, fact.at.call));
+            self.0.push((fact.at.process, fact.at.call, wrong));
         }
     }
 }
 
-/// The wrong device of a call that is to make something.
-fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Option<WrongDevice> {
-    let Effect::Makes(made) = enter.function.effect() else { return None };
-    let device = enter.values.device.filter(|device| *device != 0)?;
-    let context = enter.values.context?;
+/// The wrong device of a call that is to make something; `export` is what a mapping is opened from.
+fn wrong_device(
+    fact: &Fact<'_>,
+    device: Option<u64>,
+    context: Option<u64>,
+    export: Option<ExportId>,
+) -> Option<WrongDevice> {
+    let device = device.filter(|device| *device != 0)?;
+    let context = context?;
     let state = fact.tracker.state(fact.at.process)?;
     let of_context = state.contexts.get(&context).and_then(|known| {
         let of = Handle { kind: Kind::Context, value: context };
@@ -152,7 +160,7 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     let wrong = |wrong: &WrongDevice| wrong.right != device;
     of_context.filter(wrong).or_else(|| {
         // Handles of another process mean nothing here.
-        let export = fact.tracker.exports().get(export.filter(|_| made == Kind::Mapping)?)?;
+        let export = fact.tracker.exports().get(export?)?;
         let own = export.subject.value.filter(|_| export.latest_get().process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
         let of = Handle { kind: Kind::Usm, value: base };
@@ -177,7 +185,7 @@ fn report(fact: &Fact<'_>, wrong: &WrongDevice, outcome: Outcome) -> Option<Find
         fact.actor(),
         device,
         call(fact.at),
-        which(outcome),
+        which(fact.at, outcome),
         wrong.of,
         right
     );

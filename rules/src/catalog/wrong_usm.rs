@@ -3,6 +3,9 @@
 //! Reports a get of USM that is not device USM, and a get in another context than the one that the
 //! memory was allocated in.
 //!
+//! Level Zero: nothing is reported. A driver exports memory of any of its contexts, and libraries get it in a context of
+//! their own.
+//!
 //! # Why it is bad
 //!
 //! `ur_api.h` takes "a pointer to device USM memory" and a context. Today's adapters look up the
@@ -54,7 +57,11 @@
 //!
 //! Share memory of `malloc_device` only, and get its handle data in the context that it was allocated in.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    api::Promise,
+    handle::{Handle, Kind},
+    operation::UsmType,
+};
 
 use super::{
     Check, Rule, When,
@@ -62,10 +69,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::{
-        fact::{Exporting, Fact, FactKind, Source, What},
-        records::UsmType,
-    },
+    tracker::fact::{Exporting, Fact, FactKind, Source, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -79,10 +83,12 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Exporting(Exporting { enter, source: Source::Allocation(base, memory) }) = fact.what else { return None };
+    let What::Exporting(Exporting { export, source: Source::Allocation(base, memory) }) = fact.what else {
+        return None;
+    };
     let born = memory.born?;
     let usm = memory.requested.usm.filter(|usm| *usm != UsmType::Device);
-    let contexts = memory.requested.context.zip(enter.values.context).filter(|(own, given)| own != given);
+    let contexts = memory.requested.context.zip(export.context).filter(|(own, given)| own != given);
     let (why, advice) = match (usm, contexts) {
         (Some(usm), _) => (format!("it is {}", usm.noun()), "share memory of malloc_device only"),
         (None, Some((own, given))) => (
@@ -95,5 +101,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, size, at) = (fact.actor(), of_size(memory.requested.size), call(fact.at));
     let message = format!("{who} gets handle data for {what}{size} in {at}; {why}, as allocated in {}", call(born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(born));
-    Some(finding.values(memory.requested.size, None).advice(advice))
+    finding.values(memory.requested.size, None).advice(advice).unless(Promise::AnyMemoryIsShareable)
 }

@@ -3,13 +3,14 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::{
-    api::{Effect, demand::Nulls},
+    api::{Effect, Function, Promise, demand::Nulls},
     call::Enter,
     handle::{Handle, Kind},
+    operation::{Command, Create, Export, Free, Open, Operation, Requested},
 };
 
 use super::{
-    exports::Export,
+    exports,
     fact::{Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, Source, StaleUse, Target, What},
     process_state::ProcessState,
     records::Origin,
@@ -35,14 +36,18 @@ impl Tracker {
         nulls: &Nulls,
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
-        self.facts_of_enter(who, enter, nulls, facts);
+        let (at, operation) = (Place::of(who, enter), Operation::of(enter));
+        if let Some(fault) = nulls.fault(enter.function, &enter.values) {
+            self.emit(facts, at, What::InvalidArgument(fault));
+        }
+        self.facts_of_enter(at, &operation, facts);
         if enter.is_ipc() {
             self.ipc_calls += 1;
             if let Some(state) = self.state_mut(who) {
                 state.ipc_calls += 1;
             }
         }
-        transitions::enter(self, who, enter);
+        transitions::enter(self, at, &operation);
     }
 
     /// Passes a fact to a consumer of its kind.
@@ -53,32 +58,39 @@ impl Tracker {
         }
     }
 
-    fn facts_of_enter(&self, who: ProcessId, enter: &Enter, nulls: &Nulls, facts: &mut (impl FactConsumer + ?Sized)) {
-        if let Some(fault) = nulls.fault(enter.function, &enter.values) {
-            self.emit(facts, Place::of(who, enter), What::InvalidArgument(fault));
-        }
-        let Some(state) = self.state(who) else { return };
-        let values = &enter.values;
-        let (kind, value) = match enter.function.effect() {
-            Effect::Ends(kind) if kind.shares().is_some() => (kind, values.data),
+    fn facts_of_enter(&self, at: Place, operation: &Operation, facts: &mut (impl FactConsumer + ?Sized)) {
+        let Some(state) = self.state(at.process) else { return };
+        let (kind, value, end) = match operation {
+            Operation::Put(handle) => (handle.kind, Some(handle.value), None),
             // Memory that an allocation has imported is a mapping.
-            Effect::Ends(Kind::Usm) if values.pointer.is_some_and(|it| state.is_imported(it)) => {
-                (Kind::Mapping, values.pointer)
+            Operation::Free(free) if free.pointer.is_some_and(|it| state.is_imported(it)) => {
+                (Kind::Mapping, free.pointer, Some(free))
             }
-            Effect::Ends(kind) => (kind, values.pointer),
+            Operation::Free(free) => (Kind::Usm, free.pointer, Some(free)),
+            Operation::Close(free) => (Kind::Mapping, free.pointer, Some(free)),
+            Operation::Destroy(kind, object) => (*kind, *object, None),
             // References to events are also held by commands, which are not recorded.
-            Effect::Releases(kind @ (Kind::PhysicalMem | Kind::EventPool)) => (kind, values.object),
-            Effect::Releases(Kind::Event) if enter.function.is_level_zero() => (Kind::Event, values.object),
-            Effect::Makes(made) => {
-                let what = self.making(who, state, enter, made);
-                self.emit(facts, Place::of(who, enter), what);
-                return;
+            Operation::Release(Kind::PhysicalMem, object) => (Kind::PhysicalMem, *object, None),
+            Operation::Export(export) => {
+                let source = source(at, state, export);
+                return self.emit(facts, at, What::Exporting(Exporting { export, source }));
             }
-            Effect::Uses(Kind::Usm) => {
-                for stale in
-                    [values.pointer, values.source].into_iter().flatten().filter_map(|it| self.stale(state, it))
-                {
-                    self.emit(facts, Place::of(who, enter), What::StaleUse(&stale));
+            // A descriptor may be one of another API.
+            Operation::Open(open) if open.imports => {
+                let Open { makes: kind, context, device, size, .. } = *open;
+                let create = Create { kind, is_shareable: true, context, device, size };
+                return self.emit(facts, at, What::Creating(create));
+            }
+            Operation::Open(open) => return self.emit(facts, at, What::Opening(self.opening(at.process, open))),
+            Operation::Allocate(Requested { context, device, size, .. }) => {
+                let (context, device, size) = (*context, *device, *size);
+                let create = Create { kind: Kind::Usm, is_shareable: false, context, device, size };
+                return self.emit(facts, at, What::Creating(create));
+            }
+            Operation::Create(create) => return self.emit(facts, at, What::Creating(*create)),
+            Operation::Enqueue(Command { writes, reads, .. }) => {
+                for stale in [writes, reads].into_iter().flatten().filter_map(|it| self.stale(state, *it)) {
+                    self.emit(facts, at, What::StaleUse(&stale));
                 }
                 return;
             }
@@ -86,12 +98,12 @@ impl Tracker {
         };
         // Null is no object: it is the result of a get or open that failed although the adapter returned success.
         let Some(value) = value.filter(|value| *value != 0) else { return };
-        let what = ending(state, enter, Handle { kind, value });
-        self.emit(facts, Place::of(who, enter), what);
+        let what = ending(at, state, Handle { kind, value }, end);
+        self.emit(facts, at, what);
         if let What::Ending(ending) = what
-            && let Some(in_use) = in_use(state, &ending, enter)
+            && let Some(in_use) = end.and_then(|end| in_use(at, state, &ending, end))
         {
-            self.emit(facts, Place::of(who, enter), What::InUse(&in_use));
+            self.emit(facts, at, What::InUse(&in_use));
         }
     }
 
@@ -102,7 +114,7 @@ impl Tracker {
         let export = self.exports.get(mapping.export?)?;
         let (freed, address) = (export.last_free()?, export.subject.value?);
         let (_, other) = self.state(export.producer())?.allocation_at(address)?;
-        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(Export::latest_get);
+        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(exports::Export::latest_get);
         let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
         Some(StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },
@@ -115,64 +127,53 @@ impl Tracker {
         })
     }
 
-    /// The fact of a call that is to make handle data or an object.
-    fn making<'t>(&'t self, who: ProcessId, state: &'t ProcessState, enter: &'t Enter, made: Kind) -> What<'t> {
-        // A descriptor may be one of another API.
-        if enter.imports() {
-            return What::Creating(enter);
-        }
-        if let Some(expected) = enter.function.opens() {
-            let values = &enter.values;
-            let of_bytes = self.export_of(who, values.fingerprint);
-            let found = of_bytes.and_then(|id| Some((id, self.exports.get(id)?)));
-            let mismatch = found.filter(|(_, export)| export.subject.kind != expected).map(|(_, export)| {
-                let is = Handle { kind: export.subject.kind, value: values.data.unwrap_or_default() };
-                KindMismatch { expected, is, born: export.latest_get(), fingerprint: values.fingerprint }
-            });
-            let export = found.filter(|_| mismatch.is_none()).map(|(id, _)| id);
-            return What::Opening(Opening { enter, export, mismatch });
-        }
-        match made.shares() {
-            Some(kind) => What::Exporting(Exporting { enter, source: source(state, enter, kind) }),
-            None => What::Creating(enter),
-        }
+    /// The fact of an open.
+    fn opening<'t>(&'t self, who: ProcessId, open: &'t Open) -> Opening<'t> {
+        let of_bytes = self.export_of(who, open.fingerprint);
+        let found = of_bytes.and_then(|id| Some((id, self.exports.get(id)?)));
+        let mismatch = found.filter(|(_, export)| export.subject.kind != open.of).map(|(_, export)| {
+            let is = Handle { kind: export.subject.kind, value: open.data.unwrap_or_default() };
+            KindMismatch { expected: open.of, is, born: export.latest_get(), fingerprint: open.fingerprint }
+        });
+        let export = found.filter(|_| mismatch.is_none()).map(|(id, _)| id);
+        Opening { open, export, mismatch }
     }
 }
 
 /// The source of a get: what it exports.
-fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> {
-    let is_level_zero = enter.function.is_level_zero();
-    let value = if kind == Kind::Usm { enter.values.pointer } else { enter.values.object };
+fn source<'t>(at: Place, state: &'t ProcessState, export: &Export) -> Source<'t> {
+    let kind = export.kind;
+    if kind != Kind::Usm {
+        let Some(value) = export.object else { return Source::Unknown };
+        let object = Handle { kind, value };
+        return match state.objects.get(&object) {
+            Some(known) => Source::Object(object, known),
+            None => state.of_another_kind(kind, value).map_or(Source::Unknown, Source::OtherKind),
+        };
+    }
     // The properties of physical memory export a descriptor of it.
-    if let Some((handle, object)) =
-        enter.values.object.filter(|_| kind == Kind::Usm && is_level_zero).and_then(|it| state.physical_at(it))
-    {
+    if let Some((handle, object)) = export.object.and_then(|it| state.physical_at(it)) {
         return Source::Object(handle, object);
     }
-    let Some(value) = value else { return Source::Unknown };
-    if kind == Kind::Usm {
-        if let Some((base, allocation)) = state.allocation_at(value) {
-            return Source::Allocation(base, allocation);
-        }
-        if let Some((base, mapping)) = state.mapping_at(value) {
-            return Source::Mapping(base, mapping);
-        }
-        // `zeMemGetIpcHandle` takes physical memory, too, whether it was made to be exported or not.
-        if is_level_zero && state.physical_at(value).is_some() {
-            return Source::Unknown;
-        }
-    } else {
-        let object = Handle { kind, value };
-        if let Some(known) = state.objects.get(&object) {
-            return Source::Object(object, known);
-        }
+    let Some(value) = export.pointer else { return Source::Unknown };
+    if let Some((base, allocation)) = state.allocation_at(value) {
+        return Source::Allocation(base, allocation);
+    }
+    if let Some((base, mapping)) = state.mapping_at(value) {
+        return Source::Mapping(base, mapping);
+    }
+    // Whether it was made to be exported or not.
+    if at.promises(Promise::PhysicalMemoryIsMemory) && state.physical_at(value).is_some() {
+        return Source::Unknown;
     }
     state.of_another_kind(kind, value).map_or(Source::Unknown, Source::OtherKind)
 }
 
 /// The fact of a call that is to end an object, or to release a reference to it.
-fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t> {
+fn ending<'t>(at: Place, state: &'t ProcessState, object: Handle, free: Option<&Free>) -> What<'t> {
     let Handle { kind, value } = object;
+    let context = free.and_then(|free| free.context);
+    let effect = at.function.map(Function::effect);
     let mut target = state.target(kind, value);
     let before = match target {
         Target::Handle(data) => data.state,
@@ -181,17 +182,16 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
         Target::Ended(_) => State::Dead,
         _ => state.state(object),
     };
-    let function = enter.function;
     let valid = match target {
         Target::Handle(data) => data.state == State::Alive,
         // An object of this process is released, not closed.
         Target::Object(object) => {
-            object.state == State::Alive && (!function.is_ipc() || object.origin == Origin::Imported)
+            object.state == State::Alive && (!effect.is_some_and(Effect::is_ipc) || object.origin == Origin::Imported)
         }
         Target::Allocation(_) => kind == Kind::Usm,
         Target::Mapping(mapping) => {
-            let frees = function.effect() == Effect::Ends(Kind::Usm);
-            let is_open = mapping.state == State::Alive && mapping.is_open_in(enter.values.context);
+            let frees = effect != Some(Effect::Closes(Kind::Usm));
+            let is_open = mapping.state == State::Alive && mapping.is_open_in(context);
             kind == Kind::Mapping && is_open && mapping.imported == frees
         }
         Target::Nothing if before == State::Inherited => true,
@@ -206,12 +206,12 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
         },
         Target::Inside(..) | Target::OtherKind(_) => false,
     };
-    let ending = Ending { function, object, context: enter.values.context, state: before, target };
+    let ending = Ending { object, context, state: before, target };
     if valid { What::Ending(ending) } else { What::InvalidEnding(ending) }
 }
 
 /// The commands that access the shared memory that a call ends; `None` if all have completed, or may have.
-fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<InUse> {
+fn in_use(at: Place, state: &ProcessState, ending: &Ending<'_>, free: &Free) -> Option<InUse> {
     let (size, fingerprint) = match ending.target {
         // With a further open, the memory stays. Its extent may reach into other memory of the same block, so
         // without the exporter's size only its first byte is certain.
@@ -220,10 +220,10 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
         _ => return None,
     };
     let (memory, length) = (ending.object, size.unwrap_or(1));
-    let unfinished = enter.values.offset.filter(|offset| *offset < length);
+    let unfinished = free.unfinished.filter(|offset| *offset < length);
     let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
     // Call numbers are in the order of time within a thread only; the commands are in that order across threads.
-    let first = enter.values.value.and_then(|first| {
+    let first = free.unwaited.and_then(|first| {
         let mut since = state.commands.iter().skip_while(|command| command.place.call != NonZeroU64::new(first));
         since.find(|command| command.accesses(memory.value, length))
     });
@@ -231,7 +231,7 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
     // Another thread may have waited for its command and closed its own open since the device was asked.
     if let Target::Mapping(mapping) = ending.target
         && mapping.closed > 0
-        && !command.is_some_and(|command| command.tid == enter.tid || command.time > mapping.last_close)
+        && !command.is_some_and(|command| command.tid == at.tid || command.time > mapping.last_close)
     {
         return None;
     }

@@ -5,9 +5,10 @@
 //! ([`FactConsumer`]); none of them follows calls by itself. The tracker knows none of its consumers.
 
 use urscope_schema::{
-    api::{Function, UrResult, demand::Fault},
-    call::{Enter, Nanos, Values},
+    api::{UrResult, demand::Fault},
+    call::{Nanos, Values},
     handle::{Handle, Kind},
+    operation::{Create, Export, Open},
 };
 
 pub use super::{
@@ -96,8 +97,8 @@ pub enum What<'t> {
     Exporting(Exporting<'t>),
     /// A call begins that opens handle data.
     Opening(Opening<'t>),
-    /// A call begins that allocates USM, or creates physical memory or an event.
-    Creating(&'t Enter),
+    /// A call begins that allocates or imports memory, or creates physical memory or an event.
+    Creating(Create),
     /// A call begins that puts, closes, frees or releases something that it may end in this way.
     Ending(Ending<'t>),
     /// A call begins that puts, closes, frees or releases something that is not alive, that is of another
@@ -161,7 +162,7 @@ pub enum What<'t> {
 #[derive(Clone, Copy, Debug)]
 pub struct Exporting<'t> {
     /// Its arguments.
-    pub enter: &'t Enter,
+    pub export: &'t Export,
     /// What it exports.
     pub source: Source<'t>,
 }
@@ -185,7 +186,7 @@ pub enum Source<'t> {
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'t> {
     /// Its arguments.
-    pub enter: &'t Enter,
+    pub open: &'t Open,
     /// The export of the bytes, if a traced process got them.
     pub export: Option<ExportId>,
     /// The bytes are handle data of another kind.
@@ -195,8 +196,6 @@ pub struct Opening<'t> {
 /// The object that a call is about to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'t> {
-    /// The call.
-    pub function: Function,
     /// The kind and value that the call passes.
     pub object: Handle,
     /// In which context.

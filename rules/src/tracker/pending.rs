@@ -1,11 +1,14 @@
 //! Calls that have begun and not returned, with the data that their return needs.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    handle::{Handle, Kind},
+    operation::{Create, Open, Requested},
+};
 
 use super::{
     freeing::{Freed, Freeing, StillMapped},
     observations::{DanglingUse, Expired, Support},
-    records::{ExportId, MappedRange, Open, Origin, Requested, Serial},
+    records::{self, ExportId, MappedRange, Serial},
 };
 use crate::place::Place;
 
@@ -14,13 +17,13 @@ use crate::place::Place;
 pub struct PendingCall {
     /// Where it began.
     pub place: Place,
-    /// What it does.
-    pub operation: Operation,
+    /// What its return changes.
+    pub change: PendingChange,
 }
 
-/// What a pending call does.
+/// What the return of a pending call changes.
 #[derive(Clone, Debug)]
-pub enum Operation {
+pub enum PendingChange {
     /// It gets handle data.
     Get {
         /// Of which kind.
@@ -55,17 +58,8 @@ pub enum Operation {
         /// The parent's get.
         born: Place,
     },
-    /// It creates physical memory or an event.
-    Create {
-        /// Of which kind.
-        kind: Kind,
-        /// With the IPC flag or without.
-        origin: Origin,
-        /// In which context.
-        context: Option<u64>,
-        /// Of how many bytes.
-        size: Option<u64>,
-    },
+    /// It creates physical memory, an event or an event pool.
+    Create(Create),
     /// It takes a reference to an object.
     Retain {
         /// Which.
@@ -97,7 +91,7 @@ pub enum Operation {
         /// Which life of that.
         serial: Serial,
         /// The open that it ends.
-        open: Open,
+        open: records::Open,
         /// It is closed in a wrong way, which was reported.
         wrongly: bool,
     },
@@ -169,24 +163,10 @@ pub struct Free {
 /// An open of handle data.
 #[derive(Clone, Debug)]
 pub struct PendingOpen {
-    /// The kind of object that is to be made: a mapping, physical memory or an event.
-    pub kind: Kind,
-    /// In which context.
-    pub context: Option<u64>,
-    /// On which device; of an event, none.
-    pub device: Option<u64>,
-    /// The fingerprint of the handle data.
-    pub fingerprint: Option<u64>,
+    /// Its arguments.
+    pub open: Open,
     /// The export of the bytes.
     pub export: Option<ExportId>,
     /// The handle data had expired when the call began.
     pub expired: Option<Box<Expired>>,
-    /// The process and the address in it that the handle data names.
-    pub named: Option<(u64, u64)>,
-    /// The address of the handle data.
-    pub data: Option<u64>,
-    /// Its size in bytes.
-    pub size: Option<u64>,
-    /// An allocation of Level Zero imports it as a descriptor.
-    pub imports: bool,
 }

@@ -3,7 +3,12 @@
 //! Plain data: the transitions change it, facts refer to it.
 
 use smallvec::SmallVec;
-use urscope_schema::{api::Function, call::Nanos, handle::Handle};
+use urscope_schema::{
+    api::{Effect, Function},
+    call::Nanos,
+    handle::Handle,
+    operation::Requested,
+};
 
 use crate::{lifecycle::State, place::Place};
 
@@ -54,7 +59,7 @@ pub struct HandleData {
 impl HandleData {
     /// Whether it is a descriptor that a query for properties has exported. Its close is not recorded.
     pub(crate) fn is_descriptor(&self) -> bool {
-        self.born.function.is_some_and(Function::may_export)
+        matches!(self.born.function.map(Function::effect), Some(Effect::MayExport(_)))
     }
 }
 
@@ -220,53 +225,6 @@ pub struct MappedRange {
     pub serial: Serial,
     /// The call that mapped it.
     pub place: Place,
-}
-
-/// The type of USM (`ur_usm_type_t`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsmType {
-    /// Memory of a device.
-    Device,
-    /// Memory of the host.
-    Host,
-    /// Memory that moves between host and device.
-    Shared,
-}
-
-impl UsmType {
-    /// The type that a function allocates.
-    pub const fn of(function: Function) -> Option<Self> {
-        match function {
-            Function::urUSMDeviceAlloc | Function::urEnqueueUSMDeviceAllocExp => Some(Self::Device),
-            Function::urUSMHostAlloc | Function::urEnqueueUSMHostAllocExp => Some(Self::Host),
-            Function::urUSMSharedAlloc | Function::urEnqueueUSMSharedAllocExp => Some(Self::Shared),
-            _ => None,
-        }
-    }
-
-    /// As in `shared USM`.
-    pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Device => "device USM",
-            Self::Host => "host USM",
-            Self::Shared => "shared USM",
-        }
-    }
-}
-
-/// The requested properties of an allocation; unknown for USM whose allocation was not recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Requested {
-    /// Its type.
-    pub usm: Option<UsmType>,
-    /// Its size in bytes.
-    pub size: Option<u64>,
-    /// The device that it is made for.
-    pub device: Option<u64>,
-    /// The context that it belongs to.
-    pub context: Option<u64>,
-    /// The pool that it comes from, if that is not the default one.
-    pub pool: Option<u64>,
 }
 
 /// USM. Its allocation may not have been recorded: then it is known from an argument.

@@ -4,15 +4,15 @@ use std::num::NonZeroU64;
 
 use urscope_schema::{
     api::{Effect, Function},
-    call::{Exit, Values},
+    call::{Enter, Exit, Values},
     handle::{Handle, Kind},
+    operation::{Create, Export, Open, Operation},
 };
 
 use super::{
     changes::Change,
     fact::{Exported, FactConsumer, Freed, Outcome, Put, Refused, Returned, UnknownHandle, What},
-    pending::{Operation, PendingCall, PendingOpen},
-    records::{Origin, Requested, UsmType},
+    pending::{PendingCall, PendingChange, PendingOpen},
     state::Tracker,
     transitions,
 };
@@ -37,7 +37,7 @@ impl Tracker {
             self.fact_of_change(place, &change, exit, facts);
         }
         if outcome != Outcome::Succeeded
-            && let Effect::Makes(kind) = exit.function.effect()
+            && let Some(kind) = made(exit.function)
             && let Some(opens) = exit.function.opens()
         {
             let refused = Refused { kind, result: exit.result, opens: Some(opens), call: &pending };
@@ -53,11 +53,11 @@ impl Tracker {
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
         let place = pending.place;
-        if let (Outcome::Refused(result), Effect::Makes(kind)) = (outcome, exit.function.effect()) {
+        if let (Outcome::Refused(result), Some(kind)) = (outcome, made(exit.function)) {
             let refused = Refused { kind, result, opens: exit.function.opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }
-        if let Operation::Open(open) = &pending.operation {
+        if let PendingChange::Open(open) = &pending.change {
             if let Some(expired) = &open.expired {
                 self.emit(facts, place, What::OpenedExpired(expired, outcome));
             }
@@ -102,10 +102,8 @@ impl Tracker {
 
     /// An open of bytes that no traced process got, neither before its enter nor meanwhile.
     fn unknown(&self, place: Place, open: &PendingOpen, exit: &Exit, outcome: Outcome) -> Option<UnknownHandle> {
-        let PendingOpen { export: None, fingerprint: Some(fingerprint), named, data, size, .. } = *open else {
-            return None;
-        };
-        if self.export_of(place.process, Some(fingerprint)).is_some() {
+        let Open { fingerprint: Some(fingerprint), named, data, size, .. } = open.open else { return None };
+        if open.export.is_some() || self.export_of(place.process, Some(fingerprint)).is_some() {
             return None;
         }
         let overwritten =
@@ -117,11 +115,21 @@ impl Tracker {
 
 /// The outcome of a call. A call that makes something must return it to succeed.
 fn outcome(exit: &Exit) -> Outcome {
-    let made = match exit.function.effect() {
-        Effect::Makes(kind) => has_result(kind, &exit.values),
-        _ => true,
+    let is_made = match made(exit.function) {
+        Some(kind) => has_result(kind, &exit.values),
+        None => true,
     };
-    if exit.result.is_success() && made { Outcome::Succeeded } else { Outcome::Refused(exit.result) }
+    if exit.result.is_success() && is_made { Outcome::Succeeded } else { Outcome::Refused(exit.result) }
+}
+
+/// The kind of what a function returns: an object, a mapping or handle data.
+fn made(function: Function) -> Option<Kind> {
+    match function.effect() {
+        Effect::Opens(Kind::Usm) => Some(Kind::Mapping),
+        Effect::Allocates(kind) | Effect::Creates(kind) | Effect::Opens(kind) => Some(kind),
+        Effect::Exports(kind) | Effect::MayExport(kind) => kind.handle_data(),
+        _ => None,
+    }
 }
 
 /// Whether a successful call has returned its object. A get that only queries the size returns the size.
@@ -140,35 +148,19 @@ fn has_result(kind: Kind, values: &Values) -> bool {
 fn without_enter(process: ProcessId, exit: &Exit) -> PendingCall {
     let Exit { function, call, tid, time, .. } = *exit;
     let place = Place { process, tid, time, call: NonZeroU64::new(call), function: Some(function), stack: None };
-    PendingCall { place, operation: operation_without_enter(function) }
-}
-
-fn operation_without_enter(function: Function) -> Operation {
-    match function.effect() {
-        Effect::Makes(kind) if kind.shares().is_some() => {
-            Operation::Get { kind, value: None, exported: None, context: None, dangling: None }
-        }
-        Effect::Makes(kind) if function.opens().is_some() => Operation::Open(PendingOpen {
-            kind,
-            context: None,
-            device: None,
-            fingerprint: None,
-            export: None,
-            expired: None,
-            named: None,
-            data: None,
-            size: None,
-            imports: false,
-        }),
+    let values = Values::NONE;
+    let change = match Operation::of(&Enter { function, call, tid, time, values }) {
+        Operation::Export(Export { kind, .. }) => match kind.handle_data() {
+            Some(kind) => PendingChange::Get { kind, value: None, exported: None, context: None, dangling: None },
+            None => PendingChange::Nothing,
+        },
+        Operation::Open(open) => PendingChange::Open(PendingOpen { open, export: None, expired: None }),
         // Its flags are not known. A shareable object is never a violation.
-        Effect::Makes(kind) if kind.is_object() => {
-            Operation::Create { kind, origin: Origin::Shareable, context: None, size: None }
-        }
-        Effect::Makes(Kind::Usm) => {
-            Operation::Allocate(Requested { usm: UsmType::of(function), ..Requested::default() })
-        }
-        Effect::Makes(Kind::Context) => Operation::CreateContext(None),
-        _ if matches!(function, Function::urVirtualMemUnmap | Function::zeVirtualMemUnmap) => Operation::UnmapUnknown,
-        _ => Operation::Nothing,
-    }
+        Operation::Create(create) => PendingChange::Create(Create { is_shareable: true, ..create }),
+        Operation::Allocate(requested) => PendingChange::Allocate(requested),
+        Operation::CreateContext(_) => PendingChange::CreateContext(None),
+        _ if matches!(function.effect(), Effect::Unmaps(_)) => PendingChange::UnmapUnknown,
+        _ => PendingChange::Nothing,
+    };
+    PendingCall { place, change }
 }

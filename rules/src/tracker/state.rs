@@ -178,11 +178,6 @@ impl Tracker {
         self.exports.of_bytes(self.process(who)?.host, fingerprint?)
     }
 
-    /// Whether an address is that of imported memory, which its free closes.
-    pub(super) fn imported(&self, who: ProcessId, pointer: u64) -> bool {
-        self.state(who).is_some_and(|state| state.is_imported(pointer))
-    }
-
     /// An object that is alive in a process.
     pub(super) fn object_mut(&mut self, who: ProcessId, object: Handle) -> Option<&mut super::records::Object> {
         self.state_mut(who)?.objects.get_mut(&object)

@@ -92,27 +92,29 @@ impl Tracker {
         let Some(state) = self.state(who) else { return };
         let object = |kind| values.object.and_then(|value| state.objects.get(&Handle { kind, value }));
         match function.effect() {
-            Effect::Makes(kind) | Effect::Ends(kind) if kind.shares().is_some() => {
-                let got = values.data.and_then(|value| state.handles.get(&Handle { kind, value }));
+            Effect::Exports(kind) | Effect::MayExport(kind) | Effect::Puts(kind) => {
+                let handle = kind.handle_data().zip(values.data).map(|(kind, value)| Handle { kind, value });
+                let got = handle.and_then(|handle| state.handles.get(&handle));
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
-            Effect::Makes(_)
-                if values.fingerprint.is_some() && (function.opens().is_some() || function.imports(values)) =>
-            {
+            _ if values.fingerprint.is_some() && (function.opens().is_some() || function.imports(values)) => {
                 self.export_of(who, values.fingerprint).into_iter().for_each(each);
             }
-            Effect::Ends(Kind::Usm) if let Some(imported) = values.pointer.filter(|it| state.is_imported(*it)) => {
-                state.mappings.get(imported).and_then(|mapping| mapping.export).into_iter().for_each(each);
-            }
-            Effect::Makes(Kind::Mapping) | Effect::Ends(Kind::Mapping) => {
-                let mapping = values.pointer.and_then(|pointer| state.mappings.get(pointer));
-                mapping.and_then(|mapping| mapping.export).into_iter().for_each(each);
-            }
-            Effect::Ends(Kind::Usm) => {
+            Effect::Frees(_) | Effect::FreesLater(_) if !values.pointer.is_some_and(|it| state.is_imported(it)) => {
                 let memory = values.pointer.and_then(|pointer| state.allocations.get(pointer));
                 memory.into_iter().flat_map(|memory| &memory.exports).copied().for_each(each);
             }
-            Effect::Makes(kind) | Effect::Releases(kind) if let Some(object) = object(kind) => {
+            Effect::Frees(_) | Effect::FreesLater(_) | Effect::Opens(Kind::Usm) | Effect::Closes(Kind::Usm) => {
+                let mapping = values.pointer.and_then(|pointer| state.mappings.get(pointer));
+                mapping.and_then(|mapping| mapping.export).into_iter().for_each(each);
+            }
+            Effect::Creates(kind)
+            | Effect::Opens(kind)
+            | Effect::Releases(kind)
+            | Effect::Destroys(kind)
+            | Effect::Closes(kind)
+                if let Some(object) = object(kind) =>
+            {
                 if object.origin == Origin::Imported {
                     self.export_of(who, object.fingerprint).into_iter().for_each(each);
                 } else {

@@ -4,14 +4,7 @@
 //! only what `ur_api.h` lists among a function's results and can be checked without an adapter. This module reports
 //! faults; the rules and the shim decide what follows from one.
 
-use super::{
-    Effect, Function, UrResult,
-    constants::{
-        UR_CONTEXT_FLAGS_MASK, UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK,
-        UR_PHYSICAL_MEM_FLAG_ENABLE_IPC, UR_PHYSICAL_MEM_FLAGS_MASK, UR_USM_ADVICE_FLAGS_MASK, UR_USM_POOL_FLAGS_MASK,
-        UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK,
-    },
-};
+use super::{Effect, Function, UrResult};
 use crate::{handle::Kind, values::Values};
 
 /// What is missing if an argument is null or zero, by role.
@@ -121,13 +114,6 @@ impl std::fmt::Display for Wrong {
     }
 }
 
-/// The flag of an event or of physical memory that can be shared: both have the same value.
-pub const IPC: u64 = UR_EXP_EVENT_FLAG_IPC_EXP as u64;
-const _: () = assert!(UR_EXP_EVENT_FLAG_IPC_EXP == UR_PHYSICAL_MEM_FLAG_ENABLE_IPC);
-
-/// The flag of an event that records when its command ran.
-pub const PROFILING: u64 = UR_EXP_EVENT_FLAG_ENABLE_PROFILING as u64;
-
 impl Nulls {
     /// Adds an argument if it is missing and the header lists that as an error of the function.
     #[expect(
@@ -141,11 +127,11 @@ impl Nulls {
         let place = match (null, effect) {
             // Only the adapter knows whether the memory can be exported, and the header lists no such errors for the
             // properties of physical memory.
-            (Null::Memory, Effect::Makes(_))
+            (Null::Memory, Effect::Exports(_) | Effect::MayExport(_))
             | (Null::Value | Null::ValueSize | Null::AnswerSize, Effect::Asks(Kind::PhysicalMem)) => return,
             // The header calls both out-parameters of a get of memory optional, but lists their absence as an error.
             // Adapters and this check accept one null.
-            (Null::Answer, Effect::Makes(Kind::MemHandle)) => {
+            (Null::Answer, Effect::Exports(Kind::Usm)) => {
                 self.optional.answers += 1;
                 return;
             }
@@ -161,8 +147,8 @@ impl Nulls {
                 self.optional.answer_size = true;
                 return;
             }
-            (Null::Description, effect) if !matches!(effect, Effect::Makes(Kind::Event | Kind::Pool)) => return,
-            (Null::Size, effect) if !matches!(effect, Effect::Makes(Kind::Usm)) => return,
+            (Null::Description, effect) if !matches!(effect, Effect::Creates(Kind::Event | Kind::Pool)) => return,
+            (Null::Size, effect) if !matches!(effect, Effect::Allocates(_)) => return,
             (Null::Handle, _) => &mut self.handle,
             (Null::Pointer | Null::Memory | Null::Answer | Null::Description, _) => &mut self.pointer,
             (Null::Count, _) => &mut self.count,
@@ -188,7 +174,7 @@ impl Nulls {
     pub fn fault(&self, function: Function, values: &Values) -> Option<Fault> {
         let fault = |why, answer| move |parameter| Fault::new(parameter, why, answer);
         let optional = |answer| self.optional.fault().filter(|fault| fault.answer == answer);
-        let no_objects = if matches!(function.effect(), Effect::Makes(Kind::Context)) {
+        let no_objects = if matches!(function.effect(), Effect::Creates(Kind::Context)) {
             UrResult::INVALID_SIZE
         } else {
             UrResult::INVALID_VALUE
@@ -204,31 +190,14 @@ impl Nulls {
     }
 }
 
-/// The bits that are undefined, and the bits that exclude each other.
-const fn masks(effect: Effect) -> (u64, u64) {
-    let (undefined, exclusive) = match effect {
-        // Events with profiling cannot be exported.
-        Effect::Makes(Kind::Event) => {
-            (UR_EXP_EVENT_FLAGS_MASK, UR_EXP_EVENT_FLAG_ENABLE_PROFILING | UR_EXP_EVENT_FLAG_IPC_EXP)
-        }
-        // Bit 0 was a placeholder until 2026.1 and has been undefined since: it is accepted.
-        Effect::Makes(Kind::PhysicalMem) => (UR_PHYSICAL_MEM_FLAGS_MASK & !1, 0),
-        Effect::Makes(Kind::Context) => (UR_CONTEXT_FLAGS_MASK, 0),
-        Effect::Makes(Kind::Pool) => (UR_USM_POOL_FLAGS_MASK, 0),
-        Effect::Makes(Kind::Usm) => (UR_USM_ADVICE_FLAGS_MASK, 0),
-        Effect::Uses(Kind::PhysicalMem) => (UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK, 0),
-        _ => (0, 0),
-    };
-    (undefined as u64, exclusive as u64)
-}
-
+/// What is wrong with the flags. Only those that the interface defines are checked; a driver checks the others.
 #[inline]
 fn flags(function: Function, values: &Values) -> Option<Fault> {
-    // The drivers of Level Zero check their own flags.
-    let flags = values.flags.filter(|_| !function.is_level_zero())?;
-    let (undefined, exclusive) = masks(function.effect());
-    if flags & undefined != 0 {
-        return Some(Fault::new("flags", Wrong::Bits(flags & undefined), UrResult::INVALID_ENUMERATION));
+    let flags = values.flags?;
+    let defined = function.interface().flags.iter().find(|defined| defined.effect == function.effect())?;
+    let (undefined, exclusive) = (flags & u64::from(defined.undefined), u64::from(defined.exclusive));
+    if undefined != 0 {
+        return Some(Fault::new("flags", Wrong::Bits(undefined), UrResult::INVALID_ENUMERATION));
     }
     let all = exclusive != 0 && flags & exclusive == exclusive;
     all.then(|| Fault::new("flags", Wrong::Together(exclusive), UrResult::INVALID_VALUE))

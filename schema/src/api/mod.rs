@@ -1,20 +1,36 @@
-//! The functions that urscope hooks, of Unified Runtime and of Level Zero, and everything that is generated from
-//! their tables.
+//! The functions that urscope hooks, and everything that is generated from their tables.
 //!
-//! [`ur`] and [`ze`] hold the rows, [`role`] the roles of their parameters, [`sinks`] the list of functions that
-//! every other crate uses, [`result`] the result codes, [`constants`] flags and other numbers of the header,
-//! [`demand`] what the header requires of arguments. Nothing here calls any of them.
+//! Each interface has a folder: `rows` are its functions and tables, `roles` the roles of parameters that only it has,
+//! `results` its result codes, `constants` the numbers of its headers, and `mod` the value of
+//! [`interface::Interface`], which says how its objects behave. [`role`] has the roles of all, [`function`] the lists
+//! that every other crate uses, [`demand`] what headers require of arguments. Nothing here calls any function.
 
-#[macro_use]
-pub mod ur;
-#[macro_use]
-pub mod ze;
-pub mod constants;
 pub mod demand;
-mod passed_handles;
-pub mod result;
+#[macro_use]
 pub mod role;
-pub mod sinks;
+#[macro_use]
+pub mod unified_runtime;
+#[macro_use]
+pub mod level_zero;
+/// Passes the rows of all interfaces to the macro `$sink`, in one call.
+#[macro_export]
+macro_rules! hooked_functions {
+    ($($sink:ident)::+) => {
+        ur_functions! { @rows [ze_functions] @rows [$($sink)::+] }
+    };
+}
 
-pub use result::UrResult;
-pub use sinks::{Effect, Function, Table};
+/// Passes the tables of all interfaces to the macro `$sink`, in one call.
+macro_rules! hooked_tables {
+    ($sink:ident) => {
+        ur_tables! { @rows [ze_tables] @rows [$sink] }
+    };
+}
+
+pub mod function;
+pub mod interface;
+
+pub use function::{Effect, Function, Table};
+pub use interface::{Interface, Promise, UrResult};
+pub use level_zero::INTERFACE as LEVEL_ZERO;
+pub use unified_runtime::INTERFACE as UNIFIED_RUNTIME;

@@ -1,11 +1,12 @@
 //! The roles of parameters: how one is passed, under which name it is recorded, and when it can be read.
 //!
 //! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role
-//! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give.
+//! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give. Here are the roles that
+//! several interfaces have; each interface has its own in a file of its folder.
 
-pub use super::passed_handles::{EventHandle, IpcHandle};
-use super::{constants, demand::Null};
-use crate::{handle::descriptor_data, values::Values};
+use super::demand::Null;
+pub use super::{level_zero::roles::*, unified_runtime::roles::*};
+use crate::values::Values;
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {
@@ -188,8 +189,6 @@ macro_rules! roles {
 }
 
 roles! {
-    /// A `ur_adapter_handle_t`.
-    Adapter(usize) enter adapter null Handle in adapter;
     /// A `ur_device_handle_t`.
     Device(usize) enter device source device null Handle in device;
     /// A `ur_context_handle_t`.
@@ -202,99 +201,26 @@ roles! {
     Offset(usize) enter offset;
     /// A 32-bit set of flags.
     Flags(u32) enter flags;
-    /// A 32-bit property that is asked for.
-    Property(u32) enter property;
     /// A `ur_physical_mem_handle_t`.
     PhysicalMem(usize) enter object null Handle in object;
     /// A `ur_event_handle_t`.
     Event(usize) enter object source event null Handle in object;
-    /// A `const ur_device_handle_t *`.
-    Devices(usize) absent device source devices null Pointer in device;
-    /// A `const ur_usm_desc_t *`, or null.
-    UsmDesc(usize) source usm_desc;
-    /// A `const ur_event_handle_t *`.
-    Events(usize) absent object source events null Pointer in object;
     /// The `uint32_t` that counts the objects of a list.
     Count(u32) enter count source count null Count in count;
-    /// A `ur_usm_pool_handle_t`.
-    Pool(usize) enter object null Handle in object;
     /// A `size_t` in bytes that may be zero.
     Length(usize) enter size;
-    /// A pointer to handle data.
-    Data(usize) enter data null Pointer in data;
-    /// The `size_t` of the handle data in bytes.
-    DataSize(usize) enter data_size;
     /// A `void **` that receives the memory.
     OutPointer(usize) absent pointer out pointer null Pointer in pointer;
-    /// A `void **` that receives the handle data, or null.
-    OutData(usize) absent data out data null Answer in data;
-    /// A `size_t *` that receives the size of the handle data, or null.
-    OutDataSize(usize) absent data_size out data_size null Answer in data_size;
-    /// A `ur_context_handle_t *`.
-    OutContext(usize) absent context out context null Pointer in context;
     /// A `ur_physical_mem_handle_t *`, `ur_event_handle_t *`, `ur_usm_pool_handle_t *` or `ze_event_pool_handle_t *`.
     OutObject(usize) absent object out object null Pointer in object;
-    /// A `ur_bool_t *` that receives the value of a property, or null.
-    OutBool(usize) absent value out value null Value in value;
-    /// The buffer for the value of a property, which is not recorded, or null.
-    OutValue(usize) absent value null Value in value;
-    /// The size of that buffer in bytes, a `size_t`.
-    ValueSize(usize) absent size null ValueSize in size;
-    /// A `size_t *` that receives the size of the value, or null.
-    OutValueSize(usize) absent data_size null AnswerSize in data_size;
     /// A `void *` to memory that a command accesses when it executes.
     Accessed(usize) enter pointer;
     /// A `const void *` to memory that a command copies from when it executes.
     CopiedFrom(usize) enter source;
-    /// Whether the call waits for its command, a C++ `bool` in the low byte.
-    Blocking(u32) bytes 1 enter value;
-    /// A `ze_event_pool_handle_t`.
-    ZePool(usize) enter object null Handle in object;
-    /// A `ze_device_handle_t`, or null.
-    AnyDevice(usize) enter device;
-    /// A `ze_ipc_mem_handle_t *` or `ze_ipc_event_pool_handle_t *` that receives an IPC handle.
-    OutIpcHandle(usize) absent data out ipc_handle null Pointer in data;
-    /// A `ze_ipc_event_counter_based_handle_t *` that receives an IPC handle.
-    OutEventHandle(usize) absent data out event_handle null Pointer in data;
-    /// A `ze_device_mem_alloc_desc_t *` or `ze_host_mem_alloc_desc_t *`.
-    AllocDesc(usize) source extended;
-    /// A `ze_ipc_mem_handle_t *` to IPC handles, an input.
-    IpcHandles(usize) source ipc_handles;
-    /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded,
-    /// two at most.
-    KernelArgs(usize) source kernel_args;
-    /// The `uint32_t` that counts them.
-    KernelArgCount(u32) source kernel_arg_count;
     /// A word that is passed on but not recorded.
     Unseen(usize);
     /// A 32-bit word that is passed on but not recorded.
     Unseen32(u32);
-    /// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded if the
-    /// extensions ask for a descriptor.
-    Exporting(usize) source extended {
-        #[inline]
-        fn out(self, places: &mut OutParams) {
-            places.exporting = self.0;
-        }
-    };
-    /// A `ze_physical_mem_desc_t *`.
-    PhysicalDesc(usize) {
-        fn source(self, sources: &mut Sources) {
-            (sources.extended, sources.physical_desc) = (self.0, self.0);
-        }
-    };
-    /// A `ze_ipc_mem_handle_t *` that receives IPC handles, or null in a call that asks only how many there are.
-    OutIpcHandles(usize) {
-        #[inline]
-        fn out(self, places: &mut OutParams) {
-            places.ipc_handle = self.0;
-        }
-
-        #[inline]
-        fn watched(self) -> bool {
-            self.0 != 0
-        }
-    };
     /// A pointer to a description whose flags are recorded.
     Desc(usize) source desc null Description {
         #[inline]
@@ -302,64 +228,12 @@ roles! {
             if values.flags.is_none() { Some(Null::Description) } else { None }
         }
     };
-    /// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to
-    /// signal.
-    InOutEvent(usize) {
-        #[inline]
-        fn source(self, sources: &mut Sources) {
-            sources.events = self.0;
-            sources.count = u32::from(self.0 != 0);
-        }
-    };
-    /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level
-    /// Zero v1 does).
-    OpenedData(usize) enter data null Pointer in data {
-        #[inline]
-        fn redirected(self, to: &OutParams) -> Self {
-            if self.0 == 0 || to.copied_data == 0 { self } else { Self(to.copied_data) }
-        }
-    };
-    /// A `ur_usm_pool_handle_t` to allocate from, or null for the default one, which is not recorded.
-    FromPool(usize) {
-        #[inline]
-        fn enter(self, values: &mut Values) {
-            values.object = Some(self.0 as u64).filter(|pool| *pool != 0);
-        }
-    };
-    /// The `uint32_t` that counts the events that a command waits for; 0 is not recorded.
-    WaitCount(u32) {
-        #[inline]
-        fn enter(self, values: &mut Values) {
-            values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
-        }
-    };
-    /// An exported descriptor, in a `uint64_t`.
-    Descriptor(u64) {
-        fn enter(self, values: &mut Values) {
-            values.data = Some(descriptor_data(self.0 as u32));
-        }
-    };
-    /// A `ur_device_info_t`. It is recorded if it asks for IPC support.
-    IpcProperty(u32) enter property {
-        #[inline]
-        fn watched(self) -> bool {
-            Self::ASKED.contains(&self.0)
-        }
-    };
-}
-
-impl IpcProperty {
-    /// The properties that say what can be shared.
-    pub const ASKED: [u32; 3] = [
-        constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
-        constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
-        constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
-    ];
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::unified_runtime::constants;
 
     #[test]
     fn a_role_is_as_wide_as_what_c_passes() {

@@ -326,7 +326,7 @@ pub fn writer_of(name: &str) -> Option<(u32, u64)> {
 mod tests {
     use super::*;
     use crate::{
-        api::UrResult,
+        api::{UNIFIED_RUNTIME, UrResult},
         trace::read::{Record, parse_json},
     };
 
@@ -408,7 +408,7 @@ mod tests {
         let mut values = Values::NONE;
         (0..Values::FIELDS.len()).for_each(|place| values.set(place, u64::MAX));
         let longest = *Function::ALL.iter().max_by_key(|function| function.name().len()).unwrap();
-        let result = UrResult::NAMED.iter().max_by_key(|(_, name)| name.len()).unwrap().0;
+        let result = UNIFIED_RUNTIME.results.iter().max_by_key(|known| known.name.len()).unwrap().code;
         let (call, tid, time) = (u64::MAX, u32::MAX, Nanos(u64::MAX));
         text(|line| line.enter(u32::MAX, 0, &Enter { function: longest, call, tid, time, values }));
         let exit = Exit { function: longest, call, tid, time, result: UrResult(result), values };

@@ -4,7 +4,8 @@
 use std::{collections::BTreeSet, path::Path, process::Command};
 
 use urscope_schema::{
-    api::{Effect, Function, UrResult, constants},
+    api::{Effect, Function, UNIFIED_RUNTIME, unified_runtime::constants},
+    handle::Kind,
     call::Values,
 };
 
@@ -67,7 +68,12 @@ fn promise(header: &str, function: &str) -> Promise {
 }
 
 fn number(code: &str) -> u32 {
-    UrResult::NAMED.iter().find(|(_, name)| *name == code).unwrap_or_else(|| panic!("{code} has no number")).0
+    UNIFIED_RUNTIME
+        .results
+        .iter()
+        .find(|known| known.name == code)
+        .unwrap_or_else(|| panic!("{code} has no number"))
+        .code
 }
 
 /// What a call is answered whose arguments with these names are null or zero, and the others are not.
@@ -195,13 +201,13 @@ fn is_kept(header: &str, function: Function, code: u32, condition: &str, how: &H
 fn every_result_of_the_header_is_demanded_or_left_for_a_reason() {
     let header = header();
     let mut used = BTreeSet::new();
-    for function in Function::ALL.iter().copied().filter(|function| !function.is_level_zero()) {
+    for function in Function::ALL.iter().copied().filter(|function| function.interface() == &UNIFIED_RUNTIME) {
         let promise = promise(&header, function.name());
         let rows = function.parameters();
         assert_eq!(promise.parameters.len(), rows.len(), "{}", function.name());
         assert!(promise.results.len() > 4, "{} promises hardly anything", function.name());
         // These are hooked for the sake of memory that they access, or of a wait. The adapter answers what is missing in them.
-        if function.is_command() || matches!(function.effect(), Effect::Waits(_)) {
+        if function.is_command() || matches!(function.effect(), Effect::Waits(Kind::Queue)) {
             let blamed = rows.iter().find(|(parameter, _)| without(function, &[parameter], &Values::NONE).is_some());
             assert_eq!(blamed, None, "{}", function.name());
             continue;
@@ -276,6 +282,6 @@ fn the_result_codes_are_those_of_the_header() {
         .filter(|name| name.starts_with("UR_RESULT_") && !name.ends_with("_FORCE_UINT32"))
         .map(|name| (value(&header, name), name.split(' ').next().unwrap().to_owned()))
         .collect();
-    let ours: BTreeSet<_> = UrResult::NAMED.iter().map(|(code, name)| (*code, (*name).to_owned())).collect();
+    let ours: BTreeSet<_> = UNIFIED_RUNTIME.results.iter().map(|known| (known.code, known.name.to_owned())).collect();
     assert_eq!(ours, theirs);
 }

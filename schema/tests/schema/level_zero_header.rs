@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use urscope_schema::api::{Function, Table, constants::ze};
+use urscope_schema::api::{Function, LEVEL_ZERO, Table, level_zero::constants};
 
 fn repository() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -17,7 +17,7 @@ fn header(name: &str) -> String {
 }
 
 fn rows() -> impl Iterator<Item = Function> {
-    Function::ALL.iter().copied().filter(|function| function.is_level_zero())
+    Function::ALL.iter().copied().filter(|function| function.interface() == &LEVEL_ZERO)
 }
 
 /// How many parameters the header declares for a function; `None` if it has no such function.
@@ -105,10 +105,10 @@ fn constants_are_those_of_the_header() {
             None => u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap(),
         }
     };
-    assert_eq!(value("ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC"), ze::EXTERNAL_MEMORY_EXPORT_DESC);
-    assert_eq!(value("ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD"), ze::EXTERNAL_MEMORY_IMPORT_FD);
-    assert_eq!(value("ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD"), ze::EXTERNAL_MEMORY_EXPORT_FD);
-    assert_eq!(value("ZE_EVENT_POOL_FLAG_IPC"), ze::EVENT_POOL_FLAG_IPC);
+    assert_eq!(value("ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC"), constants::EXTERNAL_MEMORY_EXPORT_DESC);
+    assert_eq!(value("ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD"), constants::EXTERNAL_MEMORY_IMPORT_FD);
+    assert_eq!(value("ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD"), constants::EXTERNAL_MEMORY_EXPORT_FD);
+    assert_eq!(value("ZE_EVENT_POOL_FLAG_IPC"), constants::EVENT_POOL_FLAG_IPC);
 }
 
 /// What shares something and has no row, and why.

@@ -144,7 +144,7 @@ macro_rules! backends {
             #[allow(non_snake_case, reason = "the names are those of the C functions")]
             #[inline]
             pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
-                let passes = Function::$name.is_command() || matches!(Function::$name.effect(), Effect::Waits(_));
+                let passes = Function::$name.is_command() || matches!(Function::$name.effect(), Effect::Waits(Kind::Queue));
                 if !passes && uses_level_zero(Function::$name, VIA) { caught::$name::<VIA> } else { adapter::$name(VIA) }
             }
         )*

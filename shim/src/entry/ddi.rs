@@ -20,7 +20,7 @@ use std::{
 };
 
 use urscope_schema::{
-    api::{Function, Table, UrResult},
+    api::{Function, Table, UNIFIED_RUNTIME, UrResult},
     trace::records::{EntryPoint, INLINE, XPTI},
 };
 
@@ -167,7 +167,7 @@ fn getter_hook(table: Table, via: usize) -> Option<*mut c_void> {
             }
         };
     }
-    const { assert!(Table::OF_ADAPTERS == 13 && ADAPTERS == 8, "each has a getter") };
+    const { assert!(Table::ZeMem as usize == 13 && ADAPTERS == 8, "each has a getter") };
     of_tables!(0 1 2 3 4 5 6 7 8 9 10 11 12)
 }
 
@@ -348,7 +348,10 @@ pub(super) fn report(entry_point: &EntryPoint) {
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
     let how = if entry_point.kind == INLINE { "in its code" } else { "through its adapter table" };
     let (took, of) = (
-        format!("{slots} of {} slots", Function::ALL.iter().filter(|function| !function.is_level_zero()).count()),
+        format!(
+            "{slots} of {} slots",
+            Function::ALL.iter().filter(|function| function.interface() == &UNIFIED_RUNTIME).count()
+        ),
         format!("{seen} of its {ipc} urIPC functions"),
     );
     if entry_point.kind == XPTI && problem.is_empty() {

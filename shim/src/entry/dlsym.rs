@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use urscope_schema::api::Table;
+use urscope_schema::api::{LEVEL_ZERO, Table};
 
 use super::{ddi, level_zero};
 use crate::{
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     }
     match Table::of_getter(name.to_bytes()) {
         // SAFETY: the caller's promise; the symbol of a getter is one.
-        Some(table) if table.is_level_zero() => unsafe { level_zero::getter(table, real(handle, name)) },
+        Some(table) if table.interface() == &LEVEL_ZERO => unsafe { level_zero::getter(table, real(handle, name)) },
         // SAFETY: as above.
         Some(table) => unsafe { ddi::getter(table, real(handle, name)) },
         None => null_mut(),

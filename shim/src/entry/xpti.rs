@@ -18,7 +18,7 @@ use std::{
 };
 
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::{Function, UNIFIED_RUNTIME, UrResult},
     trace::records::{EntryPoint, XPTI},
 };
 
@@ -151,7 +151,7 @@ fn function_of(call: &Call) -> Option<Function> {
         }
         // SAFETY: a C string (`function_with_args_t`).
         let name = unsafe { CStr::from_ptr(call.function_name) }.to_str().ok()?;
-        let found = Function::from_name(name).filter(|function| !function.is_level_zero());
+        let found = Function::from_name(name).filter(|function| function.interface() == &UNIFIED_RUNTIME);
         place = found.map_or(NOT_HOOKED, |function| function as u16 + 1);
         known.store(place, Ordering::Relaxed);
     }
@@ -210,7 +210,7 @@ fn add_adapter(handle: AdapterHandle) -> Option<usize> {
         return None;
     }
     let via = ddi::add_adapter(Interception::Observed, module.clone())?;
-    let functions = Function::ALL.iter().filter(|function| !function.is_level_zero());
+    let functions = Function::ALL.iter().filter(|function| function.interface() == &UNIFIED_RUNTIME);
     ddi::report(&EntryPoint {
         kind: XPTI.into(),
         via: via as u64,

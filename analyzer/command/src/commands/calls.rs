@@ -14,10 +14,14 @@ use urscope_analyzer::{
     Options,
     analysis::HOLD,
     follow::Follower,
-    questions::{self, CallFilter, CallFollower, CallLine, Level, QuestionError},
+    questions::{self, CallFilter, CallFollower, CallLine, QuestionError},
     report,
 };
-use urscope_schema::{handle::Kind, ranks::Ranks};
+use urscope_schema::{
+    api::{Interface, LEVEL_ZERO, UNIFIED_RUNTIME},
+    handle::Kind,
+    ranks::Ranks,
+};
 
 use crate::{
     arguments::{Choice, PlainFormat, QuestionArguments, one_of},
@@ -56,7 +60,7 @@ pub(crate) struct CallsArguments {
 
     /// Only calls of this API.
     #[arg(long, value_name = "API", value_parser = one_of(&LEVELS))]
-    level: Option<Level>,
+    level: Option<&'static Interface>,
 
     /// No calls that the runtime made inside of others.
     #[arg(long)]
@@ -83,8 +87,8 @@ const KINDS: [Choice<Kind>; 4] = [
 ];
 
 /// The APIs that functions belong to.
-const LEVELS: [Choice<Level>; 2] =
-    [("ur", "Unified Runtime", Level::UnifiedRuntime), ("ze", "Level Zero", Level::LevelZero)];
+const LEVELS: [Choice<&Interface>; 2] =
+    [("ur", "Unified Runtime", &UNIFIED_RUNTIME), ("ze", "Level Zero", &LEVEL_ZERO)];
 
 impl CallsArguments {
     fn filter(&self) -> CallFilter {

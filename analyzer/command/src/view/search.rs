@@ -140,7 +140,7 @@ impl Shown {
             function: row.function.name(),
             from_ns: row.from,
             took_ns: row.took(),
-            result: row.result().map(|result| result.to_string()),
+            result: row.result().map(|result| result.text_of(row.function)),
             value: row.value().map(hex),
             size: row.size(),
             fingerprint: row.fingerprint().map(hex),
@@ -215,7 +215,7 @@ struct Words {
     text: String,
     functions: Vec<bool>,
     processes: Vec<bool>,
-    results: HashMap<Option<u32>, bool>,
+    results: HashMap<(Function, Option<UrResult>), bool>,
     digits: Option<Digits>,
     number: Option<u64>,
 }
@@ -242,11 +242,14 @@ impl Words {
         let result = row.result();
         let text = &self.text;
         let fits = |result: Option<UrResult>| {
-            result.map_or("never returned".into(), |result| result.to_string()).to_ascii_lowercase().contains(text)
+            result
+                .map_or("never returned".into(), |result| result.text_of(row.function))
+                .to_ascii_lowercase()
+                .contains(text)
         };
         known(&self.functions, row.function as usize)
             || known(&self.processes, row.process as usize)
-            || *self.results.entry(result.map(|result| result.0)).or_insert_with(|| fits(result))
+            || *self.results.entry((row.function, result)).or_insert_with(|| fits(result))
             || self.number.is_some_and(|number| {
                 number == u64::from(row.tid) || number == row.number || Some(number) == row.size()
             })

@@ -5,8 +5,11 @@ use std::{collections::HashMap, sync::Arc};
 use urscope_rules::{Checker, End, Finding, Process, ProcessId, Tracker};
 use urscope_schema::{
     api::{
-        Function, UrResult, constants,
-        demand::{IPC, PROFILING},
+        Function, UrResult,
+        unified_runtime::SUPPORT,
+        unified_runtime::constants::{
+            UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
+        },
     },
     call::{Enter, Exit, Nanos, Values},
     handle::{Kind, fingerprint},
@@ -40,7 +43,7 @@ const DEVICE: u64 = 0xd0;
 const PHYSICAL: u64 = 1 << 16;
 
 /// How physical memory is mapped.
-const READ_WRITE: u64 = constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE as u64;
+const READ_WRITE: u64 = UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE as u64;
 
 /// How long a step takes.
 const STEP: u64 = 1000;
@@ -337,7 +340,9 @@ impl Player {
         let object = Values { object: Some(address), ..nothing };
         let object_within = Values { object: Some(address), ..within };
         let as_context = Values { context: Some(address), ..nothing };
-        let flags = Some(if call.shared { IPC } else { 0 } | if call.profiled { PROFILING } else { 0 });
+        let shared = if call.shared { UR_EXP_EVENT_FLAG_IPC_EXP } else { 0 };
+        let profiled = if call.profiled { UR_EXP_EVENT_FLAG_ENABLE_PROFILING } else { 0 };
+        let flags = Some(u64::from(shared | profiled));
         let count = call.waits.then_some(1);
         let mapped = call.size.or(Some(PHYSICAL));
         let (enter, exit) = match call.verb {
@@ -366,13 +371,15 @@ impl Player {
             }
             Verb::Copy => (Values { pointer: Some(address), size: call.size, value: Some(0), ..nothing }, nothing),
             Verb::Support => {
-                let property = match name {
+                let asked = match name {
                     "memory" => Kind::Usm,
                     "physical" => Kind::PhysicalMem,
                     _ => Kind::Event,
                 };
+                let property =
+                    SUPPORT.iter().find(|(_, kind)| *kind == asked).map(|(property, _)| u64::from(*property));
                 let yes = call.result.as_deref() == Some("yes");
-                let ask = Values { device, property: property.support(), ..nothing };
+                let ask = Values { device, property, ..nothing };
                 (ask, Values { value: Some(u64::from(yes)), ..nothing })
             }
             Verb::Physical => (Values { flags, device, size: Some(PHYSICAL), ..within }, object),

@@ -130,11 +130,3 @@ fn level_zero_allows_what_sycl_forbids() {
     let codes: Vec<_> = found.iter().map(|finding| finding.rule.code).collect();
     assert!(codes.contains(&"leaked-mapping") && !codes.contains(&"leaked-handle"), "{codes:?}");
 }
-
-#[test]
-fn every_limit_at_level_zero_is_that_of_a_rule() {
-    for (code, _, reason) in urscope_rules::level_zero::LIMITS {
-        assert!(urscope_rules::Rule::named(code).is_some(), "{code}");
-        assert!(!reason.is_empty());
-    }
-}

@@ -94,7 +94,7 @@ impl RuleState for SlowCalls {
 
 /// Whether a call may wait for another process.
 fn waits(function: Function) -> bool {
-    function.effect() == Effect::Uses(Kind::Event)
+    matches!(function.effect(), Effect::Waits(Kind::Event) | Effect::Signals(_))
 }
 
 fn report(fact: &Fact<'_>, outlier: &Outlier) -> Finding {

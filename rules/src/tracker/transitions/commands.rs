@@ -3,11 +3,11 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::call::{Enter, Values};
+use urscope_schema::operation;
 
 use crate::{
     place::{Place, ProcessId},
-    tracker::{pending::Operation, process_state::ProcessState, records::Command, state::Tracker},
+    tracker::{pending::PendingChange, process_state::ProcessState, records::Command, state::Tracker},
 };
 
 /// The number of commands of a process that are remembered: the latest ones.
@@ -16,17 +16,16 @@ const MAX_COMMANDS: usize = 256;
 /// A command is enqueued. If its size is not known, as for a kernel, the byte at its address counts. A
 /// command that accesses no shared memory is remembered, too, because it may be the first that was not
 /// waited for.
-pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
-    let Values { pointer, source, size, .. } = enter.values;
-    let Some(state) = tracker.state_mut(at.process) else { return Operation::Nothing };
+pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Command) -> PendingChange {
+    let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
-    let (to, from) = (shared(pointer), shared(source));
+    let (to, from) = (shared(command.writes), shared(command.reads));
     let commands = &mut state.commands;
     if commands.len() >= MAX_COMMANDS {
         commands.pop_front();
     }
-    commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(1) });
-    Operation::Enqueue
+    commands.push_back(Command { place: at, addresses: [to, from], size: command.size.unwrap_or(1) });
+    PendingChange::Enqueue
 }
 
 /// Whether an address lies in memory that this process has opened, or of which it has got handle data.

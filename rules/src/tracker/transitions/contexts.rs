@@ -1,23 +1,16 @@
 //! Contexts: counted references. The objects in a context store that the application has released the last one.
 
-use urscope_schema::call::Values;
-
 use super::memory;
 use crate::{
     place::{Place, ProcessId},
     tracker::{
         changes::{Change, Changes},
         freeing::{Freed, Freeing},
-        pending::Operation,
+        pending::PendingChange,
         records::{Allocation, Context, Serial},
         state::Tracker,
     },
 };
-
-/// The only device that the call to create a context names.
-pub(super) fn only_device(values: &Values) -> Option<u64> {
-    values.device.filter(|_| values.count == Some(1))
-}
 
 pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>) {
     let serial = tracker.next_serial();
@@ -27,19 +20,19 @@ pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: 
 }
 
 /// A reference is taken. Contexts whose creation was not recorded are not counted.
-pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Operation {
-    let Some((context, counted)) = known(tracker, who, context) else { return Operation::Nothing };
+pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> PendingChange {
+    let Some((context, counted)) = known(tracker, who, context) else { return PendingChange::Nothing };
     counted.references += 1;
-    Operation::RetainContext { context, serial: counted.serial }
+    PendingChange::RetainContext { context, serial: counted.serial }
 }
 
 /// A reference is released. For the last one, collects the memory in the context that others depend on.
-pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) -> Operation {
-    let Some((context, counted)) = known(tracker, at.process, context) else { return Operation::Nothing };
+pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) -> PendingChange {
+    let Some((context, counted)) = known(tracker, at.process, context) else { return PendingChange::Nothing };
     counted.references = counted.references.saturating_sub(1);
     let (serial, is_last) = (counted.serial, counted.references == 0);
     let shared = is_last.then(|| shared(tracker, at, context));
-    Operation::ReleaseContext { context, serial, shared }
+    PendingChange::ReleaseContext { context, serial, shared }
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<(u64, &mut Context)> {

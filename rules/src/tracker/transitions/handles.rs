@@ -2,9 +2,10 @@
 
 use smallvec::smallvec;
 use urscope_schema::{
-    api::Function,
-    call::{Enter, Values},
+    api::{Effect, Function, Promise},
+    call::Values,
     handle::{Handle, Kind},
+    operation::{Export, Requested},
 };
 
 use super::memory::{allocated, exported_by_child};
@@ -15,9 +16,9 @@ use crate::{
         changes::{Change, Changes, Ended},
         exports::Subject,
         observations::DanglingUse,
-        pending::Operation,
+        pending::PendingChange,
         process_state::ProcessState,
-        records::{ExportId, HandleData, Requested, Serial, Tombstone},
+        records::{ExportId, HandleData, Serial, Tombstone},
         state::Tracker,
     },
 };
@@ -36,39 +37,40 @@ pub(super) struct From {
 }
 
 /// A get begins: determines what it exports.
-pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, enter: &Enter) -> Operation {
-    let Values { pointer, object, context, .. } = enter.values;
-    let state = tracker.state(who);
-    if kind == Kind::MemHandle {
-        if enter.function.is_level_zero()
-            && let Some((value, exported)) = state.and_then(|state| special(tracker, who, state, &enter.values))
-        {
-            return Operation::Get { kind, value: Some(value), exported, context, dangling: None };
-        }
-        let exported = pointer.and_then(|pointer| state?.allocation_at(pointer)).map(|(_, found)| found.serial);
-        let dangling = if exported.is_none() { dangling(state, pointer) } else { None };
-        return Operation::Get { kind, value: pointer, exported, context, dangling };
+pub(super) fn get(tracker: &Tracker, at: Place, export: &Export) -> PendingChange {
+    let Export { kind: shared, pointer, object, context, fingerprint } = *export;
+    let Some(kind) = shared.handle_data() else { return PendingChange::Nothing };
+    let state = tracker.state(at.process);
+    if shared != Kind::Usm {
+        let found = object.and_then(|value| state?.objects.get(&Handle { kind: shared, value }));
+        let context = context.or(found.and_then(|found| found.context));
+        let exported = found.map(|found| found.serial);
+        return PendingChange::Get { kind, value: object, exported, context, dangling: None };
     }
-    let found = kind.shares().zip(object).and_then(|(kind, value)| state?.objects.get(&Handle { kind, value }));
-    let context = context.or(found.and_then(|found| found.context));
-    let exported = found.map(|found| found.serial);
-    Operation::Get { kind, value: object, exported, context, dangling: None }
+    let physical = |value| {
+        let (memory, object) = state?.physical_at(value)?;
+        Some((memory.value, Some(object.serial)))
+    };
+    let allocation = pointer.and_then(|pointer| state?.allocation_at(pointer));
+    let special = match (pointer, object) {
+        (Some(pointer), _) if allocation.is_none() && at.promises(Promise::PhysicalMemoryIsMemory) => physical(pointer),
+        (Some(_), _) => None,
+        (None, Some(object)) => physical(object),
+        (None, None) => of_descriptor(tracker, at.process, fingerprint),
+    };
+    if let Some((value, exported)) = special {
+        return PendingChange::Get { kind, value: Some(value), exported, context, dangling: None };
+    }
+    let exported = allocation.map(|(_, found)| found.serial);
+    let dangling = if exported.is_none() { dangling(state, pointer) } else { None };
+    PendingChange::Get { kind, value: pointer, exported, context, dangling }
 }
 
-/// The source of a get of Level Zero that names no allocation: physical memory, by its handle or where
-/// it is mapped; or the memory of a descriptor that was exported before. `None` if it exports memory at
-/// an address.
-fn special(tracker: &Tracker, who: ProcessId, state: &ProcessState, values: &Values) -> Option<(u64, Option<Serial>)> {
-    let physical = |value| state.physical_at(value).map(|(memory, object)| (memory.value, Some(object.serial)));
-    match (values.pointer, values.object) {
-        (Some(pointer), _) => physical(pointer).filter(|_| state.allocation_at(pointer).is_none()),
-        (None, Some(object)) => physical(object),
-        (None, None) => {
-            let export = tracker.exports.get(tracker.export_of(who, values.fingerprint)?)?;
-            let is_own = export.producer() == who && export.subject.kind == Kind::MemHandle;
-            Some((export.subject.value.filter(|_| is_own)?, export.subject.serial))
-        }
-    }
+/// The memory of a descriptor that this process has exported before.
+fn of_descriptor(tracker: &Tracker, who: ProcessId, fingerprint: Option<u64>) -> Option<(u64, Option<Serial>)> {
+    let export = tracker.exports.get(tracker.export_of(who, fingerprint)?)?;
+    let is_own = export.producer() == who && export.subject.kind == Kind::MemHandle;
+    Some((export.subject.value.filter(|_| is_own)?, export.subject.serial))
 }
 
 /// The ended object at an address that lies in no allocation. A mapping may have taken the address of freed memory.
@@ -81,15 +83,14 @@ fn dangling(state: Option<&ProcessState>, pointer: Option<u64>) -> Option<Box<Da
 }
 
 /// A put begins.
-pub(super) fn put(tracker: &mut Tracker, at: Place, kind: Kind, value: Option<u64>) -> Operation {
-    let Some(handle) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
+pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> PendingChange {
     let Tracker { states, exports, .. } = tracker;
-    let Some(state) = states.get_mut(at.process.0 as usize) else { return Operation::Nothing };
+    let Some(state) = states.get_mut(at.process.0 as usize) else { return PendingChange::Nothing };
     let Some(data) = state.handles.get_mut(&handle) else { return put_of_other(tracker, at.process, handle) };
     let (serial, before) = (data.serial, data.state);
     if before == State::Alive && data.gets > 1 {
         data.gets -= 1;
-        return Operation::PutOne { handle, serial };
+        return PendingChange::PutOne { handle, serial };
     }
     data.state = step(before, Event::Ending).next;
     if before == State::Alive && !data.ended_wrongly {
@@ -99,17 +100,17 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, kind: Kind, value: Option<u6
             exports.put(export, Some(at));
         }
     }
-    Operation::Put { handle, serial }
+    PendingChange::Put { handle, serial }
 }
 
 /// A put of handle data that this process did not get.
-fn put_of_other(tracker: &mut Tracker, who: ProcessId, handle: Handle) -> Operation {
+fn put_of_other(tracker: &mut Tracker, who: ProcessId, handle: Handle) -> PendingChange {
     let is_inherited = tracker.state(who).is_some_and(|state| state.state(handle) == State::Inherited);
     if let Some(born) = born_in_ancestor(tracker, who, handle).filter(|_| is_inherited) {
-        return Operation::PutInherited { handle, born };
+        return PendingChange::PutInherited { handle, born };
     }
     super::end_wrongly(tracker, who, handle.kind, handle.value);
-    Operation::Nothing
+    PendingChange::Nothing
 }
 
 /// The get of handle data that a forked process has from the process it is a copy of.
@@ -180,8 +181,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let who = born.process;
     let From { value: pointer, exported: aimed, context, .. } = from;
     let fingerprint = answer.fingerprint;
-    let is_descriptor = born.function.is_some_and(Function::may_export);
-    let is_level_zero = born.function.is_some_and(Function::is_level_zero);
+    let is_descriptor = matches!(born.function.map(Function::effect), Some(Effect::MayExport(_)));
     let memory = pointer.filter(|_| handle.kind == Kind::MemHandle);
     // Memory whose allocation was not recorded is known from now on.
     let is_known = |pointer| tracker.state(who).is_some_and(|state| state.allocation_at(pointer).is_some());
@@ -195,7 +195,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let allocation = memory.and_then(|pointer| state.allocation_at(pointer));
     let allocation_unseen = allocation.is_some_and(|(_, memory)| memory.born.is_none());
     let allocation = allocation.filter(|(_, known)| is_aimed_at(known.serial));
-    let object = object(state, handle.kind, (pointer, aimed), is_level_zero);
+    let object = object(state, handle.kind, pointer, aimed);
     let known = object.and_then(|object| state.objects.get(&object)).filter(|known| aimed == Some(known.serial));
     let size = match known {
         Some(known) => known.size,
@@ -223,8 +223,8 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
         known.got = Some(born);
     }
     state.tombstones.forget(handle);
-    if is_level_zero
-        && !is_descriptor
+    if !is_descriptor
+        && born.promises(Promise::GetsAreCounted)
         && let Some(same) = state.handles.get_mut(&handle)
         && (same.state, same.fingerprint, same.exported) == (State::Alive, fingerprint, exported)
         && !same.ended_wrongly
@@ -259,22 +259,14 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     Change::Exported { handle, replaced }
 }
 
-/// The physical memory or event of handle data. Level Zero's handles of physical memory are handles of memory.
-fn object(
-    state: &ProcessState,
-    kind: Kind,
-    (value, aimed): (Option<u64>, Option<Serial>),
-    is_level_zero: bool,
-) -> Option<Handle> {
-    let physical = |value: u64| {
-        let (physical, object) = state.physical_at(value)?;
-        (aimed == Some(object.serial)).then_some(physical)
-    };
+/// The physical memory or event of handle data. Handle data of memory may be that of physical memory.
+fn object(state: &ProcessState, kind: Kind, value: Option<u64>, aimed: Option<Serial>) -> Option<Handle> {
     // Memory is known by its address, all else by its handle.
-    match kind {
-        Kind::MemHandle => value.filter(|_| is_level_zero).and_then(physical),
-        kind => kind.shares().zip(value).map(|(kind, value)| Handle { kind, value }),
+    if kind == Kind::MemHandle {
+        let (physical, object) = state.physical_at(value?)?;
+        return (aimed == Some(object.serial)).then_some(physical);
     }
+    kind.shares().zip(value).map(|(kind, value)| Handle { kind, value })
 }
 
 /// A put has returned.

@@ -1,8 +1,9 @@
 //! Mappings: counted opens, removed at the enter of a close.
 
 use urscope_schema::{
-    api::Effect,
+    api::{Effect, Function},
     handle::{Handle, Kind},
+    operation,
 };
 
 use super::end_wrongly;
@@ -11,16 +12,16 @@ use crate::{
     place::Place,
     tracker::{
         changes::{Change, Ended, Opened},
-        pending::{Operation, PendingOpen},
+        pending::{PendingChange, PendingOpen},
         records::{Mapping, Open, Serial, Tombstone},
         state::Tracker,
     },
 };
 
 /// A close begins.
-pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Option<u64>) -> Operation {
+pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Option<u64>) -> PendingChange {
     let who = at.process;
-    let Some(state) = tracker.state(who) else { return Operation::Nothing };
+    let Some(state) = tracker.state(who) else { return PendingChange::Nothing };
     let exact = state.mappings.get(pointer).is_some();
     let ended = || state.tombstones.get(Handle { kind: Kind::Mapping, value: pointer }).is_some();
     let base = match exact {
@@ -33,11 +34,11 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
     let found = state.zip(base).and_then(|(state, base)| Some((base, state.mappings.get_mut(base)?)));
     let Some((base, mapping)) = found else {
         end_wrongly(tracker, who, Kind::Mapping, pointer);
-        return Operation::Nothing;
+        return PendingChange::Nothing;
     };
-    let frees = at.function.is_some_and(|function| function.effect() == Effect::Ends(Kind::Usm));
+    let frees = at.function.map(Function::effect) != Some(Effect::Closes(Kind::Usm));
     let wrongly = base != pointer || !mapping.is_open_in(context) || mapping.imported != frees;
-    let Some(open) = mapping.take(context, at.time) else { return Operation::Nothing };
+    let Some(open) = mapping.take(context, at.time) else { return PendingChange::Nothing };
     mapping.closed += 1;
     mapping.last_close = at.time;
     mapping.closing += 1;
@@ -48,7 +49,7 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
             exports.release(export, who, base);
         }
     }
-    Operation::Close { pointer: base, serial, open, wrongly }
+    PendingChange::Close { pointer: base, serial, open, wrongly }
 }
 
 /// An open has returned a mapping.
@@ -59,7 +60,7 @@ pub(super) fn opened(
     open: &PendingOpen,
 ) -> Change {
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
-    let PendingOpen { export, fingerprint, context, imports, .. } = *open;
+    let PendingOpen { open: operation::Open { fingerprint, context, imports, .. }, export, .. } = *open;
     let handle = Handle { kind: Kind::Mapping, value: pointer };
     let opened = Change::Opened(Opened { handle, serial, export, fingerprint });
     let Tracker { states, exports, .. } = tracker;

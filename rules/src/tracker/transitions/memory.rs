@@ -2,21 +2,20 @@
 
 use smallvec::SmallVec;
 use urscope_schema::{
-    api::Function,
-    call::Enter,
     handle::{Handle, Kind},
+    operation::{self, Requested},
 };
 
-use super::end_wrongly;
+use super::{end_wrongly, mappings};
 use crate::{
     place::{Place, ProcessId},
     tracker::{
         changes::Change,
         exports::Exports,
         freeing::{Freed, Freeing, OpenMapping},
-        pending::{Free, Operation},
+        pending::{Free, PendingChange},
         process::Process,
-        records::{Allocation, ExportId, Object, Origin, Requested, Serial},
+        records::{Allocation, ExportId, Object, Origin, Serial},
         state::Tracker,
     },
 };
@@ -24,10 +23,14 @@ use crate::{
 /// How many freed allocations a process remembers. A get of older memory is a get of something unknown.
 const MAX_FREED: usize = 1024;
 
-/// A free begins: collects what depends on the memory.
-pub(super) fn free(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Operation {
-    match free_of_own(tracker, at, pointer, how) {
-        Some(free) => Operation::Free(free),
+/// A free begins: collects what depends on the memory. The free of imported memory closes it.
+pub(super) fn free(tracker: &mut Tracker, at: Place, free: &operation::Free) -> PendingChange {
+    let Some(pointer) = free.pointer else { return PendingChange::Nothing };
+    if tracker.state(at.process).is_some_and(|state| state.is_imported(pointer)) {
+        return mappings::close(tracker, at, pointer, free.context);
+    }
+    match free_of_own(tracker, at, pointer, freeing(tracker, at.process, free)) {
+        Some(free) => PendingChange::Free(free),
         None => free_of_other(tracker, at.process, pointer),
     }
 }
@@ -44,26 +47,26 @@ pub(super) fn free_of_own(tracker: &mut Tracker, at: Place, pointer: u64, how: F
 }
 
 /// How a call frees. A command of a queue may wait for another process.
-pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freeing {
-    if enter.function != Function::urEnqueueUSMFreeExp {
+fn freeing(tracker: &Tracker, who: ProcessId, free: &operation::Free) -> Freeing {
+    if !free.enqueued {
         return Freeing::Call;
     }
     let is_shared = |(handle, object): (&Handle, &Object)| handle.kind == Kind::Event && object.origin != Origin::Plain;
     let shares = || tracker.state(who).is_some_and(|state| state.objects.iter().any(is_shared));
-    Freeing::Enqueued { waits: enter.values.count.is_some() || shares() }
+    Freeing::Enqueued { waits: free.waits || shares() }
 }
 
 /// A free of an address that is not USM of this process.
-fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operation {
-    let Some(state) = tracker.state_mut(who) else { return Operation::Nothing };
+fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> PendingChange {
+    let Some(state) = tracker.state_mut(who) else { return PendingChange::Nothing };
     let base = state.mapping_around(pointer).map_or(pointer, |(base, _)| base);
     if let Some(mapping) = state.mappings.get_mut(base) {
         mapping.ended_wrongly = true;
-        return Operation::Nothing;
+        return PendingChange::Nothing;
     }
     let dangling = state.dangling(pointer).filter(|dangling| dangling.was.kind == Kind::Mapping);
     end_wrongly(tracker, who, Kind::Usm, pointer);
-    dangling.map_or(Operation::Nothing, |dangling| Operation::FreeDangling(Box::new(dangling)))
+    dangling.map_or(PendingChange::Nothing, |dangling| PendingChange::FreeDangling(Box::new(dangling)))
 }
 
 /// What depends on an allocation: the handles that are not put, and the mappings that are open.

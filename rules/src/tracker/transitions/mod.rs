@@ -16,85 +16,64 @@ mod virtual_memory;
 
 use smallvec::smallvec;
 use urscope_schema::{
-    api::{Effect, Function},
-    call::{Enter, Exit, Nanos, Values},
+    call::{Exit, Nanos},
     handle::{Handle, Kind},
+    operation::{Create, Free, Operation},
 };
 
 use super::{
     changes::{Change, Changes},
     observations::Support,
-    pending::{Operation, PendingCall},
+    pending::{PendingCall, PendingChange},
     process::End,
     process_state::{DataSize, Inherited, ProcessState},
-    records::{Requested, UsmType},
+    records::Origin,
     state::Tracker,
     tombstones::Tombstones,
 };
 use crate::place::{Place, ProcessId};
 
 /// A call begins.
-pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
-    let place = Place::of(who, enter);
-    let operation = begun(tracker, who, place, enter);
-    if let Some(state) = tracker.state_mut(who) {
-        state.pending.insert(enter.call, PendingCall { place, operation });
+pub(super) fn enter(tracker: &mut Tracker, at: Place, operation: &Operation) {
+    let change = begun(tracker, at, operation);
+    let Some(call) = at.call else { return };
+    if let Some(state) = tracker.state_mut(at.process) {
+        state.pending.insert(call.get(), PendingCall { place: at, change });
     }
 }
 
-/// The operation of a call that begins.
-fn begun(tracker: &mut Tracker, who: ProcessId, place: Place, enter: &Enter) -> Operation {
-    let values = &enter.values;
-    match (enter.function.effect(), values.pointer) {
-        (Effect::Makes(kind), _) if kind.shares().is_some() => handles::get(tracker, who, kind, enter),
-        (Effect::Ends(kind), _) if kind.shares().is_some() => handles::put(tracker, place, kind, values.data),
-        (Effect::Makes(kind), _) if let Some(data) = enter.opens() => opens::open(tracker, who, (kind, data), enter),
-        (Effect::Makes(kind), _) if kind.is_object() => objects::create(kind, enter),
-        (Effect::Retains(kind), _) if kind.is_object() => objects::retain(tracker, who, kind, values.object),
-        (Effect::Releases(kind), _) if kind.is_object() => objects::release(tracker, who, kind, values.object),
-        (Effect::Makes(Kind::Usm), _) => Operation::Allocate(requested(enter)),
-        (Effect::Makes(Kind::Pool), _) => Operation::CreatePool,
-        (Effect::Retains(Kind::Pool), _) => pools::retain(tracker, who, values.object),
-        (Effect::Releases(Kind::Pool), _) => pools::release(tracker, place, values.object),
-        (Effect::Makes(Kind::Context), _) => Operation::CreateContext(contexts::only_device(values)),
-        (Effect::Asks(Kind::Device), _) => ask(values),
-        (Effect::Ends(Kind::Mapping), Some(pointer)) => mappings::close(tracker, place, pointer, values.context),
-        (Effect::Ends(Kind::Usm), Some(pointer)) if tracker.imported(who, pointer) => {
-            mappings::close(tracker, place, pointer, values.context)
+/// The change that a call which begins is to make when it returns.
+fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChange {
+    let who = at.process;
+    match *operation {
+        Operation::Allocate(requested) => PendingChange::Allocate(requested),
+        Operation::Free(free) => memory::free(tracker, at, &free),
+        Operation::Create(create) => PendingChange::Create(create),
+        Operation::CreateContext(device) => PendingChange::CreateContext(device),
+        Operation::CreatePool => PendingChange::CreatePool,
+        Operation::Retain(Kind::Context, context) => contexts::retain(tracker, who, context),
+        Operation::Retain(Kind::Pool, pool) => pools::retain(tracker, who, pool),
+        Operation::Retain(kind, object) => objects::retain(tracker, who, kind, object),
+        Operation::Release(Kind::Context, context) => contexts::release(tracker, at, context),
+        Operation::Release(Kind::Pool, pool) => pools::release(tracker, at, pool),
+        Operation::Release(kind, object) | Operation::Destroy(kind, object) if kind.is_object() => {
+            objects::release(tracker, who, kind, object)
         }
-        (Effect::Ends(Kind::Usm), Some(pointer)) => {
-            let how = memory::freeing(tracker, who, enter);
-            memory::free(tracker, place, pointer, how)
+        Operation::Export(export) => handles::get(tracker, at, &export),
+        Operation::Put(handle) => handles::put(tracker, at, handle),
+        Operation::Open(open) => opens::open(tracker, who, open),
+        Operation::Close(Free { pointer: Some(pointer), context, .. }) => {
+            mappings::close(tracker, at, pointer, context)
         }
-        (Effect::Uses(Kind::Usm), _) => commands::enqueue(tracker, place, enter),
-        (Effect::Uses(Kind::Event), _) => wait(enter),
-        (Effect::Uses(Kind::PhysicalMem), _) => virtual_memory::begin(tracker, place, enter),
-        (Effect::Retains(Kind::Context), _) => contexts::retain(tracker, who, values.context),
-        (Effect::Releases(Kind::Context), _) => contexts::release(tracker, place, values.context),
-        _ => Operation::Nothing,
+        Operation::AskSupport { device, kind } => PendingChange::Ask(Support { device, kind, value: None }),
+        Operation::Map { pointer, size, memory } => virtual_memory::map(tracker, at, (pointer, size), memory),
+        Operation::Unmap { pointer, size } => virtual_memory::unmap(tracker, who, (pointer, size)),
+        Operation::Enqueue(command) => commands::enqueue(tracker, at, &command),
+        Operation::Wait(value) => PendingChange::Wait(Handle { kind: Kind::Event, value }),
+        Operation::Release(..) | Operation::Destroy(..) | Operation::Close(_) | Operation::Other => {
+            PendingChange::Nothing
+        }
     }
-}
-
-/// The requested properties of an allocation.
-fn requested(enter: &Enter) -> Requested {
-    let Values { size, device, context, object: pool, .. } = enter.values;
-    Requested { usm: UsmType::of(enter.function), size, device, context, pool }
-}
-
-/// A device is asked whether it can share something.
-fn ask(values: &Values) -> Operation {
-    let kind = [Kind::Usm, Kind::PhysicalMem, Kind::Event].into_iter().find(|kind| kind.support() == values.property);
-    match (kind, values.device) {
-        (Some(kind), Some(device)) => Operation::Ask(Support { device, kind, value: None }),
-        _ => Operation::Nothing,
-    }
-}
-
-/// A wait for one event. In a wait for several, it is not known which one is missing.
-fn wait(enter: &Enter) -> Operation {
-    let waits = enter.function == Function::urEventWait && enter.values.count.is_none_or(|count| count == 1);
-    let event = enter.values.object.filter(|event| waits && *event != 0);
-    event.map_or(Operation::Nothing, |value| Operation::Wait(Handle { kind: Kind::Event, value }))
 }
 
 /// A call passes an object as one of another kind. Whatever the call does, it is reported once.
@@ -116,8 +95,8 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
     let (success, values) = (exit.result.is_success(), &exit.values);
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     let who = place.process;
-    match &mut pending.operation {
-        Operation::Get { kind, value, exported, context, dangling } => {
+    match &mut pending.change {
+        PendingChange::Get { kind, value, exported, context, dangling } => {
             let mut changes = Changes::new();
             if let (Some(size), Some(state)) = (given(values.data_size), tracker.state_mut(who))
                 && values.data != Some(0)
@@ -131,65 +110,72 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
             changes.extend(dangling.take().map(Change::Dangling));
             return changes;
         }
-        Operation::Put { handle, serial } => return handles::has_put(tracker, place, (*handle, *serial), success),
-        Operation::PutOne { handle, serial } => handles::has_put_one(tracker, (*handle, *serial), place, success),
-        Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, *handle, *born),
-        Operation::FreeDangling(dangling) => return smallvec![Change::Dangling(dangling.clone())],
-        Operation::Create { kind, origin, context, size } => {
+        PendingChange::Put { handle, serial } => return handles::has_put(tracker, place, (*handle, *serial), success),
+        PendingChange::PutOne { handle, serial } => handles::has_put_one(tracker, (*handle, *serial), place, success),
+        PendingChange::PutInherited { handle, born } if success => {
+            handles::inherited_put(tracker, place, *handle, *born)
+        }
+        PendingChange::FreeDangling(dangling) => return smallvec![Change::Dangling(dangling.clone())],
+        PendingChange::Create(Create { kind, is_shareable, context, size, .. }) => {
             if let Some(value) = given(values.object) {
                 let handle = Handle { kind: *kind, value };
-                objects::made(tracker, place, handle, *origin, (*context, *size));
+                let origin = if *is_shareable { Origin::Shareable } else { Origin::Plain };
+                objects::made(tracker, place, handle, origin, (*context, *size));
                 return smallvec![Change::Allocated(handle)];
             }
         }
-        Operation::Retain { object, serial } => objects::retained(tracker, who, *object, *serial, success),
-        Operation::Release { object, serial, mapped } => {
+        PendingChange::Retain { object, serial } => objects::retained(tracker, who, *object, *serial, success),
+        PendingChange::Release { object, serial, mapped } => {
             return objects::released(tracker, place, (*object, *serial), mapped.take(), success).into_iter().collect();
         }
-        Operation::Map(start, range) if success => virtual_memory::mapped(tracker, who, *start, *range),
-        Operation::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, who, std::mem::take(ranges)),
-        Operation::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
-        Operation::Open(open) => return opens::returned(tracker, place, open, values, success).into_iter().collect(),
-        Operation::Ask(support) if success => {
+        PendingChange::Map(start, range) if success => virtual_memory::mapped(tracker, who, *start, *range),
+        PendingChange::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, who, std::mem::take(ranges)),
+        PendingChange::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
+        PendingChange::Open(open) => {
+            return opens::returned(tracker, place, open, values, success).into_iter().collect();
+        }
+        PendingChange::Ask(support) if success => {
             return smallvec![Change::Support(Support { value: values.value, ..*support })];
         }
-        Operation::Allocate(requested) => {
+        PendingChange::Allocate(requested) => {
             if let Some(value) = given(values.pointer) {
                 memory::allocated(tracker, who, value, *requested, Some(place));
                 return smallvec![Change::Allocated(Handle { kind: Kind::Usm, value })];
             }
         }
-        Operation::Close { pointer, serial, open, wrongly } => {
+        PendingChange::Close { pointer, serial, open, wrongly } => {
             return smallvec![mappings::closed(tracker, place, (*pointer, *serial), open, (success, *wrongly))];
         }
-        Operation::Free(free) => return smallvec![memory::freed(tracker, place, free, success)],
-        Operation::CreatePool => {
+        PendingChange::Free(free) => return smallvec![memory::freed(tracker, place, free, success)],
+        PendingChange::CreatePool => {
             if let Some(pool) = given(values.object) {
                 pools::created(tracker, who, pool);
             }
         }
-        Operation::RetainPool { pool, serial } => pools::retained(tracker, who, (*pool, *serial), success),
-        Operation::ReleasePool { pool, serial, frees } => {
+        PendingChange::RetainPool { pool, serial } => pools::retained(tracker, who, (*pool, *serial), success),
+        PendingChange::ReleasePool { pool, serial, frees } => {
             return pools::released(tracker, place, (*pool, *serial), frees, success);
         }
-        Operation::RetainContext { context, serial } => contexts::retained(tracker, who, *context, *serial, success),
-        Operation::ReleaseContext { context, serial, shared } => {
+        PendingChange::RetainContext { context, serial } => {
+            contexts::retained(tracker, who, *context, *serial, success)
+        }
+        PendingChange::ReleaseContext { context, serial, shared } => {
             return contexts::released(tracker, place, (*context, *serial), shared.take(), success);
         }
-        Operation::CreateContext(device) => {
+        PendingChange::CreateContext(device) => {
             if let Some(context) = given(values.context) {
                 contexts::created(tracker, place, context, *device);
             }
         }
-        Operation::Enqueue if !success => commands::refused(tracker, who, place.call),
-        Operation::Nothing
-        | Operation::Enqueue
-        | Operation::Wait(_)
-        | Operation::Ask(_)
-        | Operation::PutInherited { .. }
-        | Operation::Map(..)
-        | Operation::Unmap(_)
-        | Operation::UnmapUnknown => {}
+        PendingChange::Enqueue if !success => commands::refused(tracker, who, place.call),
+        PendingChange::Nothing
+        | PendingChange::Enqueue
+        | PendingChange::Wait(_)
+        | PendingChange::Ask(_)
+        | PendingChange::PutInherited { .. }
+        | PendingChange::Map(..)
+        | PendingChange::Unmap(_)
+        | PendingChange::UnmapUnknown => {}
     }
     Changes::new()
 }

@@ -2,9 +2,9 @@
 //! at the enter of their last release.
 
 use urscope_schema::{
-    api::{Function, constants::ze::EXTERNAL_MEMORY_EXPORT_DESC},
-    call::Enter,
+    api::{Effect, Function, Promise},
     handle::{Handle, Kind},
+    operation::Open,
 };
 
 use super::{end_wrongly, virtual_memory};
@@ -14,7 +14,7 @@ use crate::{
     tracker::{
         changes::{Change, Opened},
         freeing::{Freed, StillMapped},
-        pending::{Operation, PendingOpen},
+        pending::{PendingChange, PendingOpen},
         process_state::ProcessState,
         records::{Object, Origin, Serial, Tombstone},
         state::Tracker,
@@ -23,15 +23,6 @@ use crate::{
 
 /// How many events without the IPC flag are remembered.
 const MAX_PLAIN_EVENTS: usize = 1024;
-
-/// Physical memory, an event or an event pool is to be created.
-pub(super) fn create(kind: Kind, enter: &Enter) -> Operation {
-    let (function, values) = (enter.function, &enter.values);
-    let is_exportable = function.is_level_zero() && values.property == Some(EXTERNAL_MEMORY_EXPORT_DESC);
-    let shared = is_exportable || values.flags.is_some_and(|flags| flags & function.ipc_flag() != 0);
-    let origin = if shared { Origin::Shareable } else { Origin::Plain };
-    Operation::Create { kind, origin, context: values.context, size: values.size }
-}
 
 /// An object of `size` bytes has been made in a context. Returns which life of its handle it is.
 pub(super) fn made(
@@ -74,7 +65,7 @@ pub(super) fn made(
 
 /// An open has returned physical memory or an event.
 pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &PendingOpen) -> Change {
-    let PendingOpen { context, fingerprint, export, .. } = *open;
+    let PendingOpen { open: Open { context, fingerprint, .. }, export, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
     let (source, size) = from.map_or((None, None), |from| (Some(from.latest_get()), from.subject.size));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));
@@ -85,11 +76,11 @@ pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open:
 }
 
 /// A reference is taken. Objects whose creation was not recorded are not counted.
-pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
-    let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
-    let Some(counted) = tracker.object_mut(who, object) else { return Operation::Nothing };
+pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> PendingChange {
+    let Some(object) = value.map(|value| Handle { kind, value }) else { return PendingChange::Nothing };
+    let Some(counted) = tracker.object_mut(who, object) else { return PendingChange::Nothing };
     counted.references += 1;
-    Operation::Retain { object, serial: counted.serial }
+    PendingChange::Retain { object, serial: counted.serial }
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, serial: Serial, success: bool) {
@@ -99,13 +90,13 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
 }
 
 /// A reference is released; the object dies with the last.
-pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
-    let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
+pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> PendingChange {
+    let Some(object) = value.map(|value| Handle { kind, value }) else { return PendingChange::Nothing };
     let Some(counted) = tracker.object_mut(who, object).filter(|counted| counted.references > 0) else {
         if !tracker.state(who).is_some_and(|state| state.objects.contains_key(&object)) {
             end_wrongly(tracker, who, kind, object.value);
         }
-        return Operation::Nothing;
+        return PendingChange::Nothing;
     };
     counted.references -= 1;
     if counted.references == 0 {
@@ -114,7 +105,7 @@ pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: 
     let (serial, ends) = (counted.serial, counted.references == 0 && counted.origin != Origin::Plain);
     let state = tracker.state(who).filter(|_| ends);
     let mapped = state.and_then(|state| virtual_memory::still_mapped(state, serial)).map(Box::new);
-    Operation::Release { object, serial, mapped }
+    PendingChange::Release { object, serial, mapped }
 }
 
 /// A release has returned.
@@ -145,9 +136,9 @@ pub(super) fn released(
     Some(Change::FreedWith(Box::new(Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) })))
 }
 
-/// The handles of an event of Level Zero end with it, as those of memory do: nothing puts them.
+/// Where a put is optional, the handles of an event end with it, as those of memory do: nothing puts them.
 fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Serial) {
-    if object.kind != Kind::Event || !is_level_zero(died) {
+    if object.kind != Kind::Event || !died.promises(Promise::PutIsOptional) {
         return;
     }
     let Tracker { states, exports, .. } = tracker;
@@ -161,15 +152,11 @@ fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Seria
     });
 }
 
-fn is_level_zero(at: Place) -> bool {
-    at.function.is_some_and(Function::is_level_zero)
-}
-
-/// An object has ended. A new event that is not recorded may use its address. Calls about such an event
-/// are not recorded in Level Zero either, except closes.
+/// An object has ended. A new event that is not recorded may use its address: only a destroy or a close of an event
+/// is certain to be one of it, because commands hold references, too.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
     state.objects.remove(&handle);
-    if handle.kind != Kind::Event || is_level_zero(died) {
+    if handle.kind != Kind::Event || !matches!(died.function.map(Function::effect), Some(Effect::Releases(_))) {
         let Object { born, size, fingerprint, .. } = *object;
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });
     }

@@ -1,8 +1,9 @@
 //! Opens of handle data: the export of the bytes, and the object that is returned.
 
 use urscope_schema::{
-    call::{Enter, Values},
+    call::Values,
     handle::{Handle, Kind},
+    operation::Open,
 };
 
 use super::{mappings, objects};
@@ -12,7 +13,7 @@ use crate::{
         changes::Change,
         exports::Subject,
         observations::{Expired, Expiry},
-        pending::{Operation, PendingOpen},
+        pending::{PendingChange, PendingOpen},
         records::ExportId,
         state::Tracker,
     },
@@ -24,23 +25,19 @@ const MAX_OPENED_AT: usize = 1 << 16;
 /// An open begins: finds the export of its bytes, and whether they have expired.
 ///
 /// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires.
-pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kind), enter: &Enter) -> Operation {
-    let Values { context, device, fingerprint, data, data_size: size, .. } = enter.values;
-    let imports = enter.imports();
-    let kind = if kind == Kind::Usm { Kind::Mapping } else { kind };
-    let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == of);
-    let export = tracker.export_of(who, fingerprint).filter(of_this_kind);
-    let expired = export.filter(|_| !imports).and_then(|id| expired(tracker, id, data)).map(Box::new);
+pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: Open) -> PendingChange {
+    let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == open.of);
+    let export = tracker.export_of(who, open.fingerprint).filter(of_this_kind);
+    let expired = export.filter(|_| !open.imports).and_then(|id| expired(tracker, id, open.data)).map(Box::new);
     if let Some(id) = export {
         tracker.exports.attempt(id);
-        if let (Some(state), Some(data)) = (tracker.state_mut(who), data.filter(|_| !imports))
+        if let (Some(state), Some(data)) = (tracker.state_mut(who), open.data.filter(|_| !open.imports))
             && state.opened_at.len() < MAX_OPENED_AT
         {
             state.opened_at.insert(data, id);
         }
     }
-    let named = enter.values.exporter.zip(enter.values.exported);
-    Operation::Open(PendingOpen { kind, context, device, fingerprint, export, expired, named, data, size, imports })
+    PendingChange::Open(PendingOpen { open, export, expired })
 }
 
 fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired> {
@@ -68,10 +65,10 @@ pub(super) fn returned(
 ) -> Option<Change> {
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     match (given(answer.pointer), given(answer.object)) {
-        (Some(pointer), _) if open.kind == Kind::Mapping => {
+        (Some(pointer), _) if open.open.makes == Kind::Mapping => {
             Some(mappings::opened(tracker, place, (pointer, answer.size), open))
         }
-        (_, Some(value)) => Some(objects::imported(tracker, place, Handle { kind: open.kind, value }, open)),
+        (_, Some(value)) => Some(objects::imported(tracker, place, Handle { kind: open.open.makes, value }, open)),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     tracker::{
         changes::Changes,
         freeing::Freeing,
-        pending::{Free, Operation},
+        pending::{Free, PendingChange},
         records::{Pool, Serial},
         state::Tracker,
     },
@@ -20,10 +20,10 @@ pub(super) fn created(tracker: &mut Tracker, who: ProcessId, pool: u64) {
 }
 
 /// A reference is taken. Pools whose creation was not recorded are not counted.
-pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> Operation {
-    let Some((pool, counted)) = known(tracker, who, pool) else { return Operation::Nothing };
+pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> PendingChange {
+    let Some((pool, counted)) = known(tracker, who, pool) else { return PendingChange::Nothing };
     counted.references += 1;
-    Operation::RetainPool { pool, serial: counted.serial }
+    PendingChange::RetainPool { pool, serial: counted.serial }
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, (pool, serial): (u64, Serial), success: bool) {
@@ -36,9 +36,9 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, (pool, serial): (u
 }
 
 /// A reference is released; with the last one, the frees of all memory of the pool begin.
-pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Operation {
+pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> PendingChange {
     let who = at.process;
-    let Some((pool, counted)) = known(tracker, who, pool) else { return Operation::Nothing };
+    let Some((pool, counted)) = known(tracker, who, pool) else { return PendingChange::Nothing };
     counted.references = counted.references.saturating_sub(1);
     let (serial, is_last) = (counted.serial, counted.references == 0);
     let mut inside = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Op
     }
     let frees = inside.into_iter();
     let frees = frees.filter_map(|pointer| memory::free_of_own(tracker, at, pointer, Freeing::Pool(pool))).collect();
-    Operation::ReleasePool { pool, serial, frees }
+    PendingChange::ReleasePool { pool, serial, frees }
 }
 
 /// A release has returned.

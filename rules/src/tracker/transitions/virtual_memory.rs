@@ -1,46 +1,32 @@
 //! Addresses that physical memory is mapped at: added at the exit of a map, removed at the enter of an unmap.
 
-use urscope_schema::{
-    api::Function,
-    call::{Enter, Values},
-    handle::{Handle, Kind},
-};
+use urscope_schema::handle::{Handle, Kind};
 
 use crate::{
     place::{Place, ProcessId},
     tracker::{
         freeing::StillMapped,
         mapped::MappedRanges,
-        pending::Operation,
+        pending::PendingChange,
         process_state::ProcessState,
         records::{MappedRange, Serial},
         state::Tracker,
     },
 };
 
-/// A call begins that maps or unmaps.
-pub(super) fn begin(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
-    match enter.function {
-        Function::urVirtualMemMap | Function::zeVirtualMemMap => map(tracker, at, &enter.values),
-        Function::urVirtualMemUnmap | Function::zeVirtualMemUnmap => unmap(tracker, at.process, &enter.values),
-        _ => Operation::Nothing,
-    }
+/// A map begins. Physical memory whose creation or open was not recorded is ignored.
+pub(super) fn map(tracker: &Tracker, at: Place, (start, size): (u64, u64), memory: u64) -> PendingChange {
+    let memory = Handle { kind: Kind::PhysicalMem, value: memory };
+    let known = tracker.state(at.process).and_then(|state| state.objects.get(&memory));
+    let Some(serial) = known.map(|known| known.serial) else { return PendingChange::Nothing };
+    PendingChange::Map(start, MappedRange { end: start.saturating_add(size), memory, serial, place: at })
 }
 
-/// Physical memory whose creation or open was not recorded is ignored.
-fn map(tracker: &Tracker, at: Place, values: &Values) -> Operation {
-    let Values { pointer, size, object, .. } = *values;
-    let memory = object.map(|value| Handle { kind: Kind::PhysicalMem, value });
-    let known = memory.and_then(|memory| Some((memory, tracker.state(at.process)?.objects.get(&memory)?.serial)));
-    let (Some((memory, serial)), Some(start), Some(size)) = (known, pointer, size) else { return Operation::Nothing };
-    Operation::Map(start, MappedRange { end: start.saturating_add(size), memory, serial, place: at })
-}
-
-fn unmap(tracker: &mut Tracker, who: ProcessId, values: &Values) -> Operation {
-    let range = values.pointer.zip(values.size);
-    let (Some(state), Some((start, size))) = (tracker.state_mut(who), range) else { return Operation::Nothing };
+/// An unmap begins.
+pub(super) fn unmap(tracker: &mut Tracker, who: ProcessId, (start, size): (u64, u64)) -> PendingChange {
+    let Some(state) = tracker.state_mut(who) else { return PendingChange::Nothing };
     let ranges = state.mapped.take(start, start.saturating_add(size));
-    if ranges.is_empty() { Operation::Nothing } else { Operation::Unmap(ranges) }
+    if ranges.is_empty() { PendingChange::Nothing } else { PendingChange::Unmap(ranges) }
 }
 
 pub(super) fn mapped(tracker: &mut Tracker, who: ProcessId, start: u64, range: MappedRange) {

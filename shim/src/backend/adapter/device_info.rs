@@ -6,7 +6,7 @@
 use std::{ffi::c_void, ptr::null_mut, slice, sync::OnceLock};
 
 use urscope_schema::{
-    api::{Table, UrResult, constants, role::Device},
+    api::{Table, UrResult, role::Device, unified_runtime::constants},
     trace::records,
 };
 

@@ -12,7 +12,7 @@ use std::{
 
 use urscope_schema::api::{
     Table, UrResult,
-    constants::{UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO},
+    unified_runtime::constants::{UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO},
 };
 
 use crate::raw::args::AdapterHandle;

@@ -6,8 +6,10 @@
 
 use urscope_schema::api::{
     Function, UrResult,
-    constants::{UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK},
     role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OpenedData, OutData, OutDataSize, OutObject},
+    unified_runtime::constants::{
+        UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK,
+    },
 };
 
 use super::{

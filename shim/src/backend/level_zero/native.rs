@@ -6,8 +6,9 @@
 use std::{ffi::c_void, slice, sync::OnceLock};
 
 use urscope_schema::api::{
-    Table, UrResult, constants,
+    Table, UrResult,
     role::{Context, Device, Event},
+    unified_runtime::constants,
 };
 
 use super::{driver::ZeHandle, result};

@@ -10,11 +10,12 @@ use std::{
 };
 
 use urscope_schema::api::{
-    UrResult, constants,
+    UrResult,
     role::{
         Context, Data, DataSize, Desc, Device, Flags, Offset, OpenedData, OutData, OutDataSize, OutObject, OutValue,
         PhysicalMem, Pointer, Property, Size,
     },
+    unified_runtime::constants,
 };
 use zerocopy::IntoBytes as _;
 

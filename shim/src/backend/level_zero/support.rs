@@ -3,8 +3,9 @@
 //! A loader has functions that its driver lacks, so each is tried. A trial ends everything that it makes.
 
 use urscope_schema::api::{
-    Function, UrResult, constants,
+    Function, UrResult,
     role::{Device, IpcProperty, OutBool},
+    unified_runtime::constants,
 };
 
 use super::{

@@ -22,7 +22,7 @@ use std::{
 
 use frida_gum::{Error, Gum, NativePointer, interceptor::Interceptor};
 use urscope_schema::{
-    api::{Function, Table},
+    api::{Function, Table, UNIFIED_RUNTIME},
     trace::records::{self, EntryPoint, INLINE},
 };
 
@@ -137,7 +137,7 @@ fn named(module: &records::Module, exports_loader: bool) -> BTreeMap<String, Fun
 /// The namespace and the function of a symbol: a C function, or a C++ function in a namespace such as
 /// `ur::level_zero`, which linked adapters have. Layers of the loader have other namespaces.
 fn of_adapter(symbol: &str) -> Option<(String, Function)> {
-    let of_runtime = |name: &str| Function::from_name(name).filter(|function| !function.is_level_zero());
+    let of_runtime = |name: &str| Function::from_name(name).filter(|function| function.interface() == &UNIFIED_RUNTIME);
     let Some(mut nested) = symbol.strip_prefix("_ZN") else {
         return of_runtime(symbol).map(|function| (String::new(), function));
     };
@@ -172,7 +172,7 @@ fn from_tables(module: &Module, described: &records::Module) {
         begin.store(described.start.0 as usize, Ordering::Release);
     }
     let (mut functions, mut ipc) = (Functions::new(), 0);
-    for table in Table::ALL.iter().copied().filter(|table| !table.is_level_zero()) {
+    for table in Table::ALL.iter().copied().filter(|table| table.interface() == &UNIFIED_RUNTIME) {
         let getter = CString::new(table.getter()).ok().and_then(|getter| module.address_of(&getter));
         let Some(getter) = getter else { continue };
         // SAFETY: the adapter exports it under the name of the getter.

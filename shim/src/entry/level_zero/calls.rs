@@ -8,9 +8,9 @@ use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
 use urscope_schema::{
     api::{
-        Effect, Function, UrResult,
-        constants::ze::EXTERNAL_MEMORY_IMPORT_FD,
+        Effect, Function, LEVEL_ZERO, UrResult,
         demand::Nulls,
+        level_zero::constants::EXTERNAL_MEMORY_IMPORT_FD,
         role::{
             Accessed, AllocDesc, AnyDevice, Context, CopiedFrom, Count, Desc, Descriptor, Event, EventHandle,
             Exporting, Flags, IpcHandle, IpcHandles, Length, Offset, OutEventHandle, OutIpcHandle, OutIpcHandles,
@@ -117,7 +117,7 @@ macro_rules! hooks {
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let real = real(VIA, Function::$name);
                     if real.is_null() {
-                        return UrResult::UNSUPPORTED_FEATURE.level_zero();
+                        return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
                     }
                     // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's
                     // driver).
@@ -168,7 +168,7 @@ macro_rules! hooks {
                     let pointer = values.pointer;
                     let entered = chain::enter(hot, Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
-                        return chain::exit(hot, Function::$name, entered.call, answer.level_zero(), Values::NONE);
+                        return chain::exit(hot, Function::$name, entered.call, LEVEL_ZERO.result(answer), Values::NONE);
                     }
                     event_filter::enter(Function::$name, event);
                     let mut answers = RedirectedOutParams::untouched();
@@ -247,9 +247,9 @@ impl EntryKind {
     const fn of(function: Function) -> Self {
         if function.is_command() {
             Self::Command
-        } else if function.may_export() {
+        } else if may_export(function) {
             Self::Property
-        } else if matches!(function.effect(), Effect::Waits(_)) {
+        } else if matches!(function.effect(), Effect::Waits(Kind::Queue)) {
             Self::Wait
         } else {
             Self::Caller
@@ -265,19 +265,23 @@ const fn place(via: usize, function: Function) -> usize {
 /// Whether the arguments of a call of `function` decide if it is recorded.
 #[inline]
 const fn depends_on_arguments(function: Function) -> bool {
-    function.may_export() || matches!(function.effect(), Effect::Releases(Kind::Event))
+    matches!(function.effect(), Effect::MayExport(_) | Effect::Destroys(Kind::Event))
+}
+
+const fn may_export(function: Function) -> bool {
+    matches!(function.effect(), Effect::MayExport(_))
 }
 
 /// Whether a call of the program with these arguments is recorded.
 #[inline]
 fn is_recorded(function: Function, inputs: &Inputs) -> bool {
-    (!function.may_export() || inputs.ask_for_descriptor()) && event_filter::decide(function, inputs) != Recording::No
+    (!may_export(function) || inputs.ask_for_descriptor()) && event_filter::decide(function, inputs) != Recording::No
 }
 
 /// Whether the file of a descriptor argument identifies the object of the call.
 #[inline]
 const fn is_identified_by_file(function: Function) -> bool {
-    matches!(function.effect(), Effect::Makes(_) | Effect::Asks(_))
+    !matches!(function.effect(), Effect::Puts(_) | Effect::Closes(_) | Effect::Destroys(_) | Effect::Frees(_))
 }
 
 /// Adds the fingerprint of the file that identifies the object.

@@ -18,7 +18,7 @@ use std::{
 };
 
 use urscope_schema::{
-    api::{Function, Table, UrResult},
+    api::{Function, LEVEL_ZERO, Table, UrResult},
     trace::records::{EntryPoint, LEVEL_ZERO_DRIVER},
 };
 
@@ -175,7 +175,7 @@ unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u3
 ///
 /// As for [`get_table`].
 unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
-    let Some(driver) = DRIVER_STATES.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
+    let Some(driver) = DRIVER_STATES.get(VIA) else { return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE) };
     // SAFETY: the caller's promise.
     let result = unsafe { fill(Some(&driver.table_getter), version, into) };
     if !result.is_success() || into.is_null() {
@@ -234,7 +234,7 @@ unsafe fn put(slot: *mut *mut c_void, function: *mut c_void) {
 unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut c_void) -> UrResult {
     let real = getter.map_or(null_mut(), |real| real.load(Ordering::Acquire));
     if real.is_null() {
-        return UrResult::UNSUPPORTED_FEATURE.level_zero();
+        return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
     }
     // SAFETY: it comes from `getter`, whose caller promises that it is a getter, which has this signature (`ze_ddi.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, Getter>(real) };
@@ -269,7 +269,7 @@ unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) 
 unsafe extern "C" fn properties<const VIA: usize>(driver: *mut c_void, about: *mut c_void) -> UrResult {
     // SAFETY: this slot has a function of this type (`ze_api.h`).
     let real = unsafe { driver_function::<Properties>(VIA, PROPERTIES) };
-    let Some(real) = real else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
+    let Some(real) = real else { return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE) };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, about) };
     // SAFETY: the driver has just walked the chain of the structure.
@@ -292,7 +292,7 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
 ) -> UrResult {
     // SAFETY: this slot has a function of this type (`ze_api.h`).
     let real = unsafe { driver_function::<ExtensionAddress>(VIA, EXTENSION_ADDRESS) };
-    let Some(real) = real else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
+    let Some(real) = real else { return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE) };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, name, address) };
     if !result.is_success() || name.is_null() || address.is_null() {

@@ -4,7 +4,7 @@
 //! The driver walks the same chain. Only the first words of each member are read, and the flags or the descriptor of
 //! the extensions that have them.
 
-use urscope_schema::api::constants::ze::{
+use urscope_schema::api::level_zero::constants::{
     DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED, DRIVER_DDI_HANDLES_EXT_PROPERTIES,
     EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD,
 };

@@ -5,7 +5,7 @@
 
 use urscope_schema::{
     api::{
-        constants::ze::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD},
+        level_zero::constants::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD},
         role::{Device, OutParams, Role, Sources},
     },
     call::Values,

@@ -1,120 +1,119 @@
 //! Generated from the rows: [`Function`] with names, slots, effects and texts, and `docs/functions.md`.
 
 use super::{
-    constants,
-    demand::{IPC, Nulls},
+    demand::Nulls,
+    interface::Interface,
     role::{self, Role},
 };
 use crate::{handle::Kind, values::Values};
 
-/// What a successful call does to the lifetime of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Effect {
-    /// It makes the object, at the exit of the call.
-    Makes(Kind),
-    /// It ends the object, at the enter of the call.
-    Ends(Kind),
-    /// It adds a reference to the object.
-    Retains(Kind),
-    /// It releases a reference to the object; the last one ends it.
-    Releases(Kind),
-    /// None: it asks the object for a property.
-    Asks(Kind),
-    /// None: it uses the object.
-    Uses(Kind),
-    /// None: it waits on the host for commands, or lets the program do so.
-    Waits(Kind),
-}
-
-impl Effect {
-    /// The kind of the object.
-    pub const fn kind(self) -> Kind {
-        match self {
-            Self::Makes(kind)
-            | Self::Ends(kind)
-            | Self::Retains(kind)
-            | Self::Releases(kind)
-            | Self::Asks(kind)
-            | Self::Uses(kind)
-            | Self::Waits(kind) => kind,
-        }
-    }
-}
-
-/// The tables: the name in the rows, the structure in `ur_ddi.h` or `ze_ddi.h`, and the function of an adapter or
-/// driver that fills it.
-macro_rules! tables {
-    ($($table:ident $structure:literal $getter:literal;)*) => {
-        /// A table in which urscope replaces functions: of an adapter for Unified Runtime, or of a Level Zero driver.
+macro_rules! effects {
+    ($($(#[$doc:meta])* $effect:ident,)*) => {
+        /// What a successful call does to an object of a kind. An object is born at the exit of a call, and dies at the
+        /// enter of one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Table {
-            $(#[doc = concat!("`", $structure, "`")] $table,)*
+        pub enum Effect {
+            $($(#[$doc])* $effect(Kind),)*
         }
 
-        impl Table {
-            /// All tables, in the order of their numbers.
-            pub const ALL: &'static [Self] = &[$(Self::$table,)*];
-
-            /// The name of the function that fills this table, as an adapter or a driver exports it.
-            pub const fn getter(self) -> &'static str {
-                match self { $(Self::$table => $getter,)* }
+        impl Effect {
+            /// The kind of the object. An effect on handle data or on a mapping has the kind of what is shared.
+            pub const fn kind(self) -> Kind {
+                match self { $(Self::$effect(kind) => kind,)* }
             }
         }
     };
 }
 
-tables! {
-    Adapter "ur_adapter_dditable_t" "urGetAdapterProcAddrTable";
-    Context "ur_context_dditable_t" "urGetContextProcAddrTable";
-    Device "ur_device_dditable_t" "urGetDeviceProcAddrTable";
-    USM "ur_usm_dditable_t" "urGetUSMProcAddrTable";
-    USMExp "ur_usm_exp_dditable_t" "urGetUSMExpProcAddrTable";
-    IPCExp "ur_ipc_exp_dditable_t" "urGetIPCExpProcAddrTable";
-    Event "ur_event_dditable_t" "urGetEventProcAddrTable";
-    EventExp "ur_event_exp_dditable_t" "urGetEventExpProcAddrTable";
-    PhysicalMem "ur_physical_mem_dditable_t" "urGetPhysicalMemProcAddrTable";
-    VirtualMem "ur_virtual_mem_dditable_t" "urGetVirtualMemProcAddrTable";
-    Enqueue "ur_enqueue_dditable_t" "urGetEnqueueProcAddrTable";
-    EnqueueExp "ur_enqueue_exp_dditable_t" "urGetEnqueueExpProcAddrTable";
-    Queue "ur_queue_dditable_t" "urGetQueueProcAddrTable";
-    ZeMem "ze_mem_dditable_t" "zeGetMemProcAddrTable";
-    ZeEventPool "ze_event_pool_dditable_t" "zeGetEventPoolProcAddrTable";
-    ZeCommandList "ze_command_list_dditable_t" "zeGetCommandListProcAddrTable";
-    ZeCommandQueue "ze_command_queue_dditable_t" "zeGetCommandQueueProcAddrTable";
-    ZeFence "ze_fence_dditable_t" "zeGetFenceProcAddrTable";
-    ZeEvent "ze_event_dditable_t" "zeGetEventProcAddrTable";
-    ZeMemExp "ze_mem_exp_dditable_t" "zeGetMemExpProcAddrTable";
-    ZePhysicalMem "ze_physical_mem_dditable_t" "zeGetPhysicalMemProcAddrTable";
-    ZeVirtualMem "ze_virtual_mem_dditable_t" "zeGetVirtualMemProcAddrTable";
-    ZeExtension "the functions that zeDriverGetExtensionFunctionAddress names" "zeGetDriverProcAddrTable";
+effects! {
+    /// It allocates memory, or imports it if its description names a descriptor.
+    Allocates,
+    /// It frees memory.
+    Frees,
+    /// It frees memory when a queue executes its command.
+    FreesLater,
+    /// It creates the object.
+    Creates,
+    /// It adds a reference to the object.
+    Retains,
+    /// It releases a reference to the object; the last one ends it.
+    Releases,
+    /// It ends the object.
+    Destroys,
+    /// It gets handle data for the object.
+    Exports,
+    /// It exports a descriptor of the object if its structure asks for one, and shares nothing otherwise.
+    MayExport,
+    /// It puts handle data of the object back.
+    Puts,
+    /// It opens handle data: maps memory, or makes an object.
+    Opens,
+    /// It closes what was opened.
+    Closes,
+    /// It asks the object for a property.
+    Asks,
+    /// It uses the object in another way.
+    Uses,
+    /// It maps physical memory.
+    Maps,
+    /// It unmaps physical memory.
+    Unmaps,
+    /// It appends a command that accesses memory to a queue or a command list.
+    Enqueues,
+    /// It makes a queue signal an event.
+    Signals,
+    /// It waits on the host for the object, or lets the program do so.
+    Waits,
 }
 
-impl Table {
-    /// The number of tables of adapters, which come first.
-    pub const OF_ADAPTERS: usize = Self::ZeMem as usize;
-
-    /// Whether it is one of a Level Zero driver.
-    pub const fn is_level_zero(self) -> bool {
-        self as usize >= Self::OF_ADAPTERS
+impl Effect {
+    /// Whether it shares something between processes. The verdict is about these.
+    pub const fn is_ipc(self) -> bool {
+        matches!(self, Self::Exports(_) | Self::MayExport(_) | Self::Puts(_) | Self::Opens(_) | Self::Closes(_))
     }
 
-    /// The number of slots of a Level Zero table in API version 1.`minor` (`ze_ddi.h` 1.17). Tables of Unified Runtime
-    /// have their own length.
+    /// Whether it ends memory of this process or a mapping.
+    pub const fn ends_memory(self) -> bool {
+        matches!(self, Self::Frees(_) | Self::FreesLater(_) | Self::Closes(Kind::Usm))
+    }
+}
+
+macro_rules! tables {
+    ($($interface:ident { $($table:ident $structure:literal $getter:literal $([$($slots:tt)*])?;)* })*) => {
+        /// A table in which urscope replaces functions: of an adapter for Unified Runtime, or of a driver.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Table {
+            $($(#[doc = concat!("`", $structure, "`")] $table,)*)*
+        }
+
+        impl Table {
+            /// All tables, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$($(Self::$table,)*)*];
+
+            /// The name of the function that fills this table, as an adapter or a driver exports it.
+            pub const fn getter(self) -> &'static str {
+                match self { $($(Self::$table => $getter,)*)* }
+            }
+
+            /// The number of slots since each minor version of the API.
+            const fn lengths(self) -> &'static [(u32, usize)] {
+                match self { $($(Self::$table => &[$($($slots)*)?],)*)* }
+            }
+
+            /// The interface whose functions it holds.
+            pub const fn interface(self) -> &'static Interface {
+                match self { $($(Self::$table)|* => &super::$interface::INTERFACE,)* }
+            }
+        }
+    };
+}
+
+hooked_tables!(tables);
+
+impl Table {
+    /// The number of slots in API version 1.`minor` of a driver; 0 for a table of an adapter, which has its own length.
     pub fn slots(self, minor: u32) -> usize {
-        // Since which minor version a table has how many.
-        let known: &[(u32, usize)] = match self {
-            Self::ZeMem => &[(0, 9), (3, 10), (6, 11), (9, 12), (15, 13)],
-            Self::ZeEventPool => &[(0, 5), (6, 6), (9, 8)],
-            Self::ZeCommandList => &[(0, 26), (3, 28), (6, 29), (9, 34), (12, 36), (14, 38), (16, 41), (17, 52)],
-            Self::ZeCommandQueue => &[(0, 4), (9, 6), (17, 9)],
-            Self::ZeFence => &[(0, 5)],
-            Self::ZeEvent => &[(0, 7), (6, 8), (9, 11), (15, 16), (17, 17)],
-            Self::ZeMemExp => &[(6, 2), (7, 4)],
-            Self::ZePhysicalMem => &[(0, 2), (15, 3)],
-            Self::ZeVirtualMem => &[(0, 7)],
-            _ => &[],
-        };
-        known.iter().rfind(|(since, _)| *since <= minor).map_or(0, |(_, slots)| *slots)
+        self.lengths().iter().rfind(|(since, _)| *since <= minor).map_or(0, |(_, slots)| *slots)
     }
 
     /// The table that the getter with this name fills, if it has rows.
@@ -207,81 +206,48 @@ macro_rules! functions {
 hooked_functions!(functions);
 
 impl Function {
-    /// Whether the function shares something between processes. The verdict is about these.
+    /// The interface it belongs to.
     #[expect(
         clippy::inline_always,
         reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
     )]
     #[inline(always)]
+    pub const fn interface(self) -> &'static Interface {
+        self.slot().0.interface()
+    }
+
+    /// Whether the function shares something between processes. The verdict is about these.
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
     pub const fn is_ipc(self) -> bool {
-        match self.effect() {
-            _ if !self.is_level_zero() => matches!(self.slot().0, Table::IPCExp),
-            Effect::Makes(Kind::Event | Kind::PhysicalMem) | Effect::Releases(Kind::Event | Kind::PhysicalMem) => {
-                matches!(
-                    self,
-                    Self::zeEventCounterBasedOpenIpcHandle
-                        | Self::zeEventCounterBasedCloseIpcHandle
-                        | Self::zexCounterBasedEventOpenIpcHandle
-                        | Self::zexCounterBasedEventCloseIpcHandle
-                )
-            }
-            // The first two of the table create and destroy a pool.
-            Effect::Makes(Kind::EventPool) | Effect::Releases(Kind::EventPool) => self.slot().1 > 1,
-            Effect::Makes(kind) | Effect::Ends(kind) => kind.shares().is_some() || matches!(kind, Kind::Mapping),
-            _ => false,
-        }
+        self.effect().is_ipc()
     }
 
     /// Whether the function appends a command that accesses memory to a queue or a command list.
     #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     pub const fn is_command(self) -> bool {
-        matches!(self.effect(), Effect::Uses(Kind::Usm))
+        matches!(self.effect(), Effect::Enqueues(_))
     }
 
     /// Whether the host knows after a success that commands have completed, or can find out.
     #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     pub const fn waits(self) -> bool {
-        // The rows of these two are about events, because they are recorded for shared events.
-        matches!(self.effect(), Effect::Waits(_)) || matches!(self, Self::urEventWait | Self::urEventGetInfo)
-    }
-
-    /// Whether it is a function of Level Zero.
-    pub const fn is_level_zero(self) -> bool {
-        self.slot().0.is_level_zero()
+        matches!(self.effect(), Effect::Waits(_) | Effect::Asks(Kind::Event))
     }
 
     /// Whether a call with these arguments imports a descriptor that was exported.
     pub fn imports(self, asked: &Values) -> bool {
-        self.is_level_zero()
-            && matches!(self.effect(), Effect::Makes(Kind::Usm | Kind::PhysicalMem))
-            && asked.property == Some(constants::ze::EXTERNAL_MEMORY_IMPORT_FD)
-    }
-
-    /// Whether the function exports a descriptor if its structure asks for one, and shares nothing otherwise.
-    pub const fn may_export(self) -> bool {
-        matches!(self, Self::zeMemGetAllocProperties | Self::zePhysicalMemGetProperties)
-    }
-
-    /// The flag of a description that makes an event, an event pool or Unified Runtime's physical memory shareable.
-    /// Level Zero's physical memory has an extension for that.
-    pub const fn ipc_flag(self) -> u64 {
-        match self.effect().kind() {
-            _ if !self.is_level_zero() => IPC,
-            Kind::EventPool => constants::ze::EVENT_POOL_FLAG_IPC,
-            Kind::Event => constants::ze::EVENT_COUNTER_BASED_FLAG_IPC,
-            _ => 0,
-        }
+        matches!(self.effect(), Effect::Allocates(_) | Effect::Creates(_))
+            && asked.property.is_some()
+            && asked.property == self.interface().importing
     }
 
     /// The kind of the handle data that the function opens; `None` if it opens none.
     pub const fn opens(self) -> Option<Kind> {
         match self.effect() {
-            Effect::Makes(Kind::Mapping) => Some(Kind::MemHandle),
-            Effect::Makes(Kind::PhysicalMem) if self.is_ipc() => Some(Kind::PhysicalMemHandle),
-            Effect::Makes(Kind::Event) if self.is_ipc() => Some(Kind::EventHandle),
-            Effect::Makes(Kind::EventPool) if self.is_ipc() => Some(Kind::EventPoolHandle),
+            Effect::Opens(kind) => kind.handle_data(),
             _ => None,
         }
     }
@@ -306,7 +272,7 @@ pub fn functions_md() -> String {
     use std::fmt::Write as _;
     let mut text = String::from(
         "# The functions that urscope hooks\n\n\
-         Generated from the rows of `schema/src/api/ur.rs` and `schema/src/api/ze.rs`; `BLESS=1 cargo test -p urscope-schema` renews it.\n\n\
+         Generated from the rows in `schema/src/api/`; `BLESS=1 cargo test -p urscope-schema` renews it.\n\n\
          | function | table and slot | a success | what it does |\n|---|---|---|---|\n",
     );
     for function in Function::ALL {

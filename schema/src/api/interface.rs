@@ -1,0 +1,178 @@
+//! An interface: what differs between Unified Runtime, Level Zero and others.
+//!
+//! Each has a folder beside this file with the same file names, and one value of [`Interface`]. The tracker and the
+//! rules ask this value, and never which interface it is.
+
+use super::{Effect, Function};
+use crate::{handle::Kind, operation::UsmType};
+
+/// The result of a function, a number whose meaning depends on the function's interface. The constants are the codes of
+/// Unified Runtime, by which urscope's own code names a result.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UrResult(pub u32);
+
+/// An interface whose functions urscope hooks.
+#[derive(Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: &'static str,
+    /// Its result codes. The first is that of success, 0 in every interface.
+    pub results: &'static [NamedResult],
+    /// Whether its header writes result codes in hexadecimal.
+    pub hex_results: bool,
+    /// How an object is made so that it can be shared, for each kind that must be.
+    pub shareable: &'static [Shareable],
+    /// The flags that the header defines, for the functions whose flags urscope checks.
+    pub flags: &'static [DefinedFlags],
+    /// The `property` of an allocation that imports a descriptor, if there are such allocations.
+    pub importing: Option<u64>,
+    /// The type of USM that a function allocates, where only some types can be shared.
+    pub usm_type: fn(Function) -> Option<UsmType>,
+    /// What it promises beyond Unified Runtime, and how programs make use of that.
+    pub promises: &'static [(Promise, &'static str)],
+}
+
+/// A result code.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedResult {
+    /// Its number.
+    pub code: u32,
+    /// Its name in the header.
+    pub name: &'static str,
+    /// The code of Unified Runtime that has its meaning.
+    pub meaning: UrResult,
+}
+
+/// How an object of a kind is made so that it can be shared.
+#[derive(Clone, Copy, Debug)]
+pub struct Shareable {
+    /// The kind.
+    pub kind: Kind,
+    /// The flag of its description; 0 if there is none.
+    pub flag: u64,
+    /// The `property` of its description, if an extension makes it shareable.
+    pub property: Option<u64>,
+    /// What the header calls that, with an article where it is no constant.
+    pub name: &'static str,
+    /// The result of a get of another object.
+    pub refused: UrResult,
+}
+
+/// The flags of the functions with an effect.
+#[derive(Clone, Copy, Debug)]
+pub struct DefinedFlags {
+    /// The effect.
+    pub effect: Effect,
+    /// The bits that are undefined.
+    pub undefined: u32,
+    /// The bits that exclude each other.
+    pub exclusive: u32,
+}
+
+/// What an interface may promise about its objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// A put is optional: what belongs to handle data ends with its object.
+    PutIsOptional,
+    /// Gets of the same object return the same handle data, and each is put.
+    GetsAreCounted,
+    /// Memory that is freed stays until all that opened it have closed it.
+    MemoryOutlivesFree,
+    /// What a process has opened may stay open until it ends.
+    OpensMayStay,
+    /// Handle data can be used without a call of the interface.
+    HandlesAreDescriptors,
+    /// Memory of any context and of any type can be got.
+    AnyMemoryIsShareable,
+    /// A get of memory also takes physical memory, by its handle or where it is mapped.
+    PhysicalMemoryIsMemory,
+}
+
+impl Interface {
+    /// Whether it promises something.
+    pub fn promises(&self, promise: Promise) -> bool {
+        self.promises.iter().any(|(known, _)| *known == promise)
+    }
+
+    /// Its code with the meaning of one of Unified Runtime, or of `UR_RESULT_ERROR_UNKNOWN`.
+    pub fn result(&self, meaning: UrResult) -> UrResult {
+        let with = |meaning| self.results.iter().find(|known| known.meaning == meaning);
+        with(meaning).or_else(|| with(UrResult::UNKNOWN)).map_or(meaning, |found| UrResult(found.code))
+    }
+
+    /// How objects of a kind are made so that they can be shared.
+    pub fn shareable(&self, kind: Kind) -> Option<&'static Shareable> {
+        self.shareable.iter().find(|shareable| shareable.kind == kind)
+    }
+
+    fn named(&self, result: UrResult) -> Option<&'static NamedResult> {
+        self.results.iter().find(|known| known.code == result.0)
+    }
+}
+
+impl PartialEq for Interface {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl UrResult {
+    /// Whether the call succeeded.
+    pub const fn is_success(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The name in the header of the function that returned it; `None` for a number that the header does not define.
+    pub fn name_of(self, function: Function) -> Option<&'static str> {
+        function.interface().named(self).map(|found| found.name)
+    }
+
+    /// The name in the header of the function that returned it, with the number.
+    pub fn text_of(self, function: Function) -> String {
+        match self.name_of(function) {
+            Some(name) if function.interface().hex_results && self.0 != 0 => format!("{name} ({:#x})", self.0),
+            Some(name) => format!("{name} ({})", self.0),
+            None => format!("unknown result {:#x}", self.0),
+        }
+    }
+
+    /// The code of Unified Runtime with the meaning of one that a function has returned; a number that the header does
+    /// not define, unchanged.
+    #[must_use]
+    pub fn meaning_of(self, function: Function) -> Self {
+        function.interface().named(self).map_or(self, |found| found.meaning)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::LEVEL_ZERO;
+
+    #[test]
+    fn a_code_is_shown_with_its_name_and_number() {
+        let text = |code, function| UrResult(code).text_of(function);
+        assert_eq!(text(45, Function::urUSMFree), "UR_RESULT_ERROR_INVALID_ARGUMENT (45)");
+        assert_eq!(text(0x1234_5678, Function::urUSMFree), "unknown result 0x12345678");
+        assert_eq!(text(0x7800_0004, Function::zeMemFree), "ZE_RESULT_ERROR_INVALID_ARGUMENT (0x78000004)");
+        assert_eq!(text(0, Function::zeMemFree), "ZE_RESULT_SUCCESS (0)");
+        assert_eq!(text(0, Function::urUSMFree), "UR_RESULT_SUCCESS (0)");
+    }
+
+    #[test]
+    fn the_same_number_has_another_name_in_another_interface() {
+        let names =
+            [Function::urUSMFree, Function::zeMemFree].map(|function| UrResult::INVALID_ARGUMENT.name_of(function));
+        assert_eq!(names, [Some("UR_RESULT_ERROR_INVALID_ARGUMENT"), None]);
+    }
+
+    #[test]
+    fn a_code_has_the_same_meaning_in_both_directions() {
+        let invalid = UrResult(0x7800_0004);
+        assert_eq!(invalid.meaning_of(Function::zeMemFree), UrResult::INVALID_ARGUMENT);
+        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_ARGUMENT), invalid);
+        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_KERNEL_ARGS), UrResult::UNKNOWN);
+        assert_eq!(LEVEL_ZERO.result(UrResult::SUCCESS), UrResult::SUCCESS);
+    }
+}

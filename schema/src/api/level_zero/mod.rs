@@ -1,0 +1,55 @@
+//! Level Zero: `ze_api.h` and `ze_ddi.h` 1.17, and extensions of Intel's driver.
+//!
+//! The specification asks for less than that of SYCL. A put is optional, because a driver gives back what belongs to a
+//! handle when its memory is freed, and a driver keeps memory as long as somebody has it open. Communication libraries
+//! rely on both: they put nothing, free before others close, and keep mappings open until their process ends. Only
+//! growth is a leak.
+
+pub mod constants;
+mod results;
+pub mod roles;
+#[macro_use]
+pub mod rows;
+
+use super::interface::{Interface, Promise, Shareable, UrResult};
+use crate::handle::Kind;
+
+/// The interface.
+pub static INTERFACE: Interface = Interface {
+    name: "Level Zero",
+    results: results::RESULTS,
+    hex_results: true,
+    shareable: &[
+        shareable(Kind::EventPool, constants::EVENT_POOL_FLAG_IPC, "ZE_EVENT_POOL_FLAG_IPC"),
+        shareable(Kind::Event, constants::EVENT_COUNTER_BASED_FLAG_IPC, "ZE_EVENT_COUNTER_BASED_FLAG_IPC"),
+        Shareable {
+            property: Some(constants::EXTERNAL_MEMORY_EXPORT_DESC),
+            ..shareable(Kind::PhysicalMem, 0, "a ze_external_memory_export_desc_t")
+        },
+    ],
+    flags: &[],
+    importing: Some(constants::EXTERNAL_MEMORY_IMPORT_FD),
+    usm_type: |_| None,
+    promises: &[
+        (Promise::PutIsOptional, "the driver takes a handle back with its memory or its process"),
+        (
+            Promise::GetsAreCounted,
+            "a driver returns the same descriptor for the same memory, or makes one at every get",
+        ),
+        (Promise::MemoryOutlivesFree, "the driver keeps the memory until all that opened it have closed it"),
+        (Promise::OpensMayStay, "libraries keep what they have opened in a cache until their process ends"),
+        (
+            Promise::HandlesAreDescriptors,
+            "libraries map the descriptor of a handle by mmap(2), too, which no trace shows",
+        ),
+        (
+            Promise::AnyMemoryIsShareable,
+            "a driver exports memory of any of its contexts, and libraries get it in a context of their own",
+        ),
+        (Promise::PhysicalMemoryIsMemory, "`zeMemGetIpcHandle` takes physical memory, too"),
+    ],
+};
+
+const fn shareable(kind: Kind, flag: u64, name: &'static str) -> Shareable {
+    Shareable { kind, flag, property: None, name, refused: UrResult::INVALID_ARGUMENT }
+}

@@ -1,0 +1,103 @@
+//! The roles of parameters that only functions of Level Zero have.
+
+use crate::{
+    api::{
+        demand::Null,
+        role::{OutParams, Role, Sources},
+    },
+    handle::{descriptor_data, fingerprint},
+    values::Values,
+};
+
+roles! {
+    /// A `ze_event_pool_handle_t`.
+    ZePool(usize) enter object null Handle in object;
+    /// A `ze_device_handle_t`, or null.
+    AnyDevice(usize) enter device;
+    /// A `ze_ipc_mem_handle_t *` or `ze_ipc_event_pool_handle_t *` that receives an IPC handle.
+    OutIpcHandle(usize) absent data out ipc_handle null Pointer in data;
+    /// A `ze_ipc_event_counter_based_handle_t *` that receives an IPC handle.
+    OutEventHandle(usize) absent data out event_handle null Pointer in data;
+    /// A `ze_device_mem_alloc_desc_t *` or `ze_host_mem_alloc_desc_t *`.
+    AllocDesc(usize) source extended;
+    /// A `ze_ipc_mem_handle_t *` to IPC handles, an input.
+    IpcHandles(usize) source ipc_handles;
+    /// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded if the
+    /// extensions ask for a descriptor.
+    Exporting(usize) source extended {
+        #[inline]
+        fn out(self, places: &mut OutParams) {
+            places.exporting = self.0;
+        }
+    };
+    /// A `ze_physical_mem_desc_t *`.
+    PhysicalDesc(usize) {
+        fn source(self, sources: &mut Sources) {
+            (sources.extended, sources.physical_desc) = (self.0, self.0);
+        }
+    };
+    /// A `ze_ipc_mem_handle_t *` that receives IPC handles, or null in a call that asks only how many there are.
+    OutIpcHandles(usize) {
+        #[inline]
+        fn out(self, places: &mut OutParams) {
+            places.ipc_handle = self.0;
+        }
+
+        #[inline]
+        fn watched(self) -> bool {
+            self.0 != 0
+        }
+    };
+    /// An exported descriptor, in a `uint64_t`.
+    Descriptor(u64) {
+        fn enter(self, values: &mut Values) {
+            values.data = Some(descriptor_data(self.0 as u32));
+        }
+    };
+}
+
+/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a
+/// descriptor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpcHandle {
+    words: [u64; 8],
+}
+
+impl IpcHandle {
+    /// The descriptor.
+    pub const fn descriptor(self) -> u32 {
+        let [first, ..] = self.words;
+        first as u32
+    }
+}
+
+impl Role for IpcHandle {
+    fn of_word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    #[inline]
+    fn enter(self, values: &mut Values) {
+        values.data = Some(descriptor_data(self.descriptor()));
+    }
+}
+
+/// A `ze_ipc_event_counter_based_handle_t`, which C passes by value. Its bytes identify it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventHandle {
+    words: [u64; 8],
+}
+
+impl Role for EventHandle {
+    fn of_word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    fn enter(self, values: &mut Values) {
+        let bytes = self.words.map(u64::to_le_bytes);
+        let of_bytes = fingerprint(bytes.as_flattened());
+        (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
+    }
+}

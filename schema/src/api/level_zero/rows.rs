@@ -1,0 +1,143 @@
+//! One row per hooked Level Zero function.
+//!
+//! A row has the form of those of Unified Runtime (`ur.rs`), and the same is made from it. The slot is that in
+//! `ze_<table>_dditable_t` (`ze_ddi.h` 1.17); a table only ever grew at its end ([`crate::api::Table::slots`]).
+//!
+//! What stands behind an IPC handle is known by the file that its descriptor refers to, because programs replace the
+//! descriptor on the way to another process, and some of them all other bytes, too. So `data` is the descriptor
+//! ([`crate::handle::descriptor_data`]), and the fingerprint is that of the file ([`crate::handle::file_fingerprint`]).
+//! The handle of a counter-based event is passed on as it is, and its file may hold many events: it is known by its bytes.
+//!
+//! A descriptor is a handle, too. It is exported by a query for properties and imported by an allocation, where the chain of
+//! extensions of their structure says so: `property` is then the type of that extension ([`super::constants`]).
+
+/// Passes all rows to the macro `$sink`, in one call.
+#[macro_export]
+#[rustfmt::skip]
+macro_rules! ze_functions {
+    ($($sink:ident)::+) => {
+        ze_functions! { @rows [$($sink)::+] }
+    };
+    (@rows [$($sink:tt)*] $($front:tt)*) => {
+        $($sink)*! {
+            $($front)*
+            /// Allocates shared memory; like the next two, it imports memory instead if its description asks for that.
+            fn zeMemAllocShared(context: Context, desc: AllocDesc, host_desc: Unseen, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[0] Allocates Usm;
+            /// Allocates device memory.
+            fn zeMemAllocDevice(context: Context, desc: AllocDesc, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[1] Allocates Usm;
+            /// Allocates host memory.
+            fn zeMemAllocHost(context: Context, desc: AllocDesc, size: Length, alignment: Unseen, pointer: OutPointer) in ZeMem[2] Allocates Usm;
+            /// Frees memory.
+            fn zeMemFree(context: Context, pointer: Pointer) in ZeMem[3] Frees Usm;
+            /// Frees memory, as the description says.
+            fn zeMemFreeExt(context: Context, desc: Unseen, pointer: Pointer) in ZeMem[9] Frees Usm;
+            /// Asks memory for its properties; recorded where that exports a descriptor of the memory.
+            fn zeMemGetAllocProperties(context: Context, pointer: Pointer, properties: Exporting, device: Unseen) in ZeMem[4] MayExport Usm;
+            /// Gets an IPC handle of memory, to be sent to another process.
+            fn zeMemGetIpcHandle(context: Context, pointer: Pointer, handle: OutIpcHandle) in ZeMem[6] Exports Usm;
+            /// Gets an IPC handle of memory, with a chain of properties.
+            fn zeMemGetIpcHandleWithProperties(context: Context, pointer: Pointer, properties: Unseen, handle: OutIpcHandle) in ZeMem[12] Exports Usm;
+            /// Makes an IPC handle of a descriptor that was exported.
+            fn zeMemGetIpcHandleFromFileDescriptorExp(context: Context, descriptor: Descriptor, handle: OutIpcHandle) in ZeMemExp[0] Exports Usm;
+            /// Asks an IPC handle for its descriptor.
+            fn zeMemGetFileDescriptorFromIpcHandleExp(context: Context, handle: IpcHandle, descriptor: Unseen) in ZeMemExp[1] Asks Usm;
+            /// Returns an IPC handle, or an exported descriptor, in the process that got it.
+            fn zeMemPutIpcHandle(context: Context, handle: IpcHandle) in ZeMem[10] Puts Usm;
+            /// Opens an IPC handle of another process: maps its memory.
+            fn zeMemOpenIpcHandle(context: Context, device: AnyDevice, handle: IpcHandle, flags: Flags, pointer: OutPointer) in ZeMem[7] Opens Usm;
+            /// Closes a mapping.
+            fn zeMemCloseIpcHandle(context: Context, pointer: Pointer) in ZeMem[8] Closes Usm;
+            /// Creates physical memory; its description may ask for memory that can be exported, or for the import of a descriptor.
+            fn zePhysicalMemCreate(context: Context, device: AnyDevice, desc: PhysicalDesc, memory: OutObject) in ZePhysicalMem[0] Creates PhysicalMem;
+            /// Destroys physical memory.
+            fn zePhysicalMemDestroy(context: Context, memory: PhysicalMem) in ZePhysicalMem[1] Destroys PhysicalMem;
+            /// Asks physical memory for its properties; recorded where that exports a descriptor of the memory.
+            fn zePhysicalMemGetProperties(context: Context, memory: PhysicalMem, properties: Exporting) in ZePhysicalMem[2] MayExport Usm;
+            /// Maps physical memory at a reserved address.
+            fn zeVirtualMemMap(context: Context, pointer: Pointer, size: Length, memory: PhysicalMem, offset: Offset, access: Unseen32) in ZeVirtualMem[3] Maps PhysicalMem;
+            /// Unmaps the memory that is mapped at an address.
+            fn zeVirtualMemUnmap(context: Context, pointer: Pointer, size: Length) in ZeVirtualMem[4] Unmaps PhysicalMem;
+            /// Appends a copy of memory to a command list; like all commands that follow, recorded once the process shares memory.
+            fn zeCommandListAppendMemoryCopy(list: Unseen, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] Enqueues Usm;
+            /// Appends a fill of memory to a command list.
+            fn zeCommandListAppendMemoryFill(list: Unseen, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[9] Enqueues Usm;
+            /// Appends a copy of a region of memory, which begins behind the addresses that are recorded.
+            fn zeCommandListAppendMemoryCopyRegion(list: Unseen, pointer: Accessed, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, source: CopiedFrom, source_region: Unseen, source_pitch: Unseen32, source_slice_pitch: Unseen32, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[10] Enqueues Usm;
+            /// Appends a copy of memory that another context has allocated.
+            fn zeCommandListAppendMemoryCopyFromContext(list: Unseen, pointer: Accessed, source_context: Unseen, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[11] Enqueues Usm;
+            /// Appends a migration of memory to a command list.
+            fn zeCommandListAppendMemoryPrefetch(list: Unseen, pointer: Accessed, size: Length) in ZeCommandList[16] Enqueues Usm;
+            /// Waits on the host for a command list; like all waits that follow, never recorded.
+            fn zeCommandListHostSynchronize(list: Unseen, timeout: Unseen) in ZeCommandList[28] Waits Queue;
+            /// Waits on the host for a queue.
+            fn zeCommandQueueSynchronize(queue: Unseen, timeout: Unseen) in ZeCommandQueue[3] Waits Queue;
+            /// Waits on the host for a fence.
+            fn zeFenceHostSynchronize(fence: Unseen, timeout: Unseen) in ZeFence[2] Waits Queue;
+            /// Asks whether a fence is signalled.
+            fn zeFenceQueryStatus(fence: Unseen) in ZeFence[3] Waits Queue;
+            /// Waits on the host for an event.
+            fn zeEventHostSynchronize(event: Unseen, timeout: Unseen) in ZeEvent[3] Waits Queue;
+            /// Asks whether an event is signalled.
+            fn zeEventQueryStatus(event: Unseen) in ZeEvent[4] Waits Queue;
+            /// Asks when a command ran, which succeeds once it has completed.
+            fn zeEventQueryKernelTimestamp(event: Unseen, timestamp: Unseen) in ZeEvent[6] Waits Queue;
+            /// Creates a counter-based event; one with the IPC flag can be shared.
+            fn zeEventCounterBasedCreate(context: Context, device: AnyDevice, desc: Desc, event: OutObject) in ZeEvent[11] Creates Event;
+            /// Destroys an event; recorded for shared events only.
+            fn zeEventDestroy(event: Event) in ZeEvent[1] Destroys Event;
+            /// Gets an IPC handle of a counter-based event, to be sent to another process. Nothing returns it.
+            fn zeEventCounterBasedGetIpcHandle(event: Event, handle: OutEventHandle) in ZeEvent[12] Exports Event;
+            /// Opens an IPC handle of another process as an event.
+            fn zeEventCounterBasedOpenIpcHandle(context: Context, handle: EventHandle, event: OutObject) in ZeEvent[13] Opens Event;
+            /// Closes an event that was opened.
+            fn zeEventCounterBasedCloseIpcHandle(event: Event) in ZeEvent[14] Closes Event;
+            /// Creates an event pool; one with the IPC flag can be shared.
+            fn zeEventPoolCreate(context: Context, desc: Desc, count: Unseen32, devices: Unseen, pool: OutObject) in ZeEventPool[0] Creates EventPool;
+            /// Destroys an event pool.
+            fn zeEventPoolDestroy(pool: ZePool) in ZeEventPool[1] Destroys EventPool;
+            /// Gets an IPC handle of an event pool, to be sent to another process.
+            fn zeEventPoolGetIpcHandle(pool: ZePool, handle: OutIpcHandle) in ZeEventPool[2] Exports EventPool;
+            /// Opens an IPC handle of another process as an event pool.
+            fn zeEventPoolOpenIpcHandle(context: Context, handle: IpcHandle, pool: OutObject) in ZeEventPool[3] Opens EventPool;
+            /// Closes an event pool that was opened.
+            fn zeEventPoolCloseIpcHandle(pool: ZePool) in ZeEventPool[4] Closes EventPool;
+            /// Returns an IPC handle of an event pool in the process that got it.
+            fn zeEventPoolPutIpcHandle(context: Context, handle: IpcHandle) in ZeEventPool[5] Puts EventPool;
+            /// Gets the IPC handles of all tiles of memory; the first one is recorded.
+            fn zexMemGetIpcHandles(context: Context, pointer: Pointer, count: Unseen, handles: OutIpcHandles) in ZeExtension[0] Exports Usm;
+            /// Opens the IPC handles of all tiles of memory; the first one is recorded.
+            fn zexMemOpenIpcHandles(context: Context, device: AnyDevice, count: Count, handles: IpcHandles, flags: Flags, pointer: OutPointer) in ZeExtension[1] Opens Usm;
+            /// `zeEventCounterBasedCreate`, by the name that it has in Intel's driver.
+            fn zexCounterBasedEventCreate2(context: Context, device: AnyDevice, desc: Desc, event: OutObject) in ZeExtension[2] Creates Event;
+            /// `zeEventCounterBasedGetIpcHandle`, likewise.
+            fn zexCounterBasedEventGetIpcHandle(event: Event, handle: OutEventHandle) in ZeExtension[3] Exports Event;
+            /// `zeEventCounterBasedOpenIpcHandle`, likewise.
+            fn zexCounterBasedEventOpenIpcHandle(context: Context, handle: EventHandle, event: OutObject) in ZeExtension[4] Opens Event;
+            /// `zeEventCounterBasedCloseIpcHandle`, likewise.
+            fn zexCounterBasedEventCloseIpcHandle(event: Event) in ZeExtension[5] Closes Event;
+        }
+    };
+}
+
+/// The tables of a driver (`ze_ddi.h` 1.17), with the number of slots since each minor version of the API.
+#[macro_export]
+#[rustfmt::skip]
+macro_rules! ze_tables {
+    (@rows [$($sink:tt)*] $($front:tt)*) => {
+        $($sink)*! {
+            $($front)*
+            level_zero {
+                ZeMem "ze_mem_dditable_t" "zeGetMemProcAddrTable" [(0, 9), (3, 10), (6, 11), (9, 12), (15, 13)];
+                ZeEventPool "ze_event_pool_dditable_t" "zeGetEventPoolProcAddrTable" [(0, 5), (6, 6), (9, 8)];
+                ZeCommandList "ze_command_list_dditable_t" "zeGetCommandListProcAddrTable" [(0, 26), (3, 28), (6, 29), (9, 34), (12, 36), (14, 38), (16, 41), (17, 52)];
+                ZeCommandQueue "ze_command_queue_dditable_t" "zeGetCommandQueueProcAddrTable" [(0, 4), (9, 6), (17, 9)];
+                ZeFence "ze_fence_dditable_t" "zeGetFenceProcAddrTable" [(0, 5)];
+                ZeEvent "ze_event_dditable_t" "zeGetEventProcAddrTable" [(0, 7), (6, 8), (9, 11), (15, 16), (17, 17)];
+                ZeMemExp "ze_mem_exp_dditable_t" "zeGetMemExpProcAddrTable" [(6, 2), (7, 4)];
+                ZePhysicalMem "ze_physical_mem_dditable_t" "zeGetPhysicalMemProcAddrTable" [(0, 2), (15, 3)];
+                ZeVirtualMem "ze_virtual_mem_dditable_t" "zeGetVirtualMemProcAddrTable" [(0, 7)];
+                ZeExtension "the functions that zeDriverGetExtensionFunctionAddress names" "zeGetDriverProcAddrTable";
+            }
+        }
+    };
+}

@@ -1,0 +1,73 @@
+//! Unified Runtime: `ur_api.h` and `ur_ddi.h`, release 2026.2.
+
+pub mod constants;
+mod results;
+pub mod roles;
+#[macro_use]
+pub mod rows;
+
+use super::{
+    Effect, Function,
+    interface::{DefinedFlags, Interface, Shareable, UrResult},
+};
+use crate::{handle::Kind, operation::UsmType};
+
+/// The interface. The other ones are described by how they differ from it.
+pub static INTERFACE: Interface = Interface {
+    name: "Unified Runtime",
+    results: results::RESULTS,
+    hex_results: false,
+    shareable: &[
+        Shareable {
+            kind: Kind::Event,
+            flag: constants::UR_EXP_EVENT_FLAG_IPC_EXP as u64,
+            property: None,
+            name: "UR_EXP_EVENT_FLAG_IPC_EXP",
+            refused: UrResult::INVALID_EVENT,
+        },
+        Shareable {
+            kind: Kind::PhysicalMem,
+            flag: constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64,
+            property: None,
+            name: "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC",
+            refused: UrResult::INVALID_ARGUMENT,
+        },
+    ],
+    flags: &[
+        // Events with profiling cannot be exported.
+        DefinedFlags {
+            effect: Effect::Creates(Kind::Event),
+            undefined: constants::UR_EXP_EVENT_FLAGS_MASK,
+            exclusive: constants::UR_EXP_EVENT_FLAG_ENABLE_PROFILING | constants::UR_EXP_EVENT_FLAG_IPC_EXP,
+        },
+        // Bit 0 was a placeholder until 2026.1 and has been undefined since: it is accepted.
+        defined(Effect::Creates(Kind::PhysicalMem), constants::UR_PHYSICAL_MEM_FLAGS_MASK & !1),
+        defined(Effect::Creates(Kind::Context), constants::UR_CONTEXT_FLAGS_MASK),
+        defined(Effect::Creates(Kind::Pool), constants::UR_USM_POOL_FLAGS_MASK),
+        defined(Effect::Allocates(Kind::Usm), constants::UR_USM_ADVICE_FLAGS_MASK),
+        defined(Effect::Maps(Kind::PhysicalMem), constants::UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK),
+    ],
+    importing: None,
+    usm_type,
+    promises: &[],
+};
+
+const fn defined(effect: Effect, undefined: u32) -> DefinedFlags {
+    DefinedFlags { effect, undefined, exclusive: 0 }
+}
+
+fn usm_type(function: Function) -> Option<UsmType> {
+    match function {
+        Function::urUSMDeviceAlloc | Function::urEnqueueUSMDeviceAllocExp => Some(UsmType::Device),
+        Function::urUSMHostAlloc | Function::urEnqueueUSMHostAllocExp => Some(UsmType::Host),
+        Function::urUSMSharedAlloc | Function::urEnqueueUSMSharedAllocExp => Some(UsmType::Shared),
+        _ => None,
+    }
+}
+
+/// The properties of a device that say what can be shared, with the kind.
+pub const SUPPORT: [(u32, Kind); 3] = [
+    (constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, Kind::Usm),
+    (constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, Kind::PhysicalMem),
+    (constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, Kind::Event),
+];

@@ -1,0 +1,110 @@
+//! The result codes of Unified Runtime: `ur_result_t` of `ur_api.h`, release 2026.2.
+//!
+//! `schema/tests/schema/header.rs` compares every row with the header.
+
+use crate::api::interface::{NamedResult, UrResult};
+
+macro_rules! results {
+    ($($name:ident = $code:literal,)*) => {
+        impl UrResult {
+            /// `UR_RESULT_SUCCESS`
+            pub const SUCCESS: Self = Self(0);
+            $(
+                #[doc = concat!("`UR_RESULT_ERROR_", stringify!($name), "`")]
+                pub const $name: Self = Self($code);
+            )*
+        }
+
+        /// Every code with its name in the header.
+        pub(super) const RESULTS: &[NamedResult] = &[
+            NamedResult { code: 0, name: "UR_RESULT_SUCCESS", meaning: UrResult::SUCCESS },
+            $(NamedResult { code: $code, name: concat!("UR_RESULT_ERROR_", stringify!($name)), meaning: UrResult($code) },)*
+        ];
+    };
+}
+
+#[rustfmt::skip]
+results! {
+    INVALID_OPERATION = 1,
+    INVALID_QUEUE_PROPERTIES = 2,
+    INVALID_QUEUE = 3,
+    INVALID_VALUE = 4,
+    INVALID_CONTEXT = 5,
+    INVALID_PLATFORM = 6,
+    INVALID_BINARY = 7,
+    INVALID_PROGRAM = 8,
+    INVALID_SAMPLER = 9,
+    INVALID_BUFFER_SIZE = 10,
+    INVALID_MEM_OBJECT = 11,
+    INVALID_EVENT = 12,
+    INVALID_EVENT_WAIT_LIST = 13,
+    MISALIGNED_SUB_BUFFER_OFFSET = 14,
+    INVALID_WORK_GROUP_SIZE = 15,
+    COMPILER_NOT_AVAILABLE = 16,
+    PROFILING_INFO_NOT_AVAILABLE = 17,
+    DEVICE_NOT_FOUND = 18,
+    INVALID_DEVICE = 19,
+    DEVICE_LOST = 20,
+    DEVICE_REQUIRES_RESET = 21,
+    DEVICE_IN_LOW_POWER_STATE = 22,
+    DEVICE_PARTITION_FAILED = 23,
+    INVALID_DEVICE_PARTITION_COUNT = 24,
+    INVALID_WORK_ITEM_SIZE = 25,
+    INVALID_WORK_DIMENSION = 26,
+    INVALID_KERNEL_ARGS = 27,
+    INVALID_KERNEL = 28,
+    INVALID_KERNEL_NAME = 29,
+    INVALID_KERNEL_ARGUMENT_INDEX = 30,
+    INVALID_KERNEL_ARGUMENT_SIZE = 31,
+    INVALID_KERNEL_ATTRIBUTE_VALUE = 32,
+    INVALID_IMAGE_SIZE = 33,
+    INVALID_IMAGE_FORMAT_DESCRIPTOR = 34,
+    MEM_OBJECT_ALLOCATION_FAILURE = 35,
+    INVALID_PROGRAM_EXECUTABLE = 36,
+    UNINITIALIZED = 37,
+    OUT_OF_HOST_MEMORY = 38,
+    OUT_OF_DEVICE_MEMORY = 39,
+    OUT_OF_RESOURCES = 40,
+    PROGRAM_BUILD_FAILURE = 41,
+    PROGRAM_LINK_FAILURE = 42,
+    UNSUPPORTED_VERSION = 43,
+    UNSUPPORTED_FEATURE = 44,
+    INVALID_ARGUMENT = 45,
+    INVALID_NULL_HANDLE = 46,
+    HANDLE_OBJECT_IN_USE = 47,
+    INVALID_NULL_POINTER = 48,
+    INVALID_SIZE = 49,
+    UNSUPPORTED_SIZE = 50,
+    UNSUPPORTED_ALIGNMENT = 51,
+    INVALID_SYNCHRONIZATION_OBJECT = 52,
+    INVALID_ENUMERATION = 53,
+    UNSUPPORTED_ENUMERATION = 54,
+    UNSUPPORTED_IMAGE_FORMAT = 55,
+    INVALID_NATIVE_BINARY = 56,
+    INVALID_GLOBAL_NAME = 57,
+    FUNCTION_ADDRESS_NOT_AVAILABLE = 58,
+    INVALID_GROUP_SIZE_DIMENSION = 59,
+    INVALID_GLOBAL_WIDTH_DIMENSION = 60,
+    PROGRAM_UNLINKED = 61,
+    OVERLAPPING_REGIONS = 62,
+    INVALID_HOST_PTR = 63,
+    INVALID_USM_SIZE = 64,
+    OBJECT_ALLOCATION_FAILURE = 65,
+    ADAPTER_SPECIFIC = 66,
+    LAYER_NOT_PRESENT = 67,
+    IN_EVENT_LIST_EXEC_STATUS = 68,
+    DEVICE_NOT_AVAILABLE = 69,
+    INVALID_SPEC_ID = 70,
+    INVALID_GRAPH = 71,
+    GRAPH_CAPTURE_UNSUPPORTED = 72,
+    GRAPH_CAPTURE_INVALIDATED = 73,
+    GRAPH_CAPTURE_MERGE_ATTEMPT = 74,
+    COMMAND_LIST_NOT_CAPTURING = 75,
+    GRAPH_UNJOINED_FORKS = 76,
+    GRAPH_INTERNAL_EVENT = 77,
+    INVALID_COMMAND_BUFFER_EXP = 0x1000,
+    INVALID_COMMAND_BUFFER_SYNC_POINT_EXP = 0x1001,
+    INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP = 0x1002,
+    INVALID_COMMAND_BUFFER_COMMAND_HANDLE_EXP = 0x1003,
+    UNKNOWN = 0x7fff_fffe,
+}

@@ -1,0 +1,100 @@
+//! The roles of parameters that only functions of Unified Runtime have.
+
+use super::constants::{
+    UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
+    UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
+};
+use crate::{
+    api::{
+        demand::Null,
+        role::{OutParams, Role, Sources},
+    },
+    values::Values,
+};
+
+roles! {
+    /// A `ur_adapter_handle_t`.
+    Adapter(usize) enter adapter null Handle in adapter;
+    /// A 32-bit property that is asked for.
+    Property(u32) enter property;
+    /// A `const ur_device_handle_t *`.
+    Devices(usize) absent device source devices null Pointer in device;
+    /// A `const ur_usm_desc_t *`, or null.
+    UsmDesc(usize) source usm_desc;
+    /// A `const ur_event_handle_t *`.
+    Events(usize) absent object source events null Pointer in object;
+    /// A `ur_usm_pool_handle_t`.
+    Pool(usize) enter object null Handle in object;
+    /// A pointer to handle data.
+    Data(usize) enter data null Pointer in data;
+    /// The `size_t` of the handle data in bytes.
+    DataSize(usize) enter data_size;
+    /// A `void **` that receives the handle data, or null.
+    OutData(usize) absent data out data null Answer in data;
+    /// A `size_t *` that receives the size of the handle data, or null.
+    OutDataSize(usize) absent data_size out data_size null Answer in data_size;
+    /// A `ur_context_handle_t *`.
+    OutContext(usize) absent context out context null Pointer in context;
+    /// A `ur_bool_t *` that receives the value of a property, or null.
+    OutBool(usize) absent value out value null Value in value;
+    /// The buffer for the value of a property, which is not recorded, or null.
+    OutValue(usize) absent value null Value in value;
+    /// The size of that buffer in bytes, a `size_t`.
+    ValueSize(usize) absent size null ValueSize in size;
+    /// A `size_t *` that receives the size of the value, or null.
+    OutValueSize(usize) absent data_size null AnswerSize in data_size;
+    /// Whether the call waits for its command, a C++ `bool` in the low byte.
+    Blocking(u32) bytes 1 enter value;
+    /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded,
+    /// two at most.
+    KernelArgs(usize) source kernel_args;
+    /// The `uint32_t` that counts them.
+    KernelArgCount(u32) source kernel_arg_count;
+    /// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to
+    /// signal.
+    InOutEvent(usize) {
+        #[inline]
+        fn source(self, sources: &mut Sources) {
+            sources.events = self.0;
+            sources.count = u32::from(self.0 != 0);
+        }
+    };
+    /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level
+    /// Zero v1 does).
+    OpenedData(usize) enter data null Pointer in data {
+        #[inline]
+        fn redirected(self, to: &OutParams) -> Self {
+            if self.0 == 0 || to.copied_data == 0 { self } else { Self(to.copied_data) }
+        }
+    };
+    /// A `ur_usm_pool_handle_t` to allocate from, or null for the default one, which is not recorded.
+    FromPool(usize) {
+        #[inline]
+        fn enter(self, values: &mut Values) {
+            values.object = Some(self.0 as u64).filter(|pool| *pool != 0);
+        }
+    };
+    /// The `uint32_t` that counts the events that a command waits for; 0 is not recorded.
+    WaitCount(u32) {
+        #[inline]
+        fn enter(self, values: &mut Values) {
+            values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
+        }
+    };
+    /// A `ur_device_info_t`. It is recorded if it asks for IPC support.
+    IpcProperty(u32) enter property {
+        #[inline]
+        fn watched(self) -> bool {
+            Self::ASKED.contains(&self.0)
+        }
+    };
+}
+
+impl IpcProperty {
+    /// The properties that say what can be shared.
+    pub const ASKED: [u32; 3] = [
+        UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
+        UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
+        UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
+    ];
+}

@@ -1,0 +1,278 @@
+//! What a call does: its record decoded once, with the arguments that its kind of call has.
+//!
+//! The tracker and the rules use this form only. In a record, a word may have another meaning for each function
+//! ([`Values`]); here each field has one. A field is absent where the record does not show it.
+
+use crate::{
+    api::{Effect, Function, unified_runtime::SUPPORT},
+    call::Enter,
+    handle::{Handle, Kind},
+    values::Values,
+};
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// It allocates memory.
+    Allocate(Requested),
+    /// It frees memory.
+    Free(Free),
+    /// It creates an object that can be shared, or could be.
+    Create(Create),
+    /// It creates a context, of this device if it is the only one.
+    CreateContext(Option<u64>),
+    /// It creates a USM pool.
+    CreatePool,
+    /// It takes a reference to an object, context or pool.
+    Retain(Kind, Option<u64>),
+    /// It gives a reference to one back.
+    Release(Kind, Option<u64>),
+    /// It ends an object, or closes one that was opened.
+    Destroy(Kind, Option<u64>),
+    /// It gets handle data.
+    Export(Export),
+    /// It puts handle data back.
+    Put(Handle),
+    /// It opens handle data, or imports a descriptor.
+    Open(Open),
+    /// It closes a mapping.
+    Close(Free),
+    /// It asks a device whether it can share objects of a kind.
+    AskSupport {
+        /// The device.
+        device: u64,
+        /// The kind.
+        kind: Kind,
+    },
+    /// It maps physical memory.
+    Map {
+        /// At which address.
+        pointer: u64,
+        /// How many bytes.
+        size: u64,
+        /// Which physical memory.
+        memory: u64,
+    },
+    /// It unmaps physical memory.
+    Unmap {
+        /// At which address.
+        pointer: u64,
+        /// How many bytes.
+        size: u64,
+    },
+    /// It enqueues a command.
+    Enqueue(Command),
+    /// It waits on the host for this event only.
+    Wait(u64),
+    /// Nothing that the tracker follows.
+    Other,
+}
+
+/// The requested properties of memory; unknown for memory whose allocation was not recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// Its type, where only some types can be shared.
+    pub usm: Option<UsmType>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The device that it is made for.
+    pub device: Option<u64>,
+    /// The context that it belongs to.
+    pub context: Option<u64>,
+    /// The pool that it comes from, if that is not the default one.
+    pub pool: Option<u64>,
+}
+
+/// The type of USM (`ur_usm_type_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsmType {
+    /// Memory of a device.
+    Device,
+    /// Memory of the host.
+    Host,
+    /// Memory that moves between host and device.
+    Shared,
+}
+
+impl UsmType {
+    /// As in `shared USM`.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Device => "device USM",
+            Self::Host => "host USM",
+            Self::Shared => "shared USM",
+        }
+    }
+}
+
+/// A free of memory, or a close of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Free {
+    /// The address.
+    pub pointer: Option<u64>,
+    /// In which context.
+    pub context: Option<u64>,
+    /// It is a command of a queue.
+    pub enqueued: bool,
+    /// The command waits for events.
+    pub waits: bool,
+    /// The number of the first command that the host has not waited for.
+    pub unwaited: Option<u64>,
+    /// The offset of the first byte that an unfinished command accesses.
+    pub unfinished: Option<u64>,
+}
+
+/// A creation of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Create {
+    /// Physical memory, an event or an event pool.
+    pub kind: Kind,
+    /// Whether it can be shared.
+    pub is_shareable: bool,
+    /// In which context.
+    pub context: Option<u64>,
+    /// On which device.
+    pub device: Option<u64>,
+    /// Of how many bytes.
+    pub size: Option<u64>,
+}
+
+/// A get of handle data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// The kind of what is shared.
+    pub kind: Kind,
+    /// The address of the memory.
+    pub pointer: Option<u64>,
+    /// The object; of a get of memory, physical memory.
+    pub object: Option<u64>,
+    /// In which context.
+    pub context: Option<u64>,
+    /// The fingerprint of an exported descriptor, of which a handle is made.
+    pub fingerprint: Option<u64>,
+}
+
+/// An open of handle data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// The kind of object that is to be made: a mapping, physical memory, an event or an event pool.
+    pub makes: Kind,
+    /// The kind of the handle data.
+    pub of: Kind,
+    /// In which context.
+    pub context: Option<u64>,
+    /// On which device; of an event, none.
+    pub device: Option<u64>,
+    /// The fingerprint of the handle data.
+    pub fingerprint: Option<u64>,
+    /// The process and the address in it that the handle data names.
+    pub named: Option<(u64, u64)>,
+    /// The address of the handle data.
+    pub data: Option<u64>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// An allocation imports it as a descriptor.
+    pub imports: bool,
+}
+
+/// A command that accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The address that it writes; of a launch, one that it accesses.
+    pub writes: Option<u64>,
+    /// The address that it reads.
+    pub reads: Option<u64>,
+    /// How many bytes.
+    pub size: Option<u64>,
+}
+
+impl Operation {
+    /// What a call does.
+    pub fn of(enter: &Enter) -> Self {
+        let (function, values) = (enter.function, &enter.values);
+        let Values { context, device, object, pointer, size, .. } = *values;
+        match function.effect() {
+            Effect::Allocates(_) | Effect::Creates(_) if function.imports(values) => {
+                Self::Open(open(function.effect().kind(), Kind::MemHandle, values, true))
+            }
+            Effect::Allocates(_) => {
+                let usm = (function.interface().usm_type)(function);
+                Self::Allocate(Requested { usm, size, device, context, pool: object })
+            }
+            Effect::Frees(_) | Effect::FreesLater(_) => Self::Free(free(function, values)),
+            Effect::Creates(Kind::Context) => Self::CreateContext(device.filter(|_| values.count == Some(1))),
+            Effect::Creates(Kind::Pool) => Self::CreatePool,
+            Effect::Creates(kind) => {
+                Self::Create(Create { kind, is_shareable: is_shareable(function, kind, values), context, device, size })
+            }
+            Effect::Retains(kind) => Self::Retain(kind, named(kind, values)),
+            Effect::Releases(kind) => Self::Release(kind, named(kind, values)),
+            Effect::Closes(Kind::Usm) => Self::Close(free(function, values)),
+            Effect::Destroys(kind) | Effect::Closes(kind) => Self::Destroy(kind, object),
+            Effect::Exports(kind) | Effect::MayExport(kind) => {
+                Self::Export(Export { kind, pointer, object, context, fingerprint: values.fingerprint })
+            }
+            Effect::Puts(kind) => match (kind.handle_data(), values.data) {
+                (Some(kind), Some(value)) => Self::Put(Handle { kind, value }),
+                _ => Self::Other,
+            },
+            Effect::Opens(kind) => match kind.handle_data() {
+                Some(of) => Self::Open(open(kind, of, values, false)),
+                None => Self::Other,
+            },
+            Effect::Asks(Kind::Device) => {
+                let asked = SUPPORT.iter().find(|(property, _)| values.property == Some(u64::from(*property)));
+                match (asked, device) {
+                    (Some((_, kind)), Some(device)) => Self::AskSupport { device, kind: *kind },
+                    _ => Self::Other,
+                }
+            }
+            Effect::Maps(_) => match (pointer, size, object) {
+                (Some(pointer), Some(size), Some(memory)) => Self::Map { pointer, size, memory },
+                _ => Self::Other,
+            },
+            Effect::Unmaps(_) => match (pointer, size) {
+                (Some(pointer), Some(size)) => Self::Unmap { pointer, size },
+                _ => Self::Other,
+            },
+            Effect::Enqueues(_) => Self::Enqueue(Command { writes: pointer, reads: values.source, size }),
+            // In a wait for several events, it is not known which one is missing.
+            Effect::Waits(Kind::Event) if values.count.is_none_or(|count| count == 1) => match object {
+                Some(event) if event != 0 => Self::Wait(event),
+                _ => Self::Other,
+            },
+            Effect::Asks(_) | Effect::Uses(_) | Effect::Signals(_) | Effect::Waits(_) => Self::Other,
+        }
+    }
+}
+
+/// The context, or else the object, that a call is about.
+fn named(kind: Kind, values: &Values) -> Option<u64> {
+    if kind == Kind::Context { values.context } else { values.object }
+}
+
+fn free(function: Function, values: &Values) -> Free {
+    Free {
+        pointer: values.pointer,
+        context: values.context,
+        enqueued: matches!(function.effect(), Effect::FreesLater(_)),
+        waits: values.count.is_some(),
+        unwaited: values.value,
+        unfinished: values.offset,
+    }
+}
+
+fn open(shared: Kind, of: Kind, values: &Values, imports: bool) -> Open {
+    let Values { context, device, fingerprint, data, data_size: size, .. } = *values;
+    let makes = if shared == Kind::Usm { Kind::Mapping } else { shared };
+    let named = values.exporter.zip(values.exported);
+    Open { makes, of, context, device, fingerprint, named, data, size, imports }
+}
+
+/// Whether the description of an object says that it can be shared.
+fn is_shareable(function: Function, kind: Kind, values: &Values) -> bool {
+    function.interface().shareable(kind).is_some_and(|how| {
+        values.flags.is_some_and(|flags| flags & how.flag != 0)
+            || how.property.is_some() && values.property == how.property
+    })
+}
