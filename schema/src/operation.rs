@@ -5,7 +5,7 @@
 
 use crate::{
     api::{Effect, Function, unified_runtime::SUPPORT},
-    call::Enter,
+    call::{Enter, Exit},
     handle::{Handle, Kind},
     values::Values,
 };
@@ -243,6 +243,48 @@ impl Operation {
             },
             Effect::Asks(_) | Effect::Uses(_) | Effect::Signals(_) | Effect::Waits(_) => Self::Other,
         }
+    }
+}
+
+/// What a call has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The kind of what it was to make: an object, a mapping or handle data; none of other calls.
+    pub makes: Option<Kind>,
+    /// The address or handle of that. It may be null.
+    pub made: Option<u64>,
+    /// The size of handle data in bytes.
+    pub data_size: Option<u64>,
+    /// The fingerprint of handle data.
+    pub fingerprint: Option<u64>,
+    /// The start of the driver's allocation that handle data shares.
+    pub base: Option<u64>,
+    /// The size of that allocation, or of the range that the driver has mapped, in bytes.
+    pub extent: Option<u64>,
+    /// The value of the property that was asked for.
+    pub value: Option<u64>,
+}
+
+impl Answer {
+    /// The answer of a call.
+    pub fn of(exit: &Exit) -> Self {
+        let Values { pointer, size: extent, context, object, data, data_size, fingerprint, value, .. } = exit.values;
+        let (makes, made, base) = match exit.function.effect() {
+            Effect::Opens(Kind::Usm) => (Some(Kind::Mapping), pointer, None),
+            Effect::Allocates(kind) => (Some(kind), pointer, None),
+            Effect::Creates(Kind::Context) => (Some(Kind::Context), context, None),
+            Effect::Creates(kind) | Effect::Opens(kind) => (Some(kind), object, None),
+            Effect::Exports(kind) | Effect::MayExport(kind) => (kind.handle_data(), data, pointer),
+            _ => (None, None, None),
+        };
+        Self { makes, made, data_size, fingerprint, base, extent, value }
+    }
+
+    /// Whether the object was returned. A get that only queries the size returns the size.
+    pub fn is_complete(&self) -> bool {
+        let is_get = self.makes.is_some_and(|kind| kind.shares().is_some());
+        let made = if is_get { self.made.or(self.data_size) } else { self.made };
+        self.makes.is_none() || made.is_some_and(|made| made != 0)
     }
 }
 

@@ -6,9 +6,9 @@
 
 use urscope_schema::{
     api::{UrResult, demand::Fault},
-    call::{Nanos, Values},
+    call::Nanos,
     handle::{Handle, Kind},
-    operation::{Create, Export, Open},
+    operation::{Answer, Create, Export, Open},
 };
 
 pub use super::{
@@ -271,7 +271,7 @@ pub struct Exported<'t> {
     /// Its record in the tracker.
     pub data: &'t HandleData,
     /// The result of the get.
-    pub answer: &'t Values,
+    pub answer: &'t Answer,
     /// How long the get took, in nanoseconds.
     pub took: u64,
     /// Handle data that was alive at this address: its end was not recorded.

@@ -3,10 +3,10 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::{
-    api::{Effect, Function},
+    api::Effect,
     call::{Enter, Exit, Values},
     handle::{Handle, Kind},
-    operation::{Create, Export, Open, Operation},
+    operation::{Answer, Create, Export, Open, Operation},
 };
 
 use super::{
@@ -24,20 +24,23 @@ impl Tracker {
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
-        let outcome = outcome(exit);
+        let answer = Answer::of(exit);
+        // A call that makes something must return it to succeed.
+        let succeeded = exit.result.is_success() && answer.is_complete();
+        let outcome = if succeeded { Outcome::Succeeded } else { Outcome::Refused(exit.result) };
         let begun = state.pending.remove(&exit.call);
         let has_begun = begun.is_some();
         // Without its enter, the object that is made is known at least, so that its end is not reported.
         let mut pending = begun.unwrap_or_else(|| without_enter(who, exit));
         if has_begun {
-            self.facts_of_return(&pending, exit, outcome, facts);
+            self.facts_of_return(&pending, exit, (outcome, answer.makes), facts);
         }
         let place = pending.place;
-        for change in transitions::exit(self, &mut pending, exit) {
-            self.fact_of_change(place, &change, exit, facts);
+        for change in transitions::exit(self, &mut pending, exit.result.is_success(), &answer) {
+            self.fact_of_change(place, &change, (exit, &answer), facts);
         }
         if outcome != Outcome::Succeeded
-            && let Some(kind) = made(exit.function)
+            && let Some(kind) = answer.makes
             && let Some(opens) = exit.function.opens()
         {
             let refused = Refused { kind, result: exit.result, opens: Some(opens), call: &pending };
@@ -49,11 +52,11 @@ impl Tracker {
         &self,
         pending: &PendingCall,
         exit: &Exit,
-        outcome: Outcome,
+        (outcome, makes): (Outcome, Option<Kind>),
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
         let place = pending.place;
-        if let (Outcome::Refused(result), Some(kind)) = (outcome, made(exit.function)) {
+        if let (Outcome::Refused(result), Some(kind)) = (outcome, makes) {
             let refused = Refused { kind, result, opens: exit.function.opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }
@@ -69,7 +72,13 @@ impl Tracker {
     }
 
     /// Emits the fact of a change by a call that began at `at`.
-    fn fact_of_change(&self, at: Place, change: &Change, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
+    fn fact_of_change(
+        &self,
+        at: Place,
+        change: &Change,
+        (exit, answer): (&Exit, &Answer),
+        facts: &mut (impl FactConsumer + ?Sized),
+    ) {
         let took = exit.time.0.saturating_sub(at.time.0);
         let what = match change {
             Change::Dangling(dangling) => {
@@ -80,7 +89,7 @@ impl Tracker {
             Change::Exported { handle, replaced } => {
                 let data = self.state(at.process).and_then(|state| state.handles.get(handle));
                 let Some(data) = data else { return };
-                let (handle, answer, replaced) = (*handle, &exit.values, *replaced);
+                let (handle, replaced) = (*handle, *replaced);
                 What::Exported(Exported { handle, data, answer, took, replaced })
             }
             Change::Opened(opened) => What::Opened(*opened),
@@ -111,37 +120,6 @@ impl Tracker {
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
         Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named })
     }
-}
-
-/// The outcome of a call. A call that makes something must return it to succeed.
-fn outcome(exit: &Exit) -> Outcome {
-    let is_made = match made(exit.function) {
-        Some(kind) => has_result(kind, &exit.values),
-        None => true,
-    };
-    if exit.result.is_success() && is_made { Outcome::Succeeded } else { Outcome::Refused(exit.result) }
-}
-
-/// The kind of what a function returns: an object, a mapping or handle data.
-fn made(function: Function) -> Option<Kind> {
-    match function.effect() {
-        Effect::Opens(Kind::Usm) => Some(Kind::Mapping),
-        Effect::Allocates(kind) | Effect::Creates(kind) | Effect::Opens(kind) => Some(kind),
-        Effect::Exports(kind) | Effect::MayExport(kind) => kind.handle_data(),
-        _ => None,
-    }
-}
-
-/// Whether a successful call has returned its object. A get that only queries the size returns the size.
-fn has_result(kind: Kind, values: &Values) -> bool {
-    let made = match kind {
-        Kind::Usm | Kind::Mapping => values.pointer,
-        Kind::Context => values.context,
-        Kind::PhysicalMem | Kind::Event | Kind::EventPool | Kind::Pool => values.object,
-        _ if values.data.is_none() => values.data_size,
-        _ => values.data,
-    };
-    made.is_some_and(|made| made != 0)
 }
 
 /// A call whose enter is missing.

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, path::Path, process::Command};
 
 use urscope_schema::{
     api::{Effect, Function, UNIFIED_RUNTIME, unified_runtime::constants},
-    handle::Kind,
     call::Values,
+    handle::Kind,
 };
 
 use How::{Adapter, Bits, Left, Rule, Words};

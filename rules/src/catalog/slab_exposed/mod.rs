@@ -128,7 +128,7 @@ impl RuleState for ExposingGets {
 
 /// The neighbour that a get exposes, if its handle data states what the driver exports.
 fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
-    let (base, bytes) = (exported.answer.pointer?, exported.answer.size?);
+    let (base, bytes) = (exported.answer.base?, exported.answer.extent?);
     let state = fact.tracker.state(fact.at.process)?;
     let of = exported.data.exported;
     let is_all_its_own = |memory: &Allocation| memory.requested.size.is_some_and(|size| size >= bytes);

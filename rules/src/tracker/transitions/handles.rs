@@ -3,9 +3,8 @@
 use smallvec::smallvec;
 use urscope_schema::{
     api::{Effect, Function, Promise},
-    call::Values,
     handle::{Handle, Kind},
-    operation::{Export, Requested},
+    operation::{Answer, Export, Requested},
 };
 
 use super::memory::{allocated, exported_by_child};
@@ -177,7 +176,7 @@ fn count(state: &mut ProcessState, of: Counted, change: impl FnOnce(u64) -> u64)
 }
 
 /// A get has returned.
-pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle, answer: &Values) -> Change {
+pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle, answer: &Answer) -> Change {
     let who = born.process;
     let From { value: pointer, exported: aimed, context, .. } = from;
     let fingerprint = answer.fingerprint;

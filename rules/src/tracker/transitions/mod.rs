@@ -16,9 +16,9 @@ mod virtual_memory;
 
 use smallvec::smallvec;
 use urscope_schema::{
-    call::{Exit, Nanos},
+    call::Nanos,
     handle::{Handle, Kind},
-    operation::{Create, Free, Operation},
+    operation::{Answer, Create, Free, Operation},
 };
 
 use super::{
@@ -89,23 +89,22 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64
     }
 }
 
-/// A call returns. The data of its operation is moved out of `pending`.
-pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit) -> Changes {
+/// A call returns. The data of its change is moved out of `pending`.
+pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bool, answer: &Answer) -> Changes {
     let place = pending.place;
-    let (success, values) = (exit.result.is_success(), &exit.values);
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
-    let who = place.process;
+    let (who, made) = (place.process, given(answer.made));
     match &mut pending.change {
         PendingChange::Get { kind, value, exported, context, dangling } => {
             let mut changes = Changes::new();
-            if let (Some(size), Some(state)) = (given(values.data_size), tracker.state_mut(who))
-                && values.data != Some(0)
+            if let (Some(size), Some(state)) = (given(answer.data_size), tracker.state_mut(who))
+                && answer.made != Some(0)
             {
                 state.note_data_size(DataSize { kind: *kind, size, got: place });
             }
-            if let Some(made) = given(values.data) {
+            if let Some(made) = made {
                 let from = handles::From { value: *value, exported: *exported, context: *context };
-                changes.push(handles::got(tracker, place, from, Handle { kind: *kind, value: made }, values));
+                changes.push(handles::got(tracker, place, from, Handle { kind: *kind, value: made }, answer));
             }
             changes.extend(dangling.take().map(Change::Dangling));
             return changes;
@@ -117,7 +116,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
         }
         PendingChange::FreeDangling(dangling) => return smallvec![Change::Dangling(dangling.clone())],
         PendingChange::Create(Create { kind, is_shareable, context, size, .. }) => {
-            if let Some(value) = given(values.object) {
+            if let Some(value) = made {
                 let handle = Handle { kind: *kind, value };
                 let origin = if *is_shareable { Origin::Shareable } else { Origin::Plain };
                 objects::made(tracker, place, handle, origin, (*context, *size));
@@ -132,13 +131,13 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
         PendingChange::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, who, std::mem::take(ranges)),
         PendingChange::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
         PendingChange::Open(open) => {
-            return opens::returned(tracker, place, open, values, success).into_iter().collect();
+            return opens::returned(tracker, place, open, made, answer).into_iter().collect();
         }
         PendingChange::Ask(support) if success => {
-            return smallvec![Change::Support(Support { value: values.value, ..*support })];
+            return smallvec![Change::Support(Support { value: answer.value, ..*support })];
         }
         PendingChange::Allocate(requested) => {
-            if let Some(value) = given(values.pointer) {
+            if let Some(value) = made {
                 memory::allocated(tracker, who, value, *requested, Some(place));
                 return smallvec![Change::Allocated(Handle { kind: Kind::Usm, value })];
             }
@@ -148,7 +147,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
         }
         PendingChange::Free(free) => return smallvec![memory::freed(tracker, place, free, success)],
         PendingChange::CreatePool => {
-            if let Some(pool) = given(values.object) {
+            if let Some(pool) = made {
                 pools::created(tracker, who, pool);
             }
         }
@@ -163,7 +162,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
             return contexts::released(tracker, place, (*context, *serial), shared.take(), success);
         }
         PendingChange::CreateContext(device) => {
-            if let Some(context) = given(values.context) {
+            if let Some(context) = made {
                 contexts::created(tracker, place, context, *device);
             }
         }

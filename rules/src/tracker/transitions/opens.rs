@@ -1,9 +1,8 @@
 //! Opens of handle data: the export of the bytes, and the object that is returned.
 
 use urscope_schema::{
-    call::Values,
     handle::{Handle, Kind},
-    operation::Open,
+    operation::{Answer, Open},
 };
 
 use super::{mappings, objects};
@@ -60,15 +59,12 @@ pub(super) fn returned(
     tracker: &mut Tracker,
     place: Place,
     open: &PendingOpen,
-    answer: &Values,
-    success: bool,
+    made: Option<u64>,
+    answer: &Answer,
 ) -> Option<Change> {
-    let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
-    match (given(answer.pointer), given(answer.object)) {
-        (Some(pointer), _) if open.open.makes == Kind::Mapping => {
-            Some(mappings::opened(tracker, place, (pointer, answer.size), open))
-        }
-        (_, Some(value)) => Some(objects::imported(tracker, place, Handle { kind: open.open.makes, value }, open)),
-        _ => None,
-    }
+    let value = made?;
+    Some(match open.open.makes {
+        Kind::Mapping => mappings::opened(tracker, place, (value, answer.extent), open),
+        kind => objects::imported(tracker, place, Handle { kind, value }, open),
+    })
 }
