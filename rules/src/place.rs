@@ -4,7 +4,8 @@ use std::num::NonZeroU64;
 
 use urscope_schema::{
     api::{Function, Promise, UrResult},
-    call::{Enter, Nanos},
+    call::Nanos,
+    operation::Begun,
 };
 
 /// A process, numbered by the tracker in the order of arrival.
@@ -36,9 +37,9 @@ pub struct Place {
 
 impl Place {
     /// The begin of a call.
-    pub fn of(process: ProcessId, enter: &Enter) -> Self {
-        let Enter { function, call, tid, time, values } = *enter;
-        let (call, stack) = (NonZeroU64::new(call), values.stack.and_then(NonZeroU64::new));
+    pub fn of(process: ProcessId, begun: &Begun) -> Self {
+        let Begun { function, call, tid, time, stack, .. } = *begun;
+        let (call, stack) = (NonZeroU64::new(call), stack.and_then(NonZeroU64::new));
         Self { process, tid, time, call, function: Some(function), stack }
     }
 

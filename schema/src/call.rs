@@ -1,9 +1,10 @@
 //! One call: the record of its enter and the record of its exit, with typed values.
 
-pub use crate::values::{Shape, Values};
+pub use crate::values::{Fields, Shape, Values};
 use crate::{
-    api::{Function, UrResult},
+    api::{Function, UrResult, demand::Fault},
     handle::Kind,
+    operation::{Begun, Returned},
 };
 
 /// A moment, in nanoseconds of the host's `CLOCK_MONOTONIC`: comparable between all processes of one boot.
@@ -32,6 +33,16 @@ impl Enter {
         if self.imports() { Some(Kind::MemHandle) } else { self.function.opens() }
     }
 
+    /// What the header specifies an error for in the arguments that the record shows.
+    pub fn fault(&self) -> Option<Fault> {
+        self.function.nulls(&self.values).fault(self.function, &self.values)
+    }
+
+    /// The call, decoded. `fault` is what is wrong with its arguments.
+    pub fn begun(&self, fault: Option<Fault>) -> Begun {
+        Begun::of(self.function, self.call, self.tid, self.time, &self.values, fault)
+    }
+
     /// Whether the call imports an exported descriptor.
     pub fn imports(&self) -> bool {
         self.function.imports(&self.values)
@@ -58,4 +69,11 @@ pub struct Exit {
     pub result: UrResult,
     /// The answers in the caller's memory; empty unless the call succeeded.
     pub values: Values,
+}
+
+impl Exit {
+    /// The call, decoded.
+    pub fn returned(&self) -> Returned {
+        Returned::of(self.function, self.call, self.tid, self.time, self.result, &self.values)
+    }
 }

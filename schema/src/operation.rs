@@ -1,13 +1,13 @@
 //! What a call does: its record decoded once, with the arguments that its kind of call has.
 //!
 //! The tracker and the rules use this form only. In a record, a word may have another meaning for each function
-//! ([`Values`]); here each field has one. A field is absent where the record does not show it.
+//! ([`crate::call::Values`]); here each field has one. A field is absent where the record does not show it.
 
 use crate::{
-    api::{Effect, Function, unified_runtime::SUPPORT},
-    call::{Enter, Exit},
+    api::{Effect, Function, UrResult, demand::Fault, unified_runtime::SUPPORT},
+    call::Nanos,
     handle::{Handle, Kind},
-    values::Values,
+    values::Fields,
 };
 
 /// What a call does.
@@ -186,11 +186,81 @@ pub struct Command {
     pub size: Option<u64>,
 }
 
+/// A call that begins, decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    /// The function.
+    pub function: Function,
+    /// The number of the call in its process.
+    pub call: u64,
+    /// The kernel's number of the calling thread.
+    pub tid: u32,
+    /// When it began.
+    pub time: Nanos,
+    /// The number of its call stack.
+    pub stack: Option<u64>,
+    /// What it does.
+    pub operation: Operation,
+    /// What is wrong with its arguments according to the header.
+    pub fault: Option<Fault>,
+}
+
+impl Begun {
+    #[inline]
+    pub(crate) fn of(
+        function: Function,
+        call: u64,
+        tid: u32,
+        time: Nanos,
+        values: &impl Fields,
+        fault: Option<Fault>,
+    ) -> Self {
+        let operation = Operation::of(function, values);
+        Self { function, call, tid, time, stack: values.stack(), operation, fault }
+    }
+
+    /// Whether the call shares something between processes. The verdict is about these.
+    pub fn is_ipc(&self) -> bool {
+        self.function.is_ipc() || matches!(self.operation, Operation::Open(_))
+    }
+}
+
+/// A call that has returned, decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Returned {
+    /// The function.
+    pub function: Function,
+    /// The number of the call in its process.
+    pub call: u64,
+    /// The kernel's number of the calling thread.
+    pub tid: u32,
+    /// When it returned.
+    pub time: Nanos,
+    /// Its result.
+    pub result: UrResult,
+    /// What it has returned besides.
+    pub answer: Answer,
+}
+
+impl Returned {
+    #[inline]
+    pub(crate) fn of(
+        function: Function,
+        call: u64,
+        tid: u32,
+        time: Nanos,
+        result: UrResult,
+        values: &impl Fields,
+    ) -> Self {
+        Self { function, call, tid, time, result, answer: Answer::of(function, values) }
+    }
+}
+
 impl Operation {
     /// What a call does.
-    pub fn of(enter: &Enter) -> Self {
-        let (function, values) = (enter.function, &enter.values);
-        let Values { context, device, object, pointer, size, .. } = *values;
+    pub fn of(function: Function, values: &impl Fields) -> Self {
+        let (context, device, object) = (values.context(), values.device(), values.object());
+        let (pointer, size) = (values.pointer(), values.size());
         match function.effect() {
             Effect::Allocates(_) | Effect::Creates(_) if function.imports(values) => {
                 Self::Open(open(function.effect().kind(), Kind::MemHandle, values, true))
@@ -200,7 +270,7 @@ impl Operation {
                 Self::Allocate(Requested { usm, size, device, context, pool: object })
             }
             Effect::Frees(_) | Effect::FreesLater(_) => Self::Free(free(function, values)),
-            Effect::Creates(Kind::Context) => Self::CreateContext(device.filter(|_| values.count == Some(1))),
+            Effect::Creates(Kind::Context) => Self::CreateContext(device.filter(|_| values.count() == Some(1))),
             Effect::Creates(Kind::Pool) => Self::CreatePool,
             Effect::Creates(kind) => {
                 Self::Create(Create { kind, is_shareable: is_shareable(function, kind, values), context, device, size })
@@ -210,9 +280,9 @@ impl Operation {
             Effect::Closes(Kind::Usm) => Self::Close(free(function, values)),
             Effect::Destroys(kind) | Effect::Closes(kind) => Self::Destroy(kind, object),
             Effect::Exports(kind) | Effect::MayExport(kind) => {
-                Self::Export(Export { kind, pointer, object, context, fingerprint: values.fingerprint })
+                Self::Export(Export { kind, pointer, object, context, fingerprint: values.fingerprint() })
             }
-            Effect::Puts(kind) => match (kind.handle_data(), values.data) {
+            Effect::Puts(kind) => match (kind.handle_data(), values.data()) {
                 (Some(kind), Some(value)) => Self::Put(Handle { kind, value }),
                 _ => Self::Other,
             },
@@ -221,7 +291,7 @@ impl Operation {
                 None => Self::Other,
             },
             Effect::Asks(Kind::Device) => {
-                let asked = SUPPORT.iter().find(|(property, _)| values.property == Some(u64::from(*property)));
+                let asked = SUPPORT.iter().find(|(property, _)| values.property() == Some(u64::from(*property)));
                 match (asked, device) {
                     (Some((_, kind)), Some(device)) => Self::AskSupport { device, kind: *kind },
                     _ => Self::Other,
@@ -235,9 +305,9 @@ impl Operation {
                 (Some(pointer), Some(size)) => Self::Unmap { pointer, size },
                 _ => Self::Other,
             },
-            Effect::Enqueues(_) => Self::Enqueue(Command { writes: pointer, reads: values.source, size }),
+            Effect::Enqueues(_) => Self::Enqueue(Command { writes: pointer, reads: values.source(), size }),
             // In a wait for several events, it is not known which one is missing.
-            Effect::Waits(Kind::Event) if values.count.is_none_or(|count| count == 1) => match object {
+            Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object {
                 Some(event) if event != 0 => Self::Wait(event),
                 _ => Self::Other,
             },
@@ -267,17 +337,17 @@ pub struct Answer {
 
 impl Answer {
     /// The answer of a call.
-    pub fn of(exit: &Exit) -> Self {
-        let Values { pointer, size: extent, context, object, data, data_size, fingerprint, value, .. } = exit.values;
-        let (makes, made, base) = match exit.function.effect() {
-            Effect::Opens(Kind::Usm) => (Some(Kind::Mapping), pointer, None),
-            Effect::Allocates(kind) => (Some(kind), pointer, None),
-            Effect::Creates(Kind::Context) => (Some(Kind::Context), context, None),
-            Effect::Creates(kind) | Effect::Opens(kind) => (Some(kind), object, None),
-            Effect::Exports(kind) | Effect::MayExport(kind) => (kind.handle_data(), data, pointer),
+    pub fn of(function: Function, values: &impl Fields) -> Self {
+        let (makes, made, base) = match function.effect() {
+            Effect::Opens(Kind::Usm) => (Some(Kind::Mapping), values.pointer(), None),
+            Effect::Allocates(kind) => (Some(kind), values.pointer(), None),
+            Effect::Creates(Kind::Context) => (Some(Kind::Context), values.context(), None),
+            Effect::Creates(kind) | Effect::Opens(kind) => (Some(kind), values.object(), None),
+            Effect::Exports(kind) | Effect::MayExport(kind) => (kind.handle_data(), values.data(), values.pointer()),
             _ => (None, None, None),
         };
-        Self { makes, made, data_size, fingerprint, base, extent, value }
+        let (data_size, fingerprint) = (values.data_size(), values.fingerprint());
+        Self { makes, made, data_size, fingerprint, base, extent: values.size(), value: values.value() }
     }
 
     /// Whether the object was returned. A get that only queries the size returns the size.
@@ -289,32 +359,33 @@ impl Answer {
 }
 
 /// The context, or else the object, that a call is about.
-fn named(kind: Kind, values: &Values) -> Option<u64> {
-    if kind == Kind::Context { values.context } else { values.object }
+fn named(kind: Kind, values: &impl Fields) -> Option<u64> {
+    if kind == Kind::Context { values.context() } else { values.object() }
 }
 
-fn free(function: Function, values: &Values) -> Free {
+fn free(function: Function, values: &impl Fields) -> Free {
     Free {
-        pointer: values.pointer,
-        context: values.context,
+        pointer: values.pointer(),
+        context: values.context(),
         enqueued: matches!(function.effect(), Effect::FreesLater(_)),
-        waits: values.count.is_some(),
-        unwaited: values.value,
-        unfinished: values.offset,
+        waits: values.count().is_some(),
+        unwaited: values.value(),
+        unfinished: values.offset(),
     }
 }
 
-fn open(shared: Kind, of: Kind, values: &Values, imports: bool) -> Open {
-    let Values { context, device, fingerprint, data, data_size: size, .. } = *values;
+fn open(shared: Kind, of: Kind, values: &impl Fields, imports: bool) -> Open {
+    let (context, device, fingerprint) = (values.context(), values.device(), values.fingerprint());
+    let (data, size) = (values.data(), values.data_size());
     let makes = if shared == Kind::Usm { Kind::Mapping } else { shared };
-    let named = values.exporter.zip(values.exported);
+    let named = values.exporter().zip(values.exported());
     Open { makes, of, context, device, fingerprint, named, data, size, imports }
 }
 
 /// Whether the description of an object says that it can be shared.
-fn is_shareable(function: Function, kind: Kind, values: &Values) -> bool {
+fn is_shareable(function: Function, kind: Kind, values: &impl Fields) -> bool {
     function.interface().shareable(kind).is_some_and(|how| {
-        values.flags.is_some_and(|flags| flags & how.flag != 0)
-            || how.property.is_some() && values.property == how.property
+        values.flags().is_some_and(|flags| flags & how.flag != 0)
+            || how.property.is_some() && values.property() == how.property
     })
 }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 
+use crate::packed::PackedCall;
+
 /// How a value is written in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -28,6 +30,29 @@ macro_rules! values {
         #[expect(non_camel_case_types, reason = "the variants have the names of the fields")]
         enum FieldIndex {
             $($field,)*
+        }
+
+        /// The values of a call, in any form.
+        pub trait Fields {
+            $($(#[$doc])* fn $field(&self) -> Option<u64>;)*
+        }
+
+        impl Fields for Values {
+            $(
+                #[inline]
+                fn $field(&self) -> Option<u64> {
+                    self.$field
+                }
+            )*
+        }
+
+        impl Fields for PackedCall<'_> {
+            $(
+                #[inline]
+                fn $field(&self) -> Option<u64> {
+                    self.value(FieldIndex::$field as usize)
+                }
+            )*
         }
 
         impl Values {

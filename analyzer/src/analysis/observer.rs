@@ -20,8 +20,8 @@ macro_rules! events {
                 let _ = ($($argument,)*);
             })*
 
-            /// Whether [`Self::fact`] takes any.
-            fn takes_facts(&self) -> bool {
+            /// Whether any event has an effect. It gets calls and facts only then.
+            fn observes(&self) -> bool {
                 true
             }
         }
@@ -33,8 +33,8 @@ macro_rules! events {
                 self.1.$event($($argument),*);
             })*
 
-            fn takes_facts(&self) -> bool {
-                self.0.takes_facts() || self.1.takes_facts()
+            fn observes(&self) -> bool {
+                self.0.observes() || self.1.observes()
             }
         }
     };
@@ -68,7 +68,7 @@ events! {
 
 /// An observer that ignores all events.
 impl Observer for () {
-    fn takes_facts(&self) -> bool {
+    fn observes(&self) -> bool {
         false
     }
 }

@@ -32,12 +32,12 @@ fn a_call_of_a_correct_program_allocates_nothing() {
                     Event::Enter(who, enter) => {
                         let mut enter = *enter;
                         (enter.call, enter.time) = later(enter.call, enter.time);
-                        tracker.enter(*who, &enter, &mut checker);
+                        tracker.enter(*who, &enter.begun(enter.fault()), &mut checker);
                     }
                     Event::Exit(who, exit) => {
                         let mut exit = *exit;
                         (exit.call, exit.time) = later(exit.call, exit.time);
-                        tracker.exit(*who, &exit, &mut checker);
+                        tracker.exit(*who, &exit.returned(), &mut checker);
                     }
                     Event::Begin(..)
                     | Event::Device(..)

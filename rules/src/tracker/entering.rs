@@ -3,10 +3,9 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::{
-    api::{Effect, Function, Promise, demand::Nulls},
-    call::Enter,
+    api::{Effect, Function, Promise},
     handle::{Handle, Kind},
-    operation::{Command, Create, Export, Free, Open, Operation, Requested},
+    operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested},
 };
 
 use super::{
@@ -24,30 +23,19 @@ use crate::{
 
 impl Tracker {
     /// A call begins. Its facts show the tracker as it was before; then the tracker changes.
-    pub fn enter(&mut self, who: ProcessId, enter: &Enter, facts: &mut (impl FactConsumer + ?Sized)) {
-        self.enter_with(who, enter, &enter.function.nulls(&enter.values), facts);
-    }
-
-    /// [`Self::enter`] with NULL arguments that the record does not show.
-    pub fn enter_with(
-        &mut self,
-        who: ProcessId,
-        enter: &Enter,
-        nulls: &Nulls,
-        facts: &mut (impl FactConsumer + ?Sized),
-    ) {
-        let (at, operation) = (Place::of(who, enter), Operation::of(enter));
-        if let Some(fault) = nulls.fault(enter.function, &enter.values) {
+    pub fn enter(&mut self, who: ProcessId, begun: &Begun, facts: &mut (impl FactConsumer + ?Sized)) {
+        let at = Place::of(who, begun);
+        if let Some(fault) = begun.fault {
             self.emit(facts, at, What::InvalidArgument(fault));
         }
-        self.facts_of_enter(at, &operation, facts);
-        if enter.is_ipc() {
+        self.facts_of_enter(at, &begun.operation, facts);
+        if begun.is_ipc() {
             self.ipc_calls += 1;
             if let Some(state) = self.state_mut(who) {
                 state.ipc_calls += 1;
             }
         }
-        transitions::enter(self, at, &operation);
+        transitions::enter(self, at, &begun.operation);
     }
 
     /// Passes a fact to a consumer of its kind.

@@ -4,14 +4,14 @@ use std::num::NonZeroU64;
 
 use urscope_schema::{
     api::Effect,
-    call::{Enter, Exit, Values},
+    call::Values,
     handle::{Handle, Kind},
-    operation::{Answer, Create, Export, Open, Operation},
+    operation::{Create, Export, Open, Operation, Returned},
 };
 
 use super::{
     changes::Change,
-    fact::{Exported, FactConsumer, Freed, Outcome, Put, Refused, Returned, UnknownHandle, What},
+    fact::{self, Exported, FactConsumer, Freed, Outcome, Put, Refused, UnknownHandle, What},
     pending::{PendingCall, PendingChange, PendingOpen},
     state::Tracker,
     transitions,
@@ -21,10 +21,10 @@ use crate::place::{Place, ProcessId};
 impl Tracker {
     /// A call returns. Facts about the call show the tracker as it was before, those about its changes as
     /// it is afterwards.
-    pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
+    pub fn exit(&mut self, who: ProcessId, exit: &Returned, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
-        let answer = Answer::of(exit);
+        let answer = exit.answer;
         // A call that makes something must return it to succeed.
         let succeeded = exit.result.is_success() && answer.is_complete();
         let outcome = if succeeded { Outcome::Succeeded } else { Outcome::Refused(exit.result) };
@@ -37,7 +37,7 @@ impl Tracker {
         }
         let place = pending.place;
         for change in transitions::exit(self, &mut pending, exit.result.is_success(), &answer) {
-            self.fact_of_change(place, &change, (exit, &answer), facts);
+            self.fact_of_change(place, &change, exit, facts);
         }
         if outcome != Outcome::Succeeded
             && let Some(kind) = answer.makes
@@ -51,7 +51,7 @@ impl Tracker {
     fn facts_of_return(
         &self,
         pending: &PendingCall,
-        exit: &Exit,
+        exit: &Returned,
         (outcome, makes): (Outcome, Option<Kind>),
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
@@ -68,17 +68,11 @@ impl Tracker {
                 self.emit(facts, place, What::OpenedUnknown(unknown));
             }
         }
-        self.emit(facts, place, What::Returned(Returned { call: exit.call, time: exit.time, outcome }));
+        self.emit(facts, place, What::Returned(fact::Returned { call: exit.call, time: exit.time, outcome }));
     }
 
     /// Emits the fact of a change by a call that began at `at`.
-    fn fact_of_change(
-        &self,
-        at: Place,
-        change: &Change,
-        (exit, answer): (&Exit, &Answer),
-        facts: &mut (impl FactConsumer + ?Sized),
-    ) {
+    fn fact_of_change(&self, at: Place, change: &Change, exit: &Returned, facts: &mut (impl FactConsumer + ?Sized)) {
         let took = exit.time.0.saturating_sub(at.time.0);
         let what = match change {
             Change::Dangling(dangling) => {
@@ -90,7 +84,7 @@ impl Tracker {
                 let data = self.state(at.process).and_then(|state| state.handles.get(handle));
                 let Some(data) = data else { return };
                 let (handle, replaced) = (*handle, *replaced);
-                What::Exported(Exported { handle, data, answer, took, replaced })
+                What::Exported(Exported { handle, data, answer: &exit.answer, took, replaced })
             }
             Change::Opened(opened) => What::Opened(*opened),
             Change::Put(ended, export) => {
@@ -110,7 +104,7 @@ impl Tracker {
     }
 
     /// An open of bytes that no traced process got, neither before its enter nor meanwhile.
-    fn unknown(&self, place: Place, open: &PendingOpen, exit: &Exit, outcome: Outcome) -> Option<UnknownHandle> {
+    fn unknown(&self, place: Place, open: &PendingOpen, exit: &Returned, outcome: Outcome) -> Option<UnknownHandle> {
         let Open { fingerprint: Some(fingerprint), named, data, size, .. } = open.open else { return None };
         if open.export.is_some() || self.export_of(place.process, Some(fingerprint)).is_some() {
             return None;
@@ -123,11 +117,10 @@ impl Tracker {
 }
 
 /// A call whose enter is missing.
-fn without_enter(process: ProcessId, exit: &Exit) -> PendingCall {
-    let Exit { function, call, tid, time, .. } = *exit;
+fn without_enter(process: ProcessId, exit: &Returned) -> PendingCall {
+    let Returned { function, call, tid, time, .. } = *exit;
     let place = Place { process, tid, time, call: NonZeroU64::new(call), function: Some(function), stack: None };
-    let values = Values::NONE;
-    let change = match Operation::of(&Enter { function, call, tid, time, values }) {
+    let change = match Operation::of(function, &Values::NONE) {
         Operation::Export(Export { kind, .. }) => match kind.handle_data() {
             Some(kind) => PendingChange::Get { kind, value: None, exported: None, context: None, dangling: None },
             None => PendingChange::Nothing,

@@ -5,7 +5,10 @@ use super::{
     interface::Interface,
     role::{self, Role},
 };
-use crate::{handle::Kind, values::Values};
+use crate::{
+    handle::Kind,
+    values::{Fields, Values},
+};
 
 macro_rules! effects {
     ($($(#[$doc:meta])* $effect:ident,)*) => {
@@ -238,10 +241,10 @@ impl Function {
     }
 
     /// Whether a call with these arguments imports a descriptor that was exported.
-    pub fn imports(self, asked: &Values) -> bool {
+    pub fn imports(self, asked: &impl Fields) -> bool {
         matches!(self.effect(), Effect::Allocates(_) | Effect::Creates(_))
-            && asked.property.is_some()
-            && asked.property == self.interface().importing
+            && asked.property().is_some()
+            && asked.property() == self.interface().importing
     }
 
     /// The kind of the handle data that the function opens; `None` if it opens none.

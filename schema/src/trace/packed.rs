@@ -6,7 +6,8 @@
 use super::read::Record;
 use crate::{
     api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
+    call::{Enter, Exit, Fields, Nanos, Values},
+    operation::{Begun, Returned},
 };
 
 /// What the first byte of a record says: the call begins, or it returns.
@@ -74,6 +75,31 @@ impl<'w> PackedCall<'w> {
     #[inline]
     pub fn time(&self) -> Nanos {
         Nanos(self.head[1])
+    }
+
+    /// The value at a position of [`Values::FIELDS`].
+    #[inline]
+    pub(crate) fn value(&self, place: usize) -> Option<u64> {
+        let [.., places] = *self.head;
+        let bit = 1_u64 << place;
+        let index = (places & (bit - 1)).count_ones() as usize;
+        if places & bit != 0 { self.values.get(index).copied() } else { None }
+    }
+
+    /// The call that begins, decoded.
+    #[inline]
+    pub fn begun(&self) -> Begun {
+        // Without a zero and without flags, nothing is missing and nothing undefined.
+        let may_lack = self.values.contains(&0) || self.flags().is_some();
+        let fault = if may_lack { self.enter().fault() } else { None };
+        Begun::of(self.function, self.head[2], self.tid(), self.time(), self, fault)
+    }
+
+    /// The call that has returned, decoded.
+    #[inline]
+    pub fn returned(&self) -> Returned {
+        let [_, _, call, places] = *self.head;
+        Returned::of(self.function, call, self.tid(), self.time(), UrResult((places >> 32) as u32), self)
     }
 
     /// The record of a call that begins.

@@ -287,14 +287,16 @@ impl Merger {
             (true, true) => return observer.inner_enter(&self.tracker, id, at, &call.enter()),
             (true, false) => return observer.inner_exit(&self.tracker, id, at, &call.exit()),
             (false, true) => {
-                let enter = call.enter();
-                observer.enter(&self.tracker, id, at, &enter);
-                self.tracker.enter(id, &enter, &mut Facts::new(&mut self.checker, observer, at));
+                if observer.observes() {
+                    observer.enter(&self.tracker, id, at, &call.enter());
+                }
+                self.tracker.enter(id, &call.begun(), &mut Facts::new(&mut self.checker, observer, at));
             }
             (false, false) => {
-                let exit = call.exit();
-                self.tracker.exit(id, &exit, &mut Facts::new(&mut self.checker, observer, at));
-                observer.exit(&self.tracker, id, at, &exit);
+                self.tracker.exit(id, &call.returned(), &mut Facts::new(&mut self.checker, observer, at));
+                if observer.observes() {
+                    observer.exit(&self.tracker, id, at, &call.exit());
+                }
             }
         }
         self.take_findings();
@@ -402,7 +404,7 @@ struct Facts<'m> {
 impl<'m> Facts<'m> {
     #[inline]
     fn new(checker: &'m mut Checker, observer: &'m mut dyn Observer, at: u64) -> Self {
-        let observed = observer.takes_facts();
+        let observed = observer.observes();
         Self { checker, observer, observed, at }
     }
 }

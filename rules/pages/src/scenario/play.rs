@@ -54,8 +54,8 @@ pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> V
     for event in events {
         match event {
             Event::Begin(process, _) => drop(tracker.begin(process)),
-            Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
-            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
+            Event::Enter(who, enter) => tracker.enter(who, &enter.begun(enter.fault()), &mut checker),
+            Event::Exit(who, exit) => tracker.exit(who, &exit.returned(), &mut checker),
             Event::Device(who, handle, index, name) => tracker.device(who, handle, index, &name),
             Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
             Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),

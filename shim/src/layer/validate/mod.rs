@@ -67,9 +67,11 @@ impl Validation {
         let process_id = self.process_id();
         let Self { tracker, checker, .. } = self;
         match step {
-            Step::Enter(enter, nulls) => tracker.enter_with(process_id, enter, nulls, checker),
+            Step::Enter(enter, nulls) => {
+                tracker.enter(process_id, &enter.begun(nulls.fault(enter.function, &enter.values)), checker)
+            }
             Step::Device(device) => tracker.device(process_id, device.device.0, device.index, &device.name),
-            Step::Exit(exit) => tracker.exit(process_id, exit, checker),
+            Step::Exit(exit) => tracker.exit(process_id, &exit.returned(), checker),
         }
     }
 
