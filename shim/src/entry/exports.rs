@@ -21,7 +21,7 @@ use urscope_schema::{
     ur_functions,
 };
 
-use super::{command::hook, dlsym};
+use super::{dlsym, hooks::hook};
 use crate::{
     backend::{
         self,
