@@ -1,166 +1,219 @@
-//! The hooks of an adapter's functions: one for each row of the function table and each adapter.
+//! The path of a call: what is done around the real function, whatever way the call came.
 //!
-//! A hook records the call around the real one. There is one per adapter, because a C function cannot know in whose
-//! table it is. The code of all functions is alike; only the roles of the rows differ. Must never hold a lock or
-//! allocate across the real call.
+//! [`intercept`] takes the arguments of a row ([`Row`]) through the layers to the real function and back. Its two
+//! halves, [`begin`] and [`end`], also show calls to the layers that urscope does not carry out. Must never hold a lock
+//! or allocate across the real call.
 
-#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+#![expect(
+    clippy::inline_always,
+    reason = "function and origin are mostly constants, so that much is decided when it is compiled"
+)]
+
 use urscope_schema::{
-    api::{Function, UrResult, demand::Nulls, role::*},
+    api::{Function, UrResult, role::Device},
     call::Values,
-    ur_functions,
 };
 
 use crate::{
-    backend, chain, commands, devices,
+    chain, commands, devices,
     event_filter::{self, Recording},
-    inner, knobs,
+    inner,
+    knobs::{self, Hot},
     raw::{
-        args::{
-            Arg,
-            inputs::{CallArguments, Inputs},
-            out_params::{Opened, OpenedCopy, RedirectedOutParams},
-        },
+        args::{Arg, inputs::Arguments, out_params, row::Row},
         fork,
         outer::Outer,
     },
     stacks,
 };
 
-macro_rules! hooks {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// The hooks of adapter `VIA`.
-        pub mod hook {
-            use super::*;
-
-            $(
-                #[doc = $doc]
-                pub extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    let mut nulls = Nulls::default();
-                    $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    // Programs that share nothing make many of these calls.
-                    if event_filter::passes_any(Function::$name) && nulls.is_empty() {
-                        let result = backend::$name::<VIA>()($($param),*);
-                        commands::note_return(Function::$name, result);
-                        return result;
-                    }
-                    filtered::$name::<VIA>($($param),*)
-                }
-            )*
-        }
-
-        /// Continues a call that may be recorded. The arguments are passed on unchanged, so they stay in their
-        /// registers.
-        mod filtered {
-            use super::*;
-
-            $(
-                #[inline(never)]
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    if !Function::$name.is_ipc() {
-                        return recorded::$name(VIA, backend::$name::<VIA>(), $($param),*);
-                    }
-                    match backend::adapter_only::$name::<VIA>() {
-                        Some(real) => recorded::$name(VIA, real, $($param),*),
-                        None => resolved::$name::<VIA>($($param),*),
-                    }
-                }
-            )*
-        }
-
-        /// Continues a call whose implementation is found by a function call, which needs the arguments to be saved.
-        mod resolved {
-            use super::*;
-
-            $(
-                #[cold]
-                #[inline(never)]
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    recorded::$name(VIA, backend::$name::<VIA>(), $($param),*)
-                }
-            )*
-        }
-
-        /// Records a call: the part of a function's hooks that is common to all adapters.
-        mod recorded {
-            use super::*;
-
-            $(
-                #[inline(never)]
-                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
-                pub(super) fn $name(via: usize, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
-                    fork::notice();
-                    let hot = knobs::hot();
-                    let mut inputs = Inputs::default();
-                    $(inputs.add($param);)*
-                    let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &inputs) } else { Recording::No };
-                    let mut nulls = Nulls::default();
-                    $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    // A call with a missing argument is always recorded: it is a violation.
-                    if recording == Recording::No && nulls.is_empty() {
-                        let result = real($($param),*);
-                        commands::note_return(Function::$name, result);
-                        return result;
-                    }
-                    let event = recording.event();
-                    let mut arguments = CallArguments::new(Some(via as u64));
-                    $(arguments.add($param);)*
-                    let (mut values, out_params) = arguments.record(&inputs);
-                    values.stack = stacks::current(hot);
-                    values.object = event.map_or(values.object, |event| Some(event as u64));
-                    commands::add_shared_pointers(Function::$name, &inputs, &mut values);
-                    let waits = commands::before(Function::$name, &mut values);
-                    let (flags, pointer, blocking) = (values.flags, values.pointer, values.value);
-                    let device = inputs.device();
-                    devices::before(Function::$name, via, device);
-                    let entered = chain::enter(hot, Function::$name, values, &nulls);
-                    if let Some(answer) = entered.answer {
-                        return exit_without_answers(Function::$name, entered.call, answer);
-                    }
-                    event_filter::enter(Function::$name, event);
-                    let (mut answers, mut room) = (RedirectedOutParams::untouched(), OpenedCopy::room());
-                    let opened = if Function::$name.opens().is_some() { room.take(&values) } else { Opened::NOTHING };
-                    let redirection = answers.redirection(&out_params, opened);
-                    let outer = inner::outer(Function::$name, entered.call);
-                    let exception_guard = ExceptionGuard { function: Function::$name, call: entered.call, outer: &outer };
-                    outer.begin();
-                    let result = real($(redirection.redirect($param)),*);
-                    outer.end();
-                    std::mem::forget(exception_guard);
-                    commands::after(Function::$name, entered.call, waits, blocking, result);
-                    let values = out_params.carry_over(&answers, opened, result, pointer);
-                    commands::note_shared(Function::$name, pointer, &values);
-                    if result.is_success() {
-                        devices::after(via, device);
-                    }
-                    event_filter::exit(Function::$name, event, flags, result, &values);
-                    chain::exit(hot, Function::$name, entered.call, result, values)
-                }
-            )*
-        }
-    };
+/// Where a call came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A hook of the adapter with this number: in its table, in its code, or behind an exported symbol.
+    Adapter(usize),
+    /// XPTI, which only shows a call of the adapter with this number: what a layer answers has no effect.
+    Xpti(usize),
+    /// A hook in a table of a Level Zero driver.
+    Driver,
+    /// The runtime, in the recorded call with this number. Only the trace sees such an inner call.
+    Inner(u64),
 }
 
-/// Records the exit of a call that ends by a C++ exception of the adapter. The exception passes through, and the
+impl Origin {
+    /// The number of the adapter that is called.
+    #[inline]
+    const fn adapter(self) -> Option<usize> {
+        match self {
+            Self::Adapter(via) | Self::Xpti(via) => Some(via),
+            Self::Driver | Self::Inner(_) => None,
+        }
+    }
+}
+
+/// The outcome of [`begin`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Begin {
+    /// The call is not recorded.
+    Unrecorded,
+    /// A layer has answered it, and it must not be passed on.
+    Answered(UrResult),
+    /// It is passed on, and its return is for [`end`].
+    Recorded(Begun),
+}
+
+/// A recorded call that has not returned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    hot: Hot,
+    origin: Origin,
+    /// Its number in the process; for an inner call, that of the outer one.
+    call: u64,
+    /// The event because of which it is recorded.
+    event: Option<usize>,
+    /// Of its arguments.
+    flags: Option<u64>,
+    pointer: Option<u64>,
+    device: Option<Arg<Device>>,
+    commands: commands::Seen,
+}
+
+impl Begun {
+    /// Shows the layers that a C++ exception has left the call.
+    pub(crate) fn left_by_exception(self, function: Function) {
+        without_answers(function, self.origin, self.call, UrResult::UNKNOWN);
+    }
+}
+
+/// Records a call around the real function, unless nobody wants to know of it; returns the result for the caller.
+///
+/// For one function that is not inlined for each row and kind of origin.
+#[inline(always)]
+pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
+    let function = R::FUNCTION;
+    let begun = match begin(function, origin, &row.arguments()) {
+        Begin::Recorded(begun) => begun,
+        Begin::Answered(result) => return result,
+        Begin::Unrecorded => {
+            let result = row.call(real);
+            commands::note_return(function, result);
+            return result;
+        }
+    };
+    let outer = inner::outer(function, begun.call);
+    let is_outer = matches!(origin, Origin::Adapter(_));
+    if is_outer {
+        outer.begin();
+    }
+    let exception_guard = ExceptionGuard { function, origin, call: begun.call, outer: is_outer.then_some(&outer) };
+    let (result, answers) = out_params::call(row, real);
+    std::mem::forget(exception_guard);
+    if is_outer {
+        outer.end();
+    }
+    end(function, begun, result, answers)
+}
+
+/// Shows the layers a call that begins.
+#[inline(always)]
+pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -> Begin {
+    fork::notice();
+    let hot = knobs::hot();
+    let mut begun = Begun {
+        hot,
+        origin,
+        call: 0,
+        event: None,
+        flags: None,
+        pointer: None,
+        device: None,
+        commands: commands::Seen::default(),
+    };
+    if let Origin::Inner(outer) = origin {
+        begun.call = outer;
+        begun.pointer = arguments.values().pointer;
+        chain::inner_enter(function, outer, arguments.record());
+        return Begin::Recorded(begun);
+    }
+    let recording =
+        if arguments.are_watched() { event_filter::decide(function, arguments.inputs()) } else { Recording::No };
+    // The layers get a reference to this copy only, so that the arguments need not be in memory.
+    let nulls = *arguments.nulls();
+    // A call with a missing argument is always recorded: it is a violation.
+    if recording == Recording::No && nulls.is_empty() {
+        return Begin::Unrecorded;
+    }
+    let mut values = arguments.record();
+    values.via = origin.adapter().map(|via| via as u64);
+    values.stack = stacks::current(hot);
+    begun.event = recording.event();
+    values.object = begun.event.map_or(values.object, |event| Some(event as u64));
+    begun.commands = commands::before(function, arguments.inputs(), &mut values);
+    (begun.flags, begun.pointer) = (values.flags, values.pointer);
+    if let Origin::Adapter(via) = origin {
+        begun.device = arguments.inputs().device();
+        devices::before(function, via, begun.device);
+    }
+    let entered = chain::enter(hot, function, values, &nulls);
+    begun.call = entered.call;
+    if let Some(answer) = entered.answer
+        && !matches!(origin, Origin::Xpti(_))
+    {
+        return Begin::Answered(without_answers(function, origin, begun.call, answer));
+    }
+    event_filter::enter(function, begun.event);
+    Begin::Recorded(begun)
+}
+
+/// Shows the layers a call that has returned; returns the result for the caller.
+#[inline(always)]
+pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: Values) -> UrResult {
+    if let Origin::Inner(_) = begun.origin {
+        commands::note_return(function, result);
+        return exit(begun.hot, function, begun.origin, begun.call, result, answers);
+    }
+    commands::after(function, begun.call, begun.commands, result);
+    commands::note_shared(function, begun.pointer, &answers);
+    if let Origin::Adapter(via) = begun.origin
+        && result.is_success()
+    {
+        devices::after(via, begun.device);
+    }
+    event_filter::exit(function, begun.event, begun.flags, result, &answers);
+    exit(begun.hot, function, begun.origin, begun.call, result, answers)
+}
+
+/// Shows the layers a call that was answered by one of them, or that a C++ exception has left.
+#[cold]
+#[inline(never)]
+fn without_answers(function: Function, origin: Origin, call: u64, result: UrResult) -> UrResult {
+    exit(knobs::hot(), function, origin, call, result, Values::NONE)
+}
+
+#[inline(always)]
+fn exit(hot: Hot, function: Function, origin: Origin, call: u64, result: UrResult, answers: Values) -> UrResult {
+    match origin {
+        Origin::Adapter(_) | Origin::Driver => return chain::exit(hot, function, call, result, answers),
+        Origin::Xpti(_) => chain::returned(hot, function, call, result, answers),
+        Origin::Inner(_) => chain::inner_exit(function, call, result, answers),
+    }
+    result
+}
+
+/// Records the exit of a call that ends by a C++ exception of the real function. The exception passes through, and the
 /// loader returns UNKNOWN for it.
 struct ExceptionGuard<'a> {
     function: Function,
+    origin: Origin,
     call: u64,
-    outer: &'a Outer,
+    outer: Option<&'a Outer>,
 }
 
 impl Drop for ExceptionGuard<'_> {
     fn drop(&mut self) {
-        self.outer.end();
-        exit_without_answers(self.function, self.call, UrResult::UNKNOWN);
+        if let Some(outer) = self.outer {
+            outer.end();
+        }
+        without_answers(self.function, self.origin, self.call, UrResult::UNKNOWN);
     }
 }
-
-/// Records the exit of a call without answers of the adapter.
-#[cold]
-#[inline(never)]
-fn exit_without_answers(function: Function, call: u64, result: UrResult) -> UrResult {
-    chain::exit(knobs::hot(), function, call, result, Values::NONE)
-}
-
-ur_functions!(hooks);

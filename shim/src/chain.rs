@@ -54,9 +54,15 @@ pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Ent
     if validate::is_on(hot)
         && let Verdict::Answered(result) = validation_layer.enter(enter, nulls)
     {
-        return Entered { call, answer: Some(result) };
+        return Entered { call, answer: Some(answer_of(function, result)) };
     }
     Entered { call, answer: None }
+}
+
+/// The answer of a layer, which has a code of Unified Runtime, in the codes of the function.
+#[cold]
+fn answer_of(function: Function, answer: UrResult) -> UrResult {
+    function.interface().result(answer)
 }
 
 /// Describes a device to every layer.
@@ -75,7 +81,7 @@ pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: V
     if validate::is_on(hot)
         && let Verdict::Answered(result) = validation_layer.exit(exit)
     {
-        return record_cold(hot, Exit { result, values: Values::NONE, ..exit });
+        return record_cold(hot, Exit { result: answer_of(function, result), values: Values::NONE, ..exit });
     }
     record(hot, exit)
 }
@@ -108,16 +114,20 @@ fn record_cold(hot: Hot, exit: Exit) -> UrResult {
     record(hot, exit)
 }
 
-/// Shows the enter of an inner call to the trace only. It has the number of its outer call.
-pub fn inner_enter(enter: &Enter) {
+/// Shows the enter of an inner call to the trace only; `call` is the number of its outer call.
+#[cold]
+pub fn inner_enter(function: Function, call: u64, values: Values) {
+    let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
     let [trace_layer, _] = &LAYERS;
-    trace_layer.show(|_| trace::record_inner_enter(enter));
+    trace_layer.show(|_| trace::record_inner_enter(&enter));
 }
 
 /// Shows the exit of an inner call to the trace only.
-pub fn inner_exit(exit: &Exit) {
+#[cold]
+pub fn inner_exit(function: Function, call: u64, result: UrResult, values: Values) {
+    let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
     let [trace_layer, _] = &LAYERS;
-    trace_layer.show(|_| trace::record_inner_exit(exit));
+    trace_layer.show(|_| trace::record_inner_exit(&exit));
 }
 
 /// Shows the end of the process to every layer, the last one first, so that its findings still go into the trace.

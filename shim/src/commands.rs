@@ -41,20 +41,28 @@ static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
 /// The assumed size of memory whose size is unknown.
 const UNKNOWN_SIZE: u64 = 1 << 32;
 
-/// The number of waits that [`before`] has read.
+/// What [`before`] has seen, for [`after`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WaitState(u64);
+pub(crate) struct Seen {
+    /// The number of waits so far.
+    waits: u64,
+    /// Whether the call waits for its command.
+    is_blocking: bool,
+    /// Whether an allocation imports memory of another process.
+    imports: bool,
+}
 
 #[inline]
 pub(crate) fn are_recorded() -> bool {
     IS_SHARING.load(Ordering::Relaxed)
 }
 
-/// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
-/// and the offset of the first byte that an unfinished command accesses. The result is for [`after`].
+/// Adds to the arguments of a launch its pointers into shared memory, and to those of a call that ends memory the number
+/// of the first command that the host has not waited for, and the offset of the first byte that an unfinished command
+/// accesses.
 #[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
-pub(crate) fn before(function: Function, values: &mut Values) -> WaitState {
+pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = function.effect().ends_memory();
     // These two can wait, or free later.
     let at_once = !matches!(function, Function::urEnqueueUSMFreeExp | Function::zeMemFreeExt);
@@ -66,7 +74,16 @@ pub(crate) fn before(function: Function, values: &mut Values) -> WaitState {
         values.value = Some(FIRST_UNWAITED.load(Ordering::Relaxed) & CALL_MASK).filter(|call| *call != 0);
         values.offset = values.pointer.and_then(software_device::unfinished_from);
     }
-    WaitState(if function.is_command() { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 })
+    if launches(function) {
+        [values.pointer, values.source] = nearest(inputs.kernel_pointers());
+    }
+    let is_command = function.is_command();
+    Seen {
+        waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
+        // A C++ bool is the lowest byte of its register.
+        is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0),
+        imports: function.imports(values),
+    }
 }
 
 /// Whether a command is recorded. A launch of a kernel is if it has pointers into shared memory; other commands
@@ -79,15 +96,6 @@ pub(crate) fn is_recorded(function: Function, inputs: &Inputs) -> bool {
 
 const fn launches(function: Function) -> bool {
     matches!(function, Function::urEnqueueKernelLaunchWithArgsExp)
-}
-
-/// Adds the pointers into shared memory to the arguments of a launch.
-#[expect(clippy::inline_always, reason = "as for `before`")]
-#[inline(always)]
-pub(crate) fn add_shared_pointers(function: Function, inputs: &Inputs, values: &mut Values) {
-    if launches(function) {
-        [values.pointer, values.source] = nearest(inputs.kernel_pointers());
-    }
 }
 
 /// The two addresses in shared memory that are nearest to its start.
@@ -145,39 +153,26 @@ fn add_shared_range(begins: u64, size: u64) {
     }
 }
 
-/// Processes a recorded call that has returned. `call` is its number, `blocking` whether it waited for its command.
+/// Processes a recorded call that has returned. `call` is its number, `seen` comes from [`before`].
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
-pub(crate) fn after(
-    function: Function,
-    call: u64,
-    WaitState(waits): WaitState,
-    blocking: Option<u64>,
-    result: UrResult,
-) {
+pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult) {
     note_return(function, result);
     if !result.is_success() {
         return;
     }
     if function.is_command() {
-        // A C++ bool is the lowest byte of its register.
-        if blocking.is_some_and(|blocking| blocking as u8 != 0) {
+        if seen.is_blocking {
             note_wait();
         } else if call <= CALL_MASK {
             // If there was a wait meanwhile, it may have been for this command.
+            let Seen { waits, .. } = seen;
             let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
-    } else if matches!(function.effect(), Effect::Exports(Kind::Usm) | Effect::MayExport(_) | Effect::Opens(Kind::Usm))
-        && !are_recorded()
+    } else if seen.imports
+        || matches!(function.effect(), Effect::Exports(Kind::Usm) | Effect::MayExport(_) | Effect::Opens(Kind::Usm))
+            && !are_recorded()
     {
-        IS_SHARING.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Processes an allocation that has imported memory of another process.
-#[cold]
-pub(crate) fn note_imported(result: UrResult) {
-    if result.is_success() {
         IS_SHARING.store(true, Ordering::Relaxed);
     }
 }
@@ -201,8 +196,8 @@ mod tests {
     use super::*;
 
     fn called(function: Function, call: u64, blocking: Option<u64>, result: UrResult) {
-        let waits = before(function, &mut Values::NONE.clone());
-        after(function, call, waits, blocking, result);
+        let seen = before(function, &Inputs::default(), &mut Values { value: blocking, ..Values::NONE });
+        after(function, call, seen, result);
     }
 
     #[test]
@@ -230,7 +225,7 @@ mod tests {
     fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
         let of_a_close = || {
             let mut values = Values { pointer: Some(0x1000), ..Values::NONE };
-            before(Function::urIPCCloseMemHandleExp, &mut values);
+            before(Function::urIPCCloseMemHandleExp, &Inputs::default(), &mut values);
             values.value
         };
         let (copy, done) = (Function::urEnqueueUSMMemcpy, UrResult::SUCCESS);
@@ -257,16 +252,16 @@ mod tests {
 
         let mut queued = Values::NONE;
         called(copy, 7, None, done);
-        before(Function::urEnqueueUSMFreeExp, &mut queued);
+        before(Function::urEnqueueUSMFreeExp, &Inputs::default(), &mut queued);
         assert_eq!(queued, Values::NONE, "it waits for its turn");
         note_return(Function::urEventGetInfo, done);
         assert_eq!(of_a_close(), None);
 
         // Another thread enqueues and waits while this one is in the adapter.
-        let waits = before(copy, &mut queued);
+        let seen = before(copy, &Inputs::default(), &mut queued);
         called(copy, 9, None, done);
         wait(done);
-        after(copy, 8, waits, None, done);
+        after(copy, 8, seen, done);
         assert_eq!(of_a_close(), None, "9 was waited for");
     }
 }

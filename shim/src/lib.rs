@@ -1,8 +1,8 @@
 //! The interposer between a SYCL program and its Unified Runtime adapter: it records and checks the calls.
 //!
-//! `program -> entry -> call -> chain (layers) -> backend`: [`entry`] replaces the adapter's functions by the hooks
-//! in [`call`], which show each call to the [`layer`]s through the [`chain`], before and after a [`backend`]
-//! implements it.
+//! `program -> entry -> call -> chain (layers) -> backend`: [`entry`] replaces the adapter's functions by hooks, whose
+//! calls take the path in [`call`]: it shows each to the [`layer`]s through the [`chain`], before and after a
+//! [`backend`] implements it.
 //!
 //! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real
 //! call, nothing unwinds into C, nothing is printed to stdout, and a part that fails is switched off.

@@ -83,11 +83,13 @@ pub fn uses_level_zero(function: Function, via: usize) -> bool {
     }
 }
 
-/// Whether adapter `via` implements a function, seen in a few instructions.
+/// Whether a few instructions show that adapter `via` implements a function.
 #[inline]
 fn is_adapter_only(function: Function, via: usize) -> bool {
-    knobs::hot_or_nothing().prefers_adapter()
-        && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
+    function.is_command()
+        || matches!(function.effect(), Effect::Waits(_))
+        || knobs::hot_or_nothing().prefers_adapter()
+            && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }
 
 /// Forgets the parent's objects, which a forked child must not put or close.
@@ -124,28 +126,16 @@ macro_rules! backends {
             )*
         }
 
-        /// The adapter's functions, if a few instructions show that the adapter implements the call; otherwise `None`.
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        pub mod adapter_only {
-            use super::*;
-
-            $(
-                #[doc = concat!("That of `", stringify!($name), "` for the adapter number `VIA`.")]
-                #[inline]
-                pub fn $name<const VIA: usize>() -> Option<extern "C-unwind" fn($(Arg<$role>),*) -> UrResult> {
-                    let is_adapter_only = is_adapter_only(Function::$name, VIA);
-                    is_adapter_only.then(|| adapter::$name(VIA))
-                }
-            )*
-        }
-
         $(
             #[doc = concat!("The function that implements `", stringify!($name), "` for the adapter number `VIA`.")]
             #[allow(non_snake_case, reason = "the names are those of the C functions")]
             #[inline]
             pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
-                let passes = Function::$name.is_command() || matches!(Function::$name.effect(), Effect::Waits(Kind::Queue));
-                if !passes && uses_level_zero(Function::$name, VIA) { caught::$name::<VIA> } else { adapter::$name(VIA) }
+                if is_adapter_only(Function::$name, VIA) || !uses_level_zero(Function::$name, VIA) {
+                    adapter::$name(VIA)
+                } else {
+                    caught::$name::<VIA>
+                }
             }
         )*
     };

@@ -24,7 +24,7 @@ use urscope_schema::{
     trace::records::{EntryPoint, INLINE, XPTI},
 };
 
-use super::command::hook;
+use super::hooks::hook;
 use crate::{
     backend::{
         Family,

@@ -1,7 +1,7 @@
 //! The second entry point: exported functions, for programs that link a Unified Runtime loader.
 //!
 //! An export passes a call on unrecorded if the loader has the function, because the adapter's table records it.
-//! Otherwise the call goes through the hook of [`crate::call`] to the adapter of its handle, or to urscope's backend.
+//! Otherwise the call goes through the hook (`hooks`) to the adapter of its handle, or to urscope's backend.
 //! A call that no backend implements is recorded here and returns UNSUPPORTED_FEATURE. No call may be recorded twice.
 //!
 //! An adapter with visible symbols exports such functions, too. The dynamic loader binds its internal calls to
@@ -15,13 +15,13 @@ use std::{
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
-    api::{Function, UrResult, demand::Nulls, role::*},
+    api::{Function, UrResult, role::*},
     call::Values,
     trace::records::EntryPoint,
     ur_functions,
 };
 
-use super::{command::hook, dlsym};
+use super::{dlsym, hooks::hook};
 use crate::{
     backend::{
         self,
@@ -30,7 +30,11 @@ use crate::{
     chain, knobs,
     layer::trace,
     raw::{
-        args::{Arg, inputs::CallArguments},
+        args::{
+            Arg,
+            inputs::Arguments,
+            row::{self, Row},
+        },
         caller,
         symbols::modules::{self, Module},
     },
@@ -131,7 +135,7 @@ fn report(function: Function, next: *mut c_void) {
 /// The implementation of a function that no loader has: the hook, if urscope's backend implements it for the adapter
 /// of the handle. Otherwise the adapter's function: an adapter with visible symbols calls itself by a jump, which has
 /// the return address of its caller.
-fn implementation(function: Function, arguments: &CallArguments) -> Option<*mut c_void> {
+fn implementation(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
     let via = registry::adapter_of(arguments.handle()?)?;
     if backend::uses_level_zero(function, via) || function.is_ipc() && adapter::has(via, function) {
         hook(function, via)
@@ -140,11 +144,14 @@ fn implementation(function: Function, arguments: &CallArguments) -> Option<*mut 
     }
 }
 
-/// The result of a call that no backend implements. If urscope's backend could, the adapter's handle is missing.
-fn unsupported(function: Function, values: &Values, nulls: &Nulls) -> UrResult {
+/// Records a call that no backend implements. If urscope's could, the adapter's handle is missing.
+fn refuse(function: Function, arguments: &Arguments) -> UrResult {
+    let (hot, values, nulls) = (knobs::hot(), arguments.values(), arguments.nulls());
+    let entered = chain::enter(hot, function, *values, nulls);
     let is_own = (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
     let fault = if is_own { nulls.fault(function, values) } else { None };
-    fault.map_or(UrResult::UNSUPPORTED_FEATURE, |fault| fault.answer)
+    let refused = fault.map_or(UrResult::UNSUPPORTED_FEATURE, |fault| fault.answer);
+    chain::exit(hot, function, entered.call, entered.answer.unwrap_or(refused), Values::NONE)
 }
 
 macro_rules! exports {
@@ -153,20 +160,14 @@ macro_rules! exports {
             #[doc = concat!("What our exported `", stringify!($name), "` calls, which has noted its caller.")]
             pub fn $name() -> extern "C" fn($(Arg<$role>),*) -> UrResult {
                 extern "C" fn absent($($param: Arg<$role>),*) -> UrResult {
-                    let mut arguments = CallArguments::new(None);
-                    $(arguments.add($param);)*
+                    let arguments = row::$name { $($param),* }.arguments();
                     if let Some(implementation) = implementation(Function::$name, &arguments) {
                         let implementation =
                             // SAFETY: the adapter's function and its hook have the row's signature.
                             unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(implementation) };
                         return implementation($($param),*);
                     }
-                    let mut nulls = Nulls::default();
-                    $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    let (hot, values) = (knobs::hot(), arguments.values());
-                    let entered = chain::enter(hot, Function::$name, *values, &nulls);
-                    let result = entered.answer.unwrap_or_else(|| unsupported(Function::$name, values, &nulls));
-                    chain::exit(hot, Function::$name, entered.call, result, Values::default())
+                    refuse(Function::$name, &arguments)
                 }
                 let own = caller_function(Function::$name);
                 let next = if own.is_null() { next(Function::$name) } else { own };

@@ -19,6 +19,7 @@ use std::{
 
 use urscope_schema::{
     api::{Function, UNIFIED_RUNTIME, UrResult},
+    call::Values,
     trace::records::{EntryPoint, XPTI},
 };
 
@@ -249,11 +250,8 @@ const fn alternative(entry: Entry) -> &'static str {
     }
 }
 
-/// The most nested calls of a thread: a callback of a call may make one. It is small, because the C library reserves
-/// little space for thread-local variables of libraries that are opened late.
+/// The most nested calls of a thread: a callback of a call may make one.
 const NESTING_LIMIT: usize = 2;
-
-const _: () = assert!(size_of::<Calls<Observed>>() <= 128, "it is small");
 
 /// A call that has not ended.
 #[derive(Clone, Copy, Debug)]
@@ -350,11 +348,12 @@ unsafe extern "C" fn call_ends(_: u16, _: *mut c_void, _: *mut c_void, instance:
     // SAFETY: the caller's promise.
     let Some(call) = (unsafe { call.cast::<Call>().as_ref() }) else { return };
     let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::record_exception)) else { return };
-    // SAFETY: the caller's promise; they are the arguments of the begin.
-    let Some(parameters) = (unsafe { Parameters::new(call.arguments.expose_provenance()) }) else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.
     let result = unsafe { call.result.as_ref() };
-    ended.returns(parameters, result.map_or(UrResult::UNKNOWN, |result| UrResult(*result)));
+    let result = result.map_or(UrResult::UNKNOWN, |result| UrResult(*result));
+    // SAFETY: the call has returned this result to the loader, and not yet to its caller.
+    let answers = ended.out_params().map_or(Values::NONE, |out_params| unsafe { out_params.read(result) });
+    ended.returns(result, answers);
 }
 
 #[cfg(test)]

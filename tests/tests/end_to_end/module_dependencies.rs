@@ -50,11 +50,11 @@ const ROWS: &[Row] = &[
     row("shim/src", "layer/trace", &["layer::validate", "chain", "call", "entry", "backend", "event_filter"]),
     row("shim/src", "layer/validate", &["layer::trace", "chain", "call", "entry", "backend", "event_filter"]),
     row("shim/src", "layer/mod.rs", &["chain", "call", "entry", "backend", "event_filter", "stacks", "knobs", "raw"]),
-    // The chain knows layers; a hooked function knows the chain and a backend.
+    // The chain knows layers; the path of a call knows the chain, and gets the real function.
     row("shim/src", "chain.rs", &["call", "entry", "backend", "event_filter"]),
-    row("shim/src", "call.rs", &["layer", "entry"]),
+    row("shim/src", "call.rs", &["layer", "entry", "backend"]),
     // Nothing carries out what is only observed.
-    row("shim/src", "observed.rs", &["layer", "entry", "backend", "call", "devices"]),
+    row("shim/src", "observed.rs", &["layer", "entry", "backend", "devices"]),
     // What everything rests on knows nothing above it.
     row("shim/src", "raw", &["backend", "call", "chain", "entry", "event_filter", "knobs", "layer", "stacks"]),
     row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "event_filter", "layer", "stacks"]),

@@ -16,7 +16,7 @@ use urscope_schema::{
 use super::OWN_CODE;
 use crate::{
     backend::adapter,
-    call,
+    entry::hooks,
     raw::{args::Arg, caller, nesting::Outermost},
 };
 
@@ -103,7 +103,7 @@ macro_rules! hooks {
                     if outermost.is_none() {
                         return adapter::$name(VIA)($($param),*);
                     }
-                    call::hook::$name::<VIA>($($param),*)
+                    hooks::checked::$name::<VIA>($($param),*)
                 }
             )*
         }

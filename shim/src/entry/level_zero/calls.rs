@@ -1,40 +1,31 @@
 //! The hooks of a driver's functions: one for each row of Level Zero and each driver.
 //!
-//! The first instructions of a hook store the return address. A call of the program or its middleware is recorded
-//! around the driver's function. Any other call is passed on, or recorded as an inner call. Must never hold a lock or
-//! allocate across the real call.
+//! The first instructions of a hook store the return address. A call of the program or its middleware is recorded. Any
+//! other call is passed on, or recorded as an inner call.
 
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
-    api::{
-        Effect, Function, LEVEL_ZERO, UrResult,
-        demand::Nulls,
-        level_zero::constants::EXTERNAL_MEMORY_IMPORT_FD,
-        role::{
-            Accessed, AllocDesc, AnyDevice, Context, CopiedFrom, Count, Desc, Descriptor, Event, EventHandle,
-            Exporting, Flags, IpcHandle, IpcHandles, Length, Offset, OutEventHandle, OutIpcHandle, OutIpcHandles,
-            OutObject, OutPointer, PhysicalDesc, PhysicalMem, Pointer, Unseen, Unseen32, ZePool,
-        },
-    },
-    call::{Enter, Exit, Values},
-    handle::{Kind, descriptor_in},
+    api::{Effect, Function, LEVEL_ZERO, UrResult, role::*},
+    handle::Kind,
     ze_functions,
 };
 
 use super::{DRIVER_STATES, Driver, real, report_once};
 use crate::{
-    chain, commands,
+    call::{self, Origin},
+    commands,
     event_filter::{self, Recording},
-    inner, knobs, note_caller,
+    inner, note_caller,
     raw::{
         args::{
             Arg, extensions,
-            inputs::{CallArguments, Inputs},
-            out_params::{self, Opened, RedirectedOutParams},
+            inputs::Arguments,
+            row::{self, Row},
         },
         caller::{self, Owner},
-        clock, fork, thread,
+        fork,
     },
     stacks,
 };
@@ -108,110 +99,13 @@ macro_rules! hooks {
             )*
         }
 
-        /// Records calls, or passes them on.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         mod passed {
             use super::*;
 
             $(
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    let real = real(VIA, Function::$name);
-                    if real.is_null() {
-                        return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
-                    }
-                    // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's
-                    // driver).
-                    let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
-                    let mut inputs = Inputs::default();
-                    if depends_on_arguments(Function::$name) {
-                        $(inputs.add($param);)*
-                    }
-                    if is_recorded(Function::$name, &inputs) $(&& $param.watched())* {
-                        if is_call_of_program() {
-                            return recorded::$name(VIA, real, $($param),*);
-                        }
-                        if let Some(outer) = inner::inside_of(Function::$name) {
-                            return inside::$name(outer, real, $($param),*);
-                        }
-                    }
-                    let result = real($($param),*);
-                    commands::note_return(Function::$name, result);
-                    result
-                }
-            )*
-        }
-
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod recorded {
-            use super::*;
-
-            $(
-                #[inline(never)]
-                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
-                pub(super) fn $name(via: usize, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
-                    fork::notice();
-                    let hot = knobs::hot();
-                    report_once(via);
-                    let mut inputs = Inputs::default();
-                    $(inputs.add($param);)*
-                    let mut nulls = Nulls::default();
-                    $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    let mut arguments = CallArguments::new(None);
-                    $(arguments.add($param);)*
-                    let (mut values, expected) = arguments.record(&inputs);
-                    identify(Function::$name, &mut values);
-                    let event = event_filter::decide(Function::$name, &inputs).event();
-                    let imports = values.property == Some(EXTERNAL_MEMORY_IMPORT_FD);
-                    let flags = values.flags;
-                    values.stack = stacks::current(hot);
-                    let waits = commands::before(Function::$name, &mut values);
-                    let pointer = values.pointer;
-                    let entered = chain::enter(hot, Function::$name, values, &nulls);
-                    if let Some(answer) = entered.answer {
-                        return chain::exit(hot, Function::$name, entered.call, LEVEL_ZERO.result(answer), Values::NONE);
-                    }
-                    event_filter::enter(Function::$name, event);
-                    let mut answers = RedirectedOutParams::untouched();
-                    let ours = answers.redirection(&expected, Opened::NOTHING);
-                    let result = real($(ours.redirect($param)),*);
-                    commands::after(Function::$name, entered.call, waits, None, result);
-                    if imports {
-                        commands::note_imported(result);
-                    }
-                    let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
-                    commands::note_shared(Function::$name, pointer, &values);
-                    event_filter::exit(Function::$name, event, flags, result, &values);
-                    chain::exit(hot, Function::$name, entered.call, result, values)
-                }
-            )*
-        }
-
-        /// Records inner calls: those that the runtime makes in a recorded call.
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod inside {
-            use super::*;
-
-            $(
-                #[cold]
-                #[inline(never)]
-                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
-                pub(super) fn $name(call: u64, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
-                    let (function, tid) = (Function::$name, thread::id());
-                    let mut inputs = Inputs::default();
-                    $(inputs.add($param);)*
-                    let mut arguments = CallArguments::new(None);
-                    $(arguments.add($param);)*
-                    let (mut values, expected) = arguments.record(&inputs);
-                    identify(function, &mut values);
-                    let pointer = values.pointer;
-                    chain::inner_enter(&Enter { function, call, tid, time: clock::now(), values });
-                    let mut answers = RedirectedOutParams::untouched();
-                    let ours = answers.redirection(&expected, Opened::NOTHING);
-                    let result = real($(ours.redirect($param)),*);
-                    commands::note_return(function, result);
-                    let values = expected.carry_over(&answers, Opened::NOTHING, result, pointer);
-                    chain::inner_exit(&Exit { function, call, tid, time: clock::now(), result, values });
-                    result
+                    pass(VIA, row::$name { $($param),* })
                 }
             )*
         }
@@ -262,10 +156,44 @@ const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
 
-/// Whether the arguments of a call of `function` decide if it is recorded.
-#[inline]
-const fn depends_on_arguments(function: Function) -> bool {
-    matches!(function.effect(), Effect::MayExport(_) | Effect::Destroys(Kind::Event))
+/// Passes a call on to driver `via`, recorded where that is wanted.
+#[expect(clippy::inline_always, reason = "the arguments of a call that is not recorded stay in their registers")]
+#[inline(always)]
+fn pass<R: Row>(via: usize, row: R) -> UrResult {
+    const { assert!(size_of::<R::Real>() == size_of::<*mut c_void>()) };
+    let address = real(via, R::FUNCTION);
+    if address.is_null() {
+        return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
+    }
+    // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver), which is
+    // that of `R::Real`.
+    let real = unsafe { std::mem::transmute_copy::<*mut c_void, R::Real>(&address) };
+    if is_recorded(R::FUNCTION, &row.arguments()) {
+        if is_call_of_program() {
+            return intercept(via, row, real);
+        }
+        if let Some(outer) = inner::inside_of(R::FUNCTION) {
+            return intercept_inner(outer, row, real);
+        }
+    }
+    let result = row.call(real);
+    commands::note_return(R::FUNCTION, result);
+    result
+}
+
+/// Records a call of the program to driver `via`.
+#[inline(never)]
+fn intercept<R: Row>(via: usize, row: R, real: R::Real) -> UrResult {
+    fork::notice();
+    report_once(via);
+    call::intercept(Origin::Driver, row, real)
+}
+
+/// Records a call that the runtime makes in the recorded call with the number `outer`.
+#[cold]
+#[inline(never)]
+fn intercept_inner<R: Row>(outer: u64, row: R, real: R::Real) -> UrResult {
+    call::intercept(Origin::Inner(outer), row, real)
 }
 
 const fn may_export(function: Function) -> bool {
@@ -274,22 +202,11 @@ const fn may_export(function: Function) -> bool {
 
 /// Whether a call of the program with these arguments is recorded.
 #[inline]
-fn is_recorded(function: Function, inputs: &Inputs) -> bool {
-    (!may_export(function) || inputs.ask_for_descriptor()) && event_filter::decide(function, inputs) != Recording::No
-}
-
-/// Whether the file of a descriptor argument identifies the object of the call.
-#[inline]
-const fn is_identified_by_file(function: Function) -> bool {
-    !matches!(function.effect(), Effect::Puts(_) | Effect::Closes(_) | Effect::Destroys(_) | Effect::Frees(_))
-}
-
-/// Adds the fingerprint of the file that identifies the object.
-#[inline]
-fn identify(function: Function, values: &mut Values) {
-    if values.fingerprint.is_none() && is_identified_by_file(function) {
-        values.fingerprint = values.data.and_then(descriptor_in).and_then(out_params::of_file);
-    }
+fn is_recorded(function: Function, arguments: &Arguments) -> bool {
+    let inputs = arguments.inputs();
+    arguments.are_watched()
+        && (!may_export(function) || inputs.ask_for_descriptor())
+        && event_filter::decide(function, inputs) != Recording::No
 }
 
 /// Whether the program or its middleware makes the current call. A call from a loader or from libumf belongs to its

@@ -3,13 +3,17 @@
 //! The adapter is about to read the same memory. Only the first few words of structures and lists are read, never more
 //! than the caller declares. Handle data, whose size the adapter checks first, has its own module (`handle_data`).
 
+#![expect(clippy::inline_always, reason = "the row's roles decide which parts a function needs")]
+
 use urscope_schema::{
     api::{
+        Effect, Function,
+        demand::Nulls,
         level_zero::constants::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD},
         role::{Device, OutParams, Role, Sources},
     },
     call::Values,
-    handle::descriptor_data,
+    handle::{descriptor_data, descriptor_in, file_fingerprint},
 };
 
 use super::{
@@ -18,7 +22,7 @@ use super::{
     handle_data,
     umf_header::{UMF_SIZES, UmfHeader},
 };
-use crate::raw::recent_data::fingerprint_of;
+use crate::raw::{open_file, recent_data::fingerprint_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
@@ -47,12 +51,6 @@ const KERNEL_ARG_TYPE_POINTER: u32 = 1;
 pub struct Inputs(Sources);
 
 impl Inputs {
-    /// Adds an argument of the call.
-    #[inline]
-    pub fn add<R: Role>(&mut self, argument: Arg<R>) {
-        argument.0.source(&mut self.0);
-    }
-
     /// The device of the call; the first one of a list.
     #[inline]
     pub fn device(&self) -> Option<Arg<Device>> {
@@ -155,62 +153,95 @@ impl Inputs {
     }
 }
 
-/// The arguments of one call: their recorded values, and its out-parameters.
+/// The arguments of one call, in the form in which they are recorded.
+///
+/// They are made of the arguments of a caller, so that what they refer to is readable as long as the call lasts.
 #[derive(Debug)]
-pub struct CallArguments {
+pub struct Arguments {
+    function: Function,
     values: Values,
-    out: OutParams,
+    pub(super) out: OutParams,
+    inputs: Inputs,
+    nulls: Nulls,
+    is_watched: bool,
 }
 
-/// The caller's out-parameters of one call.
-#[derive(Clone, Copy, Debug)]
-pub struct CallerOutParams(pub(super) OutParams);
-
-impl CallArguments {
-    /// No arguments yet, of a call to adapter `via`; `None` for a call to no adapter.
-    #[inline]
-    pub const fn new(via: Option<u64>) -> Self {
-        Self { values: Values { via, ..Values::NONE }, out: OutParams::NONE }
+impl Arguments {
+    /// No arguments yet, of a call of `function`.
+    #[inline(always)]
+    pub fn none(function: Function) -> Self {
+        let (values, out) = (Values::NONE, OutParams::NONE);
+        Self { function, values, out, inputs: Inputs::default(), nulls: Nulls::default(), is_watched: true }
     }
 
-    /// Adds an argument of the call.
-    #[inline]
-    pub fn add<R: Role>(&mut self, argument: Arg<R>) {
-        argument.0.enter(&mut self.values);
-        argument.0.out(&mut self.out);
+    /// Adds the argument of the parameter with this name.
+    #[inline(always)]
+    pub fn add<R: Role>(&mut self, parameter: &'static str, argument: Arg<R>) {
+        let Arg(role) = argument;
+        role.enter(&mut self.values);
+        role.out(&mut self.out);
+        role.source(&mut self.inputs.0);
+        self.nulls.note(self.function, parameter, role.null());
+        self.is_watched &= role.watched();
     }
 
-    /// The recorded values: the arguments, and the inputs in the caller's memory.
+    /// Their recorded values, with the inputs in the caller's memory.
     ///
     /// The fingerprint of handle data is computed now, because an adapter may write into it (Level Zero v1 does).
-    #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
     #[inline(always)]
-    pub fn record(self, inputs: &Inputs) -> (Values, CallerOutParams) {
-        let Self { mut values, out } = self;
-        inputs.describe(&mut values);
-        if let (Some(data), Some(size)) = (values.data, values.data_size) {
+    pub fn record(&self) -> Values {
+        let mut values = self.values;
+        self.inputs.describe(&mut values);
+        if let Some((data, size)) = self.data() {
             // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
-            values.fingerprint = unsafe { handle_data::read(data as usize, size as usize, fingerprint_of) };
-            if values.fingerprint.is_some() && UMF_SIZES.contains(&(size as usize)) {
+            values.fingerprint = unsafe { handle_data::read(data, size, fingerprint_of) };
+            if values.fingerprint.is_some() && UMF_SIZES.contains(&size) {
                 // SAFETY: so many bytes have just been read.
-                let header = unsafe { UmfHeader::read(data as usize, size as usize) };
+                let header = unsafe { UmfHeader::read(data, size) };
                 values.exporter = header.as_ref().map(|header| header.process.into());
                 values.exported = header.and_then(|header| header.exported());
             }
         }
-        (values, CallerOutParams(out))
+        // The file of a descriptor identifies the object of the call.
+        if values.fingerprint.is_none() && !matches!(self.function.effect(), Effect::Puts(_)) {
+            values.fingerprint = values.data.and_then(descriptor_in).and_then(of_file);
+        }
+        values
     }
 
-    /// The arguments and their descriptions, without the contents of handle data.
-    pub fn described(self, inputs: &Inputs) -> (Values, CallerOutParams) {
-        let Self { mut values, out } = self;
-        inputs.describe(&mut values);
-        (values, CallerOutParams(out))
+    /// Address and size of the handle data that the caller passes.
+    #[inline]
+    pub(super) fn data(&self) -> Option<(usize, usize)> {
+        Some((self.values.data? as usize, self.values.data_size? as usize))
+    }
+
+    /// The function that is called.
+    pub(super) const fn function(&self) -> Function {
+        self.function
     }
 
     /// The arguments themselves.
+    #[inline]
     pub const fn values(&self) -> &Values {
         &self.values
+    }
+
+    /// What is passed by reference.
+    #[inline]
+    pub const fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
+    /// The arguments that are missing.
+    #[inline]
+    pub const fn nulls(&self) -> &Nulls {
+        &self.nulls
+    }
+
+    /// Whether a call with these arguments is recorded ([`Role::watched`]).
+    #[inline]
+    pub const fn are_watched(&self) -> bool {
+        self.is_watched
     }
 
     /// A handle that identifies the adapter of the call.
@@ -231,6 +262,11 @@ impl CallArguments {
 pub(super) unsafe fn descriptor_at(handle: usize) -> u32 {
     // SAFETY: the caller's promise; an IPC handle is larger.
     unsafe { std::ptr::with_exposed_provenance::<u32>(handle).read_unaligned() }
+}
+
+/// The fingerprint of the file that a descriptor refers to.
+pub(super) fn of_file(descriptor: u32) -> Option<u64> {
+    open_file::identity(descriptor).map(|(device, inode)| file_fingerprint(device, inode))
 }
 
 /// The fingerprint of handle data from a get; `None` for a null pointer or an implausible size.

@@ -19,6 +19,7 @@ mod handle_data;
 pub mod inputs;
 pub mod observed;
 pub mod out_params;
+pub mod row;
 mod umf_header;
 
 /// An argument of a call, in the role that the function's row gives it.

@@ -5,7 +5,9 @@
 //! would then have its old value, so the callee gets variables of urscope's. An adapter may also write into the handle
 //! data that it opens (Level Zero v1 writes a descriptor), which would change the bytes that the producer sent.
 
-use std::{marker::PhantomData, mem::MaybeUninit};
+#![expect(clippy::inline_always, reason = "the row's roles decide which parts a function needs")]
+
+use std::mem::MaybeUninit;
 
 use urscope_schema::{
     api::{
@@ -13,41 +15,29 @@ use urscope_schema::{
         role::{EventHandle, OutParams, Role},
     },
     call::Values,
-    handle::{descriptor_data, file_fingerprint},
+    handle::descriptor_data,
 };
 
 use super::{
     Arg,
     extensions::Extension,
     handle_data,
-    inputs::{CallerOutParams, data_fingerprint, descriptor_at},
+    inputs::{Arguments, data_fingerprint, descriptor_at, of_file},
+    row::Row,
     umf_header::{UMF_SIZES, UmfHeader},
 };
-use crate::raw::{open_file, process};
+use crate::raw::process;
 
 /// The value of a variable that the callee has not written to; no valid address or size.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
 
 /// Variables that replace the caller's during a call. The addresses of the caller's are stored elsewhere: the callee
 /// can write to this structure, so the compiler must keep it in memory.
-pub struct RedirectedOutParams {
+struct Variables {
     pointer: usize,
     data: usize,
     data_size: usize,
     object: usize,
-}
-
-/// The buffer for a copy of the handle data that a call opens.
-pub struct OpenedCopy(MaybeUninit<[u8; handle_data::SIZE_LIMIT]>);
-
-/// The address and size of such a copy. They are not in the buffer, which the callee can write to, so that they are
-/// not in memory for calls that open nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Opened<'room> {
-    address: usize,
-    /// The size in bytes; 0 if nothing is opened.
-    size: usize,
-    room: PhantomData<&'room mut OpenedCopy>,
 }
 
 /// The addresses of the variables, to be passed on.
@@ -61,51 +51,85 @@ impl Redirection {
     }
 }
 
-impl OpenedCopy {
-    /// A buffer without a copy.
-    #[inline]
-    pub const fn room() -> Self {
-        Self(MaybeUninit::uninit())
+/// Calls the real function of a row with out-parameters of urscope's, copies its answers to the caller, and returns its
+/// result with the recorded values.
+#[inline(always)]
+pub fn call<R: Row>(row: R, real: R::Real) -> (UrResult, Values) {
+    let arguments = row.arguments();
+    let mut room = MaybeUninit::uninit();
+    let opened = if R::FUNCTION.opens().is_some() { copy(&arguments, &mut room) } else { None };
+    let mut variables = Variables::untouched();
+    let result = row.redirected(&variables.redirection(&arguments.out, opened)).call(real);
+    let answers = variables.carry_over(&arguments.out);
+    if !result.is_success() {
+        return (result, Values::NONE);
+    }
+    // SAFETY: `size` bytes of the buffer, which is live, are initialized.
+    let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
+    // SAFETY: the function was called (`Row`) and succeeded, and these are its answers.
+    (result, unsafe { completed(&arguments.out, answers, arguments.values().pointer, extent) })
+}
+
+/// The caller's out-parameters of an observed call.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedOutParams {
+    out: OutParams,
+    /// The memory that is exported.
+    pointer: Option<u64>,
+    /// The number of bytes that an open maps.
+    extent: Option<u64>,
+}
+
+impl ObservedOutParams {
+    /// Those of a call that begins.
+    pub fn of(arguments: &Arguments) -> Self {
+        let extent = |(data, size)| {
+            // SAFETY: the caller passes handle data to the adapter, which reads it if it has such a size.
+            unsafe { handle_data::read(data, size, |bytes| extent_at(bytes.as_ptr().expose_provenance(), size)) }
+        };
+        let opened = arguments.data().filter(|_| arguments.function().opens().is_some());
+        let extent = opened.and_then(extent).flatten();
+        Self { out: arguments.out, pointer: arguments.values().pointer, extent }
     }
 
-    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any
-    /// adapter's, or shorter than its size says, is passed on unchanged, and refused.
-    #[inline]
-    pub fn take<'room>(&'room mut self, arguments: &Values) -> Opened<'room> {
-        let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return Opened::NOTHING };
-        let to = self.0.as_mut_ptr().cast::<u8>();
-        // SAFETY: the buffer is large enough, and does not overlap the caller's memory.
-        let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
-        // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
-        match unsafe { handle_data::read(data as usize, size as usize, copy) } {
-            Some(()) => Opened { address: to.expose_provenance(), size: size as usize, room: PhantomData },
-            None => Opened::NOTHING,
+    /// The recorded answers, which are read from the caller's variables. A success without an answer is detected only
+    /// if the variable was zero before.
+    ///
+    /// # Safety
+    ///
+    /// The call has just returned this result, and its caller's variables are still there.
+    pub unsafe fn read(&self, result: UrResult) -> Values {
+        let Self { out, pointer: exported, extent } = self;
+        if !result.is_success() {
+            return Values::NONE;
         }
+        let answer = |variable: usize| {
+            let variable = Some(variable).filter(|variable| *variable != 0)?;
+            // SAFETY: the call succeeded, so the caller's variable is valid: the callee may have written a word there.
+            let answer = unsafe { std::ptr::with_exposed_provenance::<u64>(variable).read_unaligned() };
+            Some(answer).filter(|answer| *answer != 0)
+        };
+        let [pointer, data, data_size, object] = [out.pointer, out.data, out.data_size, out.object].map(answer);
+        let answers = Values { pointer, data, data_size, object, ..Values::NONE };
+        // SAFETY: the call succeeded, and these are its answers.
+        unsafe { completed(out, answers, *exported, || *extent) }
     }
 }
 
-impl Opened<'_> {
-    /// No copy.
-    pub const NOTHING: Self = Self { address: 0, size: 0, room: PhantomData };
-
-    /// The number of bytes from the exported address on that the driver maps, from libumf's header in the opened data:
-    /// the driver's allocation may be larger than the exported one.
-    fn extent(self) -> Option<u64> {
-        // SAFETY: `size` bytes of a live buffer are initialized.
-        unsafe { extent_at(self.address, self.size) }
-    }
+/// A copy of the handle data that a call opens, into which the callee may write: its address and size. Data that is
+/// longer than any adapter's, or shorter than its size says, is passed on unchanged, and refused.
+#[inline(always)]
+fn copy(arguments: &Arguments, room: &mut MaybeUninit<[u8; handle_data::SIZE_LIMIT]>) -> Option<(usize, usize)> {
+    let (data, size) = arguments.data()?;
+    let to = room.as_mut_ptr().cast::<u8>();
+    // SAFETY: the buffer is large enough, and does not overlap the caller's memory.
+    let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
+    // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
+    unsafe { handle_data::read(data, size, copy) }.map(|()| (to.expose_provenance(), size))
 }
 
-/// The number of bytes that the driver will map, from the data that a call opens.
-pub fn extent(arguments: &Values) -> Option<u64> {
-    let (Some(data), Some(size), Some(_)) = (arguments.data, arguments.data_size, arguments.fingerprint) else {
-        return None;
-    };
-    // SAFETY: if there is a fingerprint, `size` bytes were read there.
-    unsafe { extent_at(data as usize, size as usize) }
-}
-
-/// The bytes that an open of this data maps.
+/// The number of bytes from the exported address on that the driver maps, from libumf's header in the opened data: the
+/// driver's allocation may be larger than the exported one.
 ///
 /// # Safety
 ///
@@ -119,18 +143,17 @@ unsafe fn extent_at(address: usize, size: usize) -> Option<u64> {
     header.size.checked_sub(header.offset).filter(|extent| *extent > 0)
 }
 
-impl RedirectedOutParams {
+impl Variables {
     /// Variables that have not been written to.
     #[inline]
-    pub fn untouched() -> Self {
+    fn untouched() -> Self {
         let [pointer, data, data_size, object] = [UNTOUCHED; 4];
         Self { pointer, data, data_size, object }
     }
 
-    /// The addresses of the variables for the caller's out-parameters, and of the copy of the opened data. They are
-    /// valid until [`CallerOutParams::carry_over`].
+    /// The addresses of the variables for the caller's out-parameters, and of the copy of the opened data.
     #[inline]
-    pub fn redirection(&mut self, CallerOutParams(caller): &CallerOutParams, opened: Opened<'_>) -> Redirection {
+    fn redirection(&mut self, caller: &OutParams, opened: Option<(usize, usize)>) -> Redirection {
         // A variable whose address is not taken costs nothing.
         let redirected =
             |callers: usize, redirected: *mut usize| if callers == 0 { 0 } else { redirected.expose_provenance() };
@@ -139,122 +162,79 @@ impl RedirectedOutParams {
             data: redirected(caller.data, &raw mut self.data),
             data_size: redirected(caller.data_size, &raw mut self.data_size),
             object: redirected(caller.object, &raw mut self.object),
-            copied_data: opened.address,
+            copied_data: opened.map_or(0, |(address, _)| address),
             ..OutParams::NONE
         })
     }
-}
 
-impl CallerOutParams {
-    /// Copies the callee's answers to the caller, and returns the recorded values. `exported` is the memory of a get.
-    #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
+    /// Copies the callee's answers to the caller's variables.
     #[inline(always)]
-    pub fn carry_over(
-        &self,
-        redirected: &RedirectedOutParams,
-        opened: Opened<'_>,
-        result: UrResult,
-        exported: Option<u64>,
-    ) -> Values {
-        let Self(caller) = self;
+    fn carry_over(&self, caller: &OutParams) -> Values {
         // SAFETY: the variable is live, and the caller's of the same role takes a word.
-        let pointer = unsafe { carry(&redirected.pointer, caller.pointer) };
-        // SAFETY: as above.
-        let data = unsafe { carry(&redirected.data, caller.data) };
-        // SAFETY: as above.
-        let data_size = unsafe { carry(&redirected.data_size, caller.data_size) };
-        // SAFETY: as above.
-        let object = unsafe { carry(&redirected.object, caller.object) };
-        if !result.is_success() {
-            return Values::NONE;
+        let carry = |redirected, callers| unsafe { carry(redirected, callers) };
+        Values {
+            pointer: carry(&self.pointer, caller.pointer),
+            data: carry(&self.data, caller.data),
+            data_size: carry(&self.data_size, caller.data_size),
+            object: carry(&self.object, caller.object),
+            ..Values::NONE
         }
-        let answers = Values { pointer, data, data_size, object, ..Values::NONE };
-        // SAFETY: the call succeeded, and these are its answers.
-        unsafe { self.completed(answers, exported, || if opened.size == 0 { None } else { opened.extent() }) }
-    }
-
-    /// The recorded answers of an observed call: they are read from the caller's variables. `exported` is the memory of
-    /// a get, and `extent` the result of [`extent`] for an open.
-    ///
-    /// A success without an answer is detected only if the variable was zero before.
-    pub fn read(&self, result: UrResult, exported: Option<u64>, extent: Option<u64>) -> Values {
-        let Self(caller) = self;
-        if !result.is_success() {
-            return Values::NONE;
-        }
-        let answer = |variable: usize| {
-            let variable = Some(variable).filter(|variable| *variable != 0)?;
-            // SAFETY: the call succeeded, so the caller's variable is valid: the callee may have written a word there.
-            let answer = unsafe { std::ptr::with_exposed_provenance::<u64>(variable).read_unaligned() };
-            Some(answer).filter(|answer| *answer != 0)
-        };
-        let [pointer, data, data_size, object] =
-            [caller.pointer, caller.data, caller.data_size, caller.object].map(answer);
-        let answers = Values { pointer, data, data_size, object, ..Values::NONE };
-        // SAFETY: the call succeeded, and these are its answers.
-        unsafe { self.completed(answers, exported, || extent) }
-    }
-
-    /// Adds to the answers of a call the contents of their memory, and the answers that are not redirected.
-    ///
-    /// # Safety
-    ///
-    /// The call succeeded, and `values` are its answers.
-    #[expect(clippy::inline_always, reason = "as for `carry_over`")]
-    #[inline(always)]
-    unsafe fn completed(
-        &self,
-        mut values: Values,
-        exported: Option<u64>,
-        extent: impl FnOnce() -> Option<u64>,
-    ) -> Values {
-        let Self(caller) = self;
-        if let (Some(data), Some(size)) = (values.data, values.data_size) {
-            // SAFETY: the callee has just made `size` bytes of handle data.
-            unsafe {
-                values.fingerprint = data_fingerprint(data as usize, size as usize);
-                add_allocation(exported, &mut values);
-            }
-        }
-        if values.pointer.is_some()
-            && let Some(extent) = extent()
-        {
-            values.size = Some(extent);
-        }
-        if caller.context != 0 {
-            // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled
-            // (`urContextCreate`).
-            values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
-        }
-        if caller.ipc_handle != 0 {
-            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`).
-            let descriptor = unsafe { descriptor_at(caller.ipc_handle) };
-            values.data = Some(descriptor_data(descriptor));
-            values.fingerprint = of_file(descriptor);
-        }
-        if caller.event_handle != 0 {
-            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle
-            // (`zeEventCounterBasedGetIpcHandle`).
-            values.fingerprint = unsafe { data_fingerprint(caller.event_handle, size_of::<EventHandle>()) };
-            values.data = values.fingerprint;
-        }
-        if caller.exporting != 0 {
-            // SAFETY: the caller passed the structure, whose chain the driver has walked.
-            let descriptor = unsafe { Extension::of(caller.exporting).and_then(|extension| extension.descriptor()) };
-            values.data = descriptor.map(descriptor_data);
-            values.fingerprint = descriptor.and_then(of_file);
-        }
-        if caller.value != 0 {
-            // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
-            values.value = Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(caller.value).read() }));
-        }
-        values
     }
 }
 
-/// The fingerprint of the file that a descriptor refers to.
-pub fn of_file(descriptor: u32) -> Option<u64> {
-    open_file::identity(descriptor).map(|(device, inode)| file_fingerprint(device, inode))
+/// Adds to the answers of a call the contents of their memory, and the answers that are not redirected. `exported` is
+/// the memory of a get.
+///
+/// # Safety
+///
+/// The call with these out-parameters succeeded, and `values` are its answers.
+#[inline(always)]
+unsafe fn completed(
+    caller: &OutParams,
+    mut values: Values,
+    exported: Option<u64>,
+    extent: impl FnOnce() -> Option<u64>,
+) -> Values {
+    if let (Some(data), Some(size)) = (values.data, values.data_size) {
+        // SAFETY: the callee has just made `size` bytes of handle data.
+        unsafe {
+            values.fingerprint = data_fingerprint(data as usize, size as usize);
+            add_allocation(exported, &mut values);
+        }
+    }
+    if values.pointer.is_some()
+        && let Some(extent) = extent()
+    {
+        values.size = Some(extent);
+    }
+    if caller.context != 0 {
+        // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled
+        // (`urContextCreate`).
+        values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
+    }
+    if caller.ipc_handle != 0 {
+        // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`).
+        let descriptor = unsafe { descriptor_at(caller.ipc_handle) };
+        values.data = Some(descriptor_data(descriptor));
+        values.fingerprint = of_file(descriptor);
+    }
+    if caller.event_handle != 0 {
+        // SAFETY: the call succeeded, so the caller's variable holds an IPC handle
+        // (`zeEventCounterBasedGetIpcHandle`).
+        values.fingerprint = unsafe { data_fingerprint(caller.event_handle, size_of::<EventHandle>()) };
+        values.data = values.fingerprint;
+    }
+    if caller.exporting != 0 {
+        // SAFETY: the caller passed the structure, whose chain the driver has walked.
+        let descriptor = unsafe { Extension::of(caller.exporting).and_then(|extension| extension.descriptor()) };
+        values.data = descriptor.map(descriptor_data);
+        values.fingerprint = descriptor.and_then(of_file);
+    }
+    if caller.value != 0 {
+        // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
+        values.value = Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(caller.value).read() }));
+    }
+    values
 }
 
 /// Copies an answer to the caller's variable.
@@ -302,12 +282,9 @@ unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::api::role::{OutData, OutDataSize, OutPointer};
+    use urscope_schema::api::role::{Context, Desc, OutData, OutDataSize, OutObject, Pointer};
 
-    use super::{
-        super::inputs::{CallArguments, Inputs},
-        *,
-    };
+    use super::{super::row, *};
 
     /// An argument of a caller.
     fn arg<R: Role>(role: R) -> Arg<R> {
@@ -317,29 +294,30 @@ mod tests {
 
     #[test]
     fn what_the_callee_wrote_reaches_the_caller() {
+        extern "C-unwind" fn real(_: Arg<Context>, _: Arg<Desc>, pool: Arg<OutObject>) -> UrResult {
+            pool.write(7);
+            UrResult::SUCCESS
+        }
         let mut variable = 1_usize;
-        let caller = arg(OutPointer((&raw mut variable).expose_provenance()));
-        let mut arguments = CallArguments::new(None);
-        arguments.add(caller);
-        let expected = arguments.record(&Inputs::default()).1;
-        let mut redirected = RedirectedOutParams::untouched();
-        let to = redirected.redirection(&expected, Opened::NOTHING).redirect(caller).get().0;
-        // SAFETY: the address of a variable that was just made for this.
-        unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
-        assert_eq!(expected.carry_over(&redirected, Opened::NOTHING, UrResult::SUCCESS, None).pointer, Some(7));
+        let pool = arg(OutObject((&raw mut variable).expose_provenance()));
+        let row = row::urUSMPoolCreate { context: arg(Context(1)), desc: arg(Desc(0)), pool };
+        assert_eq!(call(row, real as _), (UrResult::SUCCESS, Values { object: Some(7), ..Values::NONE }));
         assert_eq!(variable, 7);
     }
 
     #[test]
     fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
+        extern "C-unwind" fn real(_: Arg<Context>, _: Arg<Pointer>, _: Arg<OutData>, _: Arg<OutDataSize>) -> UrResult {
+            UrResult::SUCCESS
+        }
         let (mut data, mut size) = (1_usize, 2_usize);
-        let mut arguments = CallArguments::new(None);
-        arguments.add(arg(OutData((&raw mut data).expose_provenance())));
-        arguments.add(arg(OutDataSize((&raw mut size).expose_provenance())));
-        let expected = arguments.record(&Inputs::default()).1;
-        let mut redirected = RedirectedOutParams::untouched();
-        redirected.redirection(&expected, Opened::NOTHING);
-        assert_eq!(expected.carry_over(&redirected, Opened::NOTHING, UrResult::SUCCESS, None), Values::default());
+        let row = row::urIPCGetMemHandleExp {
+            context: arg(Context(1)),
+            pointer: arg(Pointer(8)),
+            data: arg(OutData((&raw mut data).expose_provenance())),
+            data_size: arg(OutDataSize((&raw mut size).expose_provenance())),
+        };
+        assert_eq!(call(row, real as _), (UrResult::SUCCESS, Values::NONE));
         assert_eq!((data, size), (1, 2));
     }
 
