@@ -12,6 +12,7 @@ pub mod role;
 pub mod unified_runtime;
 #[macro_use]
 pub mod level_zero;
+
 /// Passes the rows of all interfaces to the macro `$sink`, in one call.
 #[macro_export]
 macro_rules! hooked_functions {

@@ -62,6 +62,7 @@ mod reports;
 mod scripts;
 mod stacks;
 mod suites;
+mod third_interface;
 mod top;
 mod torn_records;
 mod transparency;

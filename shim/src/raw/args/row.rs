@@ -2,10 +2,10 @@
 //!
 //! [`rows`](crate::rows) makes the types. It is all that is made by a macro of a call's path ([`crate::call`]).
 
-#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+#[allow(clippy::wildcard_imports, reason = "a row may name any role, and the interfaces have a macro each")]
 use urscope_schema::{
     api::{Function, UrResult, role::*},
-    hooked_functions, ur_functions, ze_functions,
+    *,
 };
 
 use super::{AdapterHandle, inputs::Arguments, observed::Parameters, out_params::Redirection};

@@ -1,0 +1,19 @@
+//! A third interface, of three functions.
+
+mod results;
+#[macro_use]
+pub mod rows;
+
+use super::interface::{Interface, Promise};
+
+/// The interface.
+pub static INTERFACE: Interface = Interface {
+    name: "Third",
+    results: results::RESULTS,
+    hex_results: false,
+    shareable: &[],
+    flags: &[],
+    importing: None,
+    usm_type: |_| None,
+    promises: &[(Promise::PutIsOptional, "it has no put")],
+};
