@@ -95,21 +95,49 @@ pub fn after_fork_in_child() {
     level_zero::after_fork_in_child();
 }
 
+/// A function of [`Backend`] by the kind of its object. The default is the adapter's for objects that only adapters
+/// make. For others there is none, so that a row without an implementation does not compile.
+macro_rules! backend_function {
+    (Adapter $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    (Context $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    (Device $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    (Pool $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    (Queue $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    (Usm $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    (@of_adapter $doc:literal $name:ident($($param:ident: $role:ident),*)) => {
+        #[doc = $doc]
+        #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
+        fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
+            adapter::$name(self.via())($($param),*)
+        }
+    };
+    ($kind:ident $doc:literal $name:ident($($param:ident: $role:ident),*)) => {
+        #[doc = $doc]
+        #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
+        fn $name(&self, $($param: Arg<$role>),*) -> UrResult;
+    };
+}
+
 macro_rules! backends {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// A backend of urscope. The default of every function is the adapter's.
+        /// A backend of urscope. It implements all functions of the objects that it makes, or passes them on itself. This
+        /// one does not, and does not compile:
+        ///
+        /// ```compile_fail,E0046
+        /// struct Incomplete;
+        ///
+        /// impl urscope_shim::backend::Backend for Incomplete {
+        ///     fn via(&self) -> usize {
+        ///         0
+        ///     }
+        /// }
+        /// ```
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         pub trait Backend {
             /// The number of the adapter that is called.
             fn via(&self) -> usize;
 
-            $(
-                #[doc = $doc]
-                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
-                fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
-                    adapter::$name(self.via())($($param),*)
-                }
-            )*
+            $(backend_function!($kind $doc $name($($param: $role),*));)*
         }
 
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
