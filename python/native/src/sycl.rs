@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    event::Events, guarded::Guard, level_zero::LevelZero, library::Library, physical::PhysicalMemory, shared::Shared,
+    event::Events, guarded, level_zero::LevelZero, library::Library, physical::PhysicalMemory, shared::Shared,
 };
 
 /// A `sycl::context` of the caller, as dpctl's interface passes it.
@@ -55,7 +55,6 @@ pub(crate) use functions;
 
 /// The functions of dpctl's interface library, and of the libsycl that it uses.
 pub(crate) struct Sycl {
-    guard: Guard,
     copy_context: unsafe extern "C" fn(ContextRef) -> ContextRef,
     delete_context: unsafe extern "C" fn(ContextRef),
     context_devices: unsafe extern "C" fn(ContextRef) -> *mut c_void,
@@ -128,7 +127,6 @@ impl Sycl {
         // SAFETY: dpctl's headers declare its functions with these signatures. They throw nothing.
         unsafe {
             Some(Self {
-                guard: Guard::of(dpctl)?,
                 copy_context: dpctl.function(c"DPCTLContext_Copy")?,
                 delete_context: dpctl.function(c"DPCTLContext_Delete")?,
                 context_devices: dpctl.function(c"DPCTLContext_GetDevices")?,
@@ -172,13 +170,14 @@ impl Sycl {
     /// # Safety
     ///
     /// The function must take these arguments.
+    #[expect(clippy::unused_self, reason = "that there is a libsycl is what a caller needs to know")]
     pub(crate) unsafe fn call<const N: usize>(
         &self,
         function: Function,
         arguments: [usize; N],
     ) -> Result<[usize; 2], String> {
         // SAFETY: the caller's promise.
-        unsafe { self.guard.call(function.as_ptr(), arguments) }
+        unsafe { guarded::call(function.as_ptr(), arguments) }
     }
 
     /// Whether memory of a device can be shared.
