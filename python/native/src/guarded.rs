@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use crate::sycl::Function;
+
 unsafe extern "C-unwind" {
     fn urscope_ipc_guarded(
         function: *const c_void,
@@ -32,7 +34,7 @@ unsafe extern "C" fn report(message: *mut c_void, what: *const c_char) {
 /// # Safety
 ///
 /// The function must take these arguments.
-pub(crate) unsafe fn call<const N: usize>(function: *const c_void, given: [usize; N]) -> Result<[usize; 2], String> {
+pub(crate) unsafe fn call<const N: usize>(function: Function, given: [usize; N]) -> Result<[usize; 2], String> {
     const { assert!(N <= ARGUMENTS) };
     let mut arguments = [0; ARGUMENTS];
     for (place, argument) in arguments.iter_mut().zip(given) {
@@ -41,7 +43,13 @@ pub(crate) unsafe fn call<const N: usize>(function: *const c_void, given: [usize
     let (mut results, mut message) = ([0; 2], String::new());
     // SAFETY: the caller's promise; the rest are live variables.
     let returned = unsafe {
-        urscope_ipc_guarded(function, &raw const arguments, &raw mut results, report, (&raw mut message).cast())
+        urscope_ipc_guarded(
+            function.as_ptr(),
+            &raw const arguments,
+            &raw mut results,
+            report,
+            (&raw mut message).cast(),
+        )
     };
     if returned { Ok(results) } else { Err(message) }
 }
