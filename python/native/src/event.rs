@@ -3,8 +3,10 @@
 use std::ptr;
 
 use crate::{
+    guarded,
+    references::{ContextRef, EventRef, QueueRef},
     shared::Shared,
-    sycl::{ContextRef, EventRef, Function, HandleData, OwnCopy, QueueRef, Sycl, functions},
+    sycl::{Function, HandleData, OwnCopy, Sycl, functions},
 };
 
 /// `make_event_flag_enable_ipc`
@@ -23,71 +25,45 @@ functions! {
 
 impl Events {
     /// `make_event` with `enable_ipc`
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn make(&self, sycl: &Sycl, context: ContextRef) -> Result<EventRef, String> {
+    pub(crate) fn make(&self, sycl: &Sycl, context: ContextRef) -> Result<EventRef, String> {
         let mut event = Shared::empty();
         // SAFETY: `event detail::make_event(const context &, uint32_t)`; an event is returned in the place
         // that is named first.
-        unsafe { sycl.call(self.make, [event.place(), context.expose_provenance(), ENABLE_IPC])? };
+        unsafe { guarded::call(self.make, [event.place(), context.word(), ENABLE_IPC])? };
         sycl.event_of(&event)
     }
 
     /// `enqueue_signal_event`
-    ///
-    /// # Safety
-    ///
-    /// The queue and the event must be of this libsycl.
-    pub(crate) unsafe fn signal(&self, sycl: &'static Sycl, queue: QueueRef, event: EventRef) -> Result<(), String> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::enqueue(sycl, self.signal, queue, event) }
+    pub(crate) fn signal(&self, sycl: &'static Sycl, queue: QueueRef, event: EventRef) -> Result<(), String> {
+        Self::enqueue(sycl, self.signal, queue, event)
     }
 
     /// `enqueue_wait_event`
-    ///
-    /// # Safety
-    ///
-    /// The queue and the event must be of this libsycl.
-    pub(crate) unsafe fn wait(&self, sycl: &'static Sycl, queue: QueueRef, event: EventRef) -> Result<(), String> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::enqueue(sycl, self.wait, queue, event) }
+    pub(crate) fn wait(&self, sycl: &'static Sycl, queue: QueueRef, event: EventRef) -> Result<(), String> {
+        Self::enqueue(sycl, self.wait, queue, event)
     }
 
-    /// # Safety
-    ///
-    /// As for the two.
-    unsafe fn enqueue(sycl: &'static Sycl, function: Function, queue: QueueRef, event: EventRef) -> Result<(), String> {
-        // SAFETY: the caller's promise.
-        let own = unsafe { OwnCopy::of_queue(sycl, queue)? };
+    fn enqueue(sycl: &'static Sycl, function: Function, queue: QueueRef, event: EventRef) -> Result<(), String> {
+        let own = OwnCopy::of_queue(sycl, queue)?;
         // SAFETY: `void f(queue, event &)`; an object with a destructor is passed by its address, and may be
         // emptied: it is a copy.
-        unsafe { sycl.call(function, [own.get().expose_provenance(), event.expose_provenance()]) }.map(drop)
+        unsafe { guarded::call(function, [own.get().word(), event.word()]) }.map(drop)
     }
 
     /// `ipc::event::get`
-    ///
-    /// # Safety
-    ///
-    /// The event must be one of this libsycl.
-    pub(crate) unsafe fn get(&self, sycl: &Sycl, event: EventRef) -> Result<HandleData, String> {
+    pub(crate) fn get(&self, event: EventRef) -> Result<HandleData, String> {
         // SAFETY: `handle get(const event &)`; a handle is trivial and has two words.
-        let [data, size] = unsafe { sycl.call(self.get, [event.expose_provenance()])? };
+        let [data, size] = unsafe { guarded::call(self.get, [event.word()])? };
         Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
     }
 
     /// `ipc::event::open`
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn open(&self, sycl: &Sycl, data: &[u8], context: ContextRef) -> Result<EventRef, String> {
+    pub(crate) fn open(&self, sycl: &Sycl, data: &[u8], context: ContextRef) -> Result<EventRef, String> {
         let mut event = Shared::empty();
         let mut copy = data.to_vec();
         let bytes = copy.as_mut_ptr().expose_provenance();
         // SAFETY: `event openIPCEventHandle(const std::byte *, size_t, const context &)`
-        unsafe { sycl.call(self.open, [event.place(), bytes, copy.len(), context.expose_provenance()])? };
+        unsafe { guarded::call(self.open, [event.place(), bytes, copy.len(), context.word()])? };
         sycl.event_of(&event)
     }
 }

@@ -7,7 +7,10 @@ use std::{collections::HashMap, ffi::c_void, process};
 
 use parking_lot::Mutex;
 
-use crate::sycl::{HandleData, OwnCopy, Sycl};
+use crate::{
+    references::ContextRef,
+    sycl::{HandleData, OwnCopy, Sycl, put_by},
+};
 
 /// The kind of object that handle data are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +25,7 @@ struct Held {
     size: usize,
     /// How often they were got: libsycl gives the same data for every get of an event.
     gets: usize,
-    context: OwnCopy,
+    context: OwnCopy<ContextRef>,
     /// The process that got it. A forked child has none of its parent's handle data.
     pid: u32,
 }
@@ -30,7 +33,7 @@ struct Held {
 static HELD: Mutex<Option<HashMap<usize, Held>>> = Mutex::new(None);
 
 /// Stores what a put of this handle data needs.
-pub(crate) fn hold(kind: Kind, handle: HandleData, context: OwnCopy) {
+pub(crate) fn hold(kind: Kind, handle: HandleData, context: OwnCopy<ContextRef>) {
     let pid = process::id();
     let mut all = HELD.lock();
     let all = all.get_or_insert_default();
@@ -69,8 +72,8 @@ pub(crate) unsafe fn put(sycl: &Sycl, data: *mut c_void) -> Result<(), String> {
     unsafe {
         match kind {
             Kind::Memory => sycl.put(handle, context.get()),
-            Kind::PhysicalMemory => sycl.put_by(sycl.physical_memory()?.put, handle, context.get()),
-            Kind::Event => sycl.put_by(sycl.events()?.put, handle, context.get()),
+            Kind::PhysicalMemory => put_by(sycl.physical_memory()?.put, handle, context.get()),
+            Kind::Event => put_by(sycl.events()?.put, handle, context.get()),
         }
     }
 }

@@ -16,9 +16,11 @@ use urscope_shim::{
 };
 
 use crate::{
+    guarded,
     library::Library,
     recorded::Recorded,
-    sycl::{ContextRef, DeviceRef, Function, HandleData, Sycl},
+    references::{ContextRef, DeviceRef},
+    sycl::{Function, HandleData, Sycl},
 };
 
 /// `sycl::backend::ext_oneapi_level_zero`
@@ -53,70 +55,44 @@ impl LevelZero {
         without_adapter::shares_memory()
     }
 
-    /// # Safety
-    ///
-    /// The device must be one of this libsycl.
-    pub(crate) unsafe fn shares_memory(&self, sycl: &Sycl, device: DeviceRef) -> Result<bool, String> {
-        // SAFETY: `backend sycl::device::get_backend() const`; the device is the caller's promise.
-        let [answer, _] = unsafe { sycl.call(self.device_backend, [device.expose_provenance()])? };
+    pub(crate) fn shares_memory(&self, device: DeviceRef) -> Result<bool, String> {
+        // SAFETY: `backend sycl::device::get_backend() const`
+        let [answer, _] = unsafe { guarded::call(self.device_backend, [device.word()])? };
         Ok(answer.to_le_bytes().first() == Some(&LEVEL_ZERO) && Self::is_available())
     }
 
     /// The driver's handle of a context.
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    unsafe fn context(&self, sycl: &Sycl, context: ContextRef) -> Result<*mut c_void, String> {
-        let context = context.expose_provenance();
-        // SAFETY: `backend sycl::context::get_backend() const`; the context is the caller's promise.
-        let [backend, _] = unsafe { sycl.call(self.context_backend, [context])? };
+    fn context(&self, context: ContextRef) -> Result<*mut c_void, String> {
+        let context = context.word();
+        // SAFETY: `backend sycl::context::get_backend() const`
+        let [backend, _] = unsafe { guarded::call(self.context_backend, [context])? };
         if backend.to_le_bytes().first() != Some(&LEVEL_ZERO) {
             return Err("only memory of Level Zero devices can be shared with this libsycl".to_owned());
         }
         // SAFETY: `ur_native_handle_t sycl::context::getNative() const`, which is as wide as a pointer.
-        let [native, _] = unsafe { sycl.call(self.context, [context])? };
+        let [native, _] = unsafe { guarded::call(self.context, [context])? };
         Ok(std::ptr::with_exposed_provenance_mut(native))
     }
 
     /// The driver's handle of a device.
-    ///
-    /// # Safety
-    ///
-    /// The device must be one of this libsycl and of Level Zero.
-    unsafe fn device(&self, sycl: &Sycl, device: DeviceRef) -> Result<*mut c_void, String> {
+    fn device(&self, device: DeviceRef) -> Result<*mut c_void, String> {
         // SAFETY: `ur_native_handle_t sycl::device::getNative() const`
-        let [native, _] = unsafe { sycl.call(self.device, [device.expose_provenance()])? };
+        let [native, _] = unsafe { guarded::call(self.device, [device.word()])? };
         Ok(std::ptr::with_exposed_provenance_mut(native))
     }
 
     /// The driver's handle of a context, and the handles of Unified Runtime that `liburscope.so` has for it
     /// and the first of its devices.
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    unsafe fn recorded(&self, sycl: &Sycl, context: ContextRef) -> Result<(*mut c_void, Option<Recorded>), String> {
-        // SAFETY: the caller's promise.
-        let native = unsafe { self.context(sycl, context)? };
-        // SAFETY: the devices are those of the context.
-        let devices = unsafe { sycl.devices_of(context, |device| self.device(sycl, device))? };
+    fn recorded(&self, sycl: &Sycl, context: ContextRef) -> Result<(*mut c_void, Option<Recorded>), String> {
+        let native = self.context(context)?;
+        let devices = sycl.devices_of(context, |device| self.device(device))?;
         // SAFETY: both live as long as libsycl's.
         let recorded = devices.first().and_then(|device| unsafe { Recorded::around(native, *device) });
         Ok((native, recorded))
     }
 
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn get(
-        &self,
-        sycl: &Sycl,
-        pointer: *mut c_void,
-        context: ContextRef,
-    ) -> Result<HandleData, String> {
-        // SAFETY: the caller's promise.
-        let got = match unsafe { self.recorded(sycl, context)? } {
+    pub(crate) fn get(&self, sycl: &Sycl, pointer: *mut c_void, context: ContextRef) -> Result<HandleData, String> {
+        let got = match self.recorded(sycl, context)? {
             (_, Some(recorded)) => recorded.get(pointer),
             // SAFETY: the driver's context lives as long as libsycl's.
             (native, None) => unsafe { without_adapter::get(native, pointer) },
@@ -130,27 +106,17 @@ impl LevelZero {
     /// # Safety
     ///
     /// The context must be the one of the get.
-    pub(crate) unsafe fn put(&self, sycl: &Sycl, handle: HandleData, context: ContextRef) -> Result<(), String> {
+    pub(crate) unsafe fn put(&self, handle: HandleData, context: ContextRef) -> Result<(), String> {
         let put = match Recorded::take(handle.data) {
             Some(recorded) => recorded.put(handle.data),
             // SAFETY: the caller's promise.
-            None => unsafe { without_adapter::put(self.context(sycl, context)?, handle.data) },
+            None => unsafe { without_adapter::put(self.context(context)?, handle.data) },
         };
         put.map_err(|result| result.text_of(api::Function::urIPCPutMemHandleExp))
     }
 
-    /// # Safety
-    ///
-    /// The context and the device must be of this libsycl.
-    pub(crate) unsafe fn open(
-        &self,
-        sycl: &Sycl,
-        data: &[u8],
-        context: ContextRef,
-        device: DeviceRef,
-    ) -> Result<*mut c_void, String> {
-        // SAFETY: the caller's promise.
-        let (context, device) = unsafe { (self.context(sycl, context)?, self.device(sycl, device)?) };
+    pub(crate) fn open(&self, data: &[u8], context: ContextRef, device: DeviceRef) -> Result<*mut c_void, String> {
+        let (context, device) = (self.context(context)?, self.device(device)?);
         // SAFETY: both live as long as libsycl's.
         let opened = match unsafe { Recorded::around(context, device) } {
             Some(recorded) => recorded.open(data),
@@ -170,14 +136,11 @@ impl LevelZero {
         })
     }
 
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn close(&self, sycl: &Sycl, pointer: *mut c_void, context: ContextRef) -> Result<(), String> {
+    pub(crate) fn close(&self, pointer: *mut c_void, context: ContextRef) -> Result<(), String> {
         let closed = match Recorded::take(pointer) {
             Some(recorded) => recorded.close(pointer),
-            // SAFETY: the caller's promise.
-            None => unsafe { without_adapter::close(self.context(sycl, context)?, pointer) },
+            // SAFETY: the driver's context lives as long as libsycl's.
+            None => unsafe { without_adapter::close(self.context(context)?, pointer) },
         };
         closed.map_err(|result| result.text_of(api::Function::urIPCCloseMemHandleExp))
     }

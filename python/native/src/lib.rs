@@ -28,7 +28,8 @@ mod message;
 mod physical;
 pub mod physical_interface;
 mod recorded;
-mod shared;
+pub mod references;
+pub mod shared;
 mod sycl;
 
 use std::{
@@ -37,7 +38,8 @@ use std::{
 };
 
 use handles::Kind;
-use sycl::{ContextRef, DeviceRef, HandleData, OwnCopy, Sycl, sycl};
+use references::{ContextRef, DeviceRef, given};
+use sycl::{HandleData, OwnCopy, Sycl, sycl};
 
 /// A pointer to USM memory, as dpctl's interface passes it.
 pub type UsmRef = *mut c_void;
@@ -63,55 +65,39 @@ pub extern "C" fn DPCTLIPCMem_Available() -> c_int {
 }
 
 /// Whether memory of this device can be shared between processes: 1, 0, or -1 if that could not be determined.
-///
-/// # Safety
-///
-/// `device` must be a device reference of dpctl.
 // SAFETY: no other library defines the name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn urscope_ipc_device_shares_memory(device: DeviceRef) -> c_int {
-    // SAFETY: the caller's promise.
-    asked("urscope_ipc_device_shares_memory", device, |sycl| unsafe { sycl.shares_memory(device) })
+pub extern "C" fn urscope_ipc_device_shares_memory(device: Option<DeviceRef>) -> c_int {
+    asked("urscope_ipc_device_shares_memory", device, Sycl::shares_memory)
 }
 
 /// Whether physical memory of this device can be shared between processes: 1, 0, or -1 if that could not be determined.
-///
-/// # Safety
-///
-/// `device` must be a device reference of dpctl.
 // SAFETY: no other library defines the name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn urscope_ipc_device_shares_physical_memory(device: DeviceRef) -> c_int {
+pub extern "C" fn urscope_ipc_device_shares_physical_memory(device: Option<DeviceRef>) -> c_int {
     let function = "urscope_ipc_device_shares_physical_memory";
-    // SAFETY: the caller's promise.
-    asked(function, device, |sycl| unsafe { sycl.shares_physical_memory(device) })
+    asked(function, device, Sycl::shares_physical_memory)
 }
 
 /// Whether events of this device can be shared between processes: 1, 0, or -1 if that could not be determined.
-///
-/// # Safety
-///
-/// `device` must be a device reference of dpctl.
 // SAFETY: no other library defines the name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn urscope_ipc_device_shares_events(device: DeviceRef) -> c_int {
-    // SAFETY: the caller's promise.
-    asked("urscope_ipc_device_shares_events", device, |sycl| unsafe { sycl.shares_events(device) })
+pub extern "C" fn urscope_ipc_device_shares_events(device: Option<DeviceRef>) -> c_int {
+    asked("urscope_ipc_device_shares_events", device, Sycl::shares_events)
 }
 
 /// Writes the 16 bytes of a device's UUID. Returns 0; otherwise 1, and leaves them as they are.
 ///
 /// # Safety
 ///
-/// `device` must be null or a device reference of dpctl; `uuid` must be null or writable.
+/// `uuid` must be null or writable.
 // SAFETY: no other library defines the name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn urscope_ipc_device_uuid(device: DeviceRef, uuid: *mut [u8; 16]) -> c_int {
+pub unsafe extern "C" fn urscope_ipc_device_uuid(device: Option<DeviceRef>, uuid: *mut [u8; 16]) -> c_int {
     let found = reported("urscope_ipc_device_uuid", || {
-        not_null(device, "DRef")?;
+        let device = given(device, "DRef")?;
         not_null(uuid, "UuidOut")?;
-        // SAFETY: the caller's promise.
-        unsafe { sycl()?.uuid(device) }
+        sycl()?.uuid(device)
     });
     let Some(found) = found else { return 1 };
     // SAFETY: it is not null, and the caller promises that it can be written.
@@ -119,10 +105,14 @@ pub unsafe extern "C" fn urscope_ipc_device_uuid(device: DeviceRef, uuid: *mut [
     0
 }
 
-fn asked(function: &str, device: DeviceRef, ask: impl FnOnce(&Sycl) -> Result<bool, String>) -> c_int {
+fn asked(
+    function: &str,
+    device: Option<DeviceRef>,
+    ask: impl FnOnce(&Sycl, DeviceRef) -> Result<bool, String>,
+) -> c_int {
     reported(function, || {
-        not_null(device, "DRef")?;
-        ask(sycl()?)
+        let device = given(device, "DRef")?;
+        ask(sycl()?, device)
     })
     .map_or(-1, c_int::from)
 }
@@ -135,18 +125,18 @@ fn asked(function: &str, device: DeviceRef, ask: impl FnOnce(&Sycl) -> Result<bo
 ///
 /// # Safety
 ///
-/// `context` must be a context reference of dpctl; `data` and `size` must be null or writable.
+/// `data` and `size` must be null or writable.
 // SAFETY: as for `DPCTLIPCMem_Available`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn DPCTLIPCMem_GetHandle(
     pointer: UsmRef,
-    context: ContextRef,
+    context: Option<ContextRef>,
     data: *mut *mut c_char,
     size: *mut usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        get("DPCTLIPCMem_GetHandle", Kind::Memory, context, data, size, |sycl| {
+        get("DPCTLIPCMem_GetHandle", Kind::Memory, context, data, size, |sycl, context| {
             not_null(pointer, "Ptr")?;
             sycl.get(pointer, context)
         })
@@ -157,23 +147,22 @@ pub unsafe extern "C" fn DPCTLIPCMem_GetHandle(
 ///
 /// # Safety
 ///
-/// `context` must be null or a context reference of dpctl; `data` and `size` must be null or writable.
+/// `data` and `size` must be null or writable.
 unsafe fn get(
     function: &str,
     kind: Kind,
-    context: ContextRef,
+    context: Option<ContextRef>,
     data: *mut *mut c_char,
     size: *mut usize,
-    get: impl FnOnce(&'static Sycl) -> Result<HandleData, String>,
+    get: impl FnOnce(&'static Sycl, ContextRef) -> Result<HandleData, String>,
 ) -> c_int {
     let got = reported(function, || {
-        not_null(context, "CRef")?;
+        let context = given(context, "CRef")?;
         not_null(data, "DataOut")?;
         not_null(size, "SizeOut")?;
         let sycl = sycl()?;
-        // SAFETY: the caller's promise.
-        let own = unsafe { OwnCopy::of_context(sycl, context)? };
-        let handle = get(sycl)?;
+        let own = OwnCopy::of_context(sycl, context)?;
+        let handle = get(sycl, context)?;
         handles::hold(kind, handle, own);
         Ok(handle)
     });
@@ -191,41 +180,35 @@ unsafe fn get(
 ///
 /// # Safety
 ///
-/// `data` must be null or point to `size` bytes; `context` and `device` must be references of dpctl.
+/// `data` must be null or point to `size` bytes.
 // SAFETY: as for `DPCTLIPCMem_Available`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn DPCTLIPCMem_OpenHandle(
     data: *const c_char,
     size: usize,
-    context: ContextRef,
-    device: DeviceRef,
+    context: Option<ContextRef>,
+    device: Option<DeviceRef>,
 ) -> UsmRef {
     reported("DPCTLIPCMem_OpenHandle", || {
         not_null(data, "HandleData")?;
-        not_null(context, "CRef")?;
-        not_null(device, "DRef")?;
+        let context = given(context, "CRef")?;
+        let device = given(device, "DRef")?;
         // SAFETY: the caller's promise.
         let bytes = unsafe { slice::from_raw_parts(data.cast::<u8>(), size) };
-        // SAFETY: the caller's promise.
-        unsafe { sycl()?.open(bytes, context, device) }
+        sycl()?.open(bytes, context, device)
     })
     .unwrap_or(ptr::null_mut())
 }
 
 /// Closes memory that [`DPCTLIPCMem_OpenHandle`] opened in the same context. [`urscope_ipc_last_error`]
 /// says whether that failed.
-///
-/// # Safety
-///
-/// `context` must be a context reference of dpctl.
 // SAFETY: as for `DPCTLIPCMem_Available`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn DPCTLIPCMem_CloseHandle(pointer: UsmRef, context: ContextRef) {
+pub extern "C" fn DPCTLIPCMem_CloseHandle(pointer: UsmRef, context: Option<ContextRef>) {
     reported("DPCTLIPCMem_CloseHandle", || {
         not_null(pointer, "MappedPtr")?;
-        not_null(context, "CRef")?;
-        // SAFETY: the caller's promise.
-        unsafe { sycl()?.close(pointer, context) }
+        let context = given(context, "CRef")?;
+        sycl()?.close(pointer, context)
     });
 }
 

@@ -3,8 +3,10 @@
 use std::ptr;
 
 use crate::{
+    guarded,
+    references::{ContextRef, DeviceRef},
     shared::Shared,
-    sycl::{ContextRef, DeviceRef, HandleData, Sycl, functions},
+    sycl::{HandleData, functions},
 };
 
 /// `address_access_mode::read_write`
@@ -29,67 +31,43 @@ functions! {
 
 impl PhysicalMemory {
     /// `physical_mem` with `enable_ipc`
-    ///
-    /// # Safety
-    ///
-    /// The context and the device must be of this libsycl.
-    pub(crate) unsafe fn create(
-        &self,
-        sycl: &Sycl,
-        context: ContextRef,
-        device: DeviceRef,
-        nbytes: usize,
-    ) -> Result<Shared, String> {
+    pub(crate) fn create(&self, context: ContextRef, device: DeviceRef, nbytes: usize) -> Result<Shared, String> {
         let mut memory = Shared::empty();
-        let (device, context) = (device.expose_provenance(), context.expose_provenance());
+        let (device, context) = (device.word(), context.word());
         // SAFETY: `void physical_mem::create(const device &, const context &, size_t, bool)` of an object with
         // an empty pointer.
-        unsafe { sycl.call(self.create, [memory.place(), device, context, nbytes, 1])? };
+        unsafe { guarded::call(self.create, [memory.place(), device, context, nbytes, 1])? };
         Ok(memory)
     }
 
     /// The size in bytes.
-    pub(crate) fn size(&self, sycl: &Sycl, memory: &Shared) -> Result<usize, String> {
+    pub(crate) fn size(&self, memory: &Shared) -> Result<usize, String> {
         // SAFETY: `size_t physical_mem::size() const noexcept`
-        unsafe { sycl.call(self.size, [memory.address()]) }.map(|[size, _]| size)
+        unsafe { guarded::call(self.size, [memory.address()]) }.map(|[size, _]| size)
     }
 
     /// The granularity in bytes: the size of physical memory, and of each mapped part, is a multiple of it.
-    ///
-    /// # Safety
-    ///
-    /// The context and the device must be of this libsycl.
-    pub(crate) unsafe fn granularity(
-        &self,
-        sycl: &Sycl,
-        context: ContextRef,
-        device: DeviceRef,
-    ) -> Result<usize, String> {
-        let arguments = [device.expose_provenance(), context.expose_provenance(), RECOMMENDED];
+    pub(crate) fn granularity(&self, context: ContextRef, device: DeviceRef) -> Result<usize, String> {
+        let arguments = [device.word(), context.word(), RECOMMENDED];
         // SAFETY: `size_t get_mem_granularity(const device &, const context &, granularity_mode)`
-        unsafe { sycl.call(self.granularity, arguments) }.map(|[size, _]| size)
+        unsafe { guarded::call(self.granularity, arguments) }.map(|[size, _]| size)
     }
 
     /// Reserves addresses, and maps a part of the memory there, for reading and writing. Returns the first address.
-    ///
-    /// # Safety
-    ///
-    /// The context must be that of the memory.
-    pub(crate) unsafe fn map(
+    pub(crate) fn map(
         &self,
-        sycl: &Sycl,
         memory: &Shared,
         context: ContextRef,
         offset: usize,
         nbytes: usize,
     ) -> Result<usize, String> {
         // SAFETY: `uintptr_t reserve_virtual_mem(uintptr_t, size_t, const context &)`
-        let [start, _] = unsafe { sycl.call(self.reserve, [0, nbytes, context.expose_provenance()])? };
+        let [start, _] = unsafe { guarded::call(self.reserve, [0, nbytes, context.word()])? };
         // SAFETY: `void *physical_mem::map(uintptr_t, size_t, address_access_mode, size_t) const`
-        let mapped = unsafe { sycl.call(self.map, [memory.address(), start, nbytes, READ_WRITE, offset]) };
+        let mapped = unsafe { guarded::call(self.map, [memory.address(), start, nbytes, READ_WRITE, offset]) };
         if mapped.is_err() {
             // SAFETY: nothing is mapped there.
-            let _ = unsafe { self.unreserve(sycl, start, nbytes, context) };
+            let _ = unsafe { self.unreserve(start, nbytes, context) };
         }
         mapped.map(|_| start)
     }
@@ -99,57 +77,36 @@ impl PhysicalMemory {
     /// # Safety
     ///
     /// It was made with this size in this context, and is not used any more.
-    pub(crate) unsafe fn unmap(
-        &self,
-        sycl: &Sycl,
-        start: usize,
-        nbytes: usize,
-        context: ContextRef,
-    ) -> Result<(), String> {
+    pub(crate) unsafe fn unmap(&self, start: usize, nbytes: usize, context: ContextRef) -> Result<(), String> {
         // SAFETY: `void unmap(const void *, size_t, const context &)`
-        unsafe { sycl.call(self.unmap, [start, nbytes, context.expose_provenance()])? };
+        unsafe { guarded::call(self.unmap, [start, nbytes, context.word()])? };
         // SAFETY: nothing is mapped there any more.
-        unsafe { self.unreserve(sycl, start, nbytes, context) }
+        unsafe { self.unreserve(start, nbytes, context) }
     }
 
     /// # Safety
     ///
     /// The addresses were reserved in this context, and nothing is mapped there.
-    unsafe fn unreserve(&self, sycl: &Sycl, start: usize, nbytes: usize, context: ContextRef) -> Result<(), String> {
+    unsafe fn unreserve(&self, start: usize, nbytes: usize, context: ContextRef) -> Result<(), String> {
         // SAFETY: `void free_virtual_mem(uintptr_t, size_t, const context &)`
-        unsafe { sycl.call(self.unreserve, [start, nbytes, context.expose_provenance()]) }.map(drop)
+        unsafe { guarded::call(self.unreserve, [start, nbytes, context.word()]) }.map(drop)
     }
 
     /// `ipc::physical_memory::get`
-    pub(crate) fn get(&self, sycl: &Sycl, memory: &Shared) -> Result<HandleData, String> {
+    pub(crate) fn get(&self, memory: &Shared) -> Result<HandleData, String> {
         // SAFETY: `handle get(physical_mem &)`; a handle is trivial and has two words.
-        let [data, size] = unsafe { sycl.call(self.get, [memory.address()])? };
+        let [data, size] = unsafe { guarded::call(self.get, [memory.address()])? };
         Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
     }
 
     /// `ipc::physical_memory::open`
-    ///
-    /// # Safety
-    ///
-    /// The context and the device must be of this libsycl.
-    pub(crate) unsafe fn open(
-        &self,
-        sycl: &Sycl,
-        data: &[u8],
-        context: ContextRef,
-        device: DeviceRef,
-    ) -> Result<Shared, String> {
+    pub(crate) fn open(&self, data: &[u8], context: ContextRef, device: DeviceRef) -> Result<Shared, String> {
         let mut memory = Shared::empty();
         let mut copy = data.to_vec();
-        let arguments = [
-            memory.place(),
-            copy.as_mut_ptr().expose_provenance(),
-            copy.len(),
-            context.expose_provenance(),
-            device.expose_provenance(),
-        ];
+        let arguments =
+            [memory.place(), copy.as_mut_ptr().expose_provenance(), copy.len(), context.word(), device.word()];
         // SAFETY: `physical_mem openIPCPhysicalMemHandle(const std::byte *, size_t, const context &, const device &)`
-        unsafe { sycl.call(self.open, arguments)? };
+        unsafe { guarded::call(self.open, arguments)? };
         Ok(memory)
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 /// An object of SYCL that consists of a shared pointer.
 #[repr(C)]
-pub(crate) struct Shared {
+pub struct Shared {
     object: *mut c_void,
     block: *mut Block,
 }

@@ -12,18 +12,14 @@ use std::{
 };
 
 use crate::{
-    event::Events, guarded::Guard, level_zero::LevelZero, library::Library, physical::PhysicalMemory, shared::Shared,
+    event::Events,
+    guarded,
+    level_zero::LevelZero,
+    library::Library,
+    physical::PhysicalMemory,
+    references::{ContextRef, DeviceRef, EventRef, QueueRef},
+    shared::Shared,
 };
-
-/// A `sycl::context` of the caller, as dpctl's interface passes it.
-pub(crate) type ContextRef = *const c_void;
-/// A `sycl::device` of the caller.
-pub(crate) type DeviceRef = *const c_void;
-
-/// A `sycl::queue` of the caller.
-pub(crate) type QueueRef = *const c_void;
-/// A `sycl::event` of the caller.
-pub(crate) type EventRef = *const c_void;
 
 /// The handle data of one get: bytes that the runtime owns until they are put.
 #[derive(Clone, Copy)]
@@ -55,14 +51,13 @@ pub(crate) use functions;
 
 /// The functions of dpctl's interface library, and of the libsycl that it uses.
 pub(crate) struct Sycl {
-    guard: Guard,
-    copy_context: unsafe extern "C" fn(ContextRef) -> ContextRef,
+    copy_context: extern "C" fn(ContextRef) -> Option<ContextRef>,
     delete_context: unsafe extern "C" fn(ContextRef),
-    context_devices: unsafe extern "C" fn(ContextRef) -> *mut c_void,
+    context_devices: extern "C" fn(ContextRef) -> *mut c_void,
     devices: Devices,
-    copy_queue: unsafe extern "C" fn(QueueRef) -> QueueRef,
+    copy_queue: extern "C" fn(QueueRef) -> Option<QueueRef>,
     delete_queue: unsafe extern "C" fn(QueueRef),
-    copy_event: unsafe extern "C" fn(EventRef) -> EventRef,
+    copy_event: unsafe extern "C" fn(*const c_void) -> Option<EventRef>,
     has_aspect: Function,
     uuid: Option<Function>,
     memory: Option<Route>,
@@ -73,7 +68,7 @@ pub(crate) struct Sycl {
 /// dpctl's functions for a vector of devices.
 struct Devices {
     size: unsafe extern "C" fn(*mut c_void) -> usize,
-    at: unsafe extern "C" fn(*mut c_void, usize) -> DeviceRef,
+    at: unsafe extern "C" fn(*mut c_void, usize) -> Option<DeviceRef>,
     delete_device: unsafe extern "C" fn(DeviceRef),
     delete: unsafe extern "C" fn(*mut c_void),
 }
@@ -128,7 +123,6 @@ impl Sycl {
         // SAFETY: dpctl's headers declare its functions with these signatures. They throw nothing.
         unsafe {
             Some(Self {
-                guard: Guard::of(dpctl)?,
                 copy_context: dpctl.function(c"DPCTLContext_Copy")?,
                 delete_context: dpctl.function(c"DPCTLContext_Delete")?,
                 context_devices: dpctl.function(c"DPCTLContext_GetDevices")?,
@@ -167,31 +161,11 @@ impl Sycl {
         })
     }
 
-    /// Calls a function of libsycl. The error is what its exception says.
-    ///
-    /// # Safety
-    ///
-    /// The function must take these arguments.
-    pub(crate) unsafe fn call<const N: usize>(
-        &self,
-        function: Function,
-        arguments: [usize; N],
-    ) -> Result<[usize; 2], String> {
-        // SAFETY: the caller's promise.
-        unsafe { self.guard.call(function.as_ptr(), arguments) }
-    }
-
     /// Whether memory of a device can be shared.
-    ///
-    /// # Safety
-    ///
-    /// The device must be one of this libsycl.
-    pub(crate) unsafe fn shares_memory(&self, device: DeviceRef) -> Result<bool, String> {
+    pub(crate) fn shares_memory(&self, device: DeviceRef) -> Result<bool, String> {
         match &self.memory {
-            // SAFETY: the caller's promise.
-            Some(Route::Runtime(_)) => unsafe { self.has_aspect(device, IPC_MEMORY) },
-            // SAFETY: the caller's promise.
-            Some(Route::LevelZero(own)) => unsafe { own.shares_memory(self, device) },
+            Some(Route::Runtime(_)) => self.has_aspect(device, IPC_MEMORY),
+            Some(Route::LevelZero(own)) => own.shares_memory(device),
             None => Ok(false),
         }
     }
@@ -209,35 +183,21 @@ impl Sycl {
     }
 
     /// Whether physical memory of a device can be shared.
-    ///
-    /// # Safety
-    ///
-    /// The device must be one of this libsycl.
-    pub(crate) unsafe fn shares_physical_memory(&self, device: DeviceRef) -> Result<bool, String> {
-        // SAFETY: the caller's promise.
-        Ok(self.physical_memory.is_some() && unsafe { self.has_aspect(device, IPC_PHYSICAL_MEMORY)? })
+    pub(crate) fn shares_physical_memory(&self, device: DeviceRef) -> Result<bool, String> {
+        Ok(self.physical_memory.is_some() && self.has_aspect(device, IPC_PHYSICAL_MEMORY)?)
     }
 
     /// Whether events of a device can be shared.
-    ///
-    /// # Safety
-    ///
-    /// The device must be one of this libsycl.
-    pub(crate) unsafe fn shares_events(&self, device: DeviceRef) -> Result<bool, String> {
-        // SAFETY: the caller's promise.
-        Ok(self.events.is_some() && unsafe { self.has_aspect(device, IPC_EVENT)? })
+    pub(crate) fn shares_events(&self, device: DeviceRef) -> Result<bool, String> {
+        Ok(self.events.is_some() && self.has_aspect(device, IPC_EVENT)?)
     }
 
     /// The UUID of a device. The error says why it has none, which is so for many kinds of devices.
-    ///
-    /// # Safety
-    ///
-    /// The device must be one of this libsycl.
-    pub(crate) unsafe fn uuid(&self, device: DeviceRef) -> Result<[u8; 16], String> {
+    pub(crate) fn uuid(&self, device: DeviceRef) -> Result<[u8; 16], String> {
         let function = self.uuid.ok_or_else(|| "this libsycl does not tell the UUIDs of devices".to_owned())?;
         // SAFETY: `std::array<unsigned char, 16> device::get_info_impl<…>() const`; so many bytes are returned
         // in two registers.
-        let [first, second] = unsafe { self.call(function, [device.expose_provenance()])? };
+        let [first, second] = unsafe { guarded::call(function, [device.word()])? };
         let mut uuid = [0; 16];
         uuid.copy_from_slice([first, second].map(usize::to_le_bytes).as_flattened());
         Ok(uuid)
@@ -247,40 +207,33 @@ impl Sycl {
     pub(crate) fn event_of(&self, event: &Shared) -> Result<EventRef, String> {
         // SAFETY: libsycl has just made the event.
         let copy = unsafe { (self.copy_event)(ptr::with_exposed_provenance(event.address())) };
-        if copy.is_null() { Err("the event could not be copied".to_owned()) } else { Ok(copy) }
+        copy.ok_or_else(|| "the event could not be copied".to_owned())
     }
 
-    /// # Safety
-    ///
-    /// The device must be one of this libsycl.
-    unsafe fn has_aspect(&self, device: DeviceRef, aspect: usize) -> Result<bool, String> {
-        // SAFETY: `bool sycl::device::has(aspect) const`; the device is the caller's promise.
-        let [answer, _] = unsafe { self.call(self.has_aspect, [device.expose_provenance(), aspect])? };
+    fn has_aspect(&self, device: DeviceRef, aspect: usize) -> Result<bool, String> {
+        // SAFETY: `bool sycl::device::has(aspect) const`
+        let [answer, _] = unsafe { guarded::call(self.has_aspect, [device.word(), aspect])? };
         Ok(answer.to_le_bytes().first() == Some(&1))
     }
 
     /// The results of `of` for each device of a context.
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn devices_of<T>(
+    pub(crate) fn devices_of<T>(
         &self,
         context: ContextRef,
         of: impl Fn(DeviceRef) -> Result<T, String>,
     ) -> Result<Vec<T>, String> {
-        // SAFETY: the caller's promise.
-        let vector = unsafe { (self.context_devices)(context) };
+        let vector = (self.context_devices)(context);
         if vector.is_null() {
             return Err("dpctl does not name the devices of the context".to_owned());
         }
         // SAFETY: it is the vector that dpctl made.
         let count = unsafe { (self.devices.size)(vector) };
         let answers = (0..count).map(|at| {
-            // SAFETY: there are so many. The device is a copy of our own, which ends after its use.
+            // SAFETY: there are so many.
             let device = unsafe { (self.devices.at)(vector, at) };
-            let answer = if device.is_null() { Err("a device could not be copied".to_owned()) } else { of(device) };
-            // SAFETY: as above.
+            let device = device.ok_or_else(|| "a device could not be copied".to_owned())?;
+            let answer = of(device);
+            // SAFETY: it is a copy of our own, which ends after its use.
             unsafe { (self.devices.delete_device)(device) };
             answer
         });
@@ -291,19 +244,13 @@ impl Sycl {
     }
 
     /// `ipc::memory::get`
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn get(&self, pointer: *mut c_void, context: ContextRef) -> Result<HandleData, String> {
+    pub(crate) fn get(&self, pointer: *mut c_void, context: ContextRef) -> Result<HandleData, String> {
         let memory = match self.memory()? {
             Route::Runtime(memory) => memory,
-            // SAFETY: the caller's promise.
-            Route::LevelZero(own) => return unsafe { own.get(self, pointer, context) },
+            Route::LevelZero(own) => return own.get(self, pointer, context),
         };
         // SAFETY: `handle get(void *, const context &)`; a handle is trivial and has two words.
-        let [data, size] =
-            unsafe { self.call(memory.get, [pointer.expose_provenance(), context.expose_provenance()])? };
+        let [data, size] = unsafe { guarded::call(memory.get, [pointer.expose_provenance(), context.word()])? };
         Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
     }
 
@@ -311,75 +258,50 @@ impl Sycl {
     ///
     /// # Safety
     ///
-    /// The context must be one of this libsycl, and the handle data must come from [`Self::get`] and not have been put.
+    /// The handle data must come from [`Self::get`] in this context, and not have been put.
     pub(crate) unsafe fn put(&self, handle: HandleData, context: ContextRef) -> Result<(), String> {
         let memory = match self.memory()? {
             Route::Runtime(memory) => memory,
             // SAFETY: the caller's promise.
-            Route::LevelZero(own) => return unsafe { own.put(self, handle, context) },
+            Route::LevelZero(own) => return unsafe { own.put(handle, context) },
         };
         // SAFETY: the caller's promise.
-        unsafe { self.put_by(memory.put, handle, context) }
-    }
-
-    /// Calls a function that puts handle data.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::put`], with data of a get of the same kind of object.
-    pub(crate) unsafe fn put_by(
-        &self,
-        put: Function,
-        mut handle: HandleData,
-        context: ContextRef,
-    ) -> Result<(), String> {
-        // SAFETY: `void put(handle &, const context &)`
-        unsafe { self.call(put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
+        unsafe { put_by(memory.put, handle, context) }
     }
 
     /// `ipc::memory::open`
-    ///
-    /// # Safety
-    ///
-    /// The context and the device must be of this libsycl.
-    pub(crate) unsafe fn open(
-        &self,
-        data: &[u8],
-        context: ContextRef,
-        device: DeviceRef,
-    ) -> Result<*mut c_void, String> {
+    pub(crate) fn open(&self, data: &[u8], context: ContextRef, device: DeviceRef) -> Result<*mut c_void, String> {
         let memory = match self.memory()? {
             Route::Runtime(memory) => memory,
-            // SAFETY: the caller's promise.
-            Route::LevelZero(own) => return unsafe { own.open(self, data, context, device) },
+            Route::LevelZero(own) => return own.open(data, context, device),
         };
         // v1 adapters write into the bytes that they open.
         let mut copy = data.to_vec();
-        let arguments = [
-            copy.as_mut_ptr().expose_provenance(),
-            copy.len(),
-            context.expose_provenance(),
-            device.expose_provenance(),
-        ];
+        let arguments = [copy.as_mut_ptr().expose_provenance(), copy.len(), context.word(), device.word()];
         // SAFETY: `void *openIPCMemHandle(const std::byte *, size_t, const context &, const device &)`
-        let [pointer, _] = unsafe { self.call(memory.open, arguments)? };
+        let [pointer, _] = unsafe { guarded::call(memory.open, arguments)? };
         Ok(ptr::with_exposed_provenance_mut(pointer))
     }
 
     /// `ipc::memory::close`
-    ///
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn close(&self, pointer: *mut c_void, context: ContextRef) -> Result<(), String> {
+    pub(crate) fn close(&self, pointer: *mut c_void, context: ContextRef) -> Result<(), String> {
         let memory = match self.memory()? {
             Route::Runtime(memory) => memory,
-            // SAFETY: the caller's promise.
-            Route::LevelZero(own) => return unsafe { own.close(self, pointer, context) },
+            Route::LevelZero(own) => return own.close(pointer, context),
         };
         // SAFETY: `void close(void *, const context &)`
-        unsafe { self.call(memory.close, [pointer.expose_provenance(), context.expose_provenance()]) }.map(drop)
+        unsafe { guarded::call(memory.close, [pointer.expose_provenance(), context.word()]) }.map(drop)
     }
+}
+
+/// Calls a function that puts handle data.
+///
+/// # Safety
+///
+/// As for [`Sycl::put`], with data of a get of the same kind of object.
+pub(crate) unsafe fn put_by(put: Function, mut handle: HandleData, context: ContextRef) -> Result<(), String> {
+    // SAFETY: `void put(handle &, const context &)`
+    unsafe { guarded::call(put, [(&raw mut handle).expose_provenance(), context.word()]) }.map(drop)
 }
 
 impl Memory {
@@ -405,42 +327,39 @@ impl Memory {
 }
 
 /// A copy of a caller's context or queue, which keeps it alive.
-pub(crate) struct OwnCopy {
-    object: *const c_void,
-    delete: unsafe extern "C" fn(*const c_void),
+pub(crate) struct OwnCopy<R: Copy> {
+    object: R,
+    delete: unsafe extern "C" fn(R),
 }
 
 // SAFETY: SYCL's objects may be used by any thread.
-unsafe impl Send for OwnCopy {}
+unsafe impl<R: Copy> Send for OwnCopy<R> {}
 
-impl OwnCopy {
-    /// # Safety
-    ///
-    /// The context must be one of this libsycl.
-    pub(crate) unsafe fn of_context(sycl: &'static Sycl, context: ContextRef) -> Result<Self, String> {
-        // SAFETY: the caller's promise.
-        Self::of(unsafe { (sycl.copy_context)(context) }, sycl.delete_context, "context")
+impl OwnCopy<ContextRef> {
+    pub(crate) fn of_context(sycl: &'static Sycl, context: ContextRef) -> Result<Self, String> {
+        Self::of((sycl.copy_context)(context), sycl.delete_context, "context")
     }
+}
 
-    /// # Safety
-    ///
-    /// The queue must be one of this libsycl.
-    pub(crate) unsafe fn of_queue(sycl: &'static Sycl, queue: QueueRef) -> Result<Self, String> {
-        // SAFETY: the caller's promise.
-        Self::of(unsafe { (sycl.copy_queue)(queue) }, sycl.delete_queue, "queue")
+impl OwnCopy<QueueRef> {
+    pub(crate) fn of_queue(sycl: &'static Sycl, queue: QueueRef) -> Result<Self, String> {
+        Self::of((sycl.copy_queue)(queue), sycl.delete_queue, "queue")
     }
+}
 
+impl<R: Copy> OwnCopy<R> {
     /// The copy that dpctl has made: null where that failed.
-    fn of(object: *const c_void, delete: unsafe extern "C" fn(*const c_void), what: &str) -> Result<Self, String> {
-        if object.is_null() { Err(format!("the {what} could not be copied")) } else { Ok(Self { object, delete }) }
+    fn of(object: Option<R>, delete: unsafe extern "C" fn(R), what: &str) -> Result<Self, String> {
+        let object = object.ok_or_else(|| format!("the {what} could not be copied"))?;
+        Ok(Self { object, delete })
     }
 
-    pub(crate) fn get(&self) -> *const c_void {
+    pub(crate) fn get(&self) -> R {
         self.object
     }
 }
 
-impl Drop for OwnCopy {
+impl<R: Copy> Drop for OwnCopy<R> {
     fn drop(&mut self) {
         // SAFETY: it is our own copy.
         unsafe { (self.delete)(self.object) };

@@ -10,3 +10,4 @@
 mod header;
 mod level_zero_header;
 mod reading;
+mod releases;

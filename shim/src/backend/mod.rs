@@ -51,16 +51,10 @@ impl Family {
     /// The family of a function; `None` if it belongs to all of them.
     const fn of(function: Function) -> Option<Self> {
         match function.effect().kind() {
-            Kind::Usm | Kind::MemHandle | Kind::Mapping => Some(Self::Memory),
-            Kind::PhysicalMem | Kind::PhysicalMemHandle => Some(Self::PhysicalMem),
-            Kind::Event | Kind::EventHandle => Some(Self::Event),
-            Kind::Adapter
-            | Kind::Device
-            | Kind::Context
-            | Kind::Pool
-            | Kind::EventPool
-            | Kind::EventPoolHandle
-            | Kind::Queue => None,
+            Kind::Usm => Some(Self::Memory),
+            Kind::PhysicalMem => Some(Self::PhysicalMem),
+            Kind::Event => Some(Self::Event),
+            _ => None,
         }
     }
 
@@ -87,7 +81,7 @@ pub fn uses_level_zero(function: Function, via: usize) -> bool {
 #[inline]
 fn is_adapter_only(function: Function, via: usize) -> bool {
     function.is_command()
-        || matches!(function.effect(), Effect::Waits(_))
+        || matches!(function.effect(), Effect::Waits(Kind::Queue))
         || knobs::hot_or_nothing().prefers_adapter()
             && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }
@@ -97,21 +91,55 @@ pub fn after_fork_in_child() {
     level_zero::after_fork_in_child();
 }
 
+/// A function of [`Backend`] by the kind of its object. The default is the adapter's for objects that only adapters
+/// make. For others there is none, so that a row without an implementation does not compile.
+macro_rules! backend_function {
+    (@of_adapter $doc:literal $name:ident($($param:ident: $role:ident),*)) => {
+        #[doc = $doc]
+        #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
+        fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
+            adapter::$name(self.via())($($param),*)
+        }
+    };
+    (@of_backend $doc:literal $name:ident($($param:ident: $role:ident),*)) => {
+        #[doc = $doc]
+        #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
+        fn $name(&self, $($param: Arg<$role>),*) -> UrResult;
+    };
+    ($verb:ident Adapter $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    ($verb:ident Context $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    ($verb:ident Device $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    ($verb:ident Pool $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    ($verb:ident Queue $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    // Adapters allocate USM; the handle data and the mappings are the backend's.
+    (Exports Usm $($row:tt)*) => { backend_function!(@of_backend $($row)*); };
+    (Puts Usm $($row:tt)*) => { backend_function!(@of_backend $($row)*); };
+    (Opens Usm $($row:tt)*) => { backend_function!(@of_backend $($row)*); };
+    (Closes Usm $($row:tt)*) => { backend_function!(@of_backend $($row)*); };
+    ($verb:ident Usm $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
+    ($verb:ident $kind:ident $($row:tt)*) => { backend_function!(@of_backend $($row)*); };
+}
+
 macro_rules! backends {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// A backend of urscope. The default of every function is the adapter's.
+        /// A backend of urscope. It implements all functions of the objects that it makes, or passes them on itself. This
+        /// one does not, and does not compile:
+        ///
+        /// ```compile_fail,E0046
+        /// struct Incomplete;
+        ///
+        /// impl urscope_shim::backend::Backend for Incomplete {
+        ///     fn via(&self) -> usize {
+        ///         0
+        ///     }
+        /// }
+        /// ```
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         pub trait Backend {
             /// The number of the adapter that is called.
             fn via(&self) -> usize;
 
-            $(
-                #[doc = $doc]
-                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
-                fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
-                    adapter::$name(self.via())($($param),*)
-                }
-            )*
+            $(backend_function!($verb $kind $doc $name($($param: $role),*));)*
         }
 
         #[allow(non_snake_case, reason = "the names are those of the C functions")]

@@ -10,6 +10,7 @@
 //! unchanged.
 
 use std::{
+    collections::BTreeSet,
     ffi::{CString, c_void},
     ops::Range,
     ptr::null_mut,
@@ -182,6 +183,21 @@ fn implementation(via: usize, function: Function, original: *mut c_void) -> Opti
     adapter.address_of(&name).map(std::ptr::with_exposed_provenance_mut)
 }
 
+/// How a function of adapter `via` may differ from its row. Such a function is left to the adapter.
+pub(super) fn former_signature(via: usize, function: Function) -> Option<&'static str> {
+    function.former_signature(|getter| {
+        let filled = Table::of_getter(getter.as_bytes()).map(|table| registry::query_table(via, table));
+        if let Some(filled) = filled.filter(|filled| !filled.is_empty()) {
+            return filled.len();
+        }
+        // Also where the loader has not asked for that table yet.
+        let adapter = KNOWN_ADAPTERS.lock().get(via).map(|known| known.module.clone());
+        let exported = CString::new(getter).ok().and_then(|getter| adapter?.address_of(&getter));
+        // SAFETY: the adapter exports it under the name of the getter.
+        exported.map_or(0, |exported| unsafe { registry::length(std::ptr::with_exposed_provenance_mut(exported)) })
+    })
+}
+
 /// Whether an address is in the code of this library.
 fn is_urscope_code(address: usize) -> bool {
     static OWN_CODE: OnceLock<Option<Range<usize>>> = OnceLock::new();
@@ -200,6 +216,9 @@ unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, fille
         // An older adapter has a shorter table. Slots that it does not fill must not be written.
         let place = function.slot_in(filled.len()).and_then(|index| Some((index, filled.get(index).copied()?)));
         let (Some((index, original)), Some(hook_address)) = (place, hook(function, via)) else { continue };
+        if former_signature(via, function).is_some() {
+            continue;
+        }
         let Some(implementation) = implementation(via, function, original) else { continue };
         // SAFETY: it is the adapter's implementation of this function.
         unsafe { adapter::store(via, function, implementation) };
@@ -308,6 +327,9 @@ fn replace_in_dispatch_table(via: usize, handle: AdapterHandle) {
         // SAFETY: `room` slots from `table` on are writable data of a library that is never unloaded.
         match unsafe { find(table, room, &filled) } {
             Ok(at) => {
+                let hooked = Function::ALL.iter().filter(|function| function.slot().0 == wanted);
+                let former: BTreeSet<_> = hooked.filter_map(|function| former_signature(via, *function)).collect();
+                problems.extend(former.into_iter().map(str::to_owned));
                 // SAFETY: `find` found `filled.len()` slots there.
                 let replaced = unsafe { replace_slots(wanted, via, table.add(at), &filled) };
                 entry_point.functions.extend(replaced.into_iter().map(|function| function.name().to_owned()));
@@ -421,5 +443,26 @@ mod tests {
         let replaced = unsafe { replace_slots(Table::IPCExp, ADAPTERS - 2, slots.as_mut_ptr(), &filled) };
         assert!(replaced.is_empty());
         assert_eq!(slots, [somebody; 4]);
+    }
+
+    #[test]
+    fn a_function_with_another_signature_is_left_alone() {
+        /// `ur_enqueue_exp_dditable_t` of October 2025.
+        unsafe extern "C" fn seven_slots(_: u32, into: *mut *mut c_void) -> UrResult {
+            // SAFETY: `query_table` has room for more.
+            unsafe { std::slice::from_raw_parts_mut(into, 7) }.fill(null_mut());
+            UrResult::SUCCESS
+        }
+        let via = ADAPTERS - 3;
+        let filled = pointers([0x10, 0x11, 0x12, 0x13]);
+        let mut slots = filled;
+        // SAFETY: it is a getter.
+        assert!(unsafe { registry::store_getter(via, Table::EnqueueExp, seven_slots as *mut c_void) });
+        // SAFETY: four slots.
+        let replaced = unsafe { replace_slots(Table::IPCExp, via, slots.as_mut_ptr(), &filled) };
+        assert_eq!((replaced, slots), (Vec::new(), filled));
+        let difference = former_signature(via, Function::urIPCGetMemHandleExp);
+        assert!(difference.is_some_and(|difference| difference.contains("urIPCGetMemHandleExp")));
+        assert_eq!(former_signature(via, Function::urUSMFree), None);
     }
 }

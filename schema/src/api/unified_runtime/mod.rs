@@ -5,6 +5,7 @@ mod results;
 pub mod roles;
 #[macro_use]
 pub mod rows;
+mod signatures;
 
 use super::{
     Effect, Function,

@@ -8,7 +8,8 @@
 //! * the parameters have the order of C and the names of the trace fields that show them; a role ([`crate::api::role`])
 //!   says how one is passed and when it can be read;
 //! * `TABLE[SLOT]` is the slot in `ur_<table>_dditable_t` (`ur_ddi.h` of release 2026.2); all tables but one have only ever
-//!   grown at their end ([`crate::api::Function::slot_in`]);
+//!   grown at their end ([`crate::api::Function::slot_in`]); parameters that changed between releases are listed in
+//!   `signatures`;
 //! * the effect ([`crate::api::Effect`]) says what a success does to the lifetime of an object of that kind.
 
 /// Passes all rows to the macro `$sink`, in one call.

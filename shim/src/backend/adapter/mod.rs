@@ -91,8 +91,8 @@ macro_rules! originals {
                 if original.is_null() {
                     return absent;
                 }
-                // SAFETY: `store` got the adapter's function of this name, whose C signature is the row's (`ur_api.h`,
-                // unchanged from 2026.0 to 2026.2).
+                // SAFETY: `store` got the adapter's function of this name, whose C signature is the row's (`ur_api.h`):
+                // an adapter with another one keeps its function (`Function::former_signature`).
                 unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(original) }
             }
         )*

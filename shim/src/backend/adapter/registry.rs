@@ -65,24 +65,39 @@ pub unsafe fn store_getter(via: usize, table: Table, getter: *mut c_void) -> boo
 /// The adapter's getter of a table.
 pub fn getter(via: usize, table: Table) -> Option<Getter> {
     let getter = REGISTRY.get(via)?.getters.get(table as usize)?.load(Ordering::Acquire);
-    if getter.is_null() {
-        return None;
-    }
-    // SAFETY: `store_getter` stores what an adapter exports under the getter's name, which has this signature
-    // (`ur_ddi.h`).
-    Some(unsafe { std::mem::transmute::<*mut c_void, Getter>(getter) })
+    // SAFETY: `store_getter` stores what an adapter exports under the getter's name.
+    (!getter.is_null()).then(|| unsafe { as_getter(getter) })
+}
+
+/// # Safety
+///
+/// An adapter exports it under the name of a getter.
+unsafe fn as_getter(exported: *mut c_void) -> Getter {
+    // SAFETY: the caller's promise; a getter has this signature (`ur_ddi.h`).
+    unsafe { std::mem::transmute::<*mut c_void, Getter>(exported) }
+}
+
+/// The number of slots that a getter fills.
+///
+/// # Safety
+///
+/// `exported` is what an adapter exports under the name of the getter.
+pub unsafe fn length(exported: *mut c_void) -> usize {
+    // SAFETY: the caller's promise.
+    filled_by(unsafe { as_getter(exported) }).len()
 }
 
 /// The pointers that the adapter puts into a table.
 pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
+    getter(via, table).map(filled_by).unwrap_or_default()
+}
+
+/// The pointers that a getter puts into its table.
+fn filled_by(getter: Getter) -> Vec<*mut c_void> {
     let mut scratch = [UNFILLED; SLOT_LIMIT];
     // SAFETY: no table has more slots in any release.
-    let result = getter(via, table).map(|getter| unsafe { getter(VERSION, scratch.as_mut_ptr()) });
-    if result.is_some_and(UrResult::is_success) {
-        scratch.into_iter().take_while(|slot| *slot != UNFILLED).collect()
-    } else {
-        Vec::new()
-    }
+    let result = unsafe { getter(VERSION, scratch.as_mut_ptr()) };
+    if result.is_success() { scratch.into_iter().take_while(|slot| *slot != UNFILLED).collect() } else { Vec::new() }
 }
 
 /// The adapter's function in a slot, whether it is hooked or not, as type `F`.

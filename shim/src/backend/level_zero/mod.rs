@@ -10,7 +10,7 @@
 use urscope_schema::api::{
     Function, UrResult,
     role::{
-        Context, Count, Data, DataSize, Desc, Device, Devices, Event, Flags, InOutEvent, IpcProperty, Offset,
+        Context, Count, Data, DataSize, Desc, Device, Devices, Event, Events, Flags, InOutEvent, IpcProperty, Offset,
         OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize,
         PhysicalMem, Pointer, Property, Size, Unseen, Unseen32, ValueSize,
     },
@@ -149,6 +149,9 @@ impl Backend for LevelZero {
             physical::get_info(at, memory, property, Query { size, value, size_ret });
         fn urVirtualMemMap(at, context: Context, pointer: Pointer, size: Size, memory: PhysicalMem, offset: Offset, flags: Flags) =
             physical::map(at, context, (pointer, size), (memory, offset), flags);
+        // The adapter reserved the addresses; it unmaps what anybody mapped there.
+        fn urVirtualMemUnmap(at, context: Context, pointer: Pointer, size: Size) =
+            result::done(adapter::urVirtualMemUnmap(at.via)(context, pointer, size));
         fn urIPCGetPhysMemHandleExp(_at, context: Context, memory: PhysicalMem, data: OutData, size: OutDataSize) =
             physical::get(context, memory, data, size);
         fn urIPCPutPhysMemHandleExp(_at, context: Context, data: Data) = physical::put(context, data);
@@ -163,6 +166,10 @@ impl Backend for LevelZero {
             event::create(at, context, device, desc, event);
         fn urEventRetain(at, event: Event) = event::retain(at, event);
         fn urEventRelease(at, event: Event) = event::release(at, event);
+        // Every event is the adapter's own, or wrapped by it.
+        fn urEventGetInfo(at, event: Event, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) =
+            result::done(adapter::urEventGetInfo(at.via)(event, property, size, value, size_ret));
+        fn urEventWait(at, count: Count, events: Events) = result::done(adapter::urEventWait(at.via)(count, events));
         fn urEnqueueEventsWaitWithBarrierExt(at, queue: Unseen, properties: Unseen, count: Unseen32, events: Unseen, event: InOutEvent) =
             event::enqueue(at, signal::Barrier { queue, properties, count, events }, event);
         fn urIPCGetEventHandleExp(at, event: Event, data: OutData, size: OutDataSize) = event::get(at, event, data, size);

@@ -183,6 +183,7 @@ fn from_tables(module: &Module, described: &records::Module) {
         }
         for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == table) {
             let slot = function.slot_in(filled.len()).and_then(|slot| filled.get(slot).copied());
+            let slot = slot.filter(|_| ddi::former_signature(via, function).is_none());
             if let Some(slot) = slot.filter(|slot| !slot.is_null() && !code::only_returns(*slot as usize)) {
                 functions.insert(function, slot as usize);
             }

@@ -22,6 +22,7 @@ class Urscope(Package):
     version("0.1.0", tag="v0.1.0")
 
     depends_on("c", type="build")
+    depends_on("cxx", type="build")
     depends_on("rust@1.95:", type="build")
     depends_on("python@3.10:", type=("build", "run"))
 
