@@ -310,14 +310,4 @@ inline void require_shared(const void *memory, size_t size) {
   require(static_cast<const char *>(memory)[size - 1] == shared_byte, "the memory holds something else");
 }
 
-// A program of two processes with several cases, which the first argument names. Without one nothing is wrong.
-using CaseRole = void (*)(const Ze &ze, Peer &other, const std::string &what);
-template <size_t N> int run_case(int argc, char **argv, const char *const (&cases)[N], CaseRole producer, CaseRole consumer) {
-  const auto with_ze = [](CaseRole role) { return [role](Peer &other) { role(Ze(), other, argument(0)); }; };
-  const Role parent = with_ze(producer), child = with_ze(consumer);
-  if (argc == 1 || (argc == 3 && std::string(argv[1]) == "child")) return run(argc, argv, parent, child);
-  for (const char *name : cases) modes().emplace_back(name, parent, child);
-  return run_modes(argc, argv);
-}
-
 } // namespace app

@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 49] = [
+const PROGRAMS: [(&str, Shares, Runs); 45] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -84,11 +84,7 @@ const PROGRAMS: [(&str, Shares, Runs); 49] = [
     ("museum_oneccl_212", AllKinds, Once),
     ("museum_oneccl_217", AllKinds, Once),
     ("umf_memory", AllKinds, Listed),
-    ("ze_descriptor", AllKinds, Listed),
-    ("ze_event", AllKinds, Listed),
-    ("ze_event_pool", AllKinds, Listed),
-    ("ze_memory", AllKinds, Listed),
-    ("ze_physical", AllKinds, Listed),
+    ("ze_sharing", AllKinds, Listed),
 ];
 
 /// Programs that a test of all programs leaves out, and why.
