@@ -1,7 +1,7 @@
 // Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
 //
-// Prints each step but those that end a process, and whether the runtime refused it. Exits with 4 if there are steps that a program in SYCL does not
-// have, and with 3 if a step does not happen as it is written.
+// Prints each step, and whether the runtime refused it, but no end of a process and nothing that happens at the same time.
+// Exits with 4 if there are steps that a program in SYCL does not have, and with 3 if a step does not happen as it is written.
 //
 // The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
 // destroyed unless a step says so, so that what a script leaves open stays open.
@@ -12,6 +12,7 @@
 #include "physical_app.hpp"
 #include "scenario_steps.hpp"
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,6 +31,8 @@ struct Objects {
   std::map<std::string, std::unique_ptr<physical_mem>> physical;
   std::map<std::string, std::unique_ptr<Addresses>> mapped;
   std::map<std::string, std::unique_ptr<sycl::event>> events;
+  std::map<std::string, std::unique_ptr<Gate>> gates;
+  std::map<std::string, Bytes> copies;
 };
 
 static Objects &objects = *new Objects;
@@ -88,7 +91,8 @@ static bool keep(const std::string &name, void *address) {
 }
 static std::byte *address(const Step &step) { return named(objects.memory, step.object) + step.number("+"); }
 
-constexpr size_t probe = 64; // Bytes that are written and compared.
+// The bytes that are written and compared: 64 unless the step says otherwise.
+static Bytes probe(const Step &step) { return pattern(step.has("sized") ? step.number("sized") : 64, step.number("seed")); }
 
 static std::byte *data_of(const Handle &handle) {
   std::byte *data;
@@ -156,12 +160,29 @@ static const std::map<std::string, Operation> memory_operations = {
      [](auto &step) {
        call(step, [&] { step.has("queued") ? async_release(gpu(step), address(step)) : gpu(step).free(address(step)); });
      }},
-    {"write", [](auto &step) { call(step, [&] { gpu(step).write(address(step), pattern(probe, step.number("seed"))); }); }},
+    {"write",
+     [](auto &step) {
+       static thread_local auto &all = *new std::list<Bytes>; // The device may read them later.
+       const Bytes &data = all.emplace_back(probe(step));
+       call(step, [&] {
+         sycl::event written = gpu(step).queue.memcpy(address(step), data.data(), data.size());
+         if (!step.has("queued")) written.wait();
+       });
+     }},
+    // A copy that the program does not wait for, and its event.
+    {"read",
+     [](auto &step) {
+       Bytes &data = named(objects.copies, step.word("->"));
+       data.resize(step.number("sized"));
+       sycl::queue &queue = gpu(step).queue;
+       auto &event = named(objects.events, step.word("->"));
+       call(step, [&] { event.reset(new sycl::event(queue.memcpy(data.data(), address(step), data.size()))); });
+     }},
     {"compare",
      [](auto &step) {
-       Bytes found;
-       call(step, [&] { found = gpu(step).read(address(step), probe); });
-       require(found == pattern(probe, step.number("seed")), "read other bytes than were written");
+       Bytes expected = probe(step), found = named(objects.copies, step.object);
+       if (found.empty()) call(step, [&] { found = gpu(step).read(address(step), expected.size()); });
+       require(found == expected, "read other bytes than were written");
      }},
     {"copy",
      [](auto &step) {
@@ -254,9 +275,23 @@ static const std::map<std::string, Operation> other_operations = {
      [](auto &step) {
        sycl::queue &queue = gpu(step).queue;
        call(step, [&] { experimental::enqueue_signal_event(queue, *present(objects.events, step.object)); });
-       queue.wait();
+       if (!step.has("queued")) queue.wait();
      }},
-    {"wait", [](auto &step) { call(step, [&] { present(objects.events, step.object)->wait(); }); }},
+    {"wait",
+     [](auto &step) {
+       sycl::event &event = *present(objects.events, step.object);
+       call(step, [&] { step.has("queued") ? experimental::enqueue_wait_event(gpu(step).queue, event) : event.wait(); });
+     }},
+    {"pending", [](auto &step) { require(!is_complete(*present(objects.events, step.object)), "it is complete"); }},
+    {"complete", [](auto &step) { require(is_complete(*present(objects.events, step.object)), "it is pending"); }},
+    // What is in the queue behind it waits until it is opened.
+    {"gate", [](auto &step) { named(objects.gates, step.object) = std::make_unique<Gate>(gpu(step)); }},
+    {"open-gate",
+     [](auto &step) {
+       present(objects.gates, step.object)->open();
+       gpu(step).queue.wait();
+       named(objects.gates, step.object).reset();
+     }},
     {"fork",
      [](auto &step) {
        signal(SIGCHLD, SIG_IGN); // Nobody waits for the child.
@@ -300,7 +335,7 @@ static void run_thread(unsigned process, unsigned thread) {
       if (ends(step)) return;
       refused = false;
       (*operation(step))(step);
-      print(step.text + (refused ? ": refused" : ""));
+      if (script->group_sizes[step.group] == 1) print(step.text + (refused ? ": refused" : ""));
       turns->done(step);
     } catch (const std::exception &error) {
       turns->fail();

@@ -3,6 +3,7 @@
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 
+use crate::event::ORDERS;
 use crate::on_both_adapters;
 
 fn run(app: &str, release: Release, adapter: Adapter) -> Outcome {
@@ -117,19 +118,10 @@ on_both_adapters! {
 /// The v1 adapter cannot signal an event twice, so it has no event to share.
 #[test]
 fn events_are_shared_where_queues_can_signal_them() {
-    for mode in [
-        "signalled_before_get",
-        "signalled_after_open",
-        "waited_in_queue",
-        "consumer_signals",
-        "two_signals",
-        "put_before_wait",
-        "import_outlives",
-    ] {
-        let [ours, theirs] = ["level_zero", "adapter"].map(|backend| {
-            TestRun::of("clean_event", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).arg(mode).run()
-        });
-        assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{mode}: {}", ours.stderr);
+    for order in ORDERS {
+        let [ours, theirs] = ["level_zero", "adapter"]
+            .map(|backend| TestRun::of(order, Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).run());
+        assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{order}: {}", ours.stderr);
     }
     let printed = run("ipc_refusals", Release::R2026_2, Adapter::V1).stdout;
     assert!(printed.starts_with("memory: yes\nphysical memory: yes\nevent: no\n"), "{printed}");

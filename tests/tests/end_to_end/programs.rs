@@ -38,14 +38,13 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 45] = [
+const PROGRAMS: [(&str, Shares, Runs); 44] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
     ("bench_get_put", Memory, With(&["1", "100"])),
     ("by_dlsym", AllKinds, Once),
     ("clean", Memory, Once),
-    ("clean_event", AllKinds, Listed),
     ("clean_physical", AllKinds, Once),
     ("clean_threads", Memory, Once),
     ("comes_late", Memory, Once),

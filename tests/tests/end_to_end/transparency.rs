@@ -47,7 +47,7 @@ on_both_adapters! {
         let mut programs = PROGRAMS.map(str::to_owned).to_vec();
         if adapter == Adapter::V2 {
             programs.extend(OF_OTHER_KINDS.map(str::to_owned));
-            programs.extend(ORDERS.map(|(order, _)| format!("clean_event {order}")));
+            programs.extend(ORDERS.map(str::to_owned));
         }
         for program in &programs {
             let test_run = || TestRun::of(program, Release::R2026_2, adapter);
