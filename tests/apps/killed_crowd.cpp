@@ -5,7 +5,7 @@
 #include "counted_calls.hpp"
 
 #include <csignal>
-#include <pthread.h>
+#include <thread>
 
 using namespace app;
 
@@ -85,18 +85,6 @@ struct Member {
   }
 };
 
-struct Work {
-  Member *member;
-  uint64_t seed;
-  bool first;
-};
-
-void *thread_works(void *argument) {
-  const auto *work = static_cast<Work *>(argument);
-  work->member->work(work->seed, work->first);
-  return nullptr;
-}
-
 void be_member(int index, int members, int threads, int cycles, uint64_t seed) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   Crowd &crowd = *Shared<Crowd>::map(crowd_descriptor);
@@ -114,12 +102,9 @@ void be_member(int index, int members, int threads, int cycles, uint64_t seed) {
   }
   me.ready = 1;
   while (!crowd.go) pause_for(1000);
-  std::vector<Work> works;
-  for (int i = 0; i < threads; i++) works.push_back({&member, seed * 1000 + static_cast<uint64_t>(i), i == 0});
-  std::vector<pthread_t> running(works.size());
-  for (size_t i = 0; i < works.size(); i++)
-    require(pthread_create(&running[i], nullptr, thread_works, &works[i]) == 0, "no thread");
-  for (pthread_t thread : running) pthread_join(thread, nullptr);
+  std::vector<std::thread> running;
+  for (int i = 0; i < threads; i++) running.emplace_back([&, i] { member.work(seed * 1000 + static_cast<uint64_t>(i), i == 0); });
+  for (auto &thread : running) thread.join();
   me.done = 1;
   while (!crowd.finish) pause_for(1000);
   member.caller.put(data);

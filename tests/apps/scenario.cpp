@@ -144,6 +144,12 @@ static void *allocate(const Step &step) {
   return memory;
 }
 
+static void reserve(const Step &step, const std::string &name, size_t size) {
+  auto &mapped = named(objects.mapped, name);
+  mapped = std::make_unique<Addresses>(gpu(step), size);
+  named(objects.memory, name) = mapped->pointer();
+}
+
 using Operation = std::function<void(const Step &)>;
 
 static const std::map<std::string, Operation> memory_operations = {
@@ -222,6 +228,7 @@ static const std::map<std::string, Operation> other_operations = {
        call(step, [&] {
          memory.reset(new physical_mem(ipc_physical::open(bytes, gpu(step).context, gpu(step).device)));
        });
+       require(memory == nullptr || memory->ipc_enabled(), "opened memory is not shared memory");
      }},
     {"release-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
     {"close-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
@@ -235,19 +242,22 @@ static const std::map<std::string, Operation> other_operations = {
        Handle got = handle(step);
        call(step, [&] { ipc_physical::put(got, gpu(step).context); });
      }},
+    {"reserve", [](auto &step) { reserve(step, step.object, step.number("sized")); }},
+    {"unreserve", [](auto &step) { present(objects.mapped, step.object).reset(); }},
+    // At addresses of its own, or in those that were reserved: a part from an offset on, or all.
     {"map",
      [](auto &step) {
        physical_mem &memory = *present(objects.physical, step.object);
+       const size_t length = step.has("sized") ? step.number("sized") : memory.size();
        auto &mapped = named(objects.mapped, step.word("->"));
-       mapped = std::make_unique<Addresses>(gpu(step), memory.size());
-       call(step, [&] { mapped->map(memory, 0, memory.size()); });
-       named(objects.memory, step.word("->")) = mapped->pointer();
+       if (mapped == nullptr) reserve(step, step.word("->"), length);
+       call(step, [&] { mapped->map(memory, step.number("+"), length, step.number("from")); });
      }},
     {"unmap",
      [](auto &step) {
        auto &mapped = present(objects.mapped, step.object);
-       call(step, [&] { mapped->unmap(0, mapped->length()); });
-       mapped.reset();
+       call(step, [&] { mapped->unmap(step.number("+"), step.has("sized") ? step.number("sized") : mapped->length()); });
+       if (!step.has("sized")) mapped.reset();
      }},
     {"event",
      [](auto &step) {

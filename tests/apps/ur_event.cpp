@@ -94,7 +94,7 @@ static ur_result_t create_refused(Ur &ur, ur_exp_event_flags_t flags) {
 
 static const std::vector<Case> alone = {
     {"support", RUNS {
-       for (auto what : {UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP}) answers << support(ur, what);
+       for (auto what : {UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP}) answers << ur.asked(what);
      }},
     {"create-and-release", RUNS { Event event(ur); answers << event.release(); }},
     {"create-with-profiling", RUNS { answers << create_refused(ur, UR_EXP_EVENT_FLAG_ENABLE_PROFILING); }},

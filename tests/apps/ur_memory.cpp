@@ -90,7 +90,7 @@ static std::string share_of(Ur &ur, Allocate allocate) {
 constexpr size_t at_offset = 32, at_pid = 40;
 
 static const std::vector<Case> alone = {
-    {"support", RUNS { answers << support(ur, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP); }},
+    {"support", RUNS { answers << ur.asked(UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP); }},
     {"opened-shows-the-same-memory", RUNS {
        Shared shared(ur);
        answers << shared.compare_opened(1) << (shared.opened != shared.pointer ? "two" : "one");

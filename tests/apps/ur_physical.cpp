@@ -78,7 +78,7 @@ static const std::vector<Case> alone = {
     {"support", RUNS {
        for (auto what : {UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
                          UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP})
-         answers << support(ur, what);
+         answers << ur.asked(what);
      }},
     {"create-and-release", RUNS { Memory memory(ur); answers << memory.release(); }},
     {"create-of-an-uneven-size", RUNS { answers << created(ur, ur.granularity() + 1, UR_PHYSICAL_MEM_FLAG_ENABLE_IPC); }},

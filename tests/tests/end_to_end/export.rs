@@ -116,17 +116,16 @@ on_both_adapters! {
 
 #[test]
 fn physical_memory_and_events_are_drawn_alike() {
-    let physical = drawn(&TestRun::of("clean_physical", Release::R2026_2, Adapter::V2).run());
+    let physical = drawn(&TestRun::of("scenario physical_side_by_side", Release::R2026_2, Adapter::V2).run());
     assert!(physical.contains(&flow("urIPCGetPhysMemHandleExp", "urIPCOpenPhysMemHandleExp", true)), "{physical:?}");
-    assert!(
-        physical.contains(&flow("consumer, clean_physical.cpp:46 (8 KiB)", "urIPCClosePhysMemHandleExp", false)),
-        "{physical:?}"
-    );
+    let opened = |flows: &[(String, String, bool)], line: &str, size: &str, to: &str| {
+        let from = format!(", scenario.cpp:{}{size}", apps::line_of("scenario.cpp", line));
+        flows.iter().any(|flow| flow.0.ends_with(&from) && flow.1 == to && !flow.2)
+    };
+    assert!(opened(&physical, "ipc_physical::open(", " (8 KiB)", "urIPCClosePhysMemHandleExp"), "{physical:?}");
     let event = drawn(&TestRun::of(ORDERS[0], Release::R2026_2, Adapter::V2).run());
     assert!(event.contains(&flow("urIPCGetEventHandleExp", "urIPCOpenEventHandleExp", true)), "{event:?}");
-    let opened = format!(", scenario.cpp:{}", apps::line_of("scenario.cpp", "ipc_event::open("));
-    let is_it = |(from, to, _): &(String, String, bool)| from.ends_with(&opened) && to == "urEventRelease";
-    assert!(event.iter().any(is_it), "{event:?}");
+    assert!(opened(&event, "ipc_event::open(", "", "urEventRelease"), "{event:?}");
 }
 
 /// The named slices with their places in the source, the processes, and the track of all findings.

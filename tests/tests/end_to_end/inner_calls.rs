@@ -170,7 +170,7 @@ on_both_adapters! {
 #[test]
 fn those_of_physical_memory_and_of_events_are_recorded_too() {
     for (program, calls) in [
-        ("clean_physical", [("zePhysicalMemGetProperties", "Get"), ("zePhysicalMemCreate", "Open")]),
+        ("scenario physical_side_by_side", [("zePhysicalMemGetProperties", "Get"), ("zePhysicalMemCreate", "Open")]),
         (crate::event::ORDERS[0], [("GetIpcHandle", "Get"), ("OpenIpcHandle", "Open")]),
     ] {
         let run = || run(program, Adapter::V2, "binary");

@@ -33,7 +33,7 @@ const PROGRAMS: [&str; 15] = [
 
 /// Programs that share physical memory and events, whose output is the same in each run.
 const OF_OTHER_KINDS: [&str; 7] = [
-    "clean_physical",
+    "scenario physical_side_by_side",
     "scenario physical_leaked_handle",
     "scenario physical_leaked_memory",
     "scenario physical_released_while_mapped",

@@ -139,7 +139,7 @@ on_both_adapters! {
 
 /// Programs with each kind of object, and with mistakes in one process and between two.
 const PROGRAMS: [&str; 11] = [
-    "clean_physical",
+    "scenario physical_side_by_side",
     "clean_threads",
     "mistakes close_in_use",
     "mistakes double_put",
