@@ -66,7 +66,7 @@ private:
 static void compare(const std::string &name, bool right) { print(name + (right ? ": right" : ": wrong")); }
 
 int main() {
-  return run_alone([] {
+  return guarded([] {
     const Gpu gpu;
     const Engine engine;
     const sycl::device &device = gpu.device;

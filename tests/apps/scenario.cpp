@@ -7,7 +7,6 @@
 // destroyed unless a step says so, so that what a script leaves open stays open.
 #include "ipc_app.hpp"
 
-#include "async_app.hpp"
 #include "event_app.hpp"
 #include "physical_app.hpp"
 #include "scenario_steps.hpp"
@@ -19,8 +18,11 @@
 #include <thread>
 
 #include <poll.h>
+#include <sycl/ext/oneapi/experimental/async_alloc/async_alloc.hpp>
+#include <sycl/ext/oneapi/experimental/async_alloc/memory_pool.hpp>
 
 using namespace app;
+namespace async = sycl::ext::oneapi::experimental;
 
 // What a process has, by name. A forked child has a copy.
 struct Objects {
@@ -144,6 +146,14 @@ static void *allocate(const Step &step) {
   return memory;
 }
 
+template <typename T, typename Get> static void get_of(const Step &step, std::map<std::string, T> &all, Get get) {
+  auto &object = *present(all, step.object);
+  make(step, step.has("->"), [&] { return keep(step, get(object)); });
+}
+static void put_by(const Step &step, void (*put)(Handle &, const sycl::context &)) {
+  Handle got = handle(step);
+  call(step, [&] { put(got, gpu(step).context); });
+}
 static void reserve(const Step &step, const std::string &name, size_t size) {
   auto &mapped = named(objects.mapped, name);
   mapped = std::make_unique<Addresses>(gpu(step), size);
@@ -152,7 +162,7 @@ static void reserve(const Step &step, const std::string &name, size_t size) {
 
 using Operation = std::function<void(const Step &)>;
 
-static const std::map<std::string, Operation> memory_operations = {
+static const std::map<std::string, Operation> operations = {
     {"context", [](auto &step) { gpu(step.object); }},
     {"release", [](auto &step) { call(step, [&] { present(objects.contexts, step.object).reset(); }); }},
     {"pool",
@@ -164,7 +174,9 @@ static const std::map<std::string, Operation> memory_operations = {
     {"alloc", [](auto &step) { make(step, true, [&] { return keep(step.object, allocate(step)); }); }},
     {"free",
      [](auto &step) {
-       call(step, [&] { step.has("queued") ? async_release(gpu(step), address(step)) : gpu(step).free(address(step)); });
+       sycl::queue &queue = gpu(step).queue;
+       call(step, [&] { step.has("queued") ? async::async_free(queue, address(step)) : gpu(step).free(address(step)); });
+       if (step.has("queued")) queue.wait();
      }},
     {"write",
      [](auto &step) {
@@ -209,9 +221,7 @@ static const std::map<std::string, Operation> memory_operations = {
        });
      }},
     {"close", [](auto &step) { call(step, [&] { close(address(step), gpu(step)); }); }},
-};
 
-static const std::map<std::string, Operation> other_operations = {
     {"physical",
      [](auto &step) {
        Gpu &where = gpu(step);
@@ -232,16 +242,8 @@ static const std::map<std::string, Operation> other_operations = {
      }},
     {"release-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
     {"close-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
-    {"get-physical",
-     [](auto &step) {
-       auto &memory = *present(objects.physical, step.object);
-       make(step, step.has("->"), [&] { return keep(step, ipc_physical::get(memory)); });
-     }},
-    {"put-physical",
-     [](auto &step) {
-       Handle got = handle(step);
-       call(step, [&] { ipc_physical::put(got, gpu(step).context); });
-     }},
+    {"get-physical", [](auto &step) { get_of(step, objects.physical, [](auto &memory) { return ipc_physical::get(memory); }); }},
+    {"put-physical", [](auto &step) { put_by(step, ipc_physical::put); }},
     {"reserve", [](auto &step) { reserve(step, step.object, step.number("sized")); }},
     {"unreserve", [](auto &step) { present(objects.mapped, step.object).reset(); }},
     // At addresses of its own, or in those that were reserved: a part from an offset on, or all.
@@ -271,16 +273,8 @@ static const std::map<std::string, Operation> other_operations = {
        call(step, [&] { event.reset(new sycl::event(ipc_event::open(bytes, gpu(step).context))); });
      }},
     {"release-event", [](auto &step) { call(step, [&] { present(objects.events, step.object).reset(); }); }},
-    {"get-event",
-     [](auto &step) {
-       auto &event = *present(objects.events, step.object);
-       make(step, step.has("->"), [&] { return keep(step, ipc_event::get(event)); });
-     }},
-    {"put-event",
-     [](auto &step) {
-       Handle got = handle(step);
-       call(step, [&] { ipc_event::put(got, gpu(step).context); });
-     }},
+    {"get-event", [](auto &step) { get_of(step, objects.events, [](auto &event) { return ipc_event::get(event); }); }},
+    {"put-event", [](auto &step) { put_by(step, ipc_event::put); }},
     {"signal",
      [](auto &step) {
        sycl::queue &queue = gpu(step).queue;
@@ -315,8 +309,7 @@ static const std::map<std::string, Operation> other_operations = {
 
 // Null for the ends of processes.
 static const Operation *operation(const Step &step) {
-  for (auto *operations : {&memory_operations, &other_operations})
-    if (const auto found = operations->find(step.verb); found != operations->end()) return &found->second;
+  if (const auto found = operations.find(step.verb); found != operations.end()) return &found->second;
   const bool is_end = step.verb == "exit" || step.verb == "exec" || step.verb == "killed";
   if (!is_end || (step.verb == "exec" && step.object.empty())) throw NoStep(step.verb);
   return nullptr;

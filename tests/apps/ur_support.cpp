@@ -46,7 +46,7 @@ static void be_refused(const Ur &ur) {
 }
 
 int main(int argc, char **) {
-  return run_alone([=] {
+  return guarded([=] {
     const bool other = argc > 1;
     const Ur ur(other ? UR_DEVICE_TYPE_ALL : UR_DEVICE_TYPE_GPU);
     print("memory: " + ur.asked(UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP));

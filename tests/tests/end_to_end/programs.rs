@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 43] = [
+const PROGRAMS: [(&str, Shares, Runs); 42] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -49,7 +49,6 @@ const PROGRAMS: [(&str, Shares, Runs); 43] = [
     ("comes_late", Memory, Once),
     ("free_while_open", Memory, Once),
     ("hostile_data", AllKinds, Once),
-    ("in_a_library", Memory, Library),
     ("ipc_refusals", AllKinds, Once),
     ("kernels exchange", Memory, Kernels),
     ("kernels in_use", Memory, Kernels),
