@@ -3,10 +3,6 @@
 #include "ipc_app.hpp"
 
 #include <cerrno>
-#include <csignal>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 using namespace app;
 

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <fstream>
 #include <optional>
-#include <string>
 
 using namespace app;
 

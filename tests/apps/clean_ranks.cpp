@@ -3,7 +3,6 @@
 #include "ipc_app.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <thread>

@@ -2,10 +2,6 @@
 #include "ipc_app.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <vector>
 
 #include <dlfcn.h>
 

@@ -4,7 +4,6 @@
 //   killed_crowd PROCESSES THREADS CYCLES SEED
 #include "counted_calls.hpp"
 
-#include <csignal>
 #include <thread>
 
 using namespace app;
@@ -30,15 +29,13 @@ constexpr int crowd_descriptor = 200;
 // The members that stay to the end. The first ones make a mistake each, in the middle of their work.
 constexpr int stay = 8;
 enum Mistake { leaks_handle, leaks_mapping, closes_unknown, frees_while_open, holds_open, puts_twice, no_mistake };
-struct Rule {
-  Mistake mistake;
-  const char *name;
+constexpr std::pair<Mistake, const char *> rules[] = {
+    {leaks_handle, "leaked-handle"},
+    {leaks_mapping, "leaked-mapping"},
+    {closes_unknown, "close-of-unknown"},
+    {frees_while_open, "freed-while-open"},
+    {puts_twice, "double-put"},
 };
-constexpr Rule rules[] = {{leaks_handle, "leaked-handle"},
-                          {leaks_mapping, "leaked-mapping"},
-                          {closes_unknown, "close-of-unknown"},
-                          {frees_while_open, "freed-while-open"},
-                          {puts_twice, "double-put"}};
 
 struct Member {
   Ur ur;
@@ -103,7 +100,8 @@ void be_member(int index, int members, int threads, int cycles, uint64_t seed) {
   me.ready = 1;
   while (!crowd.go) pause_for(1000);
   std::vector<std::thread> running;
-  for (int i = 0; i < threads; i++) running.emplace_back([&, i] { member.work(seed * 1000 + static_cast<uint64_t>(i), i == 0); });
+  for (int i = 0; i < threads; i++)
+    running.emplace_back([&, i] { member.work(seed * 1000 + static_cast<uint64_t>(i), i == 0); });
   for (auto &thread : running) thread.join();
   me.done = 1;
   while (!crowd.finish) pause_for(1000);
@@ -172,8 +170,10 @@ void lead(int members, int threads, int cycles, uint64_t seed) {
                      "\",\"process\":\"itself\",\"ended\":\"" + (is_victim ? "signal 9" : "exit 0") + "\",\"hung\":false",
                  crowd.members[index].process);
   }
-  for (const Rule &rule : rules)
-    print("{\"planted\":\"" + std::string(rule.name) + "\",\"pid\":" + std::to_string(crowd.members[rule.mistake].process.pid) + "}");
+  for (const auto &[mistake, rule] : rules) {
+    const std::string pid = std::to_string(crowd.members[mistake].process.pid);
+    print("{\"planted\":\"" + std::string(rule) + "\",\"pid\":" + pid + "}");
+  }
   print("{\"killed\":" + std::to_string(killed) + "}");
 }
 

@@ -1,10 +1,10 @@
 // Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
 //
-// Prints each step, and whether the runtime refused it, but no end of a process and nothing that happens at the same time.
-// Exits with 4 if there are steps that a program in SYCL does not have, and with 3 if a step does not happen as it is written.
+// Prints each step that happens alone, and whether the runtime refused it, but no end of a process. Exits with 4 if
+// there are steps that a program in SYCL does not have, and with 3 if a step does not happen as it is written.
 //
-// The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
-// destroyed unless a step says so, so that what a script leaves open stays open.
+// The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing
+// is destroyed unless a step says so, so that what a script leaves open stays open.
 #include "ipc_app.hpp"
 
 #include "event_app.hpp"
@@ -94,7 +94,7 @@ static bool keep(const std::string &name, void *address) {
 static std::byte *address(const Step &step) { return named(objects.memory, step.object) + step.number("+"); }
 
 // The bytes that are written and compared: 64 unless the step says otherwise.
-static Bytes probe(const Step &step) { return pattern(step.has("sized") ? step.number("sized") : 64, step.number("seed")); }
+static Bytes probe(const Step &step) { return pattern(step.number("sized", 64), step.number("seed")); }
 
 static std::byte *data_of(const Handle &handle) {
   std::byte *data;
@@ -175,7 +175,8 @@ static const std::map<std::string, Operation> operations = {
     {"free",
      [](auto &step) {
        sycl::queue &queue = gpu(step).queue;
-       call(step, [&] { step.has("queued") ? async::async_free(queue, address(step)) : gpu(step).free(address(step)); });
+       std::byte *memory = address(step);
+       call(step, [&] { step.has("queued") ? async::async_free(queue, memory) : gpu(step).free(memory); });
        if (step.has("queued")) queue.wait();
      }},
     {"write",
@@ -242,7 +243,7 @@ static const std::map<std::string, Operation> operations = {
      }},
     {"release-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
     {"close-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
-    {"get-physical", [](auto &step) { get_of(step, objects.physical, [](auto &memory) { return ipc_physical::get(memory); }); }},
+    {"get-physical", [](auto &step) { get_of(step, objects.physical, [](auto &it) { return ipc_physical::get(it); }); }},
     {"put-physical", [](auto &step) { put_by(step, ipc_physical::put); }},
     {"reserve", [](auto &step) { reserve(step, step.object, step.number("sized")); }},
     {"unreserve", [](auto &step) { present(objects.mapped, step.object).reset(); }},
@@ -250,7 +251,7 @@ static const std::map<std::string, Operation> operations = {
     {"map",
      [](auto &step) {
        physical_mem &memory = *present(objects.physical, step.object);
-       const size_t length = step.has("sized") ? step.number("sized") : memory.size();
+       const size_t length = step.number("sized", memory.size());
        auto &mapped = named(objects.mapped, step.word("->"));
        if (mapped == nullptr) reserve(step, step.word("->"), length);
        call(step, [&] { mapped->map(memory, step.number("+"), length, step.number("from")); });
@@ -258,7 +259,7 @@ static const std::map<std::string, Operation> operations = {
     {"unmap",
      [](auto &step) {
        auto &mapped = present(objects.mapped, step.object);
-       call(step, [&] { mapped->unmap(step.number("+"), step.has("sized") ? step.number("sized") : mapped->length()); });
+       call(step, [&] { mapped->unmap(step.number("+"), step.number("sized", mapped->length())); });
        if (!step.has("sized")) mapped.reset();
      }},
     {"event",
@@ -273,7 +274,7 @@ static const std::map<std::string, Operation> operations = {
        call(step, [&] { event.reset(new sycl::event(ipc_event::open(bytes, gpu(step).context))); });
      }},
     {"release-event", [](auto &step) { call(step, [&] { present(objects.events, step.object).reset(); }); }},
-    {"get-event", [](auto &step) { get_of(step, objects.events, [](auto &event) { return ipc_event::get(event); }); }},
+    {"get-event", [](auto &step) { get_of(step, objects.events, [](auto &it) { return ipc_event::get(it); }); }},
     {"put-event", [](auto &step) { put_by(step, ipc_event::put); }},
     {"signal",
      [](auto &step) {
@@ -284,7 +285,8 @@ static const std::map<std::string, Operation> operations = {
     {"wait",
      [](auto &step) {
        sycl::event &event = *present(objects.events, step.object);
-       call(step, [&] { step.has("queued") ? experimental::enqueue_wait_event(gpu(step).queue, event) : event.wait(); });
+       sycl::queue &queue = gpu(step).queue;
+       call(step, [&] { step.has("queued") ? experimental::enqueue_wait_event(queue, event) : event.wait(); });
      }},
     {"pending", [](auto &step) { require(!is_complete(*present(objects.events, step.object)), "it is complete"); }},
     {"complete", [](auto &step) { require(is_complete(*present(objects.events, step.object)), "it is pending"); }},

@@ -105,6 +105,7 @@ static void consumer(Peer &producer, const std::string &what) {
 
 int main(int argc, char **argv) {
   for (const char *what : {"right", "destroyed-while-copied", "freed-while-copied"})
-    modes().emplace_back(what, [=](Peer &other) { producer(other, what); }, [=](Peer &other) { consumer(other, what); });
+    modes().emplace_back(
+        what, [=](Peer &other) { producer(other, what); }, [=](Peer &other) { consumer(other, what); });
   return run_modes(argc, argv);
 }

@@ -237,8 +237,8 @@ template <typename Kind> void export_and_wait(Ur &ur, Peer &parent, Answers &) {
   CHECK(object.put());
 }
 
-// Of memory and physical memory: what is written to it is seen by the other process. Its bytes are those of Kind::Mapped, and
-// `object` of a Kind is what it shares.
+// Of memory and physical memory: each process sees what the other one writes. `object` of a Kind is what it shares, and
+// Kind::Mapped shows its bytes.
 template <typename Kind> CaseOfTwo open_of_another_process() {
   using Mapped = typename Kind::Mapped;
   return {"open-of-another-process", PARENT {

@@ -1,5 +1,5 @@
-// What the device reports that it can share, and the results for events; with "other", those of every function for the first
-// device of any type, which refuses what it is passed.
+// What the device reports that it can share, and the results for events; with "other", those of every function for the
+// first device of any type, which refuses what it is passed.
 //
 // Each line is the ur_result_t of a call, and the value that a query returned.
 #include "ur_app.hpp"
@@ -11,14 +11,15 @@ static void answer(const char *what, ur_result_t result) { print(std::string(wha
 static void share_events(const Ur &ur) {
   ur_event_handle_t event = nullptr, opened = nullptr;
   Data data;
-  const Bytes bytes(128);
   const ur_result_t created = ur.try_create(UR_EXP_EVENT_FLAG_IPC_EXP, &event);
   // If none can be created, that of a command, and arbitrary bytes.
   if (created != UR_RESULT_SUCCESS) CHECK(urEnqueueEventsWait(ur.queue, 0, nullptr, &event));
   const ur_result_t got = urIPCGetEventHandleExp(event, &data.data, &data.size);
   const bool none = got != UR_RESULT_SUCCESS;
-  const ur_result_t open = urIPCOpenEventHandleExp(ur.context, none ? bytes.data() : data.data, none ? bytes.size() : data.size, &opened);
-  print("an event: " + std::to_string(created) + ", its get: " + std::to_string(got) + ", its open: " + std::to_string(open));
+  const Bytes sent = none ? Bytes(128) : data.copy();
+  const ur_result_t open = urIPCOpenEventHandleExp(ur.context, sent.data(), sent.size(), &opened);
+  const auto text = [](ur_result_t result) { return std::to_string(result); };
+  print("an event: " + text(created) + ", its get: " + text(got) + ", its open: " + text(open));
   if (open == UR_RESULT_SUCCESS) CHECK(urEventRelease(opened));
   if (!none) CHECK(urIPCPutEventHandleExp(ur.context, data.data));
   CHECK(urEventRelease(event));

@@ -76,7 +76,8 @@ const std::pair<const char *, const char *> cases[] = {
 
     {"event-right", "event get-event > " EVENT "close-event < destroy-event"},
     {"event-by-extension", "extension event get-event > extension " EVENT "close-event < destroy-event"},
-    {"event-two-events", "event get-event swap event get-event swap > " EVENT "close-event < destroy-event swap destroy-event"},
+    {"event-two-events",
+     "event get-event swap event get-event swap > " EVENT "close-event < destroy-event swap destroy-event"},
     {"event-left-open", "event get-event > " EVENT "< destroy-event"},
     {"event-closed-twice", "event get-event > " EVENT "close-event close-event? < destroy-event"},
     {"event-close-of-own", "event get-event > " EVENT "close-event < close-event? destroy-event"},
@@ -123,7 +124,9 @@ struct Side : Ze {
 
 // ze_external_memory_export_desc_t, and ze_external_memory_import_fd_t
 ze_external_memory_t exportable = {0x18, nullptr, DMA_BUF, 0};
-ze_external_memory_t import_of(const ze_ipc_mem_handle_t &handle) { return {0x19, nullptr, DMA_BUF, descriptor(handle)}; }
+ze_external_memory_t import_of(const ze_ipc_mem_handle_t &handle) {
+  return {0x19, nullptr, DMA_BUF, descriptor(handle)};
+}
 
 // ze_event_pool_flag_t, ze_event_counter_based_flag_t
 constexpr uint32_t POOL_HOST_VISIBLE = 1, POOL_IPC = 2, IMMEDIATE = 1, HOST_VISIBLE = 4, IPC = 8;
@@ -281,7 +284,9 @@ void play(const char *steps, Peer &other, bool is_producer) {
 } // namespace
 
 int main(int argc, char **argv) {
-  for (const auto &[name, steps] : cases)
-    modes().emplace_back(name, [=](Peer &other) { play(steps, other, true); }, [=](Peer &other) { play(steps, other, false); });
+  for (const auto &[name, steps] : cases) {
+    const auto side = [=](bool is_producer) { return [=](Peer &other) { play(steps, other, is_producer); }; };
+    modes().emplace_back(name, side(true), side(false));
+  }
   return run_modes(argc, argv);
 }
