@@ -107,7 +107,7 @@ static void cycle_in_threads(const std::vector<Shared> &objects, int times, int 
 int main(int argc, char **argv) {
   const int times = argc > 1 ? std::atoi(argv[1]) : 1000;
   const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
-  return run_alone([=] {
+  return guarded([=] {
     Ur ur;
     std::vector<Shared> objects;
     void *memory = ur.allocate(1 << 20);

@@ -3,10 +3,6 @@
 #include "ipc_app.hpp"
 
 #include <cerrno>
-#include <csignal>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 using namespace app;
 
@@ -16,9 +12,8 @@ static const char *const check = "test \"$#$1$2$3$4$5$6$7\" = 7abcdefg -a \"$GIV
 
 #define WORDS "sh", "-c", check, "sh", "a", "b", "c", "d", "e", "f", "g", static_cast<char *>(nullptr)
 
-static char *words[] = {const_cast<char *>("sh"), const_cast<char *>("-c"), const_cast<char *>(check), const_cast<char *>("sh"),
-                        const_cast<char *>("a"),  const_cast<char *>("b"),  const_cast<char *>("c"),   const_cast<char *>("d"),
-                        const_cast<char *>("e"),  const_cast<char *>("f"),  const_cast<char *>("g"),   nullptr};
+static const char *const given[] = {WORDS};
+static char *const *const words = const_cast<char *const *>(given);
 static char *environment[] = {const_cast<char *>("GIVEN=yes"), nullptr};
 
 static void fail() { require(execl("/nowhere/sh", WORDS) == -1 && errno == ENOENT, "a program that does not exist cannot be executed"); }
@@ -57,7 +52,7 @@ int main(int argc, char **argv) {
   for (const auto &[name, become] : ways) {
     if (chosen == "list") std::puts(name);
     if (chosen != name) continue;
-    return run_alone([become = become] {
+    return guarded([become = become] {
       Gpu gpu;
       export_pattern(gpu, 1 << 20, 3);
       become();

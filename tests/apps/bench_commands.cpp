@@ -7,7 +7,6 @@
 #include <chrono>
 #include <fstream>
 #include <optional>
-#include <string>
 
 using namespace app;
 
@@ -25,7 +24,7 @@ int main(int argc, char **argv) {
   const std::string choice = argc > 3 ? argv[3] : "";
   const bool shared = choice == "shared" || choice == "shared-launches";
   const bool launches = choice == "launches" || choice == "shared-launches";
-  return run_alone([=] {
+  return guarded([=] {
     Gpu gpu;
     std::byte *memory = gpu.allocate(1 << 20);
     std::optional<Handle> handle;

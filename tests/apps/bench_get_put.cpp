@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
-#include <vector>
 
 using namespace app;
 
@@ -18,8 +17,7 @@ int turns = 0;
 void work() {
   uint64_t number = 3;
   // Each needs the result of the one before. The compiler may not leave them out.
-  for (int turn = 0; turn < turns; turn++)
-    asm volatile("imul %0, %0" : "+r"(number));
+  for (int turn = 0; turn < turns; turn++) asm volatile("imul %0, %0" : "+r"(number));
 }
 
 void pairs_of(std::byte *memory, Gpu &gpu, int pairs) {
@@ -41,17 +39,14 @@ double nanoseconds_of(const std::vector<std::byte *> &memories, Gpu &gpu, int pa
       // UR's CUDA adapter refuses a get in a thread that has done nothing else.
       gpu.write(memory, Bytes(1));
       ready++;
-      while (!go)
-        std::this_thread::yield();
+      while (!go) std::this_thread::yield();
       pairs_of(memory, gpu, pairs);
     });
   }
-  while (ready < memories.size())
-    std::this_thread::yield();
+  while (ready < memories.size()) std::this_thread::yield();
   const auto begin = std::chrono::steady_clock::now();
   go = true;
-  for (std::thread &thread : threads)
-    thread.join();
+  for (std::thread &thread : threads) thread.join();
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -62,7 +57,7 @@ int main(int argc, char **argv) {
   const int pairs = argc > 2 ? std::atoi(argv[2]) : 100000;
   const int threads = argc > 3 ? std::atoi(argv[3]) : 1;
   turns = argc > 4 ? std::atoi(argv[4]) : 0;
-  return run_alone([=] {
+  return guarded([=] {
     Gpu gpu;
     std::vector<std::byte *> memories;
     for (int thread = 0; thread < threads; thread++) {
@@ -81,7 +76,6 @@ int main(int argc, char **argv) {
       }
       print(std::to_string(took / pairs / threads));
     }
-    for (std::byte *memory : memories)
-      gpu.free(memory);
+    for (std::byte *memory : memories) gpu.free(memory);
   });
 }

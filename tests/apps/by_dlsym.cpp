@@ -15,7 +15,7 @@ template <typename Function> static Function *find(Function &, const char *name)
 #define FIND(name) const auto name##_found = find(name, #name)
 
 int main() {
-  return run_alone([] {
+  return guarded([] {
     Ur ur;
     FIND(urEventCreateExp);
     FIND(urIPCGetEventHandleExp);

@@ -12,12 +12,7 @@
 #include <sycl/sycl.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
-#include <string>
-#include <vector>
-
-#include <sched.h>
 
 static constexpr size_t COUNT = 1 << 16;
 

@@ -3,7 +3,6 @@
 #include "ipc_app.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -40,7 +39,7 @@ static Bytes take(const std::string &file) {
 }
 
 int main(int argc, char **argv) {
-  return run_alone([&] {
+  return guarded([&] {
     require(argc == 2 || argc == 3, "which folder?");
     const std::string folder = argv[1];
     const bool leaks = argc == 3 && std::string(argv[2]) == "leak";

@@ -2,6 +2,7 @@
 // while the consumer's threads open and close. Prints how many calls each process has made.
 #include "ipc_app.hpp"
 
+#include <atomic>
 #include <thread>
 
 using namespace app;
@@ -10,21 +11,12 @@ constexpr int threads = 8;
 constexpr int cycles = 1000;
 constexpr size_t size = 1 << 20;
 
-// The first exception of any thread, thrown again when all have ended.
 static void in_threads(const std::function<void(int)> &work) {
-  std::vector<std::exception_ptr> failures(threads);
+  std::atomic<int> failed{0};
   std::vector<std::thread> running;
-  for (int i = 0; i < threads; i++)
-    running.emplace_back([&, i] {
-      try {
-        work(i);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    });
+  for (int i = 0; i < threads; i++) running.emplace_back([&, i] { failed += guarded([&] { work(i); }); });
   for (auto &thread : running) thread.join();
-  for (auto &failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  require(failed == 0, "a thread failed");
 }
 
 static void producer(Peer &consumer) {

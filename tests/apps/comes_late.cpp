@@ -9,7 +9,7 @@
 using namespace app;
 
 int main(int argc, char **argv) {
-  return run_alone([&] {
+  return guarded([&] {
     Gpu gpu;
     auto [memory, early] = export_pattern(gpu, 1 << 20, 61);
     if (argc > 1) require(dlopen(argv[1], RTLD_NOW) != nullptr, "the library cannot be opened");

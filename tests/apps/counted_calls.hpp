@@ -93,18 +93,6 @@ inline void pause_for(double microseconds) {
   nanosleep(&time, nullptr);
 }
 
-// splitmix64
-struct Random {
-  uint64_t state;
-  uint64_t next() {
-    uint64_t mixed = state += 0x9e3779b97f4a7c15u;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    return mixed ^ (mixed >> 31);
-  }
-  uint64_t below(uint64_t bound) { return next() % bound; }
-};
-
 // Where this thread counts.
 inline thread_local Slot *slot = nullptr;
 

@@ -2,10 +2,6 @@
 #include "ipc_app.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <vector>
 
 #include <dlfcn.h>
 
@@ -66,7 +62,7 @@ private:
 static void compare(const std::string &name, bool right) { print(name + (right ? ": right" : ": wrong")); }
 
 int main() {
-  return run_alone([] {
+  return guarded([] {
     const Gpu gpu;
     const Engine engine;
     const sycl::device &device = gpu.device;

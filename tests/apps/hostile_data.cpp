@@ -10,17 +10,6 @@ using namespace app;
 constexpr size_t size = 1 << 20;
 constexpr int rounds = 3000;
 
-// Pseudo-random numbers, the same in every run.
-struct Random {
-  uint64_t state;
-  uint64_t operator()() {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    return state;
-  }
-  size_t below(size_t limit) { return (*this)() % limit; }
-  std::byte byte() { return static_cast<std::byte>((*this)()); }
-};
-
 // Opens one kind of data, checks the result, and closes it.
 struct Kind {
   const char *name;
@@ -77,7 +66,7 @@ static Bytes altered(Random &random, const std::vector<Bytes> &whole, size_t kin
     break;
   }
   default:
-    for (size_t at = random.below(data.size()); at < data.size(); ++at) data[at] = random.byte();
+    for (size_t at = random.below(data.size()); at < data.size(); ++at) data[at] = static_cast<std::byte>(random.next());
   }
   return data;
 }
@@ -87,12 +76,12 @@ static Bytes forged(Random &random, Bytes data, pid_t peer) {
   struct Field { size_t at, length; };
   const Field fields[] = {{10, 2}, {12, 4}, {16, 8}, {24, 8}, {32, 8}, {40, 8}, {48, 4}, {52, 4}, {56, 4}, {60, 60}, {116, 4}};
   const uint64_t values[] = {0, 1, 2, 3, 4, 5, 4096, size, 1ull << 31, 1ull << 32, 1ull << 63, ~0ull, ~0ull >> 1,
-                             static_cast<uint64_t>(getpid()), static_cast<uint64_t>(peer), random(), random() & 0xff};
+                             static_cast<uint64_t>(getpid()), static_cast<uint64_t>(peer), random.next(), random.below(256)};
   for (size_t changes = 1 + random.below(3); changes > 0; --changes) {
     const Field field = fields[random.below(std::size(fields))];
     const uint64_t value = values[random.below(std::size(values))];
     if (field.length <= 8) std::memcpy(&data[field.at], &value, field.length);
-    else data[field.at + random.below(field.length)] ^= random.byte();
+    else data[field.at + random.below(field.length)] ^= static_cast<std::byte>(random.next());
   }
   update_checksum(data);
   return data;

@@ -16,7 +16,7 @@ static void say_aspects(const Gpu &gpu) {
 }
 
 int main() {
-  return run_alone([] {
+  return guarded([] {
     Gpu gpu;
     say_aspects(gpu);
 

@@ -4,8 +4,7 @@
 //   killed_crowd PROCESSES THREADS CYCLES SEED
 #include "counted_calls.hpp"
 
-#include <csignal>
-#include <pthread.h>
+#include <thread>
 
 using namespace app;
 
@@ -30,15 +29,13 @@ constexpr int crowd_descriptor = 200;
 // The members that stay to the end. The first ones make a mistake each, in the middle of their work.
 constexpr int stay = 8;
 enum Mistake { leaks_handle, leaks_mapping, closes_unknown, frees_while_open, holds_open, puts_twice, no_mistake };
-struct Rule {
-  Mistake mistake;
-  const char *name;
+constexpr std::pair<Mistake, const char *> rules[] = {
+    {leaks_handle, "leaked-handle"},
+    {leaks_mapping, "leaked-mapping"},
+    {closes_unknown, "close-of-unknown"},
+    {frees_while_open, "freed-while-open"},
+    {puts_twice, "double-put"},
 };
-constexpr Rule rules[] = {{leaks_handle, "leaked-handle"},
-                          {leaks_mapping, "leaked-mapping"},
-                          {closes_unknown, "close-of-unknown"},
-                          {frees_while_open, "freed-while-open"},
-                          {puts_twice, "double-put"}};
 
 struct Member {
   Ur ur;
@@ -85,18 +82,6 @@ struct Member {
   }
 };
 
-struct Work {
-  Member *member;
-  uint64_t seed;
-  bool first;
-};
-
-void *thread_works(void *argument) {
-  const auto *work = static_cast<Work *>(argument);
-  work->member->work(work->seed, work->first);
-  return nullptr;
-}
-
 void be_member(int index, int members, int threads, int cycles, uint64_t seed) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   Crowd &crowd = *Shared<Crowd>::map(crowd_descriptor);
@@ -114,12 +99,10 @@ void be_member(int index, int members, int threads, int cycles, uint64_t seed) {
   }
   me.ready = 1;
   while (!crowd.go) pause_for(1000);
-  std::vector<Work> works;
-  for (int i = 0; i < threads; i++) works.push_back({&member, seed * 1000 + static_cast<uint64_t>(i), i == 0});
-  std::vector<pthread_t> running(works.size());
-  for (size_t i = 0; i < works.size(); i++)
-    require(pthread_create(&running[i], nullptr, thread_works, &works[i]) == 0, "no thread");
-  for (pthread_t thread : running) pthread_join(thread, nullptr);
+  std::vector<std::thread> running;
+  for (int i = 0; i < threads; i++)
+    running.emplace_back([&, i] { member.work(seed * 1000 + static_cast<uint64_t>(i), i == 0); });
+  for (auto &thread : running) thread.join();
   me.done = 1;
   while (!crowd.finish) pause_for(1000);
   member.caller.put(data);
@@ -187,8 +170,10 @@ void lead(int members, int threads, int cycles, uint64_t seed) {
                      "\",\"process\":\"itself\",\"ended\":\"" + (is_victim ? "signal 9" : "exit 0") + "\",\"hung\":false",
                  crowd.members[index].process);
   }
-  for (const Rule &rule : rules)
-    print("{\"planted\":\"" + std::string(rule.name) + "\",\"pid\":" + std::to_string(crowd.members[rule.mistake].process.pid) + "}");
+  for (const auto &[mistake, rule] : rules) {
+    const std::string pid = std::to_string(crowd.members[mistake].process.pid);
+    print("{\"planted\":\"" + std::string(rule) + "\",\"pid\":" + pid + "}");
+  }
   print("{\"killed\":" + std::to_string(killed) + "}");
 }
 

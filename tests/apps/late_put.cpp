@@ -1,5 +1,6 @@
-// A clean program in a library that releases everything in its finalizer: after the end of the program, and after everything
-// that is finalized earlier.
+// A clean program in a library that is opened with RTLD_LOCAL, as Python opens its modules: only the library finds the
+// symbols of the SYCL runtime and its loader. It releases everything in its finalizer: after the end of the program, and
+// after everything that is finalized earlier.
 #include "ipc_app.hpp"
 
 using namespace app;
@@ -9,7 +10,7 @@ static std::byte *memory, *mapping;
 static Handle *handle;
 
 extern "C" int share() {
-  return run_alone([] {
+  return guarded([] {
     gpu = new Gpu;
     auto [allocated, got] = export_pattern(*gpu, 1 << 20, 23);
     memory = allocated;

@@ -19,7 +19,7 @@ void pair_of(std::byte *memory, Gpu &gpu) {
 int main(int argc, char **argv) {
   const int unmarked = argc > 1 ? std::atoi(argv[1]) : 100;
   const int marked = argc > 2 ? std::atoi(argv[2]) : 0;
-  return run_alone([=] {
+  return guarded([=] {
     Gpu gpu;
     std::byte *memory = gpu.allocate(1 << 20);
     put(get(memory, gpu), gpu);

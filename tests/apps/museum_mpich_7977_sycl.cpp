@@ -2,8 +2,6 @@
 // The receiver's device is slowed, so that the second copy always comes late.
 #include "ipc_app.hpp"
 
-#include <cstdlib>
-
 using namespace app;
 
 constexpr size_t size = 1 << 20, slice = size / 2;

@@ -6,6 +6,11 @@
 //   LINKED      a program that the adapter is linked into: it asks nobody for a table. With NAMESPACE, its functions are in a namespace of
 //               C++, as those of adapters are that are linked into libsycl. With SHOWN, it shows its calls in XPTI's stream `ur.call`, as the
 //               tracing layer of a loader does.
+//   UNKNOWN=n   with one of the first two: the adapter has what urscope does not recognise, and must leave alone:
+//               1  it implements a version of Unified Runtime that does not exist yet
+//               2  its dispatch table is where no library has its data
+//               3  its getters name other functions than its dispatch table has
+//               4  the same functions are in two places of its dispatch table
 //
 // The program gets a handle of its memory, opens and closes it, and puts the handle. With the last argument "twice" it puts it twice, with
 // "throw" it first asks for a handle of nothing. It prints how often the adapter did something. Signatures and tables are those of the
@@ -20,9 +25,18 @@
 #include <ur_api.h>
 #include <ur_ddi.h>
 
+#ifndef UNKNOWN
+#define UNKNOWN 0
+#endif
+static constexpr auto VERSION = static_cast<ur_api_version_t>(UR_API_VERSION_CURRENT + (UNKNOWN == 1));
+
 #ifndef LOADER
 
+#if UNKNOWN == 2
+static ur_dditable_t &table = *new ur_dditable_t{};
+#else
 static ur_dditable_t table;
+#endif
 
 // What all handles begin with: the address of the adapter's table.
 struct Object {
@@ -106,6 +120,7 @@ FUNCTION urIPCCloseMemHandleExp(ur_context_handle_t context, void *memory) {
 #endif
 
 static ur_result_t adapter_get(uint32_t count, ur_adapter_handle_t *adapters, uint32_t *total) {
+  if (UNKNOWN == 4) memcpy(static_cast<void *>(&table.CommandBufferExp), &table.IPCExp, sizeof table.IPCExp);
   if (count > 0 && adapters) *adapters = handle<ur_adapter_handle_t>();
   if (total) *total = 1;
   return UR_RESULT_SUCCESS;
@@ -127,17 +142,26 @@ static void fill() {
 
 #ifdef LIBRARY
 
+template <class T> static void alter(T &) {}
+static void alter(ur_ipc_exp_dditable_t &filled) {
+  const auto get = [](auto... arguments) { return urIPCGetMemHandleExp(arguments...); };
+  if (UNKNOWN == 3) filled.pfnGetMemHandleExp = get;
+}
+
 #define GETTER(name, type, field)                                                                                                          \
   extern "C" ur_result_t name(ur_api_version_t version, type *filled) {                                                                    \
     fill();                                                                                                                                \
-    if (version != UR_API_VERSION_CURRENT) return UR_RESULT_ERROR_UNSUPPORTED_VERSION;                                                     \
+    if (version != VERSION) return UR_RESULT_ERROR_UNSUPPORTED_VERSION;                                                                    \
     *filled = table.field;                                                                                                                 \
+    alter(*filled);                                                                                                                        \
     return UR_RESULT_SUCCESS;                                                                                                              \
   }
 GETTER(urGetAdapterProcAddrTable, ur_adapter_dditable_t, Adapter)
+GETTER(urGetIPCExpProcAddrTable, ur_ipc_exp_dditable_t, IPCExp)
+#if !UNKNOWN
 GETTER(urGetDeviceProcAddrTable, ur_device_dditable_t, Device)
 GETTER(urGetUSMProcAddrTable, ur_usm_dditable_t, USM)
-GETTER(urGetIPCExpProcAddrTable, ur_ipc_exp_dditable_t, IPCExp)
+#endif
 
 extern "C" int adapter_has_done() { return done; }
 
@@ -215,12 +239,12 @@ int main(int argc, char **arguments) {
   if (!adapter) return fprintf(stderr, "%s\n", dlerror()), 1;
   const auto ask = [adapter](const char *getter, void *into) {
     auto get = reinterpret_cast<ur_result_t (*)(ur_api_version_t, void *)>(dlsym(adapter, getter));
-    return get && get(UR_API_VERSION_CURRENT, into) == UR_RESULT_SUCCESS;
+    return get && get(VERSION, into) == UR_RESULT_SUCCESS;
   };
   static ur_dditable_t asked;
-  if (!ask("urGetAdapterProcAddrTable", &asked.Adapter) || !ask("urGetDeviceProcAddrTable", &asked.Device) ||
-      !ask("urGetUSMProcAddrTable", &asked.USM) || !ask("urGetIPCExpProcAddrTable", &asked.IPCExp))
-    return 2;
+  if (!ask("urGetAdapterProcAddrTable", &asked.Adapter) || !ask("urGetIPCExpProcAddrTable", &asked.IPCExp)) return 2;
+  const bool others = ask("urGetDeviceProcAddrTable", &asked.Device) && ask("urGetUSMProcAddrTable", &asked.USM);
+  if (!others && !UNKNOWN) return 2;
   ur_adapter_handle_t first = nullptr;
   if (asked.Adapter.pfnGet(1, &first, nullptr) != UR_RESULT_SUCCESS || !first) return 3;
   return use(first, reinterpret_cast<int (*)()>(dlsym(adapter, "adapter_has_done")), mistake);

@@ -163,8 +163,17 @@ inline int run(int argc, char **argv, const Role &parent, const Role &child) {
   });
 }
 
-// A program of one process.
-inline int run_alone(const std::function<void()> &role) { return guarded(role); }
+// splitmix64
+struct Random {
+  uint64_t state;
+  uint64_t next() {
+    uint64_t mixed = state += 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+    return mixed ^ (mixed >> 31);
+  }
+  uint64_t below(uint64_t bound) { return next() % bound; }
+};
 
 // One of the things that a program can do, in two processes or in one.
 struct Mode {
@@ -197,7 +206,7 @@ inline int run_modes(int argc, char **argv) {
     if (chosen != mode.name) continue;
     if (!mode.alone) return run(argc, argv, mode.parent, mode.child);
     arguments.assign(argv + 1, argv + argc);
-    return run_alone(mode.alone);
+    return guarded(mode.alone);
   }
   return chosen == "list" ? 0 : 2;
 }

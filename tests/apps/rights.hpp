@@ -3,7 +3,6 @@
 
 #include "peer.hpp"
 
-#include <cstddef>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>

@@ -1,25 +1,28 @@
 // Plays a scenario of `rules/pages/src/scenario` in real processes on the real runtime: scenario FILE.
 //
-// Prints each step but those that end a process, and whether the runtime refused it. Exits with 4 if there are steps that a program in SYCL does not
-// have, and with 3 if a step does not happen as it is written.
+// Prints each step that happens alone, and whether the runtime refused it, but no end of a process. Exits with 4 if
+// there are steps that a program in SYCL does not have, and with 3 if a step does not happen as it is written.
 //
-// The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing is
-// destroyed unless a step says so, so that what a script leaves open stays open.
+// The first process only starts the others and waits for their ends. The script fixes the order of all steps. Nothing
+// is destroyed unless a step says so, so that what a script leaves open stays open.
 #include "ipc_app.hpp"
 
-#include "async_app.hpp"
 #include "event_app.hpp"
 #include "physical_app.hpp"
 #include "scenario_steps.hpp"
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 
 #include <poll.h>
+#include <sycl/ext/oneapi/experimental/async_alloc/async_alloc.hpp>
+#include <sycl/ext/oneapi/experimental/async_alloc/memory_pool.hpp>
 
 using namespace app;
+namespace async = sycl::ext::oneapi::experimental;
 
 // What a process has, by name. A forked child has a copy.
 struct Objects {
@@ -30,6 +33,8 @@ struct Objects {
   std::map<std::string, std::unique_ptr<physical_mem>> physical;
   std::map<std::string, std::unique_ptr<Addresses>> mapped;
   std::map<std::string, std::unique_ptr<sycl::event>> events;
+  std::map<std::string, std::unique_ptr<Gate>> gates;
+  std::map<std::string, Bytes> copies;
 };
 
 static Objects &objects = *new Objects;
@@ -88,7 +93,8 @@ static bool keep(const std::string &name, void *address) {
 }
 static std::byte *address(const Step &step) { return named(objects.memory, step.object) + step.number("+"); }
 
-constexpr size_t probe = 64; // Bytes that are written and compared.
+// The bytes that are written and compared: 64 unless the step says otherwise.
+static Bytes probe(const Step &step) { return pattern(step.number("sized", 64), step.number("seed")); }
 
 static std::byte *data_of(const Handle &handle) {
   std::byte *data;
@@ -140,9 +146,23 @@ static void *allocate(const Step &step) {
   return memory;
 }
 
+template <typename T, typename Get> static void get_of(const Step &step, std::map<std::string, T> &all, Get get) {
+  auto &object = *present(all, step.object);
+  make(step, step.has("->"), [&] { return keep(step, get(object)); });
+}
+static void put_by(const Step &step, void (*put)(Handle &, const sycl::context &)) {
+  Handle got = handle(step);
+  call(step, [&] { put(got, gpu(step).context); });
+}
+static void reserve(const Step &step, const std::string &name, size_t size) {
+  auto &mapped = named(objects.mapped, name);
+  mapped = std::make_unique<Addresses>(gpu(step), size);
+  named(objects.memory, name) = mapped->pointer();
+}
+
 using Operation = std::function<void(const Step &)>;
 
-static const std::map<std::string, Operation> memory_operations = {
+static const std::map<std::string, Operation> operations = {
     {"context", [](auto &step) { gpu(step.object); }},
     {"release", [](auto &step) { call(step, [&] { present(objects.contexts, step.object).reset(); }); }},
     {"pool",
@@ -154,14 +174,34 @@ static const std::map<std::string, Operation> memory_operations = {
     {"alloc", [](auto &step) { make(step, true, [&] { return keep(step.object, allocate(step)); }); }},
     {"free",
      [](auto &step) {
-       call(step, [&] { step.has("queued") ? async_release(gpu(step), address(step)) : gpu(step).free(address(step)); });
+       sycl::queue &queue = gpu(step).queue;
+       std::byte *memory = address(step);
+       call(step, [&] { step.has("queued") ? async::async_free(queue, memory) : gpu(step).free(memory); });
+       if (step.has("queued")) queue.wait();
      }},
-    {"write", [](auto &step) { call(step, [&] { gpu(step).write(address(step), pattern(probe, step.number("seed"))); }); }},
+    {"write",
+     [](auto &step) {
+       static thread_local auto &all = *new std::list<Bytes>; // The device may read them later.
+       const Bytes &data = all.emplace_back(probe(step));
+       call(step, [&] {
+         sycl::event written = gpu(step).queue.memcpy(address(step), data.data(), data.size());
+         if (!step.has("queued")) written.wait();
+       });
+     }},
+    // A copy that the program does not wait for, and its event.
+    {"read",
+     [](auto &step) {
+       Bytes &data = named(objects.copies, step.word("->"));
+       data.resize(step.number("sized"));
+       sycl::queue &queue = gpu(step).queue;
+       auto &event = named(objects.events, step.word("->"));
+       call(step, [&] { event.reset(new sycl::event(queue.memcpy(data.data(), address(step), data.size()))); });
+     }},
     {"compare",
      [](auto &step) {
-       Bytes found;
-       call(step, [&] { found = gpu(step).read(address(step), probe); });
-       require(found == pattern(probe, step.number("seed")), "read other bytes than were written");
+       Bytes expected = probe(step), found = named(objects.copies, step.object);
+       if (found.empty()) call(step, [&] { found = gpu(step).read(address(step), expected.size()); });
+       require(found == expected, "read other bytes than were written");
      }},
     {"copy",
      [](auto &step) {
@@ -182,9 +222,7 @@ static const std::map<std::string, Operation> memory_operations = {
        });
      }},
     {"close", [](auto &step) { call(step, [&] { close(address(step), gpu(step)); }); }},
-};
 
-static const std::map<std::string, Operation> other_operations = {
     {"physical",
      [](auto &step) {
        Gpu &where = gpu(step);
@@ -201,32 +239,28 @@ static const std::map<std::string, Operation> other_operations = {
        call(step, [&] {
          memory.reset(new physical_mem(ipc_physical::open(bytes, gpu(step).context, gpu(step).device)));
        });
+       require(memory == nullptr || memory->ipc_enabled(), "opened memory is not shared memory");
      }},
     {"release-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
     {"close-physical", [](auto &step) { call(step, [&] { present(objects.physical, step.object).reset(); }); }},
-    {"get-physical",
-     [](auto &step) {
-       auto &memory = *present(objects.physical, step.object);
-       make(step, step.has("->"), [&] { return keep(step, ipc_physical::get(memory)); });
-     }},
-    {"put-physical",
-     [](auto &step) {
-       Handle got = handle(step);
-       call(step, [&] { ipc_physical::put(got, gpu(step).context); });
-     }},
+    {"get-physical", [](auto &step) { get_of(step, objects.physical, [](auto &it) { return ipc_physical::get(it); }); }},
+    {"put-physical", [](auto &step) { put_by(step, ipc_physical::put); }},
+    {"reserve", [](auto &step) { reserve(step, step.object, step.number("sized")); }},
+    {"unreserve", [](auto &step) { present(objects.mapped, step.object).reset(); }},
+    // At addresses of its own, or in those that were reserved: a part from an offset on, or all.
     {"map",
      [](auto &step) {
        physical_mem &memory = *present(objects.physical, step.object);
+       const size_t length = step.number("sized", memory.size());
        auto &mapped = named(objects.mapped, step.word("->"));
-       mapped = std::make_unique<Addresses>(gpu(step), memory.size());
-       call(step, [&] { mapped->map(memory, 0, memory.size()); });
-       named(objects.memory, step.word("->")) = mapped->pointer();
+       if (mapped == nullptr) reserve(step, step.word("->"), length);
+       call(step, [&] { mapped->map(memory, step.number("+"), length, step.number("from")); });
      }},
     {"unmap",
      [](auto &step) {
        auto &mapped = present(objects.mapped, step.object);
-       call(step, [&] { mapped->unmap(0, mapped->length()); });
-       mapped.reset();
+       call(step, [&] { mapped->unmap(step.number("+"), step.number("sized", mapped->length())); });
+       if (!step.has("sized")) mapped.reset();
      }},
     {"event",
      [](auto &step) {
@@ -240,23 +274,30 @@ static const std::map<std::string, Operation> other_operations = {
        call(step, [&] { event.reset(new sycl::event(ipc_event::open(bytes, gpu(step).context))); });
      }},
     {"release-event", [](auto &step) { call(step, [&] { present(objects.events, step.object).reset(); }); }},
-    {"get-event",
-     [](auto &step) {
-       auto &event = *present(objects.events, step.object);
-       make(step, step.has("->"), [&] { return keep(step, ipc_event::get(event)); });
-     }},
-    {"put-event",
-     [](auto &step) {
-       Handle got = handle(step);
-       call(step, [&] { ipc_event::put(got, gpu(step).context); });
-     }},
+    {"get-event", [](auto &step) { get_of(step, objects.events, [](auto &it) { return ipc_event::get(it); }); }},
+    {"put-event", [](auto &step) { put_by(step, ipc_event::put); }},
     {"signal",
      [](auto &step) {
        sycl::queue &queue = gpu(step).queue;
        call(step, [&] { experimental::enqueue_signal_event(queue, *present(objects.events, step.object)); });
-       queue.wait();
+       if (!step.has("queued")) queue.wait();
      }},
-    {"wait", [](auto &step) { call(step, [&] { present(objects.events, step.object)->wait(); }); }},
+    {"wait",
+     [](auto &step) {
+       sycl::event &event = *present(objects.events, step.object);
+       sycl::queue &queue = gpu(step).queue;
+       call(step, [&] { step.has("queued") ? experimental::enqueue_wait_event(queue, event) : event.wait(); });
+     }},
+    {"pending", [](auto &step) { require(!is_complete(*present(objects.events, step.object)), "it is complete"); }},
+    {"complete", [](auto &step) { require(is_complete(*present(objects.events, step.object)), "it is pending"); }},
+    // What is in the queue behind it waits until it is opened.
+    {"gate", [](auto &step) { named(objects.gates, step.object) = std::make_unique<Gate>(gpu(step)); }},
+    {"open-gate",
+     [](auto &step) {
+       present(objects.gates, step.object)->open();
+       gpu(step).queue.wait();
+       named(objects.gates, step.object).reset();
+     }},
     {"fork",
      [](auto &step) {
        signal(SIGCHLD, SIG_IGN); // Nobody waits for the child.
@@ -270,8 +311,7 @@ static const std::map<std::string, Operation> other_operations = {
 
 // Null for the ends of processes.
 static const Operation *operation(const Step &step) {
-  for (auto *operations : {&memory_operations, &other_operations})
-    if (const auto found = operations->find(step.verb); found != operations->end()) return &found->second;
+  if (const auto found = operations.find(step.verb); found != operations.end()) return &found->second;
   const bool is_end = step.verb == "exit" || step.verb == "exec" || step.verb == "killed";
   if (!is_end || (step.verb == "exec" && step.object.empty())) throw NoStep(step.verb);
   return nullptr;
@@ -300,7 +340,7 @@ static void run_thread(unsigned process, unsigned thread) {
       if (ends(step)) return;
       refused = false;
       (*operation(step))(step);
-      print(step.text + (refused ? ": refused" : ""));
+      if (script->group_sizes[step.group] == 1) print(step.text + (refused ? ": refused" : ""));
       turns->done(step);
     } catch (const std::exception &error) {
       turns->fail();

@@ -29,7 +29,9 @@ struct Step {
 
   bool has(const std::string &word) const { return words.count(word) != 0; }
   std::string word(const std::string &word) const { return has(word) ? words.at(word) : ""; }
-  size_t number(const std::string &word) const { return has(word) ? std::stoul(words.at(word)) : 0; }
+  size_t number(const std::string &word, size_t otherwise = 0) const {
+    return has(word) ? std::stoul(words.at(word)) : otherwise;
+  }
   bool may_be_refused() const { return has("may-fail") || has("fails"); }
 };
 

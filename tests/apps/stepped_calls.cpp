@@ -1,6 +1,5 @@
 // A signal handler calls at each instruction of the library that traces this program, one after the other, that a thread comes to while
 // it frees memory that it has shared: the adapter puts its handle then. In a loop it does so a few times only.
-#include <vector>
 
 #include "violent_victim.hpp"
 

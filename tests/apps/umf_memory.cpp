@@ -15,7 +15,6 @@
 using namespace app;
 
 static constexpr size_t SIZE = 1 << 16;
-static const char *const CASES[] = {"right", "destroyed-while-copied", "freed-while-copied"};
 
 static void check(umf_result_t result, const std::string &what) {
   require(result == UMF_RESULT_SUCCESS, what + " returned " + std::to_string(result));
@@ -60,15 +59,13 @@ private:
   umf_memory_pool_handle_t pool = nullptr;
 };
 
-// A copy to or from the memory that is not finished yet.
-static void begin_copy(std::optional<HeldCopy> &copy, const Ze &ze, void *to, const void *from) { copy.emplace(ze, to, from, SIZE); }
-
 static void end_copy(const HeldCopy &copy) {
   copy.let_go();
   copy.wait();
 }
 
-static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
+static void producer(Peer &consumer, const std::string &what) {
+  const Ze ze;
   const Witness witness;
   static char other[SIZE];
   std::optional<HeldCopy> copy;
@@ -83,13 +80,14 @@ static void producer(const Ze &ze, Peer &consumer, const std::string &what) {
     consumer.send(Bytes(bytes, bytes + size));
     consumer.await("closed");
     check(umfPutIPCHandle(handle), "umfPutIPCHandle");
-    if (what == "freed-while-copied") begin_copy(copy, ze, memory, other);
+    if (what == "freed-while-copied") copy.emplace(ze, memory, other, SIZE);
     check(umfFree(memory), "umfFree");
     if (copy) end_copy(*copy);
   }
 }
 
-static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
+static void consumer(Peer &producer, const std::string &what) {
+  const Ze ze;
   const Witness witness;
   static char other[SIZE];
   std::optional<HeldCopy> copy;
@@ -97,7 +95,7 @@ static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
     std::optional<Pool> pool(std::in_place, ze);
     char *memory = pool->open(producer.receive());
     print(memory[0] == 42 && memory[SIZE - 1] == 42 ? "right" : "wrong");
-    if (what == "destroyed-while-copied") begin_copy(copy, ze, other, memory);
+    if (what == "destroyed-while-copied") copy.emplace(ze, other, memory, SIZE);
     check(umfCloseIPCHandle(memory), "umfCloseIPCHandle");
     pool.reset();
     if (copy) end_copy(*copy);
@@ -105,4 +103,9 @@ static void consumer(const Ze &ze, Peer &producer, const std::string &what) {
   producer.say("closed");
 }
 
-int main(int argc, char **argv) { return run_case(argc, argv, CASES, producer, consumer); }
+int main(int argc, char **argv) {
+  for (const char *what : {"right", "destroyed-while-copied", "freed-while-copied"})
+    modes().emplace_back(
+        what, [=](Peer &other) { producer(other, what); }, [=](Peer &other) { consumer(other, what); });
+  return run_modes(argc, argv);
+}

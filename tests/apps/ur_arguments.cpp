@@ -4,11 +4,13 @@
 using namespace app;
 
 // The four ways to query a property: three are errors according to the header.
-template <typename Ask> static std::string ask(Ask get_info) {
+template <typename Handle, typename What>
+static std::string ask(ur_result_t (*get_info)(Handle, What, size_t, void *, size_t *), Handle handle, What what) {
   uint64_t value[64];
   size_t size = 0;
-  return Answers() << get_info(0, value, nullptr) << get_info(sizeof value, nullptr, &size) << get_info(0, nullptr, nullptr)
-                   << get_info(0, nullptr, &size) << get_info(sizeof value, value, nullptr);
+  return Answers() << get_info(handle, what, 0, value, nullptr) << get_info(handle, what, sizeof value, nullptr, &size)
+                   << get_info(handle, what, 0, nullptr, nullptr) << get_info(handle, what, 0, nullptr, &size)
+                   << get_info(handle, what, sizeof value, value, nullptr);
 }
 
 static ur_result_t allocate(Ur &ur, size_t size, ur_usm_advice_flags_t hints, uint32_t align) {
@@ -35,22 +37,9 @@ struct Shared {
 };
 
 static const std::vector<Case> alone = {
-    {"info-of-a-device", RUNS {
-       answers << ask([&](size_t size, void *value, size_t *size_ret) {
-         return urDeviceGetInfo(ur.device, UR_DEVICE_INFO_NAME, size, value, size_ret);
-       });
-     }},
-    {"info-of-support", RUNS {
-       answers << ask([&](size_t size, void *value, size_t *size_ret) {
-         return urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, size, value, size_ret);
-       });
-     }},
-    {"info-of-an-event", RUNS {
-       Shared shared(ur);
-       answers << ask([&](size_t size, void *value, size_t *size_ret) {
-         return urEventGetInfo(shared.event, UR_EVENT_INFO_REFERENCE_COUNT, size, value, size_ret);
-       });
-     }},
+    {"info-of-a-device", RUNS { answers << ask(urDeviceGetInfo, ur.device, UR_DEVICE_INFO_NAME); }},
+    {"info-of-support", RUNS { answers << ask(urDeviceGetInfo, ur.device, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP); }},
+    {"info-of-an-event", RUNS { answers << ask(urEventGetInfo, Shared(ur).event, UR_EVENT_INFO_REFERENCE_COUNT); }},
     {"wait-for-nothing", RUNS { Shared shared(ur); answers << urEventWait(0, &shared.event) << urEventWait(1, &shared.event); }},
     {"context-of-no-device", RUNS { answers << make_context(ur, 0, 0); }},
     {"context-with-undefined-flags", RUNS { answers << make_context(ur, 1, 2) << make_context(ur, 1, 0); }},

@@ -139,13 +139,6 @@ private:
 // What a call that fails leaves in its result.
 inline const char *left(const Data &data) { return data.data == nullptr && data.size == 0 ? "untouched" : "touched"; }
 
-// Whether the device says that it supports something.
-inline std::string support(Ur &ur, ur_device_info_t what) {
-  ur_bool_t value = 0;
-  const ur_result_t result = urDeviceGetInfo(ur.device, what, sizeof value, &value, nullptr);
-  return std::to_string(result) + (value ? " yes" : " no");
-}
-
 // Fills memory that the device can access with one byte, and compares it.
 inline void fill(Ur &ur, void *start, size_t size, uint8_t byte) { ur.copy(start, std::vector<uint8_t>(size, byte).data(), size); }
 inline std::string compare(Ur &ur, const void *start, size_t size, uint8_t byte) {

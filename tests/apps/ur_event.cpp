@@ -94,7 +94,7 @@ static ur_result_t create_refused(Ur &ur, ur_exp_event_flags_t flags) {
 
 static const std::vector<Case> alone = {
     {"support", RUNS {
-       for (auto what : {UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP}) answers << support(ur, what);
+       for (auto what : {UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP}) answers << ur.asked(what);
      }},
     {"create-and-release", RUNS { Event event(ur); answers << event.release(); }},
     {"create-with-profiling", RUNS { answers << create_refused(ur, UR_EXP_EVENT_FLAG_ENABLE_PROFILING); }},
@@ -289,24 +289,23 @@ static const std::vector<CaseOfTwo> of_two = {
 static Data data;
 static ur_event_handle_t opened;
 
-#define NULL_CASE(name, ...) null_case<Event>(name, [](NULL_ARGUMENTS(Event, event)) { return __VA_ARGS__; })
 static const ur_exp_event_desc_t shared = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
 
 static const std::vector<Case> apart = {
     {"get-null-event", RUNS { answers << urIPCGetEventHandleExp(nullptr, &data.data, &data.size); }},
     {"get-null-data", RUNS { answers << urIPCGetEventHandleExp(Event(ur).event, nullptr, &data.size); }},
     {"get-null-size", RUNS { answers << urIPCGetEventHandleExp(Event(ur).event, &data.data, nullptr); }},
-    NULL_CASE("put-null-context", urIPCPutEventHandleExp(nullptr, data.data)),
+    NULL_CASE(Event, "put-null-context", urIPCPutEventHandleExp(nullptr, data.data)),
     {"put-null-data", RUNS { answers << urIPCPutEventHandleExp(ur.context, nullptr); }},
-    NULL_CASE("open-null-context", urIPCOpenEventHandleExp(nullptr, data.data, data.size, &opened)),
-    NULL_CASE("open-null-data", urIPCOpenEventHandleExp(ur.context, nullptr, data.size, &opened)),
-    NULL_CASE("open-null-result", urIPCOpenEventHandleExp(ur.context, data.data, data.size, nullptr)),
+    NULL_CASE(Event, "open-null-context", urIPCOpenEventHandleExp(nullptr, data.data, data.size, &opened)),
+    NULL_CASE(Event, "open-null-data", urIPCOpenEventHandleExp(ur.context, nullptr, data.size, &opened)),
+    NULL_CASE(Event, "open-null-result", urIPCOpenEventHandleExp(ur.context, data.data, data.size, nullptr)),
     {"create-null-context", RUNS { answers << urEventCreateExp(nullptr, ur.device, &shared, &opened); }},
     {"create-null-device", RUNS { answers << urEventCreateExp(ur.context, nullptr, &shared, &opened); }},
     {"create-null-description", RUNS { answers << urEventCreateExp(ur.context, ur.device, nullptr, &opened); }},
     {"create-null-result", RUNS { answers << urEventCreateExp(ur.context, ur.device, &shared, nullptr); }},
     {"wait-null", RUNS { answers << urEventWait(1, nullptr); }},
-    NULL_CASE("wait-for-none", urEventWait(0, &event.event)),
+    NULL_CASE(Event, "wait-for-none", urEventWait(0, &object.event)),
     {"retain-null", RUNS { answers << urEventRetain(nullptr); }},
     {"release-null", RUNS { answers << urEventRelease(nullptr); }},
 };

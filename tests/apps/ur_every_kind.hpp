@@ -80,8 +80,9 @@ template <typename Kind> std::string open_filled(Ur &ur, uint8_t byte) {
 }
 
 // A call with a null argument, which is otherwise right.
-#define NULL_ARGUMENTS(Kind, object)                                                                                   \
-  [[maybe_unused]] Ur &ur, [[maybe_unused]] Kind &object, [[maybe_unused]] Data &data, [[maybe_unused]] Kind::Opened &opened
+#define NULL_CASE(Kind, name, ...)                                                                                     \
+  null_case<Kind>(name, []([[maybe_unused]] Ur &ur, [[maybe_unused]] Kind &object, [[maybe_unused]] Data &data,        \
+                           [[maybe_unused]] Kind::Opened &opened) { return __VA_ARGS__; })
 template <typename Kind, typename Call> Case null_case(const char *name, Call call) {
   return {name, [call](Ur &ur, Answers &answers) {
     Kind object(ur);
@@ -234,6 +235,26 @@ template <typename Kind> void export_and_wait(Ur &ur, Peer &parent, Answers &) {
   parent.send(object.copy());
   parent.await("done");
   CHECK(object.put());
+}
+
+// Of memory and physical memory: each process sees what the other one writes. `object` of a Kind is what it shares, and
+// Kind::Mapped shows its bytes.
+template <typename Kind> CaseOfTwo open_of_another_process() {
+  using Mapped = typename Kind::Mapped;
+  return {"open-of-another-process", PARENT {
+    typename Kind::Opened opened{};
+    answers << Kind::open(ur, child.receive(), &opened) << Mapped{ur, opened}.compare(1);
+    Mapped{ur, opened}.fill(2);
+    answers << Kind::close(ur, opened);
+    child.say("written");
+    answers << child.receive_word();
+  }, CHILD {
+    Got<Kind> memory(ur);
+    Mapped{ur, memory.object}.fill(1);
+    parent.send(memory.copy());
+    parent.await("written");
+    parent.say(Mapped{ur, memory.object}.compare(2));
+  }};
 }
 
 template <typename Kind> std::vector<CaseOfTwo> of_two_of_every_kind() {

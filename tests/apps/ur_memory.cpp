@@ -25,17 +25,17 @@ static ur_result_t get(Ur &ur, const void *pointer, Data &data) {
 
 // An allocation, freed at the end of its case.
 struct Memory {
-  explicit Memory(Ur &ur, size_t size = large, Allocate allocate = on_device) : ur(ur), size(size) { CHECK(allocate(ur, size, &pointer)); }
+  explicit Memory(Ur &ur, size_t size = large, Allocate allocate = on_device) : ur(ur), size(size) { CHECK(allocate(ur, size, &object)); }
   Memory(const Memory &) = delete;
   ~Memory() {
-    if (pointer != nullptr) urUSMFree(ur.context, pointer);
+    if (object != nullptr) urUSMFree(ur.context, object);
   }
 
-  ur_result_t get(Data &data) { return ::get(ur, pointer, data); }
-  Data get() { return ur.get(pointer); }
-  ur_result_t release() { return urUSMFree(ur.context, std::exchange(pointer, nullptr)); }
-  void fill(uint8_t byte) { app::fill(ur, pointer, size, byte); }
-  std::string compare(uint8_t byte) { return app::compare(ur, pointer, size, byte); }
+  ur_result_t get(Data &data) { return ::get(ur, object, data); }
+  Data get() { return ur.get(object); }
+  ur_result_t release() { return urUSMFree(ur.context, std::exchange(object, nullptr)); }
+  void fill(uint8_t byte) { app::fill(ur, object, size, byte); }
+  std::string compare(uint8_t byte) { return app::compare(ur, object, size, byte); }
 
   using Opened = void *;
   static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutMemHandleExp(ur.context, data.data); }
@@ -44,9 +44,16 @@ struct Memory {
   }
   static ur_result_t close(Ur &ur, Opened pointer) { return urIPCCloseMemHandleExp(ur.context, pointer); }
 
+  struct Mapped {
+    void fill(uint8_t byte) { app::fill(ur, start, large, byte); }
+    std::string compare(uint8_t byte) { return app::compare(ur, start, large, byte); }
+    Ur &ur;
+    void *start;
+  };
+
   Ur &ur;
   size_t size;
-  void *pointer = nullptr;
+  void *object = nullptr;
 };
 constexpr auto put = Memory::put;
 
@@ -60,7 +67,7 @@ static std::string get_refused(Ur &ur, const void *pointer) {
 
 static std::string get_of_freed(Ur &ur, size_t size) {
   Memory memory(ur, size);
-  const void *freed = memory.pointer;
+  const void *freed = memory.object;
   return Answers() << memory.release() << get_refused(ur, freed);
 }
 
@@ -90,10 +97,10 @@ static std::string share_of(Ur &ur, Allocate allocate) {
 constexpr size_t at_offset = 32, at_pid = 40;
 
 static const std::vector<Case> alone = {
-    {"support", RUNS { answers << support(ur, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP); }},
+    {"support", RUNS { answers << ur.asked(UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP); }},
     {"opened-shows-the-same-memory", RUNS {
        Shared shared(ur);
-       answers << shared.compare_opened(1) << (shared.opened != shared.pointer ? "two" : "one");
+       answers << shared.compare_opened(1) << (shared.opened != shared.object ? "two" : "one");
        fill(ur, shared.opened, large, 2);
        answers << shared.compare(2) << shared.close();
      }},
@@ -101,7 +108,7 @@ static const std::vector<Case> alone = {
     {"share-shared-memory", RUNS { answers << share_of(ur, on_both); }},
     {"get-inside-an-allocation", RUNS {
        Memory memory(ur);
-       auto *const inside = static_cast<std::byte *>(memory.pointer) + large / 2;
+       auto *const inside = static_cast<std::byte *>(memory.object) + large / 2;
        memory.fill(1);
        fill(ur, inside, large / 2, 2);
        Data data;
@@ -161,7 +168,7 @@ static const std::vector<Case> alone = {
        if (result != UR_RESULT_SUCCESS) CHECK(shared.close());
        CHECK(urContextRelease(other));
      }},
-    {"close-of-own-memory", RUNS { Memory memory(ur); answers << Memory::close(ur, memory.pointer); }},
+    {"close-of-own-memory", RUNS { Memory memory(ur); answers << Memory::close(ur, memory.object); }},
     {"close-of-no-mapping", RUNS { answers << Memory::close(ur, &answers); }},
 };
 
@@ -174,27 +181,14 @@ static void export_ones(Ur &ur, Peer &parent, Answers &) {
 }
 
 static const std::vector<CaseOfTwo> of_two = {
-    {"open-of-another-process", PARENT {
-       void *opened = nullptr;
-       answers << Memory::open(ur, child.receive(), &opened) << compare(ur, opened, large, 1);
-       fill(ur, opened, large, 2);
-       answers << Memory::close(ur, opened);
-       child.say("written");
-       answers << child.receive_word();
-     }, CHILD {
-       Got<Memory> memory(ur);
-       memory.fill(1);
-       parent.send(memory.copy());
-       parent.await("written");
-       parent.say(memory.compare(2));
-     }},
+    open_of_another_process<Memory>(),
     {"open-inside-an-allocation-of-another-process", PARENT {
        void *opened = nullptr;
        answers << Memory::open(ur, child.receive(), &opened) << compare(ur, opened, large / 2, 2) << Memory::close(ur, opened);
        child.say("done");
      }, CHILD {
        Memory memory(ur);
-       auto *const inside = static_cast<std::byte *>(memory.pointer) + large / 2;
+       auto *const inside = static_cast<std::byte *>(memory.object) + large / 2;
        fill(ur, inside, large / 2, 2);
        Data data;
        CHECK(get(ur, inside, data));
@@ -237,29 +231,27 @@ static const std::vector<CaseOfTwo> of_two = {
 static Data data;
 static void *opened;
 
-#define NULL_CASE(name, ...) null_case<Memory>(name, [](NULL_ARGUMENTS(Memory, memory)) { return __VA_ARGS__; })
-
 static const std::vector<Case> apart = {
-    {"get-null-context", RUNS { answers << urIPCGetMemHandleExp(nullptr, Memory(ur).pointer, &data.data, &data.size); }},
+    {"get-null-context", RUNS { answers << urIPCGetMemHandleExp(nullptr, Memory(ur).object, &data.data, &data.size); }},
     {"get-null-pointer", RUNS { answers << get_refused(ur, nullptr); }},
     {"get-null-data", RUNS {
        Memory memory(ur);
        size_t size = 0;
-       answers << urIPCGetMemHandleExp(ur.context, memory.pointer, nullptr, &size) << (size > 0 ? "size" : "nothing");
+       answers << urIPCGetMemHandleExp(ur.context, memory.object, nullptr, &size) << (size > 0 ? "size" : "nothing");
      }},
     {"get-null-size", RUNS {
        Memory memory(ur);
        void *data = nullptr;
-       answers << urIPCGetMemHandleExp(ur.context, memory.pointer, &data, nullptr) << (data ? "data" : "nothing");
+       answers << urIPCGetMemHandleExp(ur.context, memory.object, &data, nullptr) << (data ? "data" : "nothing");
      }},
-    {"get-null-data-and-size", RUNS { answers << urIPCGetMemHandleExp(ur.context, Memory(ur).pointer, nullptr, nullptr); }},
-    NULL_CASE("put-null-context", urIPCPutMemHandleExp(nullptr, data.data)),
+    {"get-null-data-and-size", RUNS { answers << urIPCGetMemHandleExp(ur.context, Memory(ur).object, nullptr, nullptr); }},
+    NULL_CASE(Memory, "put-null-context", urIPCPutMemHandleExp(nullptr, data.data)),
     {"put-null-data", RUNS { answers << urIPCPutMemHandleExp(ur.context, nullptr); }},
     {"put-null-context-and-data", RUNS { answers << urIPCPutMemHandleExp(nullptr, nullptr); }},
-    NULL_CASE("open-null-context", urIPCOpenMemHandleExp(nullptr, ur.device, data.data, data.size, &opened)),
-    NULL_CASE("open-null-device", urIPCOpenMemHandleExp(ur.context, nullptr, data.data, data.size, &opened)),
-    NULL_CASE("open-null-data", urIPCOpenMemHandleExp(ur.context, ur.device, nullptr, data.size, &opened)),
-    NULL_CASE("open-null-result", urIPCOpenMemHandleExp(ur.context, ur.device, data.data, data.size, nullptr)),
+    NULL_CASE(Memory, "open-null-context", urIPCOpenMemHandleExp(nullptr, ur.device, data.data, data.size, &opened)),
+    NULL_CASE(Memory, "open-null-device", urIPCOpenMemHandleExp(ur.context, nullptr, data.data, data.size, &opened)),
+    NULL_CASE(Memory, "open-null-data", urIPCOpenMemHandleExp(ur.context, ur.device, nullptr, data.size, &opened)),
+    NULL_CASE(Memory, "open-null-result", urIPCOpenMemHandleExp(ur.context, ur.device, data.data, data.size, nullptr)),
     {"close-null-context", RUNS { answers << urIPCCloseMemHandleExp(nullptr, Shared(ur).opened); }},
     {"close-null-pointer", RUNS { answers << Memory::close(ur, nullptr); }},
     {"free-null", RUNS { answers << urUSMFree(ur.context, nullptr); }},
@@ -271,7 +263,7 @@ static const std::vector<Case> apart = {
 static std::vector<Case> faults() {
   const auto of_get = [](Ur &ur, Answers &answers) {
     Memory memory(ur);
-    answers << get_refused(ur, memory.pointer);
+    answers << get_refused(ur, memory.object);
   };
   const auto of_open = [](Ur &ur, Answers &answers) { answers << open_and_close<Memory>(ur, Got<Memory>(ur).copy()); };
   const std::pair<const char *, const char *> codes[] = {

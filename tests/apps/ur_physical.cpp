@@ -5,19 +5,36 @@
 
 using namespace app;
 
+// Maps the memory for its lifetime. Host memory of the queue's device can be copied to and from it.
+struct Mapped {
+  Mapped(Ur &ur, ur_physical_mem_handle_t memory) : ur(ur), size(ur.granularity()), start(ur.map(memory, size)) {}
+  Mapped(const Mapped &) = delete;
+  ~Mapped() {
+    urVirtualMemUnmap(ur.context, start, size);
+    urVirtualMemFree(ur.context, start, size);
+  }
+  void fill(uint8_t byte) { app::fill(ur, start, size, byte); }
+  std::string compare(uint8_t byte) { return app::compare(ur, start, size, byte); }
+
+  Ur &ur;
+  size_t size;
+  void *start = nullptr;
+};
+
 // Physical memory of one granule, released at the end of its case.
 struct Memory {
-  explicit Memory(Ur &ur, ur_physical_mem_flags_t flags = UR_PHYSICAL_MEM_FLAG_ENABLE_IPC) : ur(ur), memory(ur.make_memory(flags)) {}
+  explicit Memory(Ur &ur, ur_physical_mem_flags_t flags = UR_PHYSICAL_MEM_FLAG_ENABLE_IPC) : ur(ur), object(ur.make_memory(flags)) {}
   Memory(const Memory &) = delete;
   ~Memory() {
-    if (memory != nullptr) urPhysicalMemRelease(memory);
+    if (object != nullptr) urPhysicalMemRelease(object);
   }
 
-  ur_result_t get(Data &data) { return urIPCGetPhysMemHandleExp(ur.context, memory, &data.data, &data.size); }
-  Data get() { return ur.get(memory); }
-  ur_result_t release() { return urPhysicalMemRelease(std::exchange(memory, nullptr)); }
+  ur_result_t get(Data &data) { return urIPCGetPhysMemHandleExp(ur.context, object, &data.data, &data.size); }
+  Data get() { return ur.get(object); }
+  ur_result_t release() { return urPhysicalMemRelease(std::exchange(object, nullptr)); }
 
   using Opened = ur_physical_mem_handle_t;
+  using Mapped = ::Mapped;
   static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutPhysMemHandleExp(ur.context, data.data); }
   static ur_result_t open(Ur &ur, const View &data, Opened *memory) {
     return urIPCOpenPhysMemHandleExp(ur.context, ur.device, data.data(), data.size(), memory);
@@ -25,7 +42,7 @@ struct Memory {
   static ur_result_t close(Ur &ur, Opened memory) { return urIPCClosePhysMemHandleExp(ur.context, memory); }
 
   Ur &ur;
-  ur_physical_mem_handle_t memory = nullptr;
+  ur_physical_mem_handle_t object = nullptr;
 };
 
 constexpr auto put = Memory::put;
@@ -58,50 +75,34 @@ static ur_result_t created(Ur &ur, size_t size, ur_physical_mem_flags_t flags) {
 // Offsets of the fields in the v2 adapter's handle data.
 constexpr size_t at_pid = 0, at_descriptor = 4, at_size = 8;
 
-// Maps the memory for its lifetime. Host memory of the queue's device can be copied to and from it.
-struct Mapped {
-  Mapped(Ur &ur, ur_physical_mem_handle_t memory) : ur(ur), size(ur.granularity()), start(ur.map(memory, size)) {}
-  Mapped(const Mapped &) = delete;
-  ~Mapped() {
-    urVirtualMemUnmap(ur.context, start, size);
-    urVirtualMemFree(ur.context, start, size);
-  }
-  void fill(uint8_t byte) { app::fill(ur, start, size, byte); }
-  std::string compare(uint8_t byte) { return app::compare(ur, start, size, byte); }
-
-  Ur &ur;
-  size_t size;
-  void *start = nullptr;
-};
-
 static const std::vector<Case> alone = {
     {"support", RUNS {
        for (auto what : {UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
                          UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP})
-         answers << support(ur, what);
+         answers << ur.asked(what);
      }},
     {"create-and-release", RUNS { Memory memory(ur); answers << memory.release(); }},
     {"create-of-an-uneven-size", RUNS { answers << created(ur, ur.granularity() + 1, UR_PHYSICAL_MEM_FLAG_ENABLE_IPC); }},
     {"create-of-nothing", RUNS { answers << created(ur, 0, UR_PHYSICAL_MEM_FLAG_ENABLE_IPC); }},
     {"create-with-undefined-flags", RUNS { answers << created(ur, ur.granularity(), UR_PHYSICAL_MEM_FLAGS_MASK); }},
-    {"info-context", RUNS { answers << compare_info(Memory(ur).memory, UR_PHYSICAL_MEM_INFO_CONTEXT, ur.context); }},
-    {"info-device", RUNS { answers << compare_info(Memory(ur).memory, UR_PHYSICAL_MEM_INFO_DEVICE, ur.device); }},
-    {"info-size", RUNS { answers << compare_info(Memory(ur).memory, UR_PHYSICAL_MEM_INFO_SIZE, ur.granularity()); }},
-    {"info-properties", RUNS { Memory memory(ur), unshared(ur, 0); answers << flags_of(memory.memory) << flags_of(unshared.memory); }},
+    {"info-context", RUNS { answers << compare_info(Memory(ur).object, UR_PHYSICAL_MEM_INFO_CONTEXT, ur.context); }},
+    {"info-device", RUNS { answers << compare_info(Memory(ur).object, UR_PHYSICAL_MEM_INFO_DEVICE, ur.device); }},
+    {"info-size", RUNS { answers << compare_info(Memory(ur).object, UR_PHYSICAL_MEM_INFO_SIZE, ur.granularity()); }},
+    {"info-properties", RUNS { Memory memory(ur), unshared(ur, 0); answers << flags_of(memory.object) << flags_of(unshared.object); }},
     {"info-references", RUNS {
        Memory memory(ur);
-       answers << references(memory.memory) << urPhysicalMemRetain(memory.memory) << references(memory.memory);
-       answers << urPhysicalMemRelease(memory.memory) << references(memory.memory);
+       answers << references(memory.object) << urPhysicalMemRetain(memory.object) << references(memory.object);
+       answers << urPhysicalMemRelease(memory.object) << references(memory.object);
      }},
-    {"info-unknown", RUNS { uint64_t value = 0; answers << info(Memory(ur).memory, static_cast<ur_physical_mem_info_t>(5), &value); }},
-    {"info-too-small", RUNS { uint8_t value = 0; answers << info(Memory(ur).memory, UR_PHYSICAL_MEM_INFO_SIZE, &value); }},
+    {"info-unknown", RUNS { uint64_t value = 0; answers << info(Memory(ur).object, static_cast<ur_physical_mem_info_t>(5), &value); }},
+    {"info-too-small", RUNS { uint8_t value = 0; answers << info(Memory(ur).object, UR_PHYSICAL_MEM_INFO_SIZE, &value); }},
     {"get-without-the-flag", RUNS { Memory memory(ur, 0); Data data; answers << memory.get(data) << left(data); }},
     {"open-shows-the-same-memory", RUNS {
        Got<Memory> memory(ur);
        ur_physical_mem_handle_t opened = nullptr;
        answers << Memory::open(ur, memory.copy(), &opened);
        {
-         Mapped own(ur, memory.memory), foreign(ur, opened);
+         Mapped own(ur, memory.object), foreign(ur, opened);
          own.fill(1);
          answers << foreign.compare(1);
          foreign.fill(2);
@@ -121,10 +122,10 @@ static const std::vector<Case> alone = {
      }},
     {"memory-outlives-what-was-opened", RUNS {
        Got<Memory> memory(ur);
-       Mapped(ur, memory.memory).fill(1);
+       Mapped(ur, memory.object).fill(1);
        ur_physical_mem_handle_t opened = nullptr;
        answers << Memory::open(ur, memory.copy(), &opened) << Memory::close(ur, opened);
-       answers << Mapped(ur, memory.memory).compare(1) << memory.put();
+       answers << Mapped(ur, memory.object).compare(1) << memory.put();
      }},
     {"opened-info", RUNS {
        Got<Memory> memory(ur);
@@ -155,32 +156,15 @@ static const std::vector<Case> alone = {
      }},
     {"close-of-memory-never-opened", RUNS {
        Memory memory(ur);
-       CHECK(urPhysicalMemRetain(memory.memory));
-       const ur_result_t result = Memory::close(ur, memory.memory);
+       CHECK(urPhysicalMemRetain(memory.object));
+       const ur_result_t result = Memory::close(ur, memory.object);
        answers << result;
-       if (result != UR_RESULT_SUCCESS) urPhysicalMemRelease(memory.memory);
+       if (result != UR_RESULT_SUCCESS) urPhysicalMemRelease(memory.object);
      }},
 };
 
 static const std::vector<CaseOfTwo> of_two = {
-    {"open-of-another-process", PARENT {
-       ur_physical_mem_handle_t opened = nullptr;
-       answers << Memory::open(ur, child.receive(), &opened);
-       {
-         Mapped mapped(ur, opened);
-         answers << mapped.compare(1);
-         mapped.fill(2);
-       }
-       answers << Memory::close(ur, opened);
-       child.say("written");
-       answers << child.receive_word();
-     }, CHILD {
-       Got<Memory> memory(ur);
-       Mapped(ur, memory.memory).fill(1);
-       parent.send(memory.copy());
-       parent.await("written");
-       parent.say(Mapped(ur, memory.memory).compare(2));
-     }},
+    open_of_another_process<Memory>(),
     // Between open and close the program opens files of its own, which may get a number that the open has closed.
     {"close-and-unrelated-files", PARENT {
        ur_physical_mem_handle_t opened = nullptr;
@@ -199,19 +183,17 @@ static const std::vector<CaseOfTwo> of_two = {
 static Data data;
 static ur_physical_mem_handle_t opened;
 
-#define NULL_CASE(name, ...) null_case<Memory>(name, [](NULL_ARGUMENTS(Memory, memory)) { return __VA_ARGS__; })
-
 static const std::vector<Case> apart = {
-    {"get-null-context", RUNS { answers << urIPCGetPhysMemHandleExp(nullptr, Memory(ur).memory, &data.data, &data.size); }},
+    {"get-null-context", RUNS { answers << urIPCGetPhysMemHandleExp(nullptr, Memory(ur).object, &data.data, &data.size); }},
     {"get-null-memory", RUNS { answers << urIPCGetPhysMemHandleExp(ur.context, nullptr, &data.data, &data.size); }},
-    {"get-null-data", RUNS { answers << urIPCGetPhysMemHandleExp(ur.context, Memory(ur).memory, nullptr, &data.size); }},
-    {"get-null-size", RUNS { answers << urIPCGetPhysMemHandleExp(ur.context, Memory(ur).memory, &data.data, nullptr); }},
-    NULL_CASE("put-null-context", urIPCPutPhysMemHandleExp(nullptr, data.data)),
+    {"get-null-data", RUNS { answers << urIPCGetPhysMemHandleExp(ur.context, Memory(ur).object, nullptr, &data.size); }},
+    {"get-null-size", RUNS { answers << urIPCGetPhysMemHandleExp(ur.context, Memory(ur).object, &data.data, nullptr); }},
+    NULL_CASE(Memory, "put-null-context", urIPCPutPhysMemHandleExp(nullptr, data.data)),
     {"put-null-data", RUNS { answers << urIPCPutPhysMemHandleExp(ur.context, nullptr); }},
-    NULL_CASE("open-null-context", urIPCOpenPhysMemHandleExp(nullptr, ur.device, data.data, data.size, &opened)),
-    NULL_CASE("open-null-device", urIPCOpenPhysMemHandleExp(ur.context, nullptr, data.data, data.size, &opened)),
-    NULL_CASE("open-null-data", urIPCOpenPhysMemHandleExp(ur.context, ur.device, nullptr, data.size, &opened)),
-    NULL_CASE("open-null-result", urIPCOpenPhysMemHandleExp(ur.context, ur.device, data.data, data.size, nullptr)),
+    NULL_CASE(Memory, "open-null-context", urIPCOpenPhysMemHandleExp(nullptr, ur.device, data.data, data.size, &opened)),
+    NULL_CASE(Memory, "open-null-device", urIPCOpenPhysMemHandleExp(ur.context, nullptr, data.data, data.size, &opened)),
+    NULL_CASE(Memory, "open-null-data", urIPCOpenPhysMemHandleExp(ur.context, ur.device, nullptr, data.size, &opened)),
+    NULL_CASE(Memory, "open-null-result", urIPCOpenPhysMemHandleExp(ur.context, ur.device, data.data, data.size, nullptr)),
     {"close-null-context", RUNS { answers << urIPCClosePhysMemHandleExp(nullptr, Got<Memory>(ur).open()); }},
     {"close-null-memory", RUNS { answers << urIPCClosePhysMemHandleExp(ur.context, nullptr); }},
     {"create-null-context", RUNS { answers << urPhysicalMemCreate(nullptr, ur.device, ur.granularity(), nullptr, &opened); }},

@@ -50,30 +50,12 @@ VIOLATION(imports_behind_their_context) {
   CHECK(urEventRelease(event));
 }
 
-VIOLATION(an_event_that_is_shared_and_timed) {
-  ur_event_handle_t event = nullptr;
-  const ur_exp_event_flags_t flags = UR_EXP_EVENT_FLAG_IPC_EXP | UR_EXP_EVENT_FLAG_ENABLE_PROFILING;
-  print("an event that is shared and timed: " + number(ur.try_create(flags, &event)));
-  get_and_put(ur);
-}
-
 // The v1 adapter reports that it cannot share physical memory.
 VIOLATION(memory_that_the_device_cannot_share) {
   const bool shares = ur.supports(UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP);
   CHECK(urPhysicalMemRelease(ur.make_memory())); // created to be shared
   print(std::string("shared though the device says ") + (shares ? "yes" : "no"));
   get_and_put(ur);
-}
-
-VIOLATION(bytes_of_nobody) {
-  get_and_put(ur);
-  void *opened = nullptr;
-  print("open of zeros: " + number(ur.try_open(Bytes(120), &opened))); // as many as a get returns
-}
-
-VIOLATION(handle_data_over_and_over) {
-  for (int i = 0; i < 150; ++i) get_and_put(ur);
-  print("got and put 150 times");
 }
 
 // Files that are never closed, besides correct gets and puts; and handle data of physical memory, each with its file.

@@ -25,14 +25,8 @@ using Memories = const std::vector<void *> &;
 
 void fault(Threads, Memories) { *static_cast<volatile int *>(nullptr) = 1; }
 
-void fork_and_call(Threads, Memories memories) {
-  if (fork() == 0) call_as_child(memories[0]);
-}
-void fork_unnoticed(Threads, Memories memories) {
-  if (_Fork() == 0) call_as_child(memories[0]);
-}
-void clone_and_call(Threads, Memories memories) {
-  if (bare_clone() == 0) call_as_child(memories[0]);
+template <pid_t (*make_child)()> void call_in_child(Threads, Memories memories) {
+  if (make_child() == 0) call_as_child(memories[0]);
 }
 
 void execute(Threads, Memories) {
@@ -84,13 +78,13 @@ const Way ways[] = {
     {"fault", End::of_its_own, 0, false, fault},
     {"exit_at_once", End::of_its_own, 0, false, [](Threads, Memories) { _exit(0); }},
     {"exit", End::of_its_own, 0, false, [](Threads, Memories) { exit(0); }},
-    {"handler_exits", End::of_its_own, 0, true, by_handler<handler_exits, false>},
-    {"handler_exits_at_once", End::of_its_own, 0, true, by_handler<handler_exits_at_once, false>},
+    {"handler_exits", End::of_its_own, 0, true, by_handler<handler_ends<exit>, false>},
+    {"handler_exits_at_once", End::of_its_own, 0, true, by_handler<handler_ends<_exit>, false>},
     {"handler_calls", End::later, SIGKILL, true, by_handler<handler_calls, true>},
     {"handler_forks", End::later, SIGKILL, true, by_handler<handler_forks, true>},
-    {"fork", End::later, SIGKILL, false, fork_and_call},
-    {"fork_unnoticed", End::later, SIGKILL, false, fork_unnoticed},
-    {"clone", End::later, SIGKILL, false, clone_and_call},
+    {"fork", End::later, SIGKILL, false, call_in_child<fork>},
+    {"fork_unnoticed", End::later, SIGKILL, false, call_in_child<_Fork>},
+    {"clone", End::later, SIGKILL, false, call_in_child<bare_clone>},
     {"execute", End::later, SIGKILL, false, execute},
     {"cancel", End::later, SIGKILL, false, [](Threads threads, Memories) { pthread_cancel(threads[0]); }},
     {"interrupt", End::later, SIGKILL, false, interrupt_without_harm},

@@ -75,11 +75,8 @@ inline void call_as_child(void *memory) {
 }
 
 // Handlers of SIGUSR1.
-inline void handler_exits(int, siginfo_t *, void *context) {
-  if (tracer.is_interrupted(context)) exit(0);
-}
-inline void handler_exits_at_once(int, siginfo_t *, void *context) {
-  if (tracer.is_interrupted(context)) _exit(0);
+template <void (*end)(int)> void handler_ends(int, siginfo_t *, void *context) {
+  if (tracer.is_interrupted(context)) end(0);
 }
 inline void handler_calls(int, siginfo_t *, void *context) {
   if (!tracer.is_interrupted(context)) return;

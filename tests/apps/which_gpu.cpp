@@ -20,7 +20,7 @@ static std::set<std::string> libraries() {
 }
 
 int main() {
-  return run_alone([] {
+  return guarded([] {
     const Gpu gpu;
     std::ostringstream backend;
     backend << gpu.device.get_backend();

@@ -88,14 +88,14 @@ inline constexpr uint32_t DMA_BUF = 2;
   F(zeCommandQueueExecuteCommandLists, (ze_handle_t, uint32_t, ze_handle_t *, ze_handle_t))                                               \
   F(zeCommandQueueSynchronize, (ze_handle_t, uint64_t)) F(zeCommandQueueDestroy, (ze_handle_t)) F(zeCommandListDestroy, (ze_handle_t))
 
-// One context of the first device.
+// One context of the first device: its own, unless it is given one.
 class Ze {
 public:
 #define ZE_MEMBER(name, parameters) uint32_t(*name) parameters = nullptr;
   ZE_FUNCTIONS(ZE_MEMBER)
 #undef ZE_MEMBER
 
-  Ze() {
+  explicit Ze(ze_handle_t given = nullptr) : context(given) {
     void *loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_GLOBAL);
     require(loader != nullptr, "there is no libze_loader.so.1");
 #define ZE_FIND(name, parameters)                                                                                      \
@@ -109,7 +109,7 @@ public:
     one = 1;
     check(zeDeviceGet(driver, &one, &device), "zeDeviceGet");
     const ze_context_desc_t desc = {0xd, nullptr, 0};
-    check(zeContextCreate(driver, &desc, &context), "zeContextCreate");
+    if (context == nullptr) check(zeContextCreate(driver, &desc, &context), "zeContextCreate");
   }
 
   // A pool of one event, and the event in a pool.
@@ -194,7 +194,7 @@ public:
   }
   void close(void *memory) const { check(zeMemCloseIpcHandle(context, memory), "zeMemCloseIpcHandle"); }
 
-  ze_handle_t driver = nullptr, device = nullptr, context = nullptr;
+  ze_handle_t driver = nullptr, device = nullptr, context;
 };
 
 // How a copy is given to the device: as one, as a copy of rows, or in a closed list that is executed for the second time.
@@ -280,7 +280,7 @@ inline ze_ipc_mem_handle_t fetched(pid_t pid, ze_ipc_mem_handle_t handle) {
   require(process >= 0, "cannot open the other process");
   const int here = static_cast<int>(syscall(SYS_pidfd_getfd, process, descriptor(handle), 0));
   require(here >= 0, "cannot fetch a descriptor of the other process");
-  close(process);
+  ::close(process);
   std::memcpy(handle.data, &here, sizeof here);
   return handle;
 }
@@ -308,16 +308,6 @@ inline ze_ipc_mem_handle_t fetched(const Bytes &message) {
 constexpr char shared_byte = 42;
 inline void require_shared(const void *memory, size_t size) {
   require(static_cast<const char *>(memory)[size - 1] == shared_byte, "the memory holds something else");
-}
-
-// A program of two processes with several cases, which the first argument names. Without one nothing is wrong.
-using CaseRole = void (*)(const Ze &ze, Peer &other, const std::string &what);
-template <size_t N> int run_case(int argc, char **argv, const char *const (&cases)[N], CaseRole producer, CaseRole consumer) {
-  const auto with_ze = [](CaseRole role) { return [role](Peer &other) { role(Ze(), other, argument(0)); }; };
-  const Role parent = with_ze(producer), child = with_ze(consumer);
-  if (argc == 1 || (argc == 3 && std::string(argv[1]) == "child")) return run(argc, argv, parent, child);
-  for (const char *name : cases) modes().emplace_back(name, parent, child);
-  return run_modes(argc, argv);
 }
 
 } // namespace app

@@ -3,6 +3,7 @@
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 
+use crate::event::ORDERS;
 use crate::on_both_adapters;
 
 fn run(app: &str, release: Release, adapter: Adapter) -> Outcome {
@@ -94,11 +95,7 @@ on_both_adapters! {
 on_both_adapters! {
     /// v1 alone cannot share physical memory.
     fn physical_memory_is_shared(adapter) {
-        let outcome = is_clean("clean_physical", Release::R2026_2, adapter);
-        let lines: Vec<&str> = outcome.stdout.lines().collect();
-        assert_eq!(lines.len(), 4, "{lines:#?}");
-        assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[1]);
-        assert_eq!(lines[2].replace("consumer wrote", "producer read"), lines[3]);
+        is_clean("scenario physical_side_by_side", Release::R2026_2, adapter);
     }
 
     /// Handle data made by the adapter, as from a producer without urscope.
@@ -117,19 +114,10 @@ on_both_adapters! {
 /// The v1 adapter cannot signal an event twice, so it has no event to share.
 #[test]
 fn events_are_shared_where_queues_can_signal_them() {
-    for mode in [
-        "signalled_before_get",
-        "signalled_after_open",
-        "waited_in_queue",
-        "consumer_signals",
-        "two_signals",
-        "put_before_wait",
-        "import_outlives",
-    ] {
-        let [ours, theirs] = ["level_zero", "adapter"].map(|backend| {
-            TestRun::of("clean_event", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).arg(mode).run()
-        });
-        assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{mode}: {}", ours.stderr);
+    for order in ORDERS {
+        let [ours, theirs] = ["level_zero", "adapter"]
+            .map(|backend| TestRun::of(order, Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).run());
+        assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{order}: {}", ours.stderr);
     }
     let printed = run("ipc_refusals", Release::R2026_2, Adapter::V1).stdout;
     assert!(printed.starts_with("memory: yes\nphysical memory: yes\nevent: no\n"), "{printed}");

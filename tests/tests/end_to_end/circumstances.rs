@@ -54,7 +54,7 @@ fn a_refusal_of_the_kernel_is_reported_with_its_cause() {
 
 #[test]
 fn handle_data_that_no_get_returned_are_found() {
-    let outcome = run("ur_violations", V2, Some("bytes_of_nobody"));
+    let outcome = run("ur_memory only open-of-zeros", V2, None);
     assert_eq!(outcome.report().violations(), [GARBAGE_HANDLE], "{}", outcome.stdout);
     // The adapter does not notice every changed bit.
     let outcome = run("sharing damaged_handle", V2, None);
@@ -109,15 +109,15 @@ fn a_device_that_is_not_that_of_the_context_or_the_memory_is_found() {
 
 #[test]
 fn an_event_that_is_shared_and_profiled_is_found() {
-    let outcome = run("ur_violations", V2, Some("an_event_that_is_shared_and_timed"));
-    assert_eq!(outcome.stdout, "an event that is shared and timed: 4\n");
+    let outcome = run("ur_event only create-shared-with-profiling", V2, None);
+    assert_eq!(outcome.stdout, "create-shared-with-profiling: 4\n");
     assert_eq!(outcome.report().violations(), [PROFILED_IPC_EVENT]);
 }
 
 #[test]
 fn repeated_gets_are_reported_once_with_their_cost() {
     for adapter in [V1, V2] {
-        let outcome = run("ur_violations", adapter, Some("handle_data_over_and_over"));
+        let outcome = run("scenario churn", adapter, None);
         assert_eq!(outcome.report().violations(), [CHURN], "{}", outcome.stderr);
         message_contains(&outcome, "churn", " 150 times, 149 times after all of it had been put");
     }

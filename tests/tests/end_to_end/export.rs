@@ -12,6 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, launcher, perfetto, python_with, run};
 
+use crate::event::ORDERS;
 use crate::on_both_adapters;
 
 /// The flows, with the names of their two ends and whether these are in different processes.
@@ -115,22 +116,16 @@ on_both_adapters! {
 
 #[test]
 fn physical_memory_and_events_are_drawn_alike() {
-    let physical = drawn(&TestRun::of("clean_physical", Release::R2026_2, Adapter::V2).run());
+    let physical = drawn(&TestRun::of("scenario physical_side_by_side", Release::R2026_2, Adapter::V2).run());
     assert!(physical.contains(&flow("urIPCGetPhysMemHandleExp", "urIPCOpenPhysMemHandleExp", true)), "{physical:?}");
-    assert!(
-        physical.contains(&flow("consumer, clean_physical.cpp:46 (8 KiB)", "urIPCClosePhysMemHandleExp", false)),
-        "{physical:?}"
-    );
-    let event = drawn(&TestRun::of("clean_event", Release::R2026_2, Adapter::V2).arg("signalled_before_get").run());
+    let opened = |flows: &[(String, String, bool)], line: &str, size: &str, to: &str| {
+        let from = format!(", scenario.cpp:{}{size}", apps::line_of("scenario.cpp", line));
+        flows.iter().any(|flow| flow.0.ends_with(&from) && flow.1 == to && !flow.2)
+    };
+    assert!(opened(&physical, "ipc_physical::open(", " (8 KiB)", "urIPCClosePhysMemHandleExp"), "{physical:?}");
+    let event = drawn(&TestRun::of(ORDERS[0], Release::R2026_2, Adapter::V2).run());
     assert!(event.contains(&flow("urIPCGetEventHandleExp", "urIPCOpenEventHandleExp", true)), "{event:?}");
-    assert!(
-        event.contains(&flow(
-            &format!("take_over, clean_event.cpp:{}", apps::line_of("clean_event.cpp", "ipc_event::open(")),
-            "urEventRelease",
-            false
-        )),
-        "{event:?}"
-    );
+    assert!(opened(&event, "ipc_event::open(", "", "urEventRelease"), "{event:?}");
 }
 
 /// The named slices with their places in the source, the processes, and the track of all findings.

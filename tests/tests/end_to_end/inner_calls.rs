@@ -169,11 +169,11 @@ on_both_adapters! {
 /// Only this adapter shares physical memory and events.
 #[test]
 fn those_of_physical_memory_and_of_events_are_recorded_too() {
-    for (program, argument, calls) in [
-        ("clean_physical", None, [("zePhysicalMemGetProperties", "Get"), ("zePhysicalMemCreate", "Open")]),
-        ("clean_event", Some(crate::event::ORDERS[0].0), [("GetIpcHandle", "Get"), ("OpenIpcHandle", "Open")]),
+    for (program, calls) in [
+        ("scenario physical_side_by_side", [("zePhysicalMemGetProperties", "Get"), ("zePhysicalMemCreate", "Open")]),
+        (crate::event::ORDERS[0], [("GetIpcHandle", "Get"), ("OpenIpcHandle", "Open")]),
     ] {
-        let run = || argument.into_iter().fold(run(program, Adapter::V2, "binary"), TestRun::arg);
+        let run = || run(program, Adapter::V2, "binary");
         let (plain, with) = (run().run(), run().option("--inner-calls").run());
         assert_eq!(judged(&with), judged(&plain), "{program}");
         assert_eq!(with.report().verdict(), "clean", "{program}");

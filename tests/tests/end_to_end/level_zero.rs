@@ -7,95 +7,70 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const MEMORY: [(&str, &[&str]); 21] = [
-    ("right", &[]),
-    ("without-put", &[]),
-    ("free-first", &[]),
-    ("one-byte-left", &[]),
-    ("left-open", &[]),
-    ("by-extension", &[]),
-    ("close-twice", &["error double-close"]),
-    ("put-twice", &["error double-put"]),
-    ("put-after-free", &["error put-after-free"]),
-    ("after-put", &["error use-after-put"]),
-    ("after-free", &["error use-after-free"]),
-    ("close-of-own", &["error close-of-unknown"]),
-    ("got-twice", &[]),
-    ("copied", &[]),
-    ("closed-unproved", &[]),
-    ("closed-while-copied", &["error closed-while-in-use"]),
-    ("freed-while-copied", &["error freed-while-in-use"]),
-    ("rows-copied", &[]),
-    ("closed-while-rows-copied", &["error closed-while-in-use"]),
-    ("executed-again", &[]),
-    ("closed-while-executed-again", &["error closed-while-in-use"]),
+pub(crate) const CASES: [(&str, &[&str]); 53] = [
+    ("memory-right", &[]),
+    ("memory-without-put", &[]),
+    ("memory-free-first", &[]),
+    ("memory-one-byte-left", &[]),
+    ("memory-left-open", &[]),
+    ("memory-by-extension", &[]),
+    ("memory-close-twice", &["error double-close"]),
+    ("memory-put-twice", &["error double-put"]),
+    ("memory-put-after-free", &["error put-after-free"]),
+    ("memory-after-put", &["error use-after-put"]),
+    ("memory-after-free", &["error use-after-free"]),
+    ("memory-close-of-own", &["error close-of-unknown"]),
+    ("memory-got-twice", &[]),
+    ("memory-copied", &[]),
+    ("memory-closed-unproved", &[]),
+    ("memory-closed-while-copied", &["error closed-while-in-use"]),
+    ("memory-freed-while-copied", &["error freed-while-in-use"]),
+    ("memory-rows-copied", &[]),
+    ("memory-closed-while-rows-copied", &["error closed-while-in-use"]),
+    ("memory-executed-again", &[]),
+    ("memory-closed-while-executed-again", &["error closed-while-in-use"]),
+    ("descriptor-right", &[]),
+    ("descriptor-again-and-again", &[]),
+    ("descriptor-as-handle", &[]),
+    ("descriptor-of-handle", &[]),
+    ("descriptor-free-first", &[]),
+    ("descriptor-left-open", &[]),
+    ("descriptor-closed", &["error open-close-mismatch"]),
+    ("descriptor-freed-twice", &["error use-after-close"]),
+    ("descriptor-freed-while-copied", &["error closed-while-in-use"]),
+    ("physical-right", &[]),
+    ("physical-by-handle", &[]),
+    ("physical-by-address", &[]),
+    ("physical-by-address-exported", &[]),
+    ("physical-left-open", &[]),
+    ("physical-destroyed-while-mapped", &[]),
+    ("physical-destroyed-twice", &["error double-release"]),
+    ("physical-without-flag", &["error export-without-flag"]),
+    ("pool-right", &[]),
+    ("pool-two-pools", &[]),
+    ("pool-put-twice", &["error double-put"]),
+    ("pool-never-put", &["warning unreturned-gets"]),
+    ("pool-left-open", &[]),
+    ("pool-close-twice", &["error double-release"]),
+    ("pool-without-flag", &["error export-without-flag"]),
+    ("event-right", &[]),
+    ("event-by-extension", &[]),
+    ("event-two-events", &[]),
+    ("event-left-open", &[]),
+    ("event-closed-twice", &["error double-release"]),
+    ("event-close-of-own", &["warning close-of-unknown"]),
+    ("event-after-destroy", &["error use-after-free"]),
+    ("event-without-flag", &["error export-without-flag"]),
 ];
 
-/// The same for event pools.
-pub(crate) const POOLS: [(&str, &[&str]); 7] = [
-    ("right", &[]),
-    ("two-pools", &[]),
-    ("put-twice", &["error double-put"]),
-    ("never-put", &["warning unreturned-gets"]),
-    ("left-open", &[]),
-    ("close-twice", &["error double-release"]),
-    ("without-flag", &["error export-without-flag"]),
-];
-
-/// The same for counter-based events.
-pub(crate) const EVENTS: [(&str, &[&str]); 8] = [
-    ("right", &[]),
-    ("by-extension", &[]),
-    ("two-events", &[]),
-    ("left-open", &[]),
-    ("closed-twice", &["error double-release"]),
-    ("close-of-own", &["warning close-of-unknown"]),
-    ("after-destroy", &["error use-after-free"]),
-    ("without-flag", &["error export-without-flag"]),
-];
-
-/// The same for physical memory.
-pub(crate) const PHYSICAL: [(&str, &[&str]); 8] = [
-    ("right", &[]),
-    ("by-handle", &[]),
-    ("by-address", &[]),
-    ("by-address-exported", &[]),
-    ("left-open", &[]),
-    ("destroyed-while-mapped", &[]),
-    ("destroyed-twice", &["error double-release"]),
-    ("without-flag", &["error export-without-flag"]),
-];
-
-/// The same for memory that is shared by a descriptor.
-pub(crate) const DESCRIPTORS: [(&str, &[&str]); 9] = [
-    ("right", &[]),
-    ("again-and-again", &[]),
-    ("as-handle", &[]),
-    ("of-handle", &[]),
-    ("free-first", &[]),
-    ("left-open", &[]),
-    ("closed", &["error open-close-mismatch"]),
-    ("freed-twice", &["error use-after-close"]),
-    ("freed-while-copied", &["error closed-while-in-use"]),
-];
-
-/// All programs of this kind.
-pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
-    let of = |program, cases: &'static [(&'static str, &'static [&'static str])]| {
-        cases.iter().map(move |(case, expected)| (program, *case, *expected))
-    };
-    let shared = of("ze_memory", &MEMORY).chain(of("ze_descriptor", &DESCRIPTORS)).chain(of("ze_physical", &PHYSICAL));
-    shared.chain(of("ze_event_pool", &POOLS)).chain(of("ze_event", &EVENTS))
-}
-
-fn run(program: &str, case: &str) -> Outcome {
-    TestRun::of(program, Release::R2026_2, Adapter::V2).arg(case).run()
+fn run(case: &str) -> Outcome {
+    TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).arg(case).run()
 }
 
 #[test]
 fn what_the_specification_forbids_is_found_and_nothing_else() {
-    for (program, case, expected) in all() {
-        let outcome = run(program, case);
+    for (case, expected) in CASES {
+        let outcome = run(case);
         assert!(!outcome.stdout.contains("test program:"), "{case}: {}", outcome.stderr);
         assert!(outcome.stdout.contains("producer is done"), "{case}: {}", outcome.stderr);
         let report = outcome.report();
@@ -109,7 +84,7 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
 /// The device knows that the copy has completed, and nobody can know whether the program does.
 #[test]
 fn a_wait_that_no_tool_can_see_is_a_note() {
-    let report = run("ze_memory", "closed-unproved").report();
+    let report = run("memory-closed-unproved").report();
     assert_eq!((report.violations(), report.verdict()), (vec!["note closed-while-in-use".to_owned()], "clean"));
 }
 
@@ -117,11 +92,11 @@ fn a_wait_that_no_tool_can_see_is_a_note() {
 #[test]
 fn the_command_that_still_uses_the_memory_is_named() {
     for (case, command) in [
-        ("closed-while-copied", "zeCommandListAppendMemoryCopy,"),
-        ("closed-while-rows-copied", "zeCommandListAppendMemoryCopyRegion,"),
-        ("closed-while-executed-again", "zeCommandListAppendMemoryCopy,"),
+        ("memory-closed-while-copied", "zeCommandListAppendMemoryCopy,"),
+        ("memory-closed-while-rows-copied", "zeCommandListAppendMemoryCopyRegion,"),
+        ("memory-closed-while-executed-again", "zeCommandListAppendMemoryCopy,"),
     ] {
-        let report = run("ze_memory", case).report();
+        let report = run(case).report();
         let message = report.finding("closed-while-in-use")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("has not completed: call") && message.contains(&format!("({command}")), "{message}");
     }
@@ -130,7 +105,7 @@ fn the_command_that_still_uses_the_memory_is_named() {
 /// The consumer's handle has another descriptor than the producer's, which is that of the same file.
 #[test]
 fn an_open_belongs_to_the_get_of_the_same_file() {
-    let outcome = run("ze_memory", "right");
+    let outcome = run("memory-right");
     let traces = outcome.traces();
     let values = |phase, call, field| record_fields::sorted(&traces, phase, call, field);
     let got = values("E", "zeMemGetIpcHandle", "fingerprint");
@@ -142,49 +117,44 @@ fn an_open_belongs_to_the_get_of_the_same_file() {
 /// The device knows these as errors only because the rules say so: what is noted fails no run.
 #[test]
 fn what_the_specification_allows_is_at_most_a_note() {
-    for (program, case, note) in [
-        ("ze_event", "left-open", "note leaked-event"),
-        ("ze_physical", "left-open", "note leaked-physical-memory"),
-        ("ze_physical", "destroyed-while-mapped", "note released-while-mapped"),
-        ("ze_descriptor", "free-first", "note freed-while-open"),
+    for (case, note) in [
+        ("event-left-open", "note leaked-event"),
+        ("physical-left-open", "note leaked-physical-memory"),
+        ("physical-destroyed-while-mapped", "note released-while-mapped"),
+        ("descriptor-free-first", "note freed-while-open"),
     ] {
-        assert_eq!(run(program, case).report().violations(), [note], "{program} {case}");
+        assert_eq!(run(case).report().violations(), [note], "{case}");
     }
 }
 
 /// The calls of a run, how often each is in the traces, and the get and the open that belong together.
-type Shared = (&'static str, &'static str, &'static [(&'static str, usize)], [&'static str; 2]);
+type Shared = (&'static str, &'static [(&'static str, usize)], [&'static str; 2]);
 
 const SHARED: [Shared; 7] = [
     (
-        "ze_event",
-        "two-events",
+        "event-two-events",
         &[("zeEventCounterBasedCreate", 2), ("zeEventDestroy", 2), ("zeEventCounterBasedCloseIpcHandle", 1)],
         ["zeEventCounterBasedGetIpcHandle", "zeEventCounterBasedOpenIpcHandle"],
     ),
     (
-        "ze_event",
-        "by-extension",
+        "event-by-extension",
         &[("zexCounterBasedEventCreate2", 1), ("zeEventDestroy", 1), ("zexCounterBasedEventCloseIpcHandle", 1)],
         ["zexCounterBasedEventGetIpcHandle", "zexCounterBasedEventOpenIpcHandle"],
     ),
     (
-        "ze_physical",
-        "right",
+        "physical-right",
         &[("zePhysicalMemDestroy", 2), ("zeVirtualMemMap", 2), ("zeVirtualMemUnmap", 2)],
         ["zePhysicalMemGetProperties", "zePhysicalMemCreate"],
     ),
-    ("ze_physical", "by-handle", &[("zePhysicalMemDestroy", 1)], ["zeMemGetIpcHandle", "zeMemOpenIpcHandle"]),
-    ("ze_descriptor", "right", &[("zeMemFree", 2)], ["zeMemGetAllocProperties", "zeMemAllocDevice"]),
+    ("physical-by-handle", &[("zePhysicalMemDestroy", 1)], ["zeMemGetIpcHandle", "zeMemOpenIpcHandle"]),
+    ("descriptor-right", &[("zeMemFree", 2)], ["zeMemGetAllocProperties", "zeMemAllocDevice"]),
     (
-        "ze_descriptor",
-        "as-handle",
+        "descriptor-as-handle",
         &[("zeMemPutIpcHandle", 1)],
         ["zeMemGetIpcHandleFromFileDescriptorExp", "zeMemOpenIpcHandle"],
     ),
     (
-        "ze_descriptor",
-        "of-handle",
+        "descriptor-of-handle",
         &[("zeMemGetFileDescriptorFromIpcHandleExp", 1)],
         ["zeMemGetIpcHandle", "zeMemAllocDevice"],
     ),
@@ -193,18 +163,18 @@ const SHARED: [Shared; 7] = [
 /// Two events of one file are told apart, and what is imported belongs to what was exported.
 #[test]
 fn every_way_of_sharing_is_in_the_trace() {
-    for (program, case, calls, [get, open]) in SHARED {
-        let outcome = run(program, case);
+    for (case, calls, [get, open]) in SHARED {
+        let outcome = run(case);
         let traces = outcome.traces();
         for (call, count) in calls {
-            assert_eq!(trace::count(&traces, "E", call), *count, "{program} {case}: {call}");
+            assert_eq!(trace::count(&traces, "E", call), *count, "{case}: {call}");
         }
         traces.iter().for_each(record_fields::assert_as_declared);
         let got = record_fields::sorted(&traces, "E", get, "fingerprint");
         let mut opened = record_fields::sorted(&traces, "B", open, "fingerprint");
         // The allocations of the producer open nothing.
         opened.retain(|fingerprint| fingerprint != "null");
-        assert!(opened.len() == 1 && got.contains(&opened[0]), "{program} {case}: {got:?} {opened:?}");
+        assert!(opened.len() == 1 && got.contains(&opened[0]), "{case}: {got:?} {opened:?}");
     }
 }
 
@@ -215,18 +185,18 @@ fn a_real_loader_and_its_layers_show_each_call_once() {
     let folder = tempfile::tempdir().unwrap();
     let driver = folder.path().join("libze_soft_driver.so");
     fs::copy(libraries.join("libze_loader.so"), &driver).unwrap();
-    let under_loader = |program, layer: &str, case| {
+    let under_loader = |layer: &str, case| {
         TestRun::of_program("/usr/bin/env")
             .arg(format!("LD_LIBRARY_PATH={}", level_zero_loader().display()))
             .arg(format!("ZE_ENABLE_ALT_DRIVERS={}", driver.display()))
             .arg(layer)
-            .arg(apps::executable(program, Release::R2026_2))
+            .arg(apps::executable("ze_sharing", Release::R2026_2))
             .arg(case)
             .run()
     };
     for layer in ["ZE_ENABLE_TRACING_LAYER=0", "ZE_ENABLE_TRACING_LAYER=1", "ZE_ENABLE_VALIDATION_LAYER=1"] {
-        for (case, expected, calls) in [("right", "clean", 2), ("close-twice", "findings", 3)] {
-            let outcome = under_loader("ze_memory", layer, case);
+        for (case, expected, calls) in [("memory-right", "clean", 2), ("memory-close-twice", "findings", 3)] {
+            let outcome = under_loader(layer, case);
             assert_eq!(outcome.stdout, "opened\nproducer is done\n", "{layer}: {}", outcome.stderr);
             assert_eq!(outcome.report().verdict(), expected, "{layer}");
             let traces = outcome.traces();
@@ -236,17 +206,17 @@ fn a_real_loader_and_its_layers_show_each_call_once() {
         }
     }
     // What this loader has not got is left out: it is of the API 1.4.
-    for (program, case, expected, once) in [
-        ("ze_event", "by-extension", "clean", "zexCounterBasedEventOpenIpcHandle"),
-        ("ze_physical", "by-address", "clean", "zeMemOpenIpcHandle"),
-        ("ze_physical", "by-handle", "clean", "zePhysicalMemDestroy"),
-        ("ze_descriptor", "right", "clean", "zeMemGetAllocProperties"),
-        ("ze_descriptor", "closed", "findings", "zeMemCloseIpcHandle"),
+    for (case, expected, once) in [
+        ("event-by-extension", "clean", "zexCounterBasedEventOpenIpcHandle"),
+        ("physical-by-address", "clean", "zeMemOpenIpcHandle"),
+        ("physical-by-handle", "clean", "zePhysicalMemDestroy"),
+        ("descriptor-right", "clean", "zeMemGetAllocProperties"),
+        ("descriptor-closed", "findings", "zeMemCloseIpcHandle"),
     ] {
-        let outcome = under_loader(program, "ZE_ENABLE_TRACING_LAYER=0", case);
-        assert!(!outcome.stderr.contains("test program:"), "{program} {case}: {}", outcome.stderr);
-        assert_eq!(outcome.report().verdict(), expected, "{program} {case}");
-        assert_eq!(trace::count(&outcome.traces(), "B", once), 1, "{program} {case}");
+        let outcome = under_loader("ZE_ENABLE_TRACING_LAYER=0", case);
+        assert!(!outcome.stderr.contains("test program:"), "{case}: {}", outcome.stderr);
+        assert_eq!(outcome.report().verdict(), expected, "{case}");
+        assert_eq!(trace::count(&outcome.traces(), "B", once), 1, "{case}");
     }
 }
 
@@ -299,7 +269,7 @@ fn calls_below_unified_runtime_are_not_recorded() {
 
 #[test]
 fn calls_are_listed_one_a_line() {
-    let outcome = run("ze_memory", "right");
+    let outcome = run("memory-right");
     let folder = outcome.trace_folder();
     let listed = |options: &[&str]| {
         let ended = urscope(&[&["calls"], options, &[folder.to_str().unwrap()]].concat());

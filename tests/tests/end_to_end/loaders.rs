@@ -50,7 +50,7 @@ fn with_a_loader_that_the_program_links_itself() {
 #[test]
 fn with_a_runtime_that_is_opened_for_a_library_alone() {
     for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
-        let outcome = TestRun::of_library("in_a_library", release, Adapter::V2).run();
+        let outcome = TestRun::of_library("late_put", release, Adapter::V2).run();
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
         let traces = outcome.traces();
         for call in ["urIPCGetMemHandleExp", "urIPCPutMemHandleExp", "urUSMDeviceAlloc", "urUSMFree"] {

@@ -5,7 +5,7 @@ use urscope_tests::{Adapter, Release, TestRun, trace};
 /// OpenCL on the CPU, behind the adapter library of 2026.1, which is loaded alone.
 fn opencl() -> TestRun {
     let release = Release::R2026_1;
-    TestRun::of("ur_other_adapter", release, Adapter::V2)
+    TestRun::of("ur_support other", release, Adapter::V2)
         .env("UR_ADAPTERS_FORCE_LOAD", release.library("libur_adapter_opencl.so.0"))
         .env("OCL_ICD_FILENAMES", release.library("libintelocl.so"))
         .env("LD_LIBRARY_PATH", release.folder().join("lib"))
@@ -13,7 +13,7 @@ fn opencl() -> TestRun {
 }
 
 /// OpenCL shares nothing. 53 is a query that the adapter does not know, 44 a feature that it lacks.
-const ANSWERS: &str = "memory: 0 no\nphysical memory: 53\nevents: 53\n\
+const ANSWERS: &str = "memory: 0 no\nphysical memory: 53\nreusable events: 53\nevents: 53\n\
                        get memory: 44\nput memory: 44\nopen memory: 44\nclose memory: 44\n\
                        open physical memory: 44\nput physical memory: 44\n\
                        make an event: 44\nopen an event: 44\nput an event: 44\n";

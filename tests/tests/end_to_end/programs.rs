@@ -38,20 +38,17 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 49] = [
+const PROGRAMS: [(&str, Shares, Runs); 42] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
     ("bench_get_put", Memory, With(&["1", "100"])),
     ("by_dlsym", AllKinds, Once),
     ("clean", Memory, Once),
-    ("clean_event", AllKinds, Listed),
-    ("clean_physical", AllKinds, Once),
     ("clean_threads", Memory, Once),
     ("comes_late", Memory, Once),
     ("free_while_open", Memory, Once),
     ("hostile_data", AllKinds, Once),
-    ("in_a_library", Memory, Library),
     ("ipc_refusals", AllKinds, Once),
     ("kernels exchange", Memory, Kernels),
     ("kernels in_use", Memory, Kernels),
@@ -84,15 +81,11 @@ const PROGRAMS: [(&str, Shares, Runs); 49] = [
     ("museum_oneccl_212", AllKinds, Once),
     ("museum_oneccl_217", AllKinds, Once),
     ("umf_memory", AllKinds, Listed),
-    ("ze_descriptor", AllKinds, Listed),
-    ("ze_event", AllKinds, Listed),
-    ("ze_event_pool", AllKinds, Listed),
-    ("ze_memory", AllKinds, Listed),
-    ("ze_physical", AllKinds, Listed),
+    ("ze_sharing", AllKinds, Listed),
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 17] = [
+const LEFT_OUT: [(&str, &str); 15] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("device_aspects", "it makes no IPC call"),
@@ -104,8 +97,6 @@ const LEFT_OUT: [(&str, &str); 17] = [
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
     ("scenario", "it is run with each of its scenarios"),
     ("stepped_calls", "the tests of interrupted calls run it"),
-    ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
-    ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
     ("violent_ends", "the tests of violent ends run it"),
     ("which_gpu", "it makes no IPC call"),
     ("ze_table_driver", "it is the driver of ze_table_loader"),

@@ -33,7 +33,7 @@ const PROGRAMS: [&str; 15] = [
 
 /// Programs that share physical memory and events, whose output is the same in each run.
 const OF_OTHER_KINDS: [&str; 7] = [
-    "clean_physical",
+    "scenario physical_side_by_side",
     "scenario physical_leaked_handle",
     "scenario physical_leaked_memory",
     "scenario physical_released_while_mapped",
@@ -47,7 +47,7 @@ on_both_adapters! {
         let mut programs = PROGRAMS.map(str::to_owned).to_vec();
         if adapter == Adapter::V2 {
             programs.extend(OF_OTHER_KINDS.map(str::to_owned));
-            programs.extend(ORDERS.map(|(order, _)| format!("clean_event {order}")));
+            programs.extend(ORDERS.map(str::to_owned));
         }
         for program in &programs {
             let test_run = || TestRun::of(program, Release::R2026_2, adapter);

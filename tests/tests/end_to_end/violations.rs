@@ -225,7 +225,7 @@ fn found_by_a_test() -> Vec<String> {
     let here = [&[DOUBLE_RELEASE][..], &NEVER_SIGNALLED];
     let elsewhere = [&circumstances::EXPECTED[..], &closed_twice::EXPECTED, &missing_results::EXPECTED];
     let in_ur = UR_CASES.iter().map(|(_, expected, ..)| expected);
-    let at_level_zero = level_zero::all().flat_map(|(.., expected)| expected);
+    let at_level_zero = level_zero::CASES.iter().flat_map(|(_, expected)| *expected);
     let in_the_museum = museum::EXHIBITS.iter().map(|exhibit| &exhibit.found);
     let lists = FOUND.iter().copied().chain(here).chain(elsewhere).flatten();
     let by_programs = lists.chain(in_ur).chain(at_level_zero).chain(in_the_museum).map(|found| (*found).to_owned());

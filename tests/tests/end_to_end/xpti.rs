@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, path::Path, process::Command};
 use serde_json::Value;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, apps, artefacts, repository, run, trace};
 
+use crate::event::ORDERS;
 use crate::{on_both_adapters, programs};
 
 /// The runs of programs in which all calls are observed by XPTI.
@@ -117,7 +118,7 @@ on_both_adapters! {
 
     /// Every program that needs no answer of urscope is judged as without XPTI.
     fn programs_are_judged_alike(adapter) {
-        for program in PROGRAMS.into_iter().filter(|program| programs::on(adapter).iter().any(|known| program == known || program.split(' ').next() == Some(known))) {
+        for program in PROGRAMS.into_iter().chain(ORDERS).filter(|program| programs::on(adapter).iter().any(|known| program == known || program.split(' ').next() == Some(known))) {
             for ((name, by_tables), (_, by_xpti)) in programs::ways(program, adapter).into_iter().zip(programs::ways(program, adapter)) {
                 let (by_tables, by_xpti) = (by_tables.run(), observed(by_xpti).run());
                 let judged = |outcome: &Outcome| (outcome.code, outcome.report().verdict().to_owned(), outcome.report().violations());
@@ -137,9 +138,8 @@ on_both_adapters! {
 }
 
 /// Programs with each kind of object, and with mistakes in one process and between two.
-const PROGRAMS: [&str; 12] = [
-    "clean_event",
-    "clean_physical",
+const PROGRAMS: [&str; 11] = [
+    "scenario physical_side_by_side",
     "clean_threads",
     "mistakes close_in_use",
     "mistakes double_put",
