@@ -35,7 +35,7 @@ use crate::{
             inputs::Arguments,
             row::{self, Row},
         },
-        caller,
+        caller, fork,
         symbols::modules::{self, Module},
     },
 };
@@ -146,6 +146,7 @@ fn implementation(function: Function, arguments: &Arguments) -> Option<*mut c_vo
 
 /// Records a call that no backend implements. If urscope's could, the adapter's handle is missing.
 fn refuse(function: Function, arguments: &Arguments) -> UrResult {
+    fork::notice();
     let (hot, values, nulls) = (knobs::hot(), arguments.values(), arguments.nulls());
     let entered = chain::enter(hot, function, *values, nulls);
     let is_own = (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
