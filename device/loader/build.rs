@@ -27,12 +27,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The functions in the rows of the DDI tables: a number, and a name that a path or a semicolon follows.
+/// The functions in the rows of the DDI tables: a number and a name, and perhaps a path.
 fn functions(table: &str) -> impl Iterator<Item = &str> {
-    table.lines().filter_map(|line| {
-        let (number, rest) = line.trim_start().split_once(' ')?;
-        number.parse::<u32>().ok()?;
-        rest.split([' ', ';']).next()
+    table.split([';', '{', '}']).filter_map(|row| {
+        let mut words = row.split_whitespace();
+        words.next()?.parse::<u32>().ok()?;
+        words.next()
     })
 }
 
