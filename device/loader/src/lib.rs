@@ -1,9 +1,8 @@
 //! The exported symbols of `libze_loader.so.1`.
 //!
 //! Each name of the table becomes a C symbol that jumps to the function in its slot: the entry point in
-//! `urscope-device`, or what a library that was preloaded has put there ([`connect`]). It is a jump and
-//! not a call, so arguments pass unchanged, and no signature is written twice. No other crate may
-//! depend on this one.
+//! `urscope-device`, or what a library that was preloaded has put there ([`connect`]). It is a jump and not a call, so
+//! arguments pass unchanged, and no signature is written twice. No other crate may depend on this one.
 
 mod connect;
 
@@ -21,10 +20,9 @@ use urscope_device::{Handle, ZeResult, ze_functions};
 #[allow(non_upper_case_globals, reason = "the name is that of a C symbol")]
 pub static zeSoftDriver: u32 = 1;
 
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
-/// kernel of this process accesses. `SIZE_MAX` if there is none, or if this cannot be determined now.
-/// For a kernel, these are the bytes that its pointer arguments name: a device does not know which
-/// others it accesses.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
+/// process accesses. `SIZE_MAX` if there is none, or if this cannot be determined now. For a kernel, these are the
+/// bytes that its pointer arguments name: a device does not know which others it accesses.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "the name is that of a C symbol")]
 pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {

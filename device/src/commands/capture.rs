@@ -130,9 +130,8 @@ pub(super) fn record(list: &Arc<CommandList>, commands: &[Arc<Command>]) -> Outc
     Ok(true)
 }
 
-/// Ends the capture that began with a list, and returns its graph: `COMMAND_LIST_NOT_CAPTURING` if
-/// there is none, `INVALID_ARGUMENT` if it began with another list. The graph is invalid if a fork was
-/// not joined.
+/// Ends the capture that began with a list, and returns its graph: `COMMAND_LIST_NOT_CAPTURING` if there is none,
+/// `INVALID_ARGUMENT` if it began with another list. The graph is invalid if a fork was not joined.
 pub(super) fn end(list: &Arc<CommandList>) -> Outcome<Arc<Graph>> {
     let mut captures = CAPTURES.lock();
     let graph = captures.get(&list.capture()).map(Arc::clone).ok_or(ZeResult::COMMAND_LIST_NOT_CAPTURING)?;

@@ -1,10 +1,9 @@
 //! Graphs, executable graphs, and the entry points about them.
 //!
-//! A graph holds the commands that were recorded from immediate lists (`capture`). An executable graph
-//! is a copy of these commands. A list executes it like a regular list: in recording order, also across
-//! several lists, with no other command between them. So each command comes after those that it depends
-//! on. Each copy has its own instances of the counter-based events that belong to the graph. Must never
-//! change a copy.
+//! A graph holds the commands that were recorded from immediate lists (`capture`). An executable graph is a copy of
+//! these commands. A list executes it like a regular list: in recording order, also across several lists, with no other
+//! command between them. So each command comes after those that it depends on. Each copy has its own instances of the
+//! counter-based events that belong to the graph. Must never change a copy.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;

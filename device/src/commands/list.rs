@@ -1,9 +1,8 @@
 //! Command lists and the entry points about them, except those that append commands (`append`).
 //!
-//! A regular list records commands, and a queue executes them later; an immediate list submits each
-//! command to its stream at once, unless it is captured (`capture`). All lists execute in order, also
-//! those that need not, so a barrier needs no work. Must never wait for work in an append, unless the
-//! list is synchronous.
+//! A regular list records commands, and a queue executes them later; an immediate list submits each command to its
+//! stream at once, unless it is captured (`capture`). All lists execute in order, also those that need not, so a
+//! barrier needs no work. Must never wait for work in an append, unless the list is synchronous.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

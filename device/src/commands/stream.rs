@@ -1,12 +1,11 @@
 //! Streams: each is a queue of commands and the thread that executes them in order.
 //!
-//! Every command queue and every immediate list has one. The thread starts with the first command, and
-//! sleeps while there is none. For each command it waits for its turn (`engine`) and for events,
-//! performs the work, and signals. So an event is never signalled before its work has ended, and a wait
-//! for another stream blocks this stream only. When its owner is destroyed, a stream completes what was
-//! submitted and ends; a wait for a destroyed event ends too, so no thread is left behind. Kernels and
-//! functions of the application need a larger stack than copies, so the first one moves the stream to
-//! another thread. Must never perform work on the thread that appends it.
+//! Every command queue and every immediate list has one. The thread starts with the first command, and sleeps while
+//! there is none. For each command it waits for its turn (`engine`) and for events, performs the work, and signals. So
+//! an event is never signalled before its work has ended, and a wait for another stream blocks this stream only. When
+//! its owner is destroyed, a stream completes what was submitted and ends; a wait for a destroyed event ends too, so no
+//! thread is left behind. Kernels and functions of the application need a larger stack than copies, so the first one
+//! moves the stream to another thread. Must never perform work on the thread that appends it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -307,9 +306,8 @@ fn end_waits() {
 /// of a held lock is never released.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
-/// kernel of this process accesses. `None` if there is none. A stream whose lock stays taken is
-/// skipped.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
+/// process accesses. `None` if there is none. A stream whose lock stays taken is skipped.
 pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
     let streams: Vec<_> = ALL.try_lock_for(LOCK_TIMEOUT)?.iter().filter_map(Weak::upgrade).collect();
     let nearest = |stream: &Arc<Stream>| {

@@ -64,9 +64,8 @@ pub fn lookup(name: &str) -> Option<*const ()> {
     in_tables.or_else(|| address_in(LOADER, name))
 }
 
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
-/// kernel of this process accesses. `None` if there is none, or if it is unknown because a lock was
-/// taken.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
+/// process accesses. `None` if there is none, or if it is unknown because a lock was taken.
 pub fn unfinished_from(address: usize) -> Option<usize> {
     stream::unfinished_from(address)
 }

@@ -1,9 +1,8 @@
 //! The devices, and the entry points about relations between them.
 //!
 //! A device is a share of host memory with a number. All devices access each other's memory, unless
-//! `ZE_SOFT_PEERS=off`. Each may have sub-devices, which are devices with a part of its memory and with
-//! engines of their own; the parts of one device always access each other's memory. Its properties are
-//! in `properties`.
+//! `ZE_SOFT_PEERS=off`. Each may have sub-devices, which are devices with a part of its memory and with engines of
+//! their own; the parts of one device always access each other's memory. Its properties are in `properties`.
 
 use std::sync::Arc;
 

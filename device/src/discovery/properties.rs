@@ -1,9 +1,8 @@
 //! The properties of a device.
 //!
-//! The values that decide how the Unified Runtime behaves are named constants; the others are those of
-//! a small GPU. Of the structures in the `pNext` chain, the known ones are filled and the others are
-//! left alone. The properties of kernels are constants that every engine supports (`kernels::engine`),
-//! so that no engine is loaded to report them.
+//! The values that decide how the Unified Runtime behaves are named constants; the others are those of a small GPU. Of
+//! the structures in the `pNext` chain, the known ones are filled and the others are left alone. The properties of
+//! kernels are constants that every engine supports (`kernels::engine`), so that no engine is loaded to report them.
 
 use crate::discovery::device::Device;
 use crate::discovery::driver;

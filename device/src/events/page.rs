@@ -1,10 +1,9 @@
 //! Shared event pages: pages of shared memory that hold the state of events which several processes use.
 //!
-//! The pages of single events share one file. The page of a pool has a file of its own if enough
-//! descriptors are left, because programs pass on the descriptor of a pool. Other processes open them
-//! in the same way as memory. The first state is the header of the page. Processes that have a page
-//! open keep it, also when its owner has exited. Must never hold anything but atomics, because any
-//! process may write to them at any time.
+//! The pages of single events share one file. The page of a pool has a file of its own if enough descriptors are left,
+//! because programs pass on the descriptor of a pool. Other processes open them in the same way as memory. The first
+//! state is the header of the page. Processes that have a page open keep it, also when its owner has exited. Must never
+//! hold anything but atomics, because any process may write to them at any time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,9 +1,8 @@
 //! Physical memory: memory without an address, which an application maps where it wants.
 //!
-//! Exportable memory always has a file of its own, which describes itself (`own_file`): its descriptor
-//! goes to other processes, and import checks the description. An import duplicates the caller's
-//! descriptor, and from then on depends neither on it nor on the exporter; with
-//! `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
+//! Exportable memory always has a file of its own, which describes itself (`own_file`): its descriptor goes to other
+//! processes, and import checks the description. An import duplicates the caller's descriptor, and from then on depends
+//! neither on it nor on the exporter; with `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
 //!
 //! **Who owns an exported descriptor?** ze_api.h does not specify it. Intel's driver returns the same number for every
 //! query and leaves it open; the Unified Runtime closes the descriptor that it gets, so its second query returns a

@@ -1,11 +1,10 @@
 //! Opening a handle: finds the file, maps the range, and counts this process in its record.
 //!
-//! The descriptor in the handle is one of this process if libumf or the Unified Runtime has already
-//! fetched it, or if the producer opens its own handle. Otherwise it is fetched from the producer. If a
-//! handle is nothing but a descriptor, the file describes itself (`own_file`): as with a dma-buf,
-//! whoever has the descriptor can open the memory, also after the producer has put the handle or freed
-//! the memory. Must never close a descriptor that came in a handle, never touch a file that is not one
-//! of the device, and leave nothing open or mapped when it fails.
+//! The descriptor in the handle is one of this process if libumf or the Unified Runtime has already fetched it, or if
+//! the producer opens its own handle. Otherwise it is fetched from the producer. If a handle is nothing but a
+//! descriptor, the file describes itself (`own_file`): as with a dma-buf, whoever has the descriptor can open the
+//! memory, also after the producer has put the handle or freed the memory. Must never close a descriptor that came in a
+//! handle, never touch a file that is not one of the device, and leave nothing open or mapped when it fails.
 
 use std::fs::File;
 use std::mem::ManuallyDrop;

@@ -239,8 +239,7 @@ fn a_command_has_no_more_access_than_the_host() {
         run_child(child(this_test!(), &READ_WRITE.to_string(), &[]));
         return;
     };
-    // The fault is expected, and must leave no core file.
-    // SAFETY: the kernel reads the limit, which lives on our stack.
+    // The fault is expected, and must leave no core file. SAFETY: the kernel reads the limit, which lives on our stack.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
     let setup = Setup::new();
     let (list, memory, base) = (setup.immediate_list(2), setup.physical(PAGE), setup.reserve(PAGE));

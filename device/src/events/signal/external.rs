@@ -1,10 +1,9 @@
 //! The state of a counter that lies in memory of the application.
 //!
-//! The application, a kernel or another process raises a word to the value that completes the event,
-//! without a notification, so a wait polls the word. A signal of a list replaces this state by one of
-//! this process (`local`) or adds to the word, depending on how the event was created. Destroying the
-//! event does not end a wait: the word may still change. A wait for value 0 of the signal is
-//! one for the word.
+//! The application, a kernel or another process raises a word to the value that completes the event, without a
+//! notification, so a wait polls the word. A signal of a list replaces this state by one of this process (`local`) or
+//! adds to the word, depending on how the event was created. Destroying the event does not end a wait: the word may
+//! still change. A wait for value 0 of the signal is one for the word.
 
 use std::thread;
 use std::time::Duration;

@@ -187,10 +187,9 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Info> {
     Some(reader.finish())
 }
 
-/// The module without attributes of its kernels (SPV_INTEL_kernel_attributes): compilers write them for
-/// the SYCL property `max_work_group_size`, and the engine refuses modules that have some. They limit
-/// how a kernel is launched and do not change what it does; the device keeps to the largest group
-/// itself. Other bytes are returned unchanged.
+/// The module without attributes of its kernels (SPV_INTEL_kernel_attributes): compilers write them for the SYCL
+/// property `max_work_group_size`, and the engine refuses modules that have some. They limit how a kernel is launched
+/// and do not change what it does; the device keeps to the largest group itself. Other bytes are returned unchanged.
 pub(crate) fn without_attributes(code: &[u8]) -> Cow<'_, [u8]> {
     attributes_removed(code).map_or(Cow::Borrowed(code), Cow::Owned)
 }

@@ -77,8 +77,7 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
     if role().is_some() {
         let pipe = Pipe::open();
         let socket = passing::connect(u32::from_ne_bytes(pipe.receive()));
-        // Only root may fetch a descriptor of this process now: others open what it sends.
-        // SAFETY: plain numbers.
+        // Only root may fetch a descriptor of this process now: others open what it sends. SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
         let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
         let in_pool = event_of(pool, 3);
