@@ -1,11 +1,7 @@
 //! `urscope completions` and `urscope man`: made from the definition of the command line.
 
-use std::{
-    error::Error,
-    io::{self, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::io::{self, Write as _};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use clap_complete::Shell;

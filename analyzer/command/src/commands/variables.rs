@@ -1,21 +1,14 @@
 //! `urscope env`: lists the environment variables and their present values.
 
-use std::{
-    env,
-    error::Error,
-    io::{self, BufWriter, Write as _},
-    process::ExitCode,
-};
+use std::io::{self, BufWriter, Write as _};
+use std::{env, error::Error, process::ExitCode};
 
 use clap::Args;
 use serde::Serialize;
 use urscope_analyzer::{plain::plain, report};
 
-use crate::{
-    arguments::PlainFormat,
-    output::written,
-    parts::{KNOBS, OWN_VARIABLES},
-};
+use crate::parts::{KNOBS, OWN_VARIABLES};
+use crate::{arguments::PlainFormat, output::written};
 
 /// List all environment variables of urscope and of what it preloads, with their defaults and their present values.
 #[derive(Debug, Args)]

@@ -3,11 +3,8 @@
 //! What the adapter has and lacks is what its public sources say (intel/llvm, `unified-runtime/source/adapters/cuda`, as of August
 //! 2026: `memory.cpp` and `ur_interface_loader.cpp`). It does not come with the runtime.
 
-use std::{
-    env,
-    ffi::OsStr,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{env, ffi::OsStr};
 
 use super::{gpu::Node, line::Line, runtime::Runtime, search::Places};
 use crate::elf;

@@ -16,11 +16,9 @@ mod search;
 mod shim;
 mod system;
 
-use std::{
-    ffi::OsStr,
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 

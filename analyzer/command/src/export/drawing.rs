@@ -4,10 +4,8 @@ use std::io;
 
 use serde::{Serialize, Serializer};
 
-use urscope_analyzer::{
-    lifetimes::{Arrow, Lifetime, LifetimeKind},
-    plain::plain,
-};
+use urscope_analyzer::lifetimes::{Arrow, Lifetime, LifetimeKind};
+use urscope_analyzer::plain::plain;
 
 /// The named arguments of an event: parameters and results of a call, or the content of a finding.
 ///

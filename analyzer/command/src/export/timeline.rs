@@ -2,19 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urscope_schema::{
-    call::Shape,
-    short_size,
-    trace::{CALL, INNER},
-};
+use urscope_schema::trace::{CALL, INNER};
+use urscope_schema::{call::Shape, short_size};
 
 use super::drawing::{Argument, Bits, Drawing, EventArguments, Track, Unit, Written, text};
-use urscope_analyzer::{
-    analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name},
-    lifetimes::{Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart},
-    questions::word,
-    report,
+use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name};
+use urscope_analyzer::lifetimes::{
+    Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart,
 };
+use urscope_analyzer::{questions::word, report};
 
 /// The first number for processes whose own number another one has. No kernel assigns numbers this large.
 const SUBSTITUTE_PID: u32 = 1 << 30;

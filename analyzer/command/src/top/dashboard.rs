@@ -1,17 +1,13 @@
 //! The state of the screen: the latest snapshot of the run, the focused pane, the open popup; and what keys do.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use urscope_analyzer::{questions::Snapshot, report};
 
-use super::{
-    rows::{self, Pace, Row, Whole},
-    worker::Update,
-};
+use super::rows::{self, Pace, Row, Whole};
+use super::worker::Update;
 
 pub(super) const HELP: &str = "\
 q, Esc, Ctrl-C   quit (Esc first closes an open popup)

@@ -2,11 +2,9 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use urscope_analyzer::{
-    analysis::{Ended, FoundFinding, Location, ProcessSummary, file_name},
-    questions::{Held, Snapshot},
-    report::since,
-};
+use urscope_analyzer::analysis::{Ended, FoundFinding, Location, ProcessSummary, file_name};
+use urscope_analyzer::questions::{Held, Snapshot};
+use urscope_analyzer::report::since;
 use urscope_rules::Severity;
 use urscope_schema::{ranks::process_name, short_size};
 

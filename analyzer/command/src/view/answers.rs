@@ -1,9 +1,7 @@
 //! Builds responses: JSON answers, and errors that state what to do.
 
-use axum::{
-    http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
-    response::{IntoResponse, Response},
-};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
 

@@ -2,10 +2,8 @@
 
 use super::chunks::Chunks;
 use urscope_analyzer::questions::Searched;
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::Values,
-};
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::call::Values;
 
 /// How many calls are kept. Later calls are omitted, and [`CallTable::limit`] reports that.
 pub(super) const MOST_CALLS: usize = 5_000_000;

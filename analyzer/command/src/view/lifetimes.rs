@@ -5,10 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::chunks::Chunks;
-use urscope_analyzer::{
-    analysis::{CallSite, CallSites, FoundFinding, Location, Occurrence},
-    lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex},
-};
+use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Occurrence};
+use urscope_analyzer::lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex};
 
 /// How many lifetimes are kept. Later ones are omitted, and [`LifetimeTable::limit`] reports that.
 pub(super) const MOST_LIVES: usize = 2_000_000;

@@ -4,17 +4,12 @@ use std::collections::HashMap;
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use urscope_analyzer::{
-    analysis::{ProcessSummary, file_name},
-    questions::{CallFilter, Searched as _, word},
-};
+use urscope_analyzer::analysis::{ProcessSummary, file_name};
+use urscope_analyzer::questions::{CallFilter, Searched as _, word};
 use urscope_schema::api::{Function, UrResult};
 
-use super::{
-    answers::Refusal,
-    calls::{CallTable, Row},
-    chunks::Chunks,
-};
+use super::calls::{CallTable, Row};
+use super::{answers::Refusal, chunks::Chunks};
 
 /// The default number of rows of a page.
 const PAGE: usize = 200;

@@ -4,11 +4,8 @@
 //! of the user's choice ([`Sources`]), also after symbolic links are followed; no part of its path below that directory is hidden; its name
 //! ends like that of source; it is a regular file of a limited size, and text. No request contains a path.
 
-use std::{
-    fs, io,
-    path::{Component, Path, PathBuf},
-    time::SystemTime,
-};
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io, time::SystemTime};
 
 use serde::Serialize;
 use urscope_analyzer::files;

@@ -1,13 +1,9 @@
 //! Collects the tables of calls, lifetimes and processes during an analysis.
 
-use super::{
-    calls::{CallTable, Row},
-    lifetimes::LifetimeTable,
-};
-use urscope_analyzer::{
-    analysis::{Ended, Stacks},
-    lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, ProcessIndex, ProcessStart},
-};
+use super::calls::{CallTable, Row};
+use super::lifetimes::LifetimeTable;
+use urscope_analyzer::analysis::{Ended, Stacks};
+use urscope_analyzer::lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, ProcessIndex, ProcessStart};
 
 /// The time span of a process, in nanoseconds since the first process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
