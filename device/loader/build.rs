@@ -1,10 +1,7 @@
 //! Sets the soname by which the adapters and libumf load the Level Zero loader, and makes the list of functions that
 //! register callbacks: one for each function of the API, whose name follows from that of the function.
 
-use std::error::Error;
-use std::fmt::Write as _;
-use std::path::Path;
-use std::{env, fs};
+use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 /// The table of functions. No macro can shorten a name, so this script reads the names in the text.
 const TABLE: &str = "../src/table.rs";

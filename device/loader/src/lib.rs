@@ -6,13 +6,10 @@
 
 mod connect;
 
-use std::arch::naked_asm;
-use std::ffi::CStr;
-use std::sync::atomic::AtomicPtr;
+use std::{arch::naked_asm, ffi::CStr, sync::atomic::AtomicPtr};
 
-use urscope_device::ddi::entry;
 use urscope_device::ddi::tracing::{self, Callback, Tracer};
-use urscope_device::{Handle, ZeResult, ze_functions};
+use urscope_device::{Handle, ZeResult, ddi::entry, ze_functions};
 
 /// The device is a driver, too: `zeGet…ProcAddrTable` gives its functions, whoever asks. Libraries that watch drivers
 /// and pass over loaders find it by this symbol. The value has no meaning.

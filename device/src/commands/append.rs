@@ -8,13 +8,11 @@ use std::sync::Arc;
 use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
 use crate::commands::work::{Region, Work};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::{context::Context, device::Device};
 use crate::events::event::Event;
-use crate::ffi::handles::Handle;
 use crate::ffi::layout::{Base, CopyRegion};
 use crate::ffi::result::{Outcome, ZeResult, call};
-use crate::ffi::{Address, Argument, HostFunction, In, UserData};
+use crate::ffi::{Address, Argument, HostFunction, In, UserData, handles::Handle};
 
 /// Entry points that end with the event to signal and the events to wait for. Each creates its work from the list and
 /// the other arguments.

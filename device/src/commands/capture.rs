@@ -12,9 +12,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::commands::graph::Graph;
-use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
+use crate::commands::{graph::Graph, list::CommandList};
 use crate::events::event::Event;
 use crate::ffi::result::{Outcome, ZeResult};
 

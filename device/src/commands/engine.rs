@@ -10,8 +10,7 @@
 //!
 //! Must never let a command wait for an event while it has the turn.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 

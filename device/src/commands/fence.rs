@@ -7,9 +7,8 @@ use std::sync::Arc;
 use crate::commands::queue::CommandQueue;
 use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::FenceDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown};
-use crate::ffi::{In, Out};
+use crate::ffi::{In, Out, layout::FenceDesc};
 
 /// `ZE_FENCE_FLAG_SIGNALED`.
 const SIGNALED: u32 = 1;

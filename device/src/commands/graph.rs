@@ -5,19 +5,14 @@
 //! command between them. So each command comes after those that it depends on. Each copy has its own instances of the
 //! counter-based events that belong to the graph. Must never change a copy.
 
-use std::collections::BTreeMap;
-use std::ffi::c_char;
-use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{collections::BTreeMap, ffi::c_char, fs, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::commands::append::events;
 use crate::commands::capture::{self, CaptureState, Stage};
-use crate::commands::dot;
-use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
+use crate::commands::{append::events, dot, list::CommandList};
 use crate::discovery::context::Context;
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, object};

@@ -9,14 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::commands::capture;
 use crate::commands::engine::{Priority, Queue};
-use crate::commands::graph;
-use crate::commands::recording::Recording;
 use crate::commands::stream::{Command, Stream, Wait};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::discovery::properties::QueueGroup;
+use crate::commands::{capture, graph, recording::Recording};
+use crate::discovery::{context::Context, device::Device, properties::QueueGroup};
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{Base, CommandListDesc, CommandQueueDesc, stype};

@@ -3,14 +3,11 @@
 //! A change replaces the command in the list: what was submitted before stays as it was. The list must be closed again
 //! before it is executed. Errors change nothing. Must never change a command that was appended without an identifier.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Arc;
 
-use crate::commands::list::CommandList;
-use crate::commands::recording::Recording;
 use crate::commands::stream::{Command, Wait};
-use crate::commands::work::Work;
+use crate::commands::{list::CommandList, recording::Recording, work::Work};
 use crate::discovery::properties::MUTABLE;
 use crate::events::event::Event;
 use crate::ffi::handles::Handle;

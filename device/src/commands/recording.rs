@@ -2,8 +2,7 @@
 //!
 //! Must never hand out commands of a list that is not closed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::commands::stream::Command;
 use crate::ffi::result::{Outcome, ZeResult};

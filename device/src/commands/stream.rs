@@ -7,24 +7,21 @@
 //! thread is left behind. Kernels and functions of the application need a larger stack than copies, so the first one
 //! moves the stream to another thread. Must never perform work on the thread that appends it.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::commands::engine::{self, Engine, Order, Position, Priority, Queue};
-use crate::commands::fence::Fence;
-use crate::commands::work::Work;
+use crate::commands::{fence::Fence, work::Work};
 use crate::discovery::device::Device;
 use crate::events::event::Event;
 use crate::events::signal::{Signal, Timestamps, WaitResult};
 use crate::ffi::handles::Object;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::kernels::faults;
-use crate::platform::deadline::Deadline;
-use crate::platform::{clock, process, settings, threads};
+use crate::platform::{clock, deadline::Deadline, process, settings, threads};
 
 /// The streams of all devices.
 static ALL: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());

@@ -5,16 +5,12 @@
 //! it is performed, except for a fill pattern, the arguments of kernels and the descriptions of regions, which the
 //! caller may change once the append call has returned.
 
-use std::fmt;
-use std::ops::Range;
-use std::ptr;
-use std::sync::Arc;
+use std::{fmt, ops::Range, ptr, sync::Arc};
 
 use crate::events::event::{self, Event};
-use crate::ffi::handles::Handle;
 use crate::ffi::layout::{CopyRegion, Extent, KernelTimestampResult};
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::ffi::{Address, Argument, HostFunction, In, UserData};
+use crate::ffi::{Address, Argument, HostFunction, In, UserData, handles::Handle};
 use crate::kernels::launch::Launch;
 use crate::memory::{self, Retained};
 use crate::platform::clock;

@@ -7,18 +7,15 @@
 pub(crate) mod loader;
 pub mod tracing;
 
-use std::arch::naked_asm;
-use std::ffi::c_char;
-use std::ptr;
+use std::{arch::naked_asm, ffi::c_char, ptr};
 
 use tracing::TracePoint;
 
 use crate::commands::stream;
 use crate::discovery::driver::{self, Driver};
-use crate::ffi::handles::Handle;
 pub use crate::ffi::layout::API_VERSION;
 use crate::ffi::result::{ZeResult, call};
-use crate::ffi::{Argument, In, Out};
+use crate::ffi::{Argument, In, Out, handles::Handle};
 use crate::platform::log;
 
 /// One function of the table.

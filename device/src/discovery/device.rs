@@ -8,13 +8,11 @@ use std::sync::Arc;
 
 use crate::discovery::driver::{self, Driver};
 use crate::ffi;
-use crate::ffi::Out;
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::DeviceP2pProperties;
 use crate::ffi::result::{ZeResult, call};
-use crate::platform::budget::Budget;
-use crate::platform::clock;
+use crate::ffi::{Out, layout::DeviceP2pProperties};
 use crate::platform::settings::{self, Settings};
+use crate::platform::{budget::Budget, clock};
 use crate::shared_memory::own_file::NO_DEVICE;
 
 /// The number of a device, and that of a sub-device in it.

@@ -10,12 +10,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::log;
-use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{self, Import, ImportError};
 use crate::shared_memory::mapping::{Mapping, SharedState};
 use crate::shared_memory::own_file::{Description, NO_DEVICE};
-use crate::shared_memory::segment::Span;
-use crate::shared_memory::{PAGE, exports};
+use crate::shared_memory::{PAGE, exports, handle_data::HandleData, segment::Span};
 
 /// Bytes of a state.
 const STATE_SIZE: u64 = size_of::<EventState>() as u64;

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::{context::Context, device::Device};
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, object};

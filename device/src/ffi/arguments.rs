@@ -7,10 +7,7 @@
 //! never write more than the caller's structure holds, and never change `stype` or `pNext`.
 
 use std::ffi::{CStr, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::ptr;
-use std::sync::Arc;
+use std::{os::unix::ffi::OsStrExt, path::PathBuf, ptr, sync::Arc};
 
 use super::handles::{Handle, Object};
 use super::layout::{Base, Extensible, Extension};

@@ -4,9 +4,7 @@
 //! point first turns its handles into references here. A handle that was destroyed, or never existed, is detected
 //! without reading the memory it points at. Must never hold a lock while an object is dropped.
 
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
-use std::sync::Arc;
+use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use parking_lot::RwLock;
 

@@ -3,9 +3,8 @@
 //! A native binary of this device consists of these inputs, because the engine's own binaries depend on
 //! the processor and the release. The bytes may be hostile: must never panic.
 
-use std::ffi::c_char;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::{ffi::c_char, sync::Arc};
 
 use super::spirv::{self, Info};
 use crate::ffi::layout::{ModuleConstants, ModuleDesc, ModuleProgramDesc};

@@ -3,16 +3,14 @@
 //! Must never set an argument in the engine here: an append takes the arguments as they are then, and the launch sets
 //! them when it runs.
 
-use std::ffi::c_char;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::{ffi::c_char, sync::Arc};
 
 use parking_lot::Mutex;
 
 use super::engine::{CompiledKernelInfo, Function};
 use super::launch::{Argument, Settings};
-use super::module::Module;
-use super::spirv::KernelInfo;
+use super::{module::Module, spirv::KernelInfo};
 use crate::discovery::properties::LARGEST_GROUP;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};

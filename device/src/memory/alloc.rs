@@ -5,12 +5,8 @@
 use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
-use super::physical::check_type;
-use super::shareable::Shareable;
-use super::{lookup, reservation};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::discovery::driver;
+use super::{lookup, physical::check_type, reservation, shareable::Shareable};
+use crate::discovery::{context::Context, device::Device, driver};
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::{
     DeviceMemAllocDesc, Extensible, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd,

@@ -3,20 +3,15 @@
 //! Work in flight holds a reference, so memory that is freed too early is unmapped only when the work that uses it has
 //! completed. Must never be found by a pointer after it was freed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 
 use crate::discovery::device::{Device, Numbers};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::budget::Charge;
-use crate::shared_memory::PAGE;
-use crate::shared_memory::import::Import;
-use crate::shared_memory::mapping::Mapping;
-use crate::shared_memory::own_file::Description;
-use crate::shared_memory::segment::Span;
+use crate::shared_memory::{PAGE, import::Import, mapping::Mapping, own_file::Description, segment::Span};
 
 /// `ze_memory_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,7 @@
 //! system, if kernels may use that, it applies to a range until another call changes it, because the
 //! device does not learn when such memory is freed. Must never accept other memory of a device.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -15,9 +13,8 @@ use super::allocation::{Allocation, Kind};
 use super::{lookup, retain};
 use crate::discovery::context::Context;
 use crate::discovery::device::{Device, Numbers};
-use crate::ffi::handles::Handle;
 use crate::ffi::result::{Outcome, ZeResult, call};
-use crate::ffi::{Address, Out};
+use crate::ffi::{Address, Out, handles::Handle};
 use crate::platform::settings;
 
 /// All flags of `ze_memory_atomic_attr_exp_flags_t`.

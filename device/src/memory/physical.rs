@@ -10,17 +10,13 @@
 //! `ZE_SOFT_EXPORT_FD=one` the device behaves as Intel's driver. Must never close a descriptor that it has returned,
 //! nor one that was passed in unless the setting requires it.
 
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
-use std::sync::Arc;
+use std::{fs::File, sync::Arc};
 
 use parking_lot::Mutex;
 
 use super::allocation::{Kind, imported_id};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::discovery::driver;
-use crate::discovery::properties::EXTERNAL_MEMORY_TYPES;
+use crate::discovery::{context::Context, device::Device, driver, properties::EXTERNAL_MEMORY_TYPES};
 use crate::ffi::descriptor::TransferredDescriptor;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{
@@ -28,13 +24,9 @@ use crate::ffi::layout::{
 };
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
-use crate::platform::budget::Charge;
-use crate::platform::descriptor;
-use crate::platform::log;
-use crate::platform::settings;
+use crate::platform::{budget::Charge, descriptor, log, settings};
 use crate::shared_memory::own_file::{Description, description};
-use crate::shared_memory::segment::Span;
-use crate::shared_memory::{PAGE, exports};
+use crate::shared_memory::{PAGE, exports, segment::Span};
 
 /// `ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST`. Bit 0 means on the device, which is the default.
 const ON_HOST: u32 = 1 << 1;

@@ -5,8 +5,7 @@
 //! command that has yet to run does not fault. Must never release physical memory under its lock, nor before its pages
 //! are unmapped.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::{Mutex, RwLock};
 

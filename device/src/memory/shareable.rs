@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use super::allocation::Allocation;
-use super::physical::PhysicalMemory;
-use super::{lookup, reservation};
+use super::{allocation::Allocation, lookup, physical::PhysicalMemory, reservation};
 use crate::ffi::handles::{Handle, Object};
-use crate::shared_memory::own_file::Description;
-use crate::shared_memory::segment::Span;
+use crate::shared_memory::{own_file::Description, segment::Span};
 
 /// Memory of this process that another one may get.
 pub(super) enum Shareable {

@@ -7,13 +7,9 @@
 //! with a timeout asks for exact timers, sleeps until shortly before its end, and spins from then on.
 //! Must never spin for longer than [`SPIN_BEFORE_SLEEP`] and [`SPIN_BEFORE_END`].
 
-use std::cell::Cell;
-use std::hint;
-use std::marker::PhantomData;
-use std::mem;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use std::{cell::Cell, hint, marker::PhantomData, mem, sync::OnceLock};
 
 use parking_lot::{Condvar, MutexGuard};
 

@@ -5,11 +5,9 @@
 //! checksum over all but those four bytes. The checksum detects damage; it does not authenticate, so every field must
 //! be checked before use. Must never use a field before the magic, the version and the checksum are right.
 
-use std::process;
-use std::sync::LazyLock;
+use std::{process, sync::LazyLock};
 
-use super::own_file::Description;
-use super::segment::Span;
+use super::{own_file::Description, segment::Span};
 
 /// Marks the format.
 const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");

@@ -6,17 +6,12 @@
 //! memory, also after the producer has put the handle or freed the memory. Must never close a descriptor that came in a
 //! handle, never touch a file that is not one of the device, and leave nothing open or mapped when it fails.
 
-use std::fs::File;
-use std::mem::ManuallyDrop;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::{fd::AsFd, unix::fs::MetadataExt};
+use std::{fs::File, mem::ManuallyDrop};
 
-use super::PAGE;
-use super::handle_data::HandleData;
-use super::mapping::Mapping;
-use super::memory_file::is_memory_file;
 use super::own_file::{Description, description};
 use super::record::{OpenRecord, RECORD_SIZE};
+use super::{PAGE, handle_data::HandleData, mapping::Mapping, memory_file::is_memory_file};
 use crate::ffi::result::ZeResult;
 use crate::platform::descriptor;
 

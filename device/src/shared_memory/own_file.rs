@@ -6,16 +6,12 @@
 //! against the file: a wrong description shows other parts of the same file, never other memory. The
 //! description is written with the first export. Must never be opened by a descriptor before that.
 
-use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs::File, os::fd::AsFd, sync::OnceLock};
 
-use super::PAGE;
-use super::mapping::Mapping;
 use super::memory_file::{self, is_memory_file};
-use super::record::Records;
+use super::{PAGE, mapping::Mapping, record::Records};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::descriptor;
 

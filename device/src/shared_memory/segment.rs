@@ -9,20 +9,16 @@
 //!
 //! Must never hand out a range that another process still has open.
 
-use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{collections::BTreeMap, fs::File, os::unix::fs::MetadataExt, sync::Arc};
 
 use parking_lot::Mutex;
 
-use super::mapping::Mapping;
 use super::memory_file::{self, punch_hole};
 use super::own_file::{Description, OwnFile};
 use super::record::{self, ExportRecord, IDENTITY_MASK, RECORD_SIZE, Records};
-use super::{PAGE, exports};
+use super::{PAGE, exports, mapping::Mapping};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::settings;
 

@@ -1,9 +1,7 @@
 //! Descriptors of memory in other hands: they are mapped without the device, and they are all of a handle that is left.
 
-use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
 use crate::api::*;
 use crate::ipc::{get, open, refused};

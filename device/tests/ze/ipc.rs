@@ -2,8 +2,7 @@
 //!
 //! The other process is this binary in another role. The two communicate through its standard streams.
 
-use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::{io::Read, os::fd::AsRawFd};
 
 use crate::api::*;
 use crate::memory::describe;

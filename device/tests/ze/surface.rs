@@ -1,7 +1,6 @@
 //! The exported surface: the number of functions, the layout of their tables, and the bounds of what getters write.
 
-use std::collections::BTreeSet;
-use std::ffi::c_void;
+use std::{collections::BTreeSet, ffi::c_void};
 
 use urscope_device::ddi::{API_VERSION, TABLES, Table, lookup};
 

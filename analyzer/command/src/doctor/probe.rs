@@ -5,8 +5,7 @@
 
 use std::io::{self, BufRead as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
-use std::os::unix::fs::FileExt as _;
-use std::{fs::File, process::ExitCode};
+use std::{fs::File, os::unix::fs::FileExt as _, process::ExitCode};
 
 use clap::Subcommand;
 use rustix::fs::{MemfdFlags, memfd_create};

@@ -7,9 +7,8 @@ mod progress;
 mod stdout;
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{error::Error, fmt::Display, ops::RangeInclusive, os::fd::AsFd, path::PathBuf};
+use std::{error::Error, fmt::Display, ops::RangeInclusive, os::fd::AsFd, path::PathBuf, sync::OnceLock};
 
 use urscope_analyzer::report::{self, Paint};
 use urscope_analyzer::{Judgement, plain::plain};

@@ -4,10 +4,9 @@
 //! same process group. Signals that are sent only to urscope are forwarded. After the end of the program, a second signal ends urscope at once,
 //! whatever it waits for.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::{fs, io, process, thread};
+use std::{fs, io, process, sync::Arc, thread};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;

@@ -1,9 +1,8 @@
 //! Owns the terminal: sets it up, draws on it, and restores it however the program ends.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::{error::Error, io, path::PathBuf, process::ExitCode, time::Duration};
+use std::{error::Error, io, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};

@@ -1,11 +1,10 @@
 //! The thread that follows the run and sends a snapshot when it has grown.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::{io, sync::Arc, thread};
 
 use urscope_analyzer::questions::{Snapshot, SnapshotFollower};
 use urscope_analyzer::{Options, follow::Follower};

@@ -5,8 +5,7 @@
 //! adds to the word, depending on how the event was created. Destroying the event does not end a wait: the word may
 //! still change. A wait for value 0 of the signal is one for the word.
 
-use std::thread;
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use super::WaitResult;
 use crate::memory::word::Word;

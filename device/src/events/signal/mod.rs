@@ -15,8 +15,7 @@ use std::sync::Arc;
 
 use crate::events::page::EventPage;
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::platform::clock;
-use crate::platform::deadline::Deadline;
+use crate::platform::{clock, deadline::Deadline};
 pub(crate) use external::Words;
 use local::Local;
 use shared::Shared;

@@ -6,10 +6,9 @@
 //! the devices of this process are lost. Must never take a lock in the handler.
 
 use std::ffi::{c_int, c_void};
-use std::mem;
-use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::{mem, ptr};
 
 use parking_lot::Mutex;
 

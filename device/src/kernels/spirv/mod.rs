@@ -6,10 +6,8 @@
 
 mod layout;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::{borrow::Cow, ops::RangeInclusive, sync::Arc};
 
 pub(crate) use layout::Parameter;
 use layout::{Type, Types};
