@@ -106,7 +106,6 @@ fn invalid_handles_and_descriptors_are_refused() {
     assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(null_mut(), handle, &mut 0), INVALID_NULL_HANDLE);
     assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(setup.context, handle, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, null_mut()), INVALID_NULL_POINTER);
-    setup.free(memory);
 }
 
 #[test]

@@ -183,7 +183,6 @@ fn devices_that_are_no_peers_open_only_their_own_memory() {
         ok(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut opened));
         ok(zeMemCloseIpcHandle(setup.context, opened));
     }
-    setup.free(memory);
 }
 
 #[test]

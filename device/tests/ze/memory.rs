@@ -130,8 +130,7 @@ fn unknown_structures_in_the_chain_are_ignored() {
     let setup = Setup::new();
     let unknown: [u64; 3] = [0x0777_7777, 0, 1];
     let desc = HostMemAllocDesc { p_next: unknown.as_ptr().cast_mut().cast(), ..zeroed() };
-    let pointer = make(|out| zeMemAllocHost(setup.context, &raw const desc, 64, 0, out));
-    setup.free(pointer);
+    make(|out| zeMemAllocHost(setup.context, &raw const desc, 64, 0, out));
 }
 
 #[test]
@@ -196,7 +195,6 @@ fn attributes_of_atomic_access_are_kept_for_shared_memory() {
     assert_eq!(zeMemGetAtomicAccessAttributeExp(context, device, other, 1, &raw mut found), INVALID_ARGUMENT);
     ok(zeMemFree(context, memory));
     assert_eq!(zeMemGetAtomicAccessAttributeExp(context, device, memory, 1, &raw mut found), INVALID_ARGUMENT);
-    setup.free(other);
 }
 
 #[test]
@@ -230,7 +228,6 @@ fn attributes_of_atomic_access_are_kept_for_memory_of_the_system_that_kernels_ma
     assert_eq!(set(0, usize::MAX, 4), INVALID_ARGUMENT);
     let own = setup.device_memory(100);
     assert_eq!(zeMemSetAtomicAccessAttributeExp(context, device, own, 100, 4), INVALID_ARGUMENT);
-    setup.free(own);
 }
 
 /// Whether a byte can be written and read. The kernel checks, and reports EFAULT where an access would fault.
