@@ -20,13 +20,11 @@ use crate::ffi::result::{Outcome, ZeResult};
 /// The graphs that are being captured, by number.
 static CAPTURES: Mutex<BTreeMap<u64, Arc<Graph>>> = Mutex::new(BTreeMap::new());
 
-/// Whether a graph is being captured.
 static IS_CAPTURING: AtomicBool = AtomicBool::new(false);
 
 /// The commands that a graph has recorded, and the stage of its capture.
 #[derive(Default)]
 pub(super) struct CaptureState {
-    /// The stage of the capture.
     pub stage: Stage,
     /// The recorded commands, in the order of the appends.
     pub nodes: Vec<Node>,
@@ -38,13 +36,11 @@ pub(super) struct CaptureState {
     signals: BTreeMap<usize, Signalled>,
 }
 
-/// The stage of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Not captured yet.
     #[default]
     New,
-    /// Being captured.
     Capturing,
     /// Captured: it can be instantiated.
     Complete,
@@ -54,7 +50,6 @@ pub(super) enum Stage {
 
 /// A recorded command.
 pub(super) struct Node {
-    /// The command.
     pub command: Arc<Command>,
     /// The number of the list that it was appended to.
     pub branch: usize,

@@ -15,7 +15,6 @@ const SIGNALED: u32 = 1;
 
 /// The object of a `ze_fence_handle_t`.
 pub struct Fence {
-    /// Its state.
     pub(crate) signal: Arc<Signal>,
 }
 

@@ -318,7 +318,6 @@ pub(super) fn abandon(graph: &Arc<Graph>) {
     }
 }
 
-/// `QUERY_TRUE` or `QUERY_FALSE`.
 fn answer(yes: bool) -> Outcome {
     Err(if yes { ZeResult::QUERY_TRUE } else { ZeResult::QUERY_FALSE })
 }

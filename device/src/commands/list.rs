@@ -29,7 +29,6 @@ const ASYNCHRONOUS: u32 = 2;
 pub struct CommandList {
     context: Handle<Context>,
     device: Arc<Device>,
-    /// The ordinal of its queue group.
     pub(crate) ordinal: u32,
     body: Body,
     /// The number of the capture that the list is a part of. 0 for none.

@@ -129,7 +129,6 @@ fn change<'a>(
 }
 
 impl Change {
-    /// Sets an argument of `size` bytes.
     fn set(&mut self, index: usize, size: usize, value: In<u8>) -> Outcome {
         let parameter = self.kernel.info.parameters.get(index);
         let argument = parameter.ok_or(ZeResult::INVALID_ARGUMENT).and_then(|parameter| {
@@ -222,7 +221,6 @@ pub extern "C" fn is_mutable(list: Handle<CommandList>, mutable: Out<u8>) -> ZeR
 }
 
 impl Command {
-    /// A copy of this command with another launch.
     fn with_launch(&self, launch: Launch, groups: Extent) -> Self {
         Self { work: Work::launch(launch, groups), waits: self.waits.clone(), signals: self.signals.clone() }
     }

@@ -28,7 +28,6 @@ static ALL: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
 
 /// A command as it was appended. A regular list submits it each time it is executed.
 pub(crate) struct Command {
-    /// Its work.
     pub work: Work,
     /// What to wait for before the work.
     pub waits: Vec<Wait>,
@@ -36,10 +35,8 @@ pub(crate) struct Command {
     pub signals: Option<Arc<Event>>,
 }
 
-/// What a command waits for.
 #[derive(Clone)]
 pub(crate) struct Wait {
-    /// The event.
     pub event: Arc<Event>,
     /// The counter value to wait for, if a graph has recorded it. Without it, the value is taken at submission.
     pub value: Option<u64>,

@@ -33,12 +33,10 @@ enum Action {
     Timestamp { to: Location },
     /// Writes the timestamps of events, each at an offset in bytes.
     EventTimestamps { to: Location, events: Vec<(Arc<Event>, usize)> },
-    /// Runs a kernel.
     Launch { launch: Launch, groups: Extent },
     /// Runs kernels whose numbers of groups are in memory. The number of kernels is in memory, too; without
     /// it, one runs.
     LaunchIndirect { launches: Vec<Launch>, count: Option<Location>, groups: Location },
-    /// Resets an event.
     Reset(Arc<Event>),
     /// Calls a function of the application.
     Call { function: HostFunction, data: UserData },
@@ -98,7 +96,6 @@ impl Work {
         Self(Action::Nothing)
     }
 
-    /// Copies `length` bytes. The ranges may overlap.
     pub(crate) fn copy(to: Address, from: Address, length: Argument<usize>) -> Self {
         Self(Action::Copy { to: Location::new(to), from: Location::new(from), length: length.value() })
     }
@@ -125,7 +122,6 @@ impl Work {
         Self(Action::CopyRegion { to: to.grid, from: from.grid, extent: to.extent })
     }
 
-    /// Writes the time of the device.
     pub(crate) fn timestamp(to: Address) -> Self {
         Self(Action::Timestamp { to: Location::new(to) })
     }
@@ -146,7 +142,6 @@ impl Work {
         Ok(Self(Action::EventTimestamps { to: Location::new(to), events: events.into_iter().zip(offsets).collect() }))
     }
 
-    /// Runs a kernel.
     pub(crate) fn launch(launch: Launch, groups: Extent) -> Self {
         Self(Action::Launch { launch, groups })
     }
@@ -158,7 +153,6 @@ impl Work {
         Self(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
     }
 
-    /// Calls a function of the application.
     pub(crate) fn host_function(function: HostFunction, data: UserData) -> Self {
         Self(Action::Call { function, data })
     }
@@ -215,7 +209,6 @@ impl Work {
         Some(described(name, details, lines))
     }
 
-    /// The event that it resets.
     pub(super) fn resets(&self) -> Option<&Event> {
         if let Action::Reset(event) = &self.0 { Some(event) } else { None }
     }
@@ -250,7 +243,6 @@ impl Work {
         ranges.into_iter().flatten().chain(named).filter(|range| !range.is_empty())
     }
 
-    /// Whether it runs kernels.
     pub(super) fn runs_kernels(&self) -> bool {
         matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
     }
@@ -280,7 +272,6 @@ impl Work {
         Self(Action::Reset(event))
     }
 
-    /// Performs the work.
     pub(super) fn perform(&self) {
         match &self.0 {
             Action::Nothing => {}

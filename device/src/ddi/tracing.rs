@@ -68,9 +68,7 @@ pub type Callback = Option<unsafe extern "C" fn(*const *mut u64, u64, usize, *mu
 pub struct TracePoint {
     /// Its fault, and how many tracers have a callback for it.
     pub(super) gate: &'static Gate,
-    /// Its C name.
     pub(super) name: &'static str,
-    /// The function.
     pub(super) function: *const (),
 }
 

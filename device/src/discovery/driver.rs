@@ -127,7 +127,6 @@ pub(crate) fn sub_devices(device: &Device) -> &'static [Arc<Device>] {
     of_whole.map_or(&[], Vec::as_slice)
 }
 
-/// The fabric vertex of a device.
 pub(crate) fn vertex_of(device: &Device) -> Handle<FabricVertex> {
     INSTANCE.fabric_vertices.get(&device.numbers()).copied().unwrap_or(Handle::NULL)
 }

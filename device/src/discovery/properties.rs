@@ -77,7 +77,6 @@ impl QueueGroup {
         QUEUE_GROUPS.get(ordinal as usize).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
-    /// Whether its queues run kernels.
     pub(crate) fn runs_kernels(&self) -> bool {
         self.flags & COMPUTE != 0
     }

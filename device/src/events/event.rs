@@ -30,9 +30,7 @@ const FLAGS: u32 = 0b111_1111;
 
 /// The object of a `ze_event_handle_t`.
 pub struct Event {
-    /// Its state.
     pub(crate) signal: Signal,
-    /// Where it comes from.
     pub(crate) origin: Origin,
     scopes: [u32; 2],
     /// The number of the capture that has recorded a signal of it, while that lasts. 0 for none.
@@ -41,7 +39,6 @@ pub struct Event {
 
 /// Where an event comes from.
 pub(crate) enum Origin {
-    /// A slot of a pool.
     Pool(PoolSlot),
     /// Counter-based, created without a pool, with these flags.
     Single { flags: u32 },

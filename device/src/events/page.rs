@@ -37,18 +37,15 @@ pub(crate) struct Header {
     pub count: u32,
     /// The flags that the event or the pool was created with.
     pub flags: u32,
-    /// Whether the events are counter-based.
     pub counters: bool,
 }
 
-/// The state of one event.
 #[repr(C, align(64))]
 pub(crate) struct EventState {
     /// Changes with every signal. Waiters sleep on it.
     pub sequence: AtomicU32,
     /// The fields of [`Header`]. Only the first state has them.
     header: [AtomicU32; 3],
-    /// Number of signals that were submitted.
     pub submitted: AtomicU64,
     /// When the last work that signalled the event started, in nanoseconds.
     pub start: AtomicU64,
@@ -139,7 +136,6 @@ impl EventPage {
         }
     }
 
-    /// Whether it was opened from a handle.
     pub(crate) fn is_opened(&self) -> bool {
         matches!(self.memory, Memory::Opened(_))
     }

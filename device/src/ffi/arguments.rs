@@ -66,7 +66,6 @@ impl HostFunction {
         self.0.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
-    /// Calls the function.
     pub(crate) fn call(self, data: UserData) {
         if let Some(function) = self.0 {
             // SAFETY: the application has passed both for this call, and ze_api.h lets the device make it: at any
@@ -77,7 +76,6 @@ impl HostFunction {
 }
 
 impl<T: Copy> Argument<T> {
-    /// The number.
     pub(crate) const fn value(self) -> T {
         self.0
     }
@@ -349,10 +347,8 @@ impl Address {
 }
 
 impl Pointer {
-    /// NULL.
     pub(crate) const NULL: Self = Self(0);
 
-    /// A pointer to `address`.
     pub(crate) const fn to(address: usize) -> Self {
         Self(address)
     }

@@ -15,10 +15,8 @@ pub(crate) type Registry<T> = RwLock<BTreeMap<usize, Arc<T>>>;
 
 /// A kind of object that has handles.
 pub(crate) trait Object: Send + Sync + Sized + 'static {
-    /// The registry of the live objects of this kind.
     fn registry() -> &'static Registry<Self>;
 
-    /// The live objects.
     fn all() -> Vec<Arc<Self>> {
         Self::registry().read().values().cloned().collect()
     }

@@ -21,7 +21,6 @@ const MAGIC: &[u8; 8] = b"ze_soft\x01";
 /// A SPIR-V module with its build flags and constants.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Input {
-    /// A SPIR-V module.
     pub code: Arc<[u8]>,
     /// Build flags of Level Zero.
     pub flags: String,

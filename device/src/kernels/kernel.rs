@@ -29,7 +29,6 @@ pub struct Kernel {
     compiled: CompiledKernelInfo,
     /// Functions of the engine that no launch uses now.
     idle: Mutex<Vec<Function>>,
-    /// The settings of the next launch.
     pub(crate) settings: Mutex<Settings>,
     module: Arc<Module>,
 }

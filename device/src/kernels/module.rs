@@ -41,7 +41,6 @@ impl Module {
         self.program.get().ok_or(ZeResult::INVALID_MODULE_UNLINKED)
     }
 
-    /// A hash of its inputs.
     pub(crate) fn identity(&self) -> u64 {
         input::identity(&self.inputs)
     }

@@ -34,11 +34,9 @@ impl Kind {
 
 /// Memory with an address in this process.
 pub(crate) struct Allocation {
-    /// Where it comes from.
     pub(crate) origin: Origin,
     /// Size that was requested, in bytes.
     pub size: usize,
-    /// Host, device or shared.
     pub kind: Kind,
     /// Unique among the allocations and physical memories of this process.
     pub id: u64,
@@ -53,7 +51,6 @@ pub(crate) enum Origin {
     /// Created in this process.
     Own {
         // Before the range: the pages must be unmapped before it is returned to its segment.
-        /// The address range.
         mapping: Mapping,
         /// The range of its file.
         span: Span,
@@ -91,7 +88,6 @@ impl Allocation {
         Self::with(Origin::Opened(import), kind, size, imported_id(), Some(device))
     }
 
-    /// Memory that was imported from a descriptor.
     pub(crate) fn imported(import: Import, kind: Kind, size: usize, device: Option<Arc<Device>>) -> Self {
         Self::with(Origin::Imported(import), kind, size, imported_id(), device)
     }

@@ -26,7 +26,6 @@ type Ranges = BTreeMap<usize, (usize, u32)>;
 /// The ranges of memory of the system, for each device: end and attributes of each.
 static SYSTEM_RANGES: Mutex<BTreeMap<Numbers, Ranges>> = Mutex::new(BTreeMap::new());
 
-/// Memory that has attributes.
 enum Memory {
     Shared(Arc<Allocation>),
     OfTheSystem(Range<usize>),
@@ -80,7 +79,6 @@ pub extern "C" fn get(
     })
 }
 
-/// The memory of a range.
 fn find(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -119,7 +117,6 @@ fn replace(ranges: &mut Ranges, new: Range<usize>, attributes: u32) {
     ranges.insert(new.start, (new.end, attributes));
 }
 
-/// The attributes at an address.
 fn at(ranges: &Ranges, address: usize) -> Option<u32> {
     let (_, (end, attributes)) = ranges.range(..=address).next_back()?;
     (address < *end).then_some(*attributes)

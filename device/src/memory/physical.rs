@@ -41,7 +41,6 @@ pub struct PhysicalMemory {
     pub(crate) id: u64,
     /// Its size in bytes, whole pages.
     pub(crate) size: usize,
-    /// Host or device.
     pub(crate) kind: Kind,
     /// The device that it was created for. None for host memory.
     pub(crate) device: Option<Arc<Device>>,
@@ -85,7 +84,6 @@ impl PhysicalMemory {
         }
     }
 
-    /// What another process learns about it.
     pub(crate) fn description(&self) -> Description {
         let exportable = if self.exportable { EXPORTABLE } else { 0 };
         let kind = self.kind as u16 | exportable;

@@ -8,7 +8,6 @@ use crate::shared_memory::{own_file::Description, segment::Span};
 
 /// Memory of this process that another one may get.
 pub(super) enum Shareable {
-    /// An allocation.
     Allocation(Arc<Allocation>),
     /// Physical memory, wherever it is mapped.
     Physical(Arc<PhysicalMemory>),
@@ -48,7 +47,6 @@ impl Shareable {
         self.span().filter(|span| span.has_own_file())
     }
 
-    /// What another process learns about it.
     pub(super) fn description(&self) -> Description {
         match self {
             Self::Allocation(allocation) => allocation.description(),

@@ -38,7 +38,6 @@ pub(crate) struct Wait {
 
 /// Whether a wait spins before its first sleep.
 enum SpinPhase {
-    /// The wait has not looked yet.
     NotStarted,
     /// It looks again and again.
     Spinning(Spinner),
@@ -53,7 +52,6 @@ pub(crate) enum Next {
     Sleep(Option<Duration>),
     /// Lets the processor [pause](pause).
     Spin,
-    /// Ends.
     End,
 }
 
@@ -73,7 +71,6 @@ impl Deadline {
         Self(finite.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
 
-    /// A wait until then.
     pub(crate) fn wait(self) -> Wait {
         Wait { deadline: self, spin: SpinPhase::NotStarted, exact: None }
     }
@@ -89,7 +86,6 @@ impl Deadline {
 }
 
 impl Wait {
-    /// What the wait does next.
     pub(crate) fn next(&mut self) -> Next {
         let next = self.deadline.next();
         if matches!(next, Next::Sleep(_)) && self.is_new() {

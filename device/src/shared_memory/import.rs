@@ -18,13 +18,11 @@ use crate::platform::descriptor;
 /// A range that is open in this process. Mapped until it is dropped, and counted in its record until then.
 pub(crate) struct Import {
     // In this order: the pages must be unmapped before the producer may reuse them.
-    /// Where it is mapped.
     pub(crate) mapping: Mapping,
     /// None for a range that was opened by its descriptor alone. Its file is never used for another one.
     _record: Option<OpenRecord>,
 }
 
-/// Why a handle cannot be opened.
 pub(crate) enum ImportError {
     /// The handle is not, or no longer, valid. In words, for the log.
     Refused(String),

@@ -30,7 +30,6 @@ pub(crate) struct ExportRecord {
 }
 
 impl ExportRecord {
-    /// The record with this index.
     pub(crate) fn new(records: &Records, index: u32) -> Self {
         Self { records: Arc::clone(records), index }
     }

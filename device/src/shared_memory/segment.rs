@@ -56,7 +56,6 @@ struct Lingering {
 /// What a segment still holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Occupancy {
-    /// Allocations.
     Live,
     /// Only freed ranges that are open in another process.
     Lingering,
@@ -114,7 +113,6 @@ impl Span {
         Mapping::guarded(self.file(), self.offset(), self.length as usize, alignment)
     }
 
-    /// Its file.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         match &self.file {
             SpanFile::Own(own) => own.file.as_fd(),
@@ -143,7 +141,6 @@ impl Span {
         }
     }
 
-    /// The index of its record.
     pub(crate) fn record(&self) -> u32 {
         match &self.file {
             SpanFile::Own(_) => 0,

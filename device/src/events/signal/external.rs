@@ -28,7 +28,6 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// The word that the host reads.
     pub(super) fn host_word(&self) -> &Word {
         self.host.as_ref().unwrap_or(&self.device)
     }
@@ -38,7 +37,6 @@ impl Words {
         word.load() >= self.completion
     }
 
-    /// Waits for a word.
     pub(super) fn watch(&self, word: &Word, deadline: Deadline) -> WaitResult {
         let [mut pause, longest] = PAUSES;
         let mut wait = deadline.wait();

@@ -93,7 +93,6 @@ const ATTRIBUTE_MODES: RangeInclusive<u32> = MODE_LARGEST_GROUP..=5896;
 const EXTENSIONS: [&str; 3] = ["SPV_KHR_", "SPV_EXT_", "SPV_INTEL_"];
 const INSTRUCTION_SETS: [&str; 3] = ["OpenCL.std", "OpenCL.DebugInfo.", "NonSemantic."];
 
-/// A kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelInfo {
     /// How it takes its arguments.
@@ -127,7 +126,6 @@ impl KernelInfo {
 /// A module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Info {
-    /// Its kernels by name.
     pub kernels: HashMap<String, KernelInfo>,
     /// The names of its kernels, in its order.
     pub names: Vec<String>,
@@ -135,7 +133,6 @@ pub(crate) struct Info {
     pub constants: BTreeMap<u32, usize>,
     /// The names that it imports, including built-in functions and variables of the engine.
     pub imports: BTreeSet<String>,
-    /// The names that it exports.
     pub exports: BTreeSet<String>,
     /// The version of OpenCL C that its source is in, as 200000 for 2.0; 0 for another language.
     pub opencl: u32,
