@@ -77,7 +77,6 @@ pub(crate) fn names(program: &Path) -> Names {
     }
 }
 
-/// What a shared library needs and exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Library {
     pub(crate) needed: Vec<String>,

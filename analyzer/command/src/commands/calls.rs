@@ -88,7 +88,6 @@ impl CallsArguments {
     }
 }
 
-/// Lists the calls.
 pub(crate) fn calls(arguments: &CallsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let question = &arguments.question;
     // A run that is followed need not have begun.

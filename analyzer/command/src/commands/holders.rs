@@ -37,7 +37,6 @@ pub(crate) struct HoldersArguments {
     question: QuestionArguments,
 }
 
-/// Prints the holders.
 pub(crate) fn holders(arguments: &HoldersArguments) -> Result<ExitCode, Box<dyn Error>> {
     let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
     let form = &question.form;

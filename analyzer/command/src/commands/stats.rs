@@ -29,7 +29,6 @@ pub(crate) struct StatsArguments {
     question: QuestionArguments,
 }
 
-/// Prints the statistics.
 pub(crate) fn stats(arguments: &StatsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let StatsArguments { question, by, limit } = arguments;
     let (form, limit) = (&question.form, limit.unwrap_or(usize::MAX));

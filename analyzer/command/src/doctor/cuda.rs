@@ -15,7 +15,6 @@ const DRIVER: &str = "libcuda.so.1";
 /// The function by which the UR loader asks an adapter for its table of IPC functions.
 const TABLE: &str = "urGetIPCExpProcAddrTable";
 
-/// The adapter and the driver of this machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CudaFacts {
     /// The adapter, and whether it has a table of IPC functions, or why it cannot be read.

@@ -14,7 +14,6 @@ const OLDEST: [u32; 3] = [1, 8, 0];
 /// The oldest version of the loader for which the adapters print no warning.
 const WELCOME: [u32; 3] = [1, 21, 2];
 
-/// The loader and the devices of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelZeroFacts {
     device: Device,

@@ -25,7 +25,6 @@ use serde::Serialize;
 use crate::{arguments::Device, program::Program};
 use line::{Line, State};
 
-/// The report of the doctor.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checkup {
     version: u32,

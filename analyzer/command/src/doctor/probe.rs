@@ -12,7 +12,6 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// The content of the offered file.
 const CONTENT: &[u8] = b"urscope";
 
 /// What a child process does.

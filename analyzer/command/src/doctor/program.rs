@@ -18,7 +18,6 @@ const RUNTIMES: [&str; 3] = ["libsycl.so", "libur_loader.so", "libze_loader.so"]
 /// A library by its name, and the file that the dynamic loader would take.
 type Library = (String, Option<PathBuf>);
 
-/// The properties of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramFacts {
     path: PathBuf,

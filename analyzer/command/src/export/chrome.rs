@@ -65,7 +65,6 @@ struct Event<'a> {
     args: EventArguments,
 }
 
-/// An id that is local to a process.
 #[derive(Serialize)]
 struct Local {
     local: Bits,

@@ -85,7 +85,6 @@ pub(super) struct Track {
     pub(super) tid: u32,
 }
 
-/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Count,

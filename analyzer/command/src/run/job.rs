@@ -31,7 +31,6 @@ const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
 const PATIENCE: Duration = Duration::from_secs(5);
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// This rank's job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) rank: u32,

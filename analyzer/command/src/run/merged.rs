@@ -91,7 +91,6 @@ fn names() -> impl Iterator<Item = String> {
 #[derive(Debug)]
 pub(crate) struct TracePlace<'a> {
     pub(crate) folder: &'a Path,
-    /// What became of the merged trace.
     pub(crate) merged: &'a Merged,
 }
 

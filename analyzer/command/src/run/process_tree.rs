@@ -30,10 +30,8 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()).try_into().unwrap_or(u8::MAX)
 }
 
-/// The end of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
-    /// How the program ended.
     pub(crate) status: ExitStatus,
     /// The processes that were still running and are not waited for.
     pub(crate) left: Vec<Descendant>,

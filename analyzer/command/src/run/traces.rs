@@ -16,7 +16,6 @@ use urscope_schema::trace::Form;
 use super::{job::Job, process_times::Seen};
 use crate::input::HOME;
 
-/// The directory of a run's traces.
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
     pub(crate) folder: Folder,

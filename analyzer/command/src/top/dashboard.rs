@@ -27,7 +27,6 @@ Holders: the processes that hold the most.
 
 The numbers are those of urscope check, stats and holders --format json.";
 
-/// A pane of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pane {
     #[default]
@@ -42,7 +41,6 @@ pub(super) struct Layout {
     pub(super) name: &'static str,
     /// The orders in which the lines can be sorted.
     pub(super) orders: &'static [&'static str],
-    /// The headers of the columns.
     pub(super) head: &'static [&'static str],
     /// The index of the column that takes the remaining width.
     pub(super) wide: usize,

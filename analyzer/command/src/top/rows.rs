@@ -8,7 +8,6 @@ use urscope_analyzer::report::since;
 use urscope_rules::Severity;
 use urscope_schema::{ranks::process_name, short_size};
 
-/// One line of a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) cells: Vec<String>,
@@ -18,7 +17,6 @@ pub(super) struct Row {
     pub(super) whole: Whole,
 }
 
-/// The details of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     Text(String),
@@ -135,7 +133,6 @@ fn finding(index: usize, finding: &FoundFinding) -> Row {
     }
 }
 
-/// What a process holds.
 #[derive(Default)]
 struct Hold<'a> {
     handles: u64,

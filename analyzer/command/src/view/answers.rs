@@ -22,7 +22,6 @@ impl Refusal {
         Self(StatusCode::SERVICE_UNAVAILABLE, why.into())
     }
 
-    /// The error of a question about the run.
     pub(super) fn of(error: &QuestionError) -> Self {
         let status = match error {
             QuestionError::NoSuchHandle(_) => StatusCode::NOT_FOUND,

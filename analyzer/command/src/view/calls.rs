@@ -61,7 +61,6 @@ impl Row {
         (self.took != NONE).then_some(self.took)
     }
 
-    /// The object that the call is about.
     pub(super) fn value(&self) -> Option<u64> {
         (self.value != 0).then_some(self.value)
     }
@@ -105,7 +104,6 @@ impl Searched for Row {
     }
 }
 
-/// The table of calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallTable {
     /// The calls that are kept, in the order in which they began.

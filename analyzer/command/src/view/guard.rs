@@ -29,7 +29,6 @@ pub(super) struct Admitted {
     pub(super) port: u16,
 }
 
-/// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// The word is missing or wrong, or the path is malformed.

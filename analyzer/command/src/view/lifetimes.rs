@@ -16,7 +16,6 @@ const PART: usize = 50_000;
 /// The maximum number of entries of a part.
 const LONGEST_PART: usize = 200_000;
 
-/// One lifetime.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: u64,
@@ -42,7 +41,6 @@ impl Entry {
     }
 }
 
-/// The table of lifetimes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LifetimeTable {
     /// In the order in which they began.
@@ -64,7 +62,6 @@ fn number(names: &mut Vec<&'static str>, name: &'static str) -> u8 {
     }) as u8
 }
 
-/// The query parameters of a part.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -72,7 +69,6 @@ pub(super) struct Asked {
     limit: Option<usize>,
 }
 
-/// A part of the table.
 #[derive(Debug, Serialize)]
 pub(super) struct Part<'a> {
     generation: u64,

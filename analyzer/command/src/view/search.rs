@@ -17,7 +17,6 @@ const PAGE: usize = 200;
 /// The maximum number of rows of a page.
 const LONGEST_PAGE: usize = 5000;
 
-/// The query parameters of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -59,7 +58,6 @@ pub(super) enum Sort {
     Result,
 }
 
-/// A page of rows.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
     generation: u64,

@@ -33,7 +33,6 @@ pub struct Sources {
     named: Vec<PathBuf>,
 }
 
-/// Lines around a place.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Excerpt {
     /// The file, as the stack names it.
@@ -47,7 +46,6 @@ pub(super) struct Excerpt {
     pub(super) changed: bool,
 }
 
-/// Why no lines are shown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoSource {
     /// The stack has no line of source.

@@ -15,7 +15,6 @@ pub(super) struct Span {
     pub(super) realtime: u64,
 }
 
-/// The tables that were collected.
 #[derive(Clone, Default)]
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,
