@@ -18,8 +18,7 @@ use crate::ffi::layout::{
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Argument, In, Out};
 use crate::kernels::kernel::Kernel;
-use crate::kernels::launch::{self, Launch, Settings};
-use crate::platform::log;
+use crate::kernels::launch::{Launch, Settings};
 
 /// `ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS`, and so on.
 const KERNEL_ARGUMENTS: u32 = 1;
@@ -89,7 +88,9 @@ pub extern "C" fn update_commands(list: Handle<CommandList>, desc: In<MutableCom
                 let MutableKernelArgument { command_id, arg_index, arg_size, .. } = argument.read()?;
                 let change = change(&mut recording, &mut changes, command_id, KERNEL_ARGUMENTS)?;
                 let value = argument.member(|argument| argument.value)?;
-                change.set(arg_index as usize, arg_size, value)?;
+                let Change { kernel, settings, .. } = change;
+                let set = kernel.set_argument(settings, arg_index as usize, arg_size, value);
+                set.map_err(|_| ZeResult::INVALID_ARGUMENT)?;
             } else if let Some(count) = next.as_a::<MutableGroupCount>() {
                 let change = change(&mut recording, &mut changes, count.read()?.command_id, GROUP_COUNT)?;
                 change.groups = count.member(|count| count.group_count)?.read()?;
@@ -126,25 +127,6 @@ fn change<'a>(
         }
     };
     if found.flags & flag == 0 { Err(ZeResult::INVALID_ARGUMENT) } else { Ok(found) }
-}
-
-impl Change {
-    fn set(&mut self, index: usize, size: usize, value: In<u8>) -> Outcome {
-        let parameter = self.kernel.info.parameters.get(index);
-        let argument = parameter.ok_or(ZeResult::INVALID_ARGUMENT).and_then(|parameter| {
-            launch::Argument::set(*parameter, size, value).map_err(|_| {
-                log::note(&format!(
-                    "kernel {}: {size} bytes for argument {index}, which is {parameter:?}",
-                    self.kernel.name
-                ));
-                ZeResult::INVALID_ARGUMENT
-            })
-        })?;
-        if let Some(place) = self.settings.arguments.get_mut(index) {
-            *place = argument;
-        }
-        Ok(())
-    }
 }
 
 /// `zeCommandListUpdateMutableCommandSignalEventExp` (ze_api.h). Without an event the command signals none.

@@ -33,10 +33,12 @@ enum Action {
     Timestamp { to: Location },
     /// Writes the timestamps of events, each at an offset in bytes.
     EventTimestamps { to: Location, events: Vec<(Arc<Event>, usize)> },
+    /// Runs a kernel.
     Launch { launch: Launch, groups: Extent },
     /// Runs kernels whose numbers of groups are in memory. The number of kernels is in memory, too; without
     /// it, one runs.
     LaunchIndirect { launches: Vec<Launch>, count: Option<Location>, groups: Location },
+    /// Resets an event.
     Reset(Arc<Event>),
     /// Calls a function of the application.
     Call { function: HostFunction, data: UserData },

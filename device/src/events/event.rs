@@ -39,6 +39,7 @@ pub struct Event {
 
 /// Where an event comes from.
 pub(crate) enum Origin {
+    /// A slot of a pool.
     Pool(PoolSlot),
     /// Counter-based, created without a pool, with these flags.
     Single { flags: u32 },

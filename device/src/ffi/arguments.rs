@@ -88,17 +88,35 @@ impl Argument<usize> {
     }
 }
 
+/// What pointer arguments have in common.
+macro_rules! pointer_argument {
+    ($kind:ident) => {
+        impl<T: Copy> $kind<T> {
+            /// Whether the argument was omitted.
+            pub(crate) fn is_null(self) -> bool {
+                self.0.is_null()
+            }
+
+            /// `INVALID_NULL_POINTER` if the argument was omitted.
+            pub(crate) fn check(self) -> Outcome {
+                if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
+            }
+
+            /// The element of an array argument with this index.
+            ///
+            /// # Safety
+            /// The caller's array must have more than `index` elements.
+            pub(crate) unsafe fn element(self, index: usize) -> Self {
+                Self(self.0.wrapping_add(index))
+            }
+        }
+    };
+}
+
+pointer_argument!(In);
+pointer_argument!(Out);
+
 impl<T: Copy> In<T> {
-    /// Whether the argument was omitted.
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
-    /// `INVALID_NULL_POINTER` if the argument was omitted.
-    pub(crate) fn check(self) -> Outcome {
-        if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
-    }
-
     /// The value, or `INVALID_NULL_POINTER`.
     pub(crate) fn read(self) -> Outcome<T> {
         self.check()?;
@@ -118,14 +136,6 @@ impl<T: Copy> In<T> {
         }
         // SAFETY: the header of the entry point promises `count` readable values for a non-NULL array argument.
         Ok((0..count).map(move |index| unsafe { ptr::read_unaligned(self.0.add(index)) }))
-    }
-
-    /// The element of an array argument with this index.
-    ///
-    /// # Safety
-    /// The caller's array must have more than `index` elements.
-    pub(crate) unsafe fn element(self, index: usize) -> Self {
-        Self(self.0.wrapping_add(index))
     }
 
     /// A pointer argument that is a member of this structure. It may be NULL.
@@ -242,16 +252,6 @@ impl In<c_char> {
 }
 
 impl<T: Copy> Out<T> {
-    /// Whether the argument was omitted.
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
-    /// `INVALID_NULL_POINTER` if the argument was omitted.
-    pub(crate) fn check(self) -> Outcome {
-        if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
-    }
-
     /// The value that the caller has stored there, or `INVALID_NULL_POINTER`.
     pub(crate) fn read(self) -> Outcome<T> {
         In(self.0.cast_const()).read()
@@ -277,14 +277,6 @@ impl<T: Copy> Out<T> {
         // call.
         edit(unsafe { self.0.as_mut() }.ok_or(ZeResult::INVALID_NULL_POINTER)?);
         Ok(())
-    }
-
-    /// The element of an array argument with this index.
-    ///
-    /// # Safety
-    /// The caller's array must have more than `index` elements.
-    pub(crate) unsafe fn element(self, index: usize) -> Self {
-        Self(self.0.wrapping_add(index))
     }
 }
 

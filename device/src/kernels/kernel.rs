@@ -60,6 +60,17 @@ impl Kernel {
         }
     }
 
+    /// Sets an argument of `size` bytes in settings for this kernel: `INVALID_KERNEL_ARGUMENT_INDEX`, or an error of
+    /// [`Argument::set`].
+    pub(crate) fn set_argument(&self, settings: &mut Settings, index: usize, size: usize, value: In<u8>) -> Outcome {
+        let place = self.info.parameters.get(index).zip(settings.arguments.get_mut(index));
+        let (parameter, place) = place.ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_INDEX)?;
+        *place = Argument::set(*parameter, size, value).inspect_err(|_| {
+            log::note(&format!("kernel {}: {size} bytes for argument {index}, which is {parameter:?}", self.name));
+        })?;
+        Ok(())
+    }
+
     fn largest_group(&self) -> usize {
         let allowed = if self.info.largest == 0 { LARGEST_GROUP } else { self.info.largest.min(LARGEST_GROUP) };
         self.compiled.largest_group.min(allowed as usize)
@@ -167,15 +178,7 @@ getters! {
 pub extern "C" fn set_argument_value(kernel: Handle<Kernel>, index: u32, size: usize, value: In<u8>) -> ZeResult {
     call(|| {
         let kernel = kernel.get()?;
-        let parameter = kernel.info.parameters.get(index as usize);
-        let parameter = *parameter.ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_INDEX)?;
-        let argument = Argument::set(parameter, size, value).inspect_err(|_| {
-            log::note(&format!("kernel {}: {size} bytes for argument {index}, which is {parameter:?}", kernel.name));
-        })?;
-        if let Some(place) = kernel.settings.lock().arguments.get_mut(index as usize) {
-            *place = argument;
-        }
-        Ok(())
+        kernel.set_argument(&mut kernel.settings.lock(), index as usize, size, value)
     })
 }
 

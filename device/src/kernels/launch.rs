@@ -98,6 +98,10 @@ impl Argument {
         }
         Ok(Some(arguments))
     }
+
+    fn pointer(&self) -> Option<usize> {
+        if let Self::Pointer(address) = self { Some(*address) } else { None }
+    }
 }
 
 impl Launch {
@@ -109,9 +113,7 @@ impl Launch {
 
     /// A launch with these settings, which must not run before it [can](Self::can_run).
     pub(crate) fn with(kernel: &Arc<Kernel>, settings: Settings) -> Self {
-        let pointer =
-            |argument: &Argument| if let Argument::Pointer(address) = argument { Some(*address) } else { None };
-        let retained = settings.arguments.iter().filter_map(pointer).filter_map(memory::retain).collect();
+        let retained = settings.arguments.iter().filter_map(Argument::pointer).filter_map(memory::retain).collect();
         Self { kernel: Arc::clone(kernel), settings, _retained: retained }
     }
 
@@ -126,9 +128,7 @@ impl Launch {
 
     /// The addresses that its pointer arguments name.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = usize> {
-        let pointer =
-            |argument: &Argument| if let Argument::Pointer(address) = argument { Some(*address) } else { None };
-        self.settings.arguments.iter().filter_map(pointer).filter(|address| *address != 0)
+        self.settings.arguments.iter().filter_map(Argument::pointer).filter(|address| *address != 0)
     }
 
     /// Group size and arguments for people, one a line.

@@ -26,6 +26,7 @@ use reservation::ReservationRef;
 /// Keeps memory mapped for work in flight, until it is dropped.
 #[derive(Clone)]
 pub(crate) enum Retained {
+    /// An allocation.
     Allocation { _reference: Arc<Allocation> },
     /// A reservation, with everything that is mapped in it.
     Reservation { _reference: ReservationRef },
