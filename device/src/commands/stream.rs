@@ -52,6 +52,7 @@ pub(crate) struct Stream {
     finished: Condvar,
 }
 
+#[derive(Default)]
 struct StreamState {
     waiting: VecDeque<Task>,
     /// The command that was taken from `waiting`, until its work has ended.
@@ -81,16 +82,8 @@ impl Stream {
     /// A stream of the engine of this queue, without a thread yet.
     pub(crate) fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
         let engine = Engine::of(&device, queue);
-        let state =
-            StreamState { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
-        let stream = Arc::new(Self {
-            device,
-            engine,
-            priority,
-            state: Mutex::new(state),
-            submitted: Condvar::new(),
-            finished: Condvar::new(),
-        });
+        let (state, submitted, finished) = (Mutex::default(), Condvar::new(), Condvar::new());
+        let stream = Arc::new(Self { device, engine, priority, state, submitted, finished });
         let mut all = ALL.lock();
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&stream));

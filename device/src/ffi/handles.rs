@@ -84,10 +84,7 @@ impl<T: Object> Handle<T> {
 
     /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is not live.
     pub(crate) fn get(self) -> Outcome<Arc<T>> {
-        if self.is_null() {
-            return Err(ZeResult::INVALID_NULL_HANDLE);
-        }
-        T::registry().read().get(&self.word).cloned().ok_or(ZeResult::INVALID_ARGUMENT)
+        T::registry().read().get(&self.word).cloned().ok_or(self.error())
     }
 
     /// The live object, or `None` for NULL.
@@ -95,12 +92,14 @@ impl<T: Object> Handle<T> {
         if self.is_null() { Ok(None) } else { self.get().map(Some) }
     }
 
+    /// Why no object has this handle.
+    const fn error(self) -> ZeResult {
+        if self.is_null() { ZeResult::INVALID_NULL_HANDLE } else { ZeResult::INVALID_ARGUMENT }
+    }
+
     /// Removes the object from the registry: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is
     /// not live. The object itself lives on while work in flight refers to it.
     pub(crate) fn retire(self) -> Outcome<Arc<T>> {
-        if self.is_null() {
-            return Err(ZeResult::INVALID_NULL_HANDLE);
-        }
-        T::registry().write().remove(&self.word).ok_or(ZeResult::INVALID_ARGUMENT)
+        T::registry().write().remove(&self.word).ok_or(self.error())
     }
 }

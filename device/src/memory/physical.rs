@@ -71,7 +71,7 @@ impl PhysicalMemory {
     /// The file that holds the memory, and the offset of the memory in it, in bytes.
     pub(crate) fn pages(&self) -> (BorrowedFd<'_>, u64) {
         match &self.backing {
-            Backing::Own { span, .. } => (span.file(), span.offset()),
+            Backing::Own { span, .. } => (span.file(), span.offset),
             Backing::Imported { file, .. } => (file.as_fd(), 0),
         }
     }

@@ -53,10 +53,10 @@ impl HandleData {
             device,
             pid: process::id(),
             started: *STARTED,
-            inode: span.inode(),
+            inode: span.inode,
             size,
-            offset: span.offset(),
-            record: span.record() as u16,
+            offset: span.offset,
+            record: span.record as u16,
             identity: span.identity,
             exported: span.descriptor(),
         }

@@ -43,7 +43,6 @@ pub(crate) const NO_DEVICE: u8 = u8::MAX;
 /// A file with one range, of this process.
 pub(super) struct OwnFile {
     pub file: File,
-    pub inode: u64,
     /// Bytes of the range, whole pages.
     length: u64,
     /// The last page, once the range was exported.
@@ -51,13 +50,13 @@ pub(super) struct OwnFile {
 }
 
 impl OwnFile {
-    /// A file for a range of `length` bytes, whole pages: `OUT_OF_HOST_MEMORY` if the kernel refuses.
-    pub(super) fn new(length: u64) -> Outcome<Self> {
+    /// A file for a range of `length` bytes, whole pages, and its inode: `OUT_OF_HOST_MEMORY` if the kernel refuses.
+    pub(super) fn new(length: u64) -> Outcome<(Self, u64)> {
         let size = length.checked_add(PAGE as u64).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
         let file = memory_file::create(size)?;
         let inode = file.metadata().map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?.ino();
         FILES.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { file, inode, length, last_page: OnceLock::new() })
+        Ok((Self { file, length, last_page: OnceLock::new() }, inode))
     }
 
     /// Whether this process should have one more of these files: while they take less than half of the descriptors
