@@ -2,11 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::chunks::Chunks;
 use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Occurrence};
 use urscope_analyzer::lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex};
+use urscope_schema::trace::records::Hex;
 
 /// How many lifetimes are kept. Later ones are omitted, and [`LifetimeTable::limit`] reports that.
 pub(super) const MOST_LIVES: usize = 2_000_000;
@@ -106,16 +107,6 @@ struct Columns<'a> {
     freed_ns: Vec<Option<u64>>,
     site: Vec<Option<u32>>,
     findings: Vec<&'a [u32]>,
-}
-
-/// A number that is a text of hexadecimal digits in JSON.
-#[derive(Clone, Copy, Debug, Default)]
-struct Hex(u64);
-
-impl Serialize for Hex {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
-    }
 }
 
 /// The size of the numbers that precede all else, and the alignment of the columns, in bytes.

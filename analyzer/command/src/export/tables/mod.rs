@@ -11,10 +11,13 @@ use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
-use urscope_schema::{call::Values, trace::records::Header};
+use urscope_schema::{
+    call::Values,
+    trace::records::{Header, Hex},
+};
 
 use self::folder::Folder;
-use self::row::{Column, Hex, Shape};
+use self::row::{Column, Shape};
 use super::ExportError;
 use urscope_analyzer::{
     analysis::{Analysis, Ended, FoundFinding, Location, Options, ProcessSummary},
