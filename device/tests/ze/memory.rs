@@ -6,12 +6,24 @@ use crate::api::*;
 const TYPES: [u32; 3] = [1, 2, 3];
 
 fn allocate(setup: Setup, kind: u32, size: usize, alignment: usize, out: *mut *mut c_void) -> u32 {
-    let (device_desc, host_desc): (DeviceMemAllocDesc, HostMemAllocDesc) = (zeroed(), zeroed());
-    let (device_desc, host_desc) = (&raw const device_desc, &raw const host_desc);
+    allocate_with(setup, kind, null_mut(), size, alignment, out)
+}
+
+/// Allocates memory of a kind, with this extension of its descriptor.
+pub(crate) fn allocate_with(
+    setup: Setup,
+    kind: u32,
+    p_next: *mut c_void,
+    size: usize,
+    alignment: usize,
+    out: *mut *mut c_void,
+) -> u32 {
+    let (device, host) = (DeviceMemAllocDesc { p_next, ..zeroed() }, HostMemAllocDesc { p_next, ..zeroed() });
+    let (device, host, plain) = (&raw const device, &raw const host, zeroed());
     match kind {
-        1 => zeMemAllocHost(setup.context, host_desc, size, alignment, out),
-        2 => zeMemAllocDevice(setup.context, device_desc, size, alignment, setup.device, out),
-        _ => zeMemAllocShared(setup.context, device_desc, host_desc, size, alignment, setup.device, out),
+        1 => zeMemAllocHost(setup.context, host, size, alignment, out),
+        2 => zeMemAllocDevice(setup.context, device, size, alignment, setup.device, out),
+        _ => zeMemAllocShared(setup.context, device, &raw const plain, size, alignment, setup.device, out),
     }
 }
 

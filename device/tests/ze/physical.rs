@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::api::*;
 use crate::descriptors::exported;
-use crate::ipc::open;
+use crate::ipc::{get, number_in, open};
 use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
@@ -147,8 +147,7 @@ fn an_allocation_is_imported_as_physical_memory() {
     let setup = Setup::new();
     let allocation = setup.device_memory(SIZE);
     bytes(allocation, SIZE).fill(7);
-    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, allocation, out));
-    let number = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
+    let number = number_in(get(setup, allocation));
     assert_eq!(try_import(setup, number, SIZE + PAGE, 1), (UNSUPPORTED_SIZE, null_mut()));
     let (result, imported) = try_import(setup, number, SIZE, 1);
     ok(result);
