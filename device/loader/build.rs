@@ -1,10 +1,7 @@
 //! Sets the soname by which the adapters and libumf load the Level Zero loader, and makes the list of functions that
 //! register callbacks: one for each function of the API, whose name follows from that of the function.
 
-use std::error::Error;
-use std::fmt::Write as _;
-use std::path::Path;
-use std::{env, fs};
+use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 /// The table of functions. No macro can shorten a name, so this script reads the names in the text.
 const TABLE: &str = "../src/table.rs";
@@ -27,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The functions in the rows of the DDI tables: a number, and a name that a path or a semicolon follows.
+/// The functions in the rows of the DDI tables: a number and a name, and perhaps a path.
 fn functions(table: &str) -> impl Iterator<Item = &str> {
-    table.lines().filter_map(|line| {
-        let (number, rest) = line.trim_start().split_once(' ')?;
-        number.parse::<u32>().ok()?;
-        rest.split([' ', ';']).next()
+    table.split([';', '{', '}']).filter_map(|row| {
+        let mut words = row.split_whitespace();
+        words.next()?.parse::<u32>().ok()?;
+        words.next()
     })
 }
 

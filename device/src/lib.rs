@@ -40,8 +40,6 @@ mod platform;
 mod shared_memory;
 mod table;
 
-pub use ffi::handles::Handle;
-pub use ffi::layout;
-pub use ffi::result::ZeResult;
+pub use ffi::{handles::Handle, layout, result::ZeResult};
 pub use kernels::input::native_binary_of;
 pub use platform::settings;

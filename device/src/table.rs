@@ -2,7 +2,7 @@
 //!
 //! One block for each DDI table, named after the function that fills it; one row for each function, in the order of the
 //! table's members (ze_ddi.h, zet_ddi.h, zes_ddi.h, zer_ddi.h). The number is the minor API version that added the
-//! function; the path after `=>` is its implementation. A row without a path returns
+//! function; the path after `=>` is its implementation. A row without a path, of which several may share a line, returns
 //! `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To implement a function, give its row a path and write that function.**
 //!
 //! The blocks `loader` and `extensions` hold functions outside the DDI tables: those that a process looks up in
@@ -53,29 +53,20 @@ macro_rules! ze_functions {
                 10 zeInitDrivers => discovery::driver::init_drivers;
             }
             zeGetRTASBuilderProcAddrTable {
-                13 zeRTASBuilderCreateExt;
-                13 zeRTASBuilderGetBuildPropertiesExt;
-                13 zeRTASBuilderBuildExt;
-                13 zeRTASBuilderCommandListAppendCopyExt;
-                13 zeRTASBuilderDestroyExt;
+                13 zeRTASBuilderCreateExt; 13 zeRTASBuilderGetBuildPropertiesExt; 13 zeRTASBuilderBuildExt;
+                13 zeRTASBuilderCommandListAppendCopyExt; 13 zeRTASBuilderDestroyExt;
             }
             zeGetRTASBuilderExpProcAddrTable {
-                 7 zeRTASBuilderCreateExp;
-                 7 zeRTASBuilderGetBuildPropertiesExp;
-                 7 zeRTASBuilderBuildExp;
+                 7 zeRTASBuilderCreateExp; 7 zeRTASBuilderGetBuildPropertiesExp; 7 zeRTASBuilderBuildExp;
                  7 zeRTASBuilderDestroyExp;
             }
             zeGetRTASParallelOperationProcAddrTable {
-                13 zeRTASParallelOperationCreateExt;
-                13 zeRTASParallelOperationGetPropertiesExt;
-                13 zeRTASParallelOperationJoinExt;
-                13 zeRTASParallelOperationDestroyExt;
+                13 zeRTASParallelOperationCreateExt; 13 zeRTASParallelOperationGetPropertiesExt;
+                13 zeRTASParallelOperationJoinExt; 13 zeRTASParallelOperationDestroyExt;
             }
             zeGetRTASParallelOperationExpProcAddrTable {
-                 7 zeRTASParallelOperationCreateExp;
-                 7 zeRTASParallelOperationGetPropertiesExp;
-                 7 zeRTASParallelOperationJoinExp;
-                 7 zeRTASParallelOperationDestroyExp;
+                 7 zeRTASParallelOperationCreateExp; 7 zeRTASParallelOperationGetPropertiesExp;
+                 7 zeRTASParallelOperationJoinExp; 7 zeRTASParallelOperationDestroyExp;
             }
             zeGetDriverProcAddrTable {
                  0 zeDriverGet => discovery::driver::get;
@@ -88,9 +79,7 @@ macro_rules! ze_functions {
                 13 zeDriverRTASFormatCompatibilityCheckExt;
                 14 zeDriverGetDefaultContext => discovery::driver::get_default_context;
             }
-            zeGetDriverExpProcAddrTable {
-                 7 zeDriverRTASFormatCompatibilityCheckExp;
-            }
+            zeGetDriverExpProcAddrTable { 7 zeDriverRTASFormatCompatibilityCheckExp; }
             zeGetDeviceProcAddrTable {
                  0 zeDeviceGet => discovery::device::get;
                  0 zeDeviceGetSubDevices => discovery::device::get_sub_devices;
@@ -107,17 +96,14 @@ macro_rules! ze_functions {
                  0 zeDeviceCanAccessPeer => discovery::device::can_access_peer;
                  0 zeDeviceGetStatus => discovery::device::get_status;
                  1 zeDeviceGetGlobalTimestamps => discovery::device::get_global_timestamps;
-                 2 zeDeviceReserveCacheExt;
-                 2 zeDeviceSetCacheAdviceExt;
+                 2 zeDeviceReserveCacheExt; 2 zeDeviceSetCacheAdviceExt;
                  3 zeDevicePciGetPropertiesExt => discovery::properties::pci_get_properties;
                  7 zeDeviceGetRootDevice => discovery::device::get_root_device;
-                12 zeDeviceImportExternalSemaphoreExt;
-                12 zeDeviceReleaseExternalSemaphoreExt;
+                12 zeDeviceImportExternalSemaphoreExt; 12 zeDeviceReleaseExternalSemaphoreExt;
                 13 zeDeviceGetVectorWidthPropertiesExt;
                 14 zeDeviceSynchronize => commands::queue::device_synchronize;
                 15 zeDeviceGetAggregatedCopyOffloadIncrementValue => discovery::properties::get_aggregated_copy_offload_increment_value;
-                16 zeDeviceGetRuntimeRequirements;
-                16 zeDeviceGetRuntimeRequirementsKey;
+                16 zeDeviceGetRuntimeRequirements; 16 zeDeviceGetRuntimeRequirementsKey;
                 16 zeDeviceValidateRuntimeRequirements;
                 17 zeDeviceGetCounterBasedEventMaxValue => discovery::properties::get_counter_based_event_max_value;
             }
@@ -131,8 +117,7 @@ macro_rules! ze_functions {
                  0 zeContextSystemBarrier => discovery::context::system_barrier;
                  0 zeContextMakeMemoryResident => discovery::context::make_memory_resident;
                  0 zeContextEvictMemory => discovery::context::evict_memory;
-                 0 zeContextMakeImageResident;
-                 0 zeContextEvictImage;
+                 0 zeContextMakeImageResident; 0 zeContextEvictImage;
                  1 zeContextCreateEx => discovery::context::create_ex;
             }
             zeGetCommandQueueProcAddrTable {
@@ -159,10 +144,8 @@ macro_rules! ze_functions {
                  0 zeCommandListAppendMemoryFill => commands::append::memory_fill;
                  0 zeCommandListAppendMemoryCopyRegion => commands::append::memory_copy_region;
                  0 zeCommandListAppendMemoryCopyFromContext => commands::append::memory_copy_from_context;
-                 0 zeCommandListAppendImageCopy;
-                 0 zeCommandListAppendImageCopyRegion;
-                 0 zeCommandListAppendImageCopyToMemory;
-                 0 zeCommandListAppendImageCopyFromMemory;
+                 0 zeCommandListAppendImageCopy; 0 zeCommandListAppendImageCopyRegion;
+                 0 zeCommandListAppendImageCopyToMemory; 0 zeCommandListAppendImageCopyFromMemory;
                  0 zeCommandListAppendMemoryPrefetch => commands::append::memory_prefetch;
                  0 zeCommandListAppendMemAdvise => commands::append::mem_advise;
                  0 zeCommandListAppendSignalEvent => commands::append::signal_event;
@@ -173,16 +156,14 @@ macro_rules! ze_functions {
                  0 zeCommandListAppendLaunchCooperativeKernel => commands::launch::cooperative_kernel;
                  0 zeCommandListAppendLaunchKernelIndirect => commands::launch::kernel_indirect;
                  0 zeCommandListAppendLaunchMultipleKernelsIndirect => commands::launch::multiple_kernels_indirect;
-                 3 zeCommandListAppendImageCopyToMemoryExt;
-                 3 zeCommandListAppendImageCopyFromMemoryExt;
+                 3 zeCommandListAppendImageCopyToMemoryExt; 3 zeCommandListAppendImageCopyFromMemoryExt;
                  6 zeCommandListHostSynchronize => commands::list::host_synchronize;
                  9 zeCommandListGetDeviceHandle => commands::list::get_device_handle;
                  9 zeCommandListGetContextHandle => commands::list::get_context_handle;
                  9 zeCommandListGetOrdinal => commands::list::get_ordinal;
                  9 zeCommandListImmediateGetIndex => commands::list::immediate_get_index;
                  9 zeCommandListIsImmediate => commands::list::is_immediate;
-                12 zeCommandListAppendSignalExternalSemaphoreExt;
-                12 zeCommandListAppendWaitExternalSemaphoreExt;
+                12 zeCommandListAppendSignalExternalSemaphoreExt; 12 zeCommandListAppendWaitExternalSemaphoreExt;
                 14 zeCommandListAppendLaunchKernelWithParameters => commands::launch::kernel_with_parameters;
                 14 zeCommandListAppendLaunchKernelWithArguments => commands::launch::kernel_with_arguments;
                 16 zeCommandListAppendMemoryCopyWithParameters => commands::append::memory_copy_with_parameters;
@@ -230,9 +211,7 @@ macro_rules! ze_functions {
                 15 zeEventCounterBasedGetDeviceAddress => events::event::counter_based_get_device_address;
                 17 zeEventGetCounterBasedFlags => events::event::get_counter_based_flags;
             }
-            zeGetEventExpProcAddrTable {
-                 2 zeEventQueryTimestampsExp;
-            }
+            zeGetEventExpProcAddrTable { 2 zeEventQueryTimestampsExp; }
             zeGetEventPoolProcAddrTable {
                  0 zeEventPoolCreate => events::pool::create;
                  0 zeEventPoolDestroy => events::pool::destroy;
@@ -251,16 +230,11 @@ macro_rules! ze_functions {
                  0 zeFenceReset => commands::fence::reset;
             }
             zeGetImageProcAddrTable {
-                 0 zeImageGetProperties;
-                 0 zeImageCreate;
-                 0 zeImageDestroy;
-                 3 zeImageGetAllocPropertiesExt;
+                 0 zeImageGetProperties; 0 zeImageCreate; 0 zeImageDestroy; 3 zeImageGetAllocPropertiesExt;
                  5 zeImageViewCreateExt;
             }
             zeGetImageExpProcAddrTable {
-                 2 zeImageGetMemoryPropertiesExp;
-                 2 zeImageViewCreateExp;
-                 9 zeImageGetDeviceOffsetExp;
+                 2 zeImageGetMemoryPropertiesExp; 2 zeImageViewCreateExp; 9 zeImageGetDeviceOffsetExp;
             }
             zeGetKernelProcAddrTable {
                  0 zeKernelCreate => kernels::kernel::create;
@@ -279,8 +253,7 @@ macro_rules! ze_functions {
             zeGetKernelExpProcAddrTable {
                  1 zeKernelSetGlobalOffsetExp => kernels::kernel::set_global_offset;
                  2 zeKernelSchedulingHintExp => kernels::kernel::scheduling_hint;
-                11 zeKernelGetBinaryExp;
-                14 zeKernelGetAllocationPropertiesExp;
+                11 zeKernelGetBinaryExp; 14 zeKernelGetAllocationPropertiesExp;
             }
             zeGetMemProcAddrTable {
                  0 zeMemAllocShared => memory::alloc::alloc_shared;
@@ -323,10 +296,7 @@ macro_rules! ze_functions {
                  0 zePhysicalMemDestroy => memory::physical::destroy;
                 15 zePhysicalMemGetProperties => memory::physical::get_properties;
             }
-            zeGetSamplerProcAddrTable {
-                 0 zeSamplerCreate;
-                 0 zeSamplerDestroy;
-            }
+            zeGetSamplerProcAddrTable { 0 zeSamplerCreate; 0 zeSamplerDestroy; }
             zeGetVirtualMemProcAddrTable {
                  0 zeVirtualMemReserve => memory::virtual_memory::reserve;
                  0 zeVirtualMemFree => memory::virtual_memory::free;
@@ -338,8 +308,7 @@ macro_rules! ze_functions {
             }
             zeGetFabricEdgeExpProcAddrTable {
                  4 zeFabricEdgeGetExp => discovery::fabric::get_edges;
-                 4 zeFabricEdgeGetVerticesExp;
-                 4 zeFabricEdgeGetPropertiesExp;
+                 4 zeFabricEdgeGetVerticesExp; 4 zeFabricEdgeGetPropertiesExp;
             }
             zeGetFabricVertexExpProcAddrTable {
                  4 zeFabricVertexGetExp => discovery::fabric::get;
@@ -361,315 +330,145 @@ macro_rules! ze_functions {
                 17 zeGraphDestroyExt => commands::graph::destroy;
             }
             zetGetMetricDecoderExpProcAddrTable {
-                11 zetMetricDecoderCreateExp;
-                11 zetMetricDecoderDestroyExp;
-                11 zetMetricDecoderGetDecodableMetricsExp;
+                11 zetMetricDecoderCreateExp; 11 zetMetricDecoderDestroyExp; 11 zetMetricDecoderGetDecodableMetricsExp;
             }
             zetGetMetricProgrammableExpProcAddrTable {
-                 9 zetMetricProgrammableGetExp;
-                 9 zetMetricProgrammableGetPropertiesExp;
-                 9 zetMetricProgrammableGetParamInfoExp;
-                 9 zetMetricProgrammableGetParamValueInfoExp;
+                 9 zetMetricProgrammableGetExp; 9 zetMetricProgrammableGetPropertiesExp;
+                 9 zetMetricProgrammableGetParamInfoExp; 9 zetMetricProgrammableGetParamValueInfoExp;
             }
             zetGetMetricTracerExpProcAddrTable {
-                11 zetMetricTracerCreateExp;
-                11 zetMetricTracerDestroyExp;
-                11 zetMetricTracerEnableExp;
-                11 zetMetricTracerDisableExp;
-                11 zetMetricTracerReadDataExp;
-                11 zetMetricTracerDecodeExp;
+                11 zetMetricTracerCreateExp; 11 zetMetricTracerDestroyExp; 11 zetMetricTracerEnableExp;
+                11 zetMetricTracerDisableExp; 11 zetMetricTracerReadDataExp; 11 zetMetricTracerDecodeExp;
             }
-            zetGetDeviceProcAddrTable {
-                 0 zetDeviceGetDebugProperties;
-            }
+            zetGetDeviceProcAddrTable { 0 zetDeviceGetDebugProperties; }
             zetGetDeviceExpProcAddrTable {
-                11 zetDeviceGetConcurrentMetricGroupsExp;
-                11 zetDeviceCreateMetricGroupsFromMetricsExp;
-                13 zetDeviceEnableMetricsExp;
-                13 zetDeviceDisableMetricsExp;
+                11 zetDeviceGetConcurrentMetricGroupsExp; 11 zetDeviceCreateMetricGroupsFromMetricsExp;
+                13 zetDeviceEnableMetricsExp; 13 zetDeviceDisableMetricsExp;
             }
-            zetGetContextProcAddrTable {
-                 0 zetContextActivateMetricGroups;
-            }
+            zetGetContextProcAddrTable { 0 zetContextActivateMetricGroups; }
             zetGetCommandListProcAddrTable {
-                 0 zetCommandListAppendMetricStreamerMarker;
-                 0 zetCommandListAppendMetricQueryBegin;
-                 0 zetCommandListAppendMetricQueryEnd;
-                 0 zetCommandListAppendMetricMemoryBarrier;
+                 0 zetCommandListAppendMetricStreamerMarker; 0 zetCommandListAppendMetricQueryBegin;
+                 0 zetCommandListAppendMetricQueryEnd; 0 zetCommandListAppendMetricMemoryBarrier;
             }
-            zetGetCommandListExpProcAddrTable {
-                13 zetCommandListAppendMarkerExp;
-            }
-            zetGetKernelProcAddrTable {
-                 0 zetKernelGetProfileInfo;
-            }
-            zetGetModuleProcAddrTable {
-                 0 zetModuleGetDebugInfo;
-            }
+            zetGetCommandListExpProcAddrTable { 13 zetCommandListAppendMarkerExp; }
+            zetGetKernelProcAddrTable { 0 zetKernelGetProfileInfo; }
+            zetGetModuleProcAddrTable { 0 zetModuleGetDebugInfo; }
             zetGetDebugProcAddrTable {
-                 0 zetDebugAttach;
-                 0 zetDebugDetach;
-                 0 zetDebugReadEvent;
-                 0 zetDebugAcknowledgeEvent;
-                 0 zetDebugInterrupt;
-                 0 zetDebugResume;
-                 0 zetDebugReadMemory;
-                 0 zetDebugWriteMemory;
-                 0 zetDebugGetRegisterSetProperties;
-                 0 zetDebugReadRegisters;
-                 0 zetDebugWriteRegisters;
+                 0 zetDebugAttach; 0 zetDebugDetach; 0 zetDebugReadEvent; 0 zetDebugAcknowledgeEvent;
+                 0 zetDebugInterrupt; 0 zetDebugResume; 0 zetDebugReadMemory; 0 zetDebugWriteMemory;
+                 0 zetDebugGetRegisterSetProperties; 0 zetDebugReadRegisters; 0 zetDebugWriteRegisters;
                  5 zetDebugGetThreadRegisterSetProperties;
             }
-            zetGetMetricProcAddrTable {
-                 0 zetMetricGet;
-                 0 zetMetricGetProperties;
-            }
+            zetGetMetricProcAddrTable { 0 zetMetricGet; 0 zetMetricGetProperties; }
             zetGetMetricExpProcAddrTable {
-                 9 zetMetricCreateFromProgrammableExp;
-                 9 zetMetricDestroyExp;
-                12 zetMetricCreateFromProgrammableExp2;
+                 9 zetMetricCreateFromProgrammableExp; 9 zetMetricDestroyExp; 12 zetMetricCreateFromProgrammableExp2;
             }
             zetGetMetricGroupProcAddrTable {
-                 0 zetMetricGroupGet;
-                 0 zetMetricGroupGetProperties;
-                 0 zetMetricGroupCalculateMetricValues;
+                 0 zetMetricGroupGet; 0 zetMetricGroupGetProperties; 0 zetMetricGroupCalculateMetricValues;
             }
             zetGetMetricGroupExpProcAddrTable {
-                 2 zetMetricGroupCalculateMultipleMetricValuesExp;
-                 5 zetMetricGroupGetGlobalTimestampsExp;
-                 6 zetMetricGroupGetExportDataExp;
-                 6 zetMetricGroupCalculateMetricExportDataExp;
-                 9 zetMetricGroupCreateExp;
-                 9 zetMetricGroupAddMetricExp;
-                 9 zetMetricGroupRemoveMetricExp;
-                 9 zetMetricGroupCloseExp;
-                 9 zetMetricGroupDestroyExp;
+                 2 zetMetricGroupCalculateMultipleMetricValuesExp; 5 zetMetricGroupGetGlobalTimestampsExp;
+                 6 zetMetricGroupGetExportDataExp; 6 zetMetricGroupCalculateMetricExportDataExp;
+                 9 zetMetricGroupCreateExp; 9 zetMetricGroupAddMetricExp; 9 zetMetricGroupRemoveMetricExp;
+                 9 zetMetricGroupCloseExp; 9 zetMetricGroupDestroyExp;
             }
             zetGetMetricQueryProcAddrTable {
-                 0 zetMetricQueryCreate;
-                 0 zetMetricQueryDestroy;
-                 0 zetMetricQueryReset;
-                 0 zetMetricQueryGetData;
+                 0 zetMetricQueryCreate; 0 zetMetricQueryDestroy; 0 zetMetricQueryReset; 0 zetMetricQueryGetData;
             }
-            zetGetMetricQueryPoolProcAddrTable {
-                 0 zetMetricQueryPoolCreate;
-                 0 zetMetricQueryPoolDestroy;
-            }
+            zetGetMetricQueryPoolProcAddrTable { 0 zetMetricQueryPoolCreate; 0 zetMetricQueryPoolDestroy; }
             zetGetMetricStreamerProcAddrTable {
-                 0 zetMetricStreamerOpen;
-                 0 zetMetricStreamerClose;
-                 0 zetMetricStreamerReadData;
+                 0 zetMetricStreamerOpen; 0 zetMetricStreamerClose; 0 zetMetricStreamerReadData;
             }
             zetGetTracerExpProcAddrTable {
-                 0 zetTracerExpCreate;
-                 0 zetTracerExpDestroy;
-                 0 zetTracerExpSetPrologues;
-                 0 zetTracerExpSetEpilogues;
+                 0 zetTracerExpCreate; 0 zetTracerExpDestroy; 0 zetTracerExpSetPrologues; 0 zetTracerExpSetEpilogues;
                  0 zetTracerExpSetEnabled;
             }
-            zesGetGlobalProcAddrTable {
-                 5 zesInit;
-            }
+            zesGetGlobalProcAddrTable { 5 zesInit; }
             zesGetDeviceProcAddrTable {
-                 0 zesDeviceGetProperties;
-                 0 zesDeviceGetState;
-                 0 zesDeviceReset;
-                 0 zesDeviceProcessesGetState;
-                 0 zesDevicePciGetProperties;
-                 0 zesDevicePciGetState;
-                 0 zesDevicePciGetBars;
-                 0 zesDevicePciGetStats;
-                 0 zesDeviceEnumDiagnosticTestSuites;
-                 0 zesDeviceEnumEngineGroups;
-                 0 zesDeviceEventRegister;
-                 0 zesDeviceEnumFabricPorts;
-                 0 zesDeviceEnumFans;
-                 0 zesDeviceEnumFirmwares;
-                 0 zesDeviceEnumFrequencyDomains;
-                 0 zesDeviceEnumLeds;
-                 0 zesDeviceEnumMemoryModules;
-                 0 zesDeviceEnumPerformanceFactorDomains;
-                 0 zesDeviceEnumPowerDomains;
-                 3 zesDeviceGetCardPowerDomain;
-                 0 zesDeviceEnumPsus;
-                 0 zesDeviceEnumRasErrorSets;
-                 0 zesDeviceEnumSchedulers;
-                 0 zesDeviceEnumStandbyDomains;
-                 0 zesDeviceEnumTemperatureSensors;
-                 4 zesDeviceEccAvailable;
-                 4 zesDeviceEccConfigurable;
-                 4 zesDeviceGetEccState;
-                 4 zesDeviceSetEccState;
-                 5 zesDeviceGet;
-                 5 zesDeviceSetOverclockWaiver;
-                 5 zesDeviceGetOverclockDomains;
-                 5 zesDeviceGetOverclockControls;
-                 5 zesDeviceResetOverclockSettings;
-                 5 zesDeviceReadOverclockState;
-                 5 zesDeviceEnumOverclockDomains;
-                 7 zesDeviceResetExt;
-                15 zesDevicePciLinkSpeedUpdateExt;
+                 0 zesDeviceGetProperties; 0 zesDeviceGetState; 0 zesDeviceReset; 0 zesDeviceProcessesGetState;
+                 0 zesDevicePciGetProperties; 0 zesDevicePciGetState; 0 zesDevicePciGetBars; 0 zesDevicePciGetStats;
+                 0 zesDeviceEnumDiagnosticTestSuites; 0 zesDeviceEnumEngineGroups; 0 zesDeviceEventRegister;
+                 0 zesDeviceEnumFabricPorts; 0 zesDeviceEnumFans; 0 zesDeviceEnumFirmwares;
+                 0 zesDeviceEnumFrequencyDomains; 0 zesDeviceEnumLeds; 0 zesDeviceEnumMemoryModules;
+                 0 zesDeviceEnumPerformanceFactorDomains; 0 zesDeviceEnumPowerDomains; 3 zesDeviceGetCardPowerDomain;
+                 0 zesDeviceEnumPsus; 0 zesDeviceEnumRasErrorSets; 0 zesDeviceEnumSchedulers;
+                 0 zesDeviceEnumStandbyDomains; 0 zesDeviceEnumTemperatureSensors; 4 zesDeviceEccAvailable;
+                 4 zesDeviceEccConfigurable; 4 zesDeviceGetEccState; 4 zesDeviceSetEccState; 5 zesDeviceGet;
+                 5 zesDeviceSetOverclockWaiver; 5 zesDeviceGetOverclockDomains; 5 zesDeviceGetOverclockControls;
+                 5 zesDeviceResetOverclockSettings; 5 zesDeviceReadOverclockState; 5 zesDeviceEnumOverclockDomains;
+                 7 zesDeviceResetExt; 15 zesDevicePciLinkSpeedUpdateExt;
             }
             zesGetDeviceExpProcAddrTable {
-                 9 zesDeviceGetSubDevicePropertiesExp;
-                 9 zesDeviceEnumActiveVFExp;
-                10 zesDeviceEnumEnabledVFExp;
+                 9 zesDeviceGetSubDevicePropertiesExp; 9 zesDeviceEnumActiveVFExp; 10 zesDeviceEnumEnabledVFExp;
             }
             zesGetDriverProcAddrTable {
-                 0 zesDriverEventListen;
-                 1 zesDriverEventListenEx;
-                 5 zesDriverGet;
-                 8 zesDriverGetExtensionProperties;
+                 0 zesDriverEventListen; 1 zesDriverEventListenEx; 5 zesDriverGet; 8 zesDriverGetExtensionProperties;
                  8 zesDriverGetExtensionFunctionAddress;
             }
-            zesGetDriverExpProcAddrTable {
-                 9 zesDriverGetDeviceByUuidExp;
-            }
+            zesGetDriverExpProcAddrTable { 9 zesDriverGetDeviceByUuidExp; }
             zesGetDiagnosticsProcAddrTable {
-                 0 zesDiagnosticsGetProperties;
-                 0 zesDiagnosticsGetTests;
-                 0 zesDiagnosticsRunTests;
+                 0 zesDiagnosticsGetProperties; 0 zesDiagnosticsGetTests; 0 zesDiagnosticsRunTests;
             }
-            zesGetEngineProcAddrTable {
-                 0 zesEngineGetProperties;
-                 0 zesEngineGetActivity;
-                 7 zesEngineGetActivityExt;
-            }
+            zesGetEngineProcAddrTable { 0 zesEngineGetProperties; 0 zesEngineGetActivity; 7 zesEngineGetActivityExt; }
             zesGetFabricPortProcAddrTable {
-                 0 zesFabricPortGetProperties;
-                 0 zesFabricPortGetLinkType;
-                 0 zesFabricPortGetConfig;
-                 0 zesFabricPortSetConfig;
-                 0 zesFabricPortGetState;
-                 0 zesFabricPortGetThroughput;
-                 7 zesFabricPortGetFabricErrorCounters;
-                 7 zesFabricPortGetMultiPortThroughput;
+                 0 zesFabricPortGetProperties; 0 zesFabricPortGetLinkType; 0 zesFabricPortGetConfig;
+                 0 zesFabricPortSetConfig; 0 zesFabricPortGetState; 0 zesFabricPortGetThroughput;
+                 7 zesFabricPortGetFabricErrorCounters; 7 zesFabricPortGetMultiPortThroughput;
             }
             zesGetFanProcAddrTable {
-                 0 zesFanGetProperties;
-                 0 zesFanGetConfig;
-                 0 zesFanSetDefaultMode;
-                 0 zesFanSetFixedSpeedMode;
-                 0 zesFanSetSpeedTableMode;
-                 0 zesFanGetState;
+                 0 zesFanGetProperties; 0 zesFanGetConfig; 0 zesFanSetDefaultMode; 0 zesFanSetFixedSpeedMode;
+                 0 zesFanSetSpeedTableMode; 0 zesFanGetState;
             }
             zesGetFirmwareProcAddrTable {
-                 0 zesFirmwareGetProperties;
-                 0 zesFirmwareFlash;
-                 8 zesFirmwareGetFlashProgress;
+                 0 zesFirmwareGetProperties; 0 zesFirmwareFlash; 8 zesFirmwareGetFlashProgress;
                  9 zesFirmwareGetConsoleLogs;
             }
-            zesGetFirmwareExpProcAddrTable {
-                 9 zesFirmwareGetSecurityVersionExp;
-                 9 zesFirmwareSetSecurityVersionExp;
-            }
+            zesGetFirmwareExpProcAddrTable { 9 zesFirmwareGetSecurityVersionExp; 9 zesFirmwareSetSecurityVersionExp; }
             zesGetFrequencyProcAddrTable {
-                 0 zesFrequencyGetProperties;
-                 0 zesFrequencyGetAvailableClocks;
-                 0 zesFrequencyGetRange;
-                 0 zesFrequencySetRange;
-                 0 zesFrequencyGetState;
-                 0 zesFrequencyGetThrottleTime;
-                 0 zesFrequencyOcGetCapabilities;
-                 0 zesFrequencyOcGetFrequencyTarget;
-                 0 zesFrequencyOcSetFrequencyTarget;
-                 0 zesFrequencyOcGetVoltageTarget;
-                 0 zesFrequencyOcSetVoltageTarget;
-                 0 zesFrequencyOcSetMode;
-                 0 zesFrequencyOcGetMode;
-                 0 zesFrequencyOcGetIccMax;
-                 0 zesFrequencyOcSetIccMax;
-                 0 zesFrequencyOcGetTjMax;
-                 0 zesFrequencyOcSetTjMax;
+                 0 zesFrequencyGetProperties; 0 zesFrequencyGetAvailableClocks; 0 zesFrequencyGetRange;
+                 0 zesFrequencySetRange; 0 zesFrequencyGetState; 0 zesFrequencyGetThrottleTime;
+                 0 zesFrequencyOcGetCapabilities; 0 zesFrequencyOcGetFrequencyTarget;
+                 0 zesFrequencyOcSetFrequencyTarget; 0 zesFrequencyOcGetVoltageTarget; 0 zesFrequencyOcSetVoltageTarget;
+                 0 zesFrequencyOcSetMode; 0 zesFrequencyOcGetMode; 0 zesFrequencyOcGetIccMax; 0 zesFrequencyOcSetIccMax;
+                 0 zesFrequencyOcGetTjMax; 0 zesFrequencyOcSetTjMax;
             }
-            zesGetLedProcAddrTable {
-                 0 zesLedGetProperties;
-                 0 zesLedGetState;
-                 0 zesLedSetState;
-                 0 zesLedSetColor;
-            }
-            zesGetMemoryProcAddrTable {
-                 0 zesMemoryGetProperties;
-                 0 zesMemoryGetState;
-                 0 zesMemoryGetBandwidth;
-            }
+            zesGetLedProcAddrTable { 0 zesLedGetProperties; 0 zesLedGetState; 0 zesLedSetState; 0 zesLedSetColor; }
+            zesGetMemoryProcAddrTable { 0 zesMemoryGetProperties; 0 zesMemoryGetState; 0 zesMemoryGetBandwidth; }
             zesGetOverclockProcAddrTable {
-                 5 zesOverclockGetDomainProperties;
-                 5 zesOverclockGetDomainVFProperties;
-                 5 zesOverclockGetDomainControlProperties;
-                 5 zesOverclockGetControlCurrentValue;
-                 5 zesOverclockGetControlPendingValue;
-                 5 zesOverclockSetControlUserValue;
-                 5 zesOverclockGetControlState;
-                 5 zesOverclockGetVFPointValues;
-                 5 zesOverclockSetVFPointValues;
+                 5 zesOverclockGetDomainProperties; 5 zesOverclockGetDomainVFProperties;
+                 5 zesOverclockGetDomainControlProperties; 5 zesOverclockGetControlCurrentValue;
+                 5 zesOverclockGetControlPendingValue; 5 zesOverclockSetControlUserValue; 5 zesOverclockGetControlState;
+                 5 zesOverclockGetVFPointValues; 5 zesOverclockSetVFPointValues;
             }
             zesGetPerformanceFactorProcAddrTable {
-                 0 zesPerformanceFactorGetProperties;
-                 0 zesPerformanceFactorGetConfig;
-                 0 zesPerformanceFactorSetConfig;
+                 0 zesPerformanceFactorGetProperties; 0 zesPerformanceFactorGetConfig; 0 zesPerformanceFactorSetConfig;
             }
             zesGetPowerProcAddrTable {
-                 0 zesPowerGetProperties;
-                 0 zesPowerGetEnergyCounter;
-                 0 zesPowerGetLimits;
-                 0 zesPowerSetLimits;
-                 0 zesPowerGetEnergyThreshold;
-                 0 zesPowerSetEnergyThreshold;
-                 4 zesPowerGetLimitsExt;
-                 4 zesPowerSetLimitsExt;
-                16 zesPowerGetUsage;
-                16 zesPowerGetLimitsExt2;
-                16 zesPowerSetLimitsExt2;
+                 0 zesPowerGetProperties; 0 zesPowerGetEnergyCounter; 0 zesPowerGetLimits; 0 zesPowerSetLimits;
+                 0 zesPowerGetEnergyThreshold; 0 zesPowerSetEnergyThreshold; 4 zesPowerGetLimitsExt;
+                 4 zesPowerSetLimitsExt; 16 zesPowerGetUsage; 16 zesPowerGetLimitsExt2; 16 zesPowerSetLimitsExt2;
             }
-            zesGetPsuProcAddrTable {
-                 0 zesPsuGetProperties;
-                 0 zesPsuGetState;
-            }
-            zesGetRasProcAddrTable {
-                 0 zesRasGetProperties;
-                 0 zesRasGetConfig;
-                 0 zesRasSetConfig;
-                 0 zesRasGetState;
-            }
+            zesGetPsuProcAddrTable { 0 zesPsuGetProperties; 0 zesPsuGetState; }
+            zesGetRasProcAddrTable { 0 zesRasGetProperties; 0 zesRasGetConfig; 0 zesRasSetConfig; 0 zesRasGetState; }
             zesGetRasExpProcAddrTable {
-                 7 zesRasGetStateExp;
-                 7 zesRasClearStateExp;
-                16 zesRasGetSupportedCategoriesExp;
-                16 zesRasGetStateExp2;
-                16 zesRasGetConfigExp;
-                16 zesRasSetConfigExp;
+                 7 zesRasGetStateExp; 7 zesRasClearStateExp; 16 zesRasGetSupportedCategoriesExp; 16 zesRasGetStateExp2;
+                16 zesRasGetConfigExp; 16 zesRasSetConfigExp;
             }
             zesGetSchedulerProcAddrTable {
-                 0 zesSchedulerGetProperties;
-                 0 zesSchedulerGetCurrentMode;
-                 0 zesSchedulerGetTimeoutModeProperties;
-                 0 zesSchedulerGetTimesliceModeProperties;
-                 0 zesSchedulerSetTimeoutMode;
-                 0 zesSchedulerSetTimesliceMode;
-                 0 zesSchedulerSetExclusiveMode;
-                 0 zesSchedulerSetComputeUnitDebugMode;
+                 0 zesSchedulerGetProperties; 0 zesSchedulerGetCurrentMode; 0 zesSchedulerGetTimeoutModeProperties;
+                 0 zesSchedulerGetTimesliceModeProperties; 0 zesSchedulerSetTimeoutMode; 0 zesSchedulerSetTimesliceMode;
+                 0 zesSchedulerSetExclusiveMode; 0 zesSchedulerSetComputeUnitDebugMode;
             }
-            zesGetStandbyProcAddrTable {
-                 0 zesStandbyGetProperties;
-                 0 zesStandbyGetMode;
-                 0 zesStandbySetMode;
-            }
+            zesGetStandbyProcAddrTable { 0 zesStandbyGetProperties; 0 zesStandbyGetMode; 0 zesStandbySetMode; }
             zesGetTemperatureProcAddrTable {
-                 0 zesTemperatureGetProperties;
-                 0 zesTemperatureGetConfig;
-                 0 zesTemperatureSetConfig;
+                 0 zesTemperatureGetProperties; 0 zesTemperatureGetConfig; 0 zesTemperatureSetConfig;
                  0 zesTemperatureGetState;
             }
             zesGetVFManagementExpProcAddrTable {
-                 9 zesVFManagementGetVFPropertiesExp;
-                 9 zesVFManagementGetVFMemoryUtilizationExp;
-                 9 zesVFManagementGetVFEngineUtilizationExp;
-                 9 zesVFManagementSetVFTelemetryModeExp;
-                 9 zesVFManagementSetVFTelemetrySamplingIntervalExp;
-                10 zesVFManagementGetVFCapabilitiesExp;
-                10 zesVFManagementGetVFMemoryUtilizationExp2;
-                10 zesVFManagementGetVFEngineUtilizationExp2;
+                 9 zesVFManagementGetVFPropertiesExp; 9 zesVFManagementGetVFMemoryUtilizationExp;
+                 9 zesVFManagementGetVFEngineUtilizationExp; 9 zesVFManagementSetVFTelemetryModeExp;
+                 9 zesVFManagementSetVFTelemetrySamplingIntervalExp; 10 zesVFManagementGetVFCapabilitiesExp;
+                10 zesVFManagementGetVFMemoryUtilizationExp2; 10 zesVFManagementGetVFEngineUtilizationExp2;
                 12 zesVFManagementGetVFCapabilitiesExp2;
             }
             zerGetGlobalProcAddrTable {

@@ -2,27 +2,19 @@
 //!
 //! The trace is synthetic and names this process as the traced one. One line is printed for each length of the run.
 
-use std::{
-    error::Error,
-    fs::{self, File},
-    io::{self, BufWriter, Write},
-    path::Path,
-};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::{error::Error, path::Path};
 
 use rustix::time::{ClockId, clock_gettime};
 use urscope_analyzer::Options;
 use urscope_command::view::model::{Follow, Model};
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
-    handle::fingerprint,
-    proc_stat::ProcStat,
-    trace::{
-        FORMAT_VERSION, Form,
-        records::{Clock, Header},
-        write::{self, Line},
-    },
-};
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::trace::records::{Clock, Header};
+use urscope_schema::trace::write::{self, Line};
+use urscope_schema::trace::{FORMAT_VERSION, Form};
+use urscope_schema::{handle::fingerprint, proc_stat::ProcStat};
 
 /// The number of new calls per second.
 const PACE: u64 = 1000;

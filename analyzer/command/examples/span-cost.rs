@@ -3,13 +3,8 @@
 //! `span-cost ROUNDS CALLS` prints one line for each round: the nanoseconds of a span of the `tracing` crate with the values of a call
 //! through `tracing-chrome`, and of two records of the size of urscope's Chrome form with a `write(2)` each.
 
-use std::{
-    env,
-    error::Error,
-    fs::File,
-    io::{self, Write as _},
-    time::Instant,
-};
+use std::io::{self, Write as _};
+use std::{env, error::Error, fs::File, time::Instant};
 
 use tracing_chrome::ChromeLayerBuilder;
 use tracing_subscriber::layer::SubscriberExt as _;

@@ -4,26 +4,18 @@
 //! Options of the command line come first, and wrappers are added to them. A run says that it uses the file, because it changes the verdict.
 //! A file that another user may have written is not obeyed, as git does not obey the configuration of another user's repository.
 
-use std::{
-    env,
-    fs::{self, File},
-    io,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::{env, io, os::unix::fs::MetadataExt as _};
 
 use clap::ValueEnum as _;
 use serde::Deserialize;
-use urscope_analyzer::{
-    analysis::exemptions::{LARGEST_SUPPRESSIONS, Suppressions},
-    files::{self, owners},
-    plain::plain,
-};
+use urscope_analyzer::analysis::exemptions::{LARGEST_SUPPRESSIONS, Suppressions};
+use urscope_analyzer::files::{self, owners};
+use urscope_analyzer::plain::plain;
 
-use crate::{
-    arguments::{FailOn, VerdictArguments},
-    output::{complain, tell},
-};
+use crate::arguments::{FailOn, VerdictArguments};
+use crate::output::{complain, tell};
 
 const NAME: &str = "urscope.toml";
 

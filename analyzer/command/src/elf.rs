@@ -2,19 +2,13 @@
 //!
 //! It never loads or runs them.
 
-use std::{
-    ffi::OsStr,
-    fs::File,
-    io::{self, Read as _},
-    os::unix::ffi::OsStrExt as _,
-    path::{Path, PathBuf},
-};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::{ffi::OsStr, fs::File, os::unix::ffi::OsStrExt as _};
 
-use object::{
-    Endianness, NameOrOrdinal, Object as _, ReadCache,
-    elf::{self, FileHeader64},
-    read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _},
-};
+use object::elf::{self, FileHeader64};
+use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
+use object::{Endianness, NameOrOrdinal, Object as _, ReadCache};
 
 /// How a program finds its libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +77,6 @@ pub(crate) fn names(program: &Path) -> Names {
     }
 }
 
-/// What a shared library needs and exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Library {
     pub(crate) needed: Vec<String>,

@@ -2,19 +2,11 @@
 //!
 //! A directory without traces is refused with what is in it, so that no command answers "nothing" about an empty place.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    error::Error,
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, env, error::Error, fs, os::unix::fs::MetadataExt as _};
 
-use urscope_analyzer::{
-    analysis::{contents, header_of, runs_below, traces},
-    files::owners,
-};
+use urscope_analyzer::analysis::{contents, header_of, runs_below, traces};
+use urscope_analyzer::files::owners;
 use urscope_schema::counted;
 
 use crate::{arguments::TraceArguments, output::tell};

@@ -3,11 +3,8 @@
 //! They are beside the command, as in a cargo build and in the wheel, or in `lib/urscope` or `lib64/urscope` of the
 //! tree whose `bin` has the command. `lib/libze_loader.so.1` is never used, because that is the system's real loader.
 
-use std::{
-    env,
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{env, ffi::OsString};
 
 /// The environment variable that names another library.
 pub(crate) const LIBRARY_VARIABLE: &str = "URSCOPE_LIBRARY";

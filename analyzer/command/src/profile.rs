@@ -5,12 +5,10 @@
 //! the tracker, the rules and the observers), `reporting`, `symbolizing` (one per module), `judging` and `rendering`. For runs that are
 //! shown, they are also `following`, `snapshot` and `serving`.
 
-use std::{
-    fs::File,
-    io::{self, Write},
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
 use tracing_subscriber::layer::SubscriberExt as _;

@@ -1,22 +1,15 @@
 //! Finds the program to run, and checks whether a library can be loaded into it.
 
-use std::{
-    env,
-    ffi::{OsStr, OsString},
-    fs::{self, File},
-    io::{self, BufRead as _, BufReader, Read as _},
-    os::unix::{
-        ffi::{OsStrExt as _, OsStringExt as _},
-        fs::{MetadataExt as _, PermissionsExt as _},
-    },
-    path::{Path, PathBuf},
-};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
-use rustix::{
-    fs::{Access, access},
-    io::Errno,
-    process,
-};
+use rustix::fs::{Access, access};
+use rustix::{io::Errno, process};
 
 use crate::elf::{self, Linkage};
 

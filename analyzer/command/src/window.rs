@@ -1,23 +1,12 @@
 //! Shows the page of a run in a browser: starts the server, builds the address and opens the browser.
 
-use std::{
-    env,
-    error::Error,
-    ffi::{OsStr, OsString},
-    os::unix::ffi::OsStrExt as _,
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::ffi::{OsStr, OsString};
+use std::process::{Command, Stdio};
+use std::{env, error::Error, os::unix::ffi::OsStrExt as _, path::PathBuf};
 
-use crate::{
-    arguments::WindowArguments,
-    program::Program,
-    view::{
-        Settings, Subject, View,
-        perfetto::{self, Copy},
-        source::Sources,
-    },
-};
+use crate::view::perfetto::{self, Copy};
+use crate::view::{Settings, Subject, View, source::Sources};
+use crate::{arguments::WindowArguments, program::Program};
 
 /// The page that passes the run to Perfetto.
 const PERFETTO: &str = "perfetto.html";

@@ -5,8 +5,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::Once;
-use std::sync::atomic::Ordering;
+use std::sync::{Once, atomic::Ordering};
 
 use urscope_device::ddi::API_VERSION;
 

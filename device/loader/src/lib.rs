@@ -1,19 +1,15 @@
 //! The exported symbols of `libze_loader.so.1`.
 //!
 //! Each name of the table becomes a C symbol that jumps to the function in its slot: the entry point in
-//! `urscope-device`, or what a library that was preloaded has put there ([`connect`]). It is a jump and
-//! not a call, so arguments pass unchanged, and no signature is written twice. No other crate may
-//! depend on this one.
+//! `urscope-device`, or what a library that was preloaded has put there ([`connect`]). It is a jump and not a call, so
+//! arguments pass unchanged, and no signature is written twice. No other crate may depend on this one.
 
 mod connect;
 
-use std::arch::naked_asm;
-use std::ffi::CStr;
-use std::sync::atomic::AtomicPtr;
+use std::{arch::naked_asm, ffi::CStr, sync::atomic::AtomicPtr};
 
-use urscope_device::ddi::entry;
 use urscope_device::ddi::tracing::{self, Callback, Tracer};
-use urscope_device::{Handle, ZeResult, ze_functions};
+use urscope_device::{Handle, ZeResult, ddi::entry, ze_functions};
 
 /// The device is a driver, too: `zeGet…ProcAddrTable` gives its functions, whoever asks. Libraries that watch drivers
 /// and pass over loaders find it by this symbol. The value has no meaning.
@@ -21,10 +17,9 @@ use urscope_device::{Handle, ZeResult, ze_functions};
 #[allow(non_upper_case_globals, reason = "the name is that of a C symbol")]
 pub static zeSoftDriver: u32 = 1;
 
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
-/// kernel of this process accesses. `SIZE_MAX` if there is none, or if this cannot be determined now.
-/// For a kernel, these are the bytes that its pointer arguments name: a device does not know which
-/// others it accesses.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
+/// process accesses. `SIZE_MAX` if there is none, or if this cannot be determined now. For a kernel, these are the
+/// bytes that its pointer arguments name: a device does not know which others it accesses.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "the name is that of a C symbol")]
 pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {

@@ -8,13 +8,11 @@ use std::sync::Arc;
 use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
 use crate::commands::work::{Region, Work};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::{context::Context, device::Device};
 use crate::events::event::Event;
-use crate::ffi::handles::Handle;
 use crate::ffi::layout::{Base, CopyRegion};
 use crate::ffi::result::{Outcome, ZeResult, call};
-use crate::ffi::{Address, Argument, HostFunction, In, UserData};
+use crate::ffi::{Address, Argument, HostFunction, In, UserData, handles::Handle};
 
 /// Entry points that end with the event to signal and the events to wait for. Each creates its work from the list and
 /// the other arguments.
@@ -44,17 +42,44 @@ pub(super) use append_calls;
 append_calls! {
     /// `zeCommandListAppendMemoryCopy` (ze_api.h).
     memory_copy(list, to: Address, from: Address, length: Argument<usize>) {
-        to.check()?;
-        from.check()?;
-        Ok(Work::copy(to, from, length))
+        copy(to, from, length)
+    }
+
+    /// `zeCommandListAppendMemoryCopyWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
+    memory_copy_with_parameters(list, to: Address, from: Address, length: Argument<usize>, extensions: In<Base>) {
+        extensions.check_no_extension()?;
+        copy(to, from, length)
+    }
+
+    /// `zeCommandListAppendMemoryCopyFromContext` (ze_api.h). All contexts share one address space.
+    memory_copy_from_context(
+        list,
+        to: Address,
+        context: Handle<Context>,
+        from: Address,
+        length: Argument<usize>,
+    ) {
+        context.get()?;
+        copy(to, from, length)
     }
 
     /// `zeCommandListAppendMemoryFill` (ze_api.h). Accepts any pattern size except 0, up to the largest of the queue
     /// group; the last repetition may be cut.
     memory_fill(list, to: Address, pattern: In<u8>, pattern_size: Argument<usize>, length: Argument<usize>) {
-        to.check()?;
-        list.check_pattern(pattern_size.value())?;
-        Work::fill(to, pattern, pattern_size, length)
+        fill(&list, to, pattern, pattern_size, length)
+    }
+
+    /// `zeCommandListAppendMemoryFillWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
+    memory_fill_with_parameters(
+        list,
+        to: Address,
+        pattern: In<u8>,
+        pattern_size: Argument<usize>,
+        length: Argument<usize>,
+        extensions: In<Base>,
+    ) {
+        extensions.check_no_extension()?;
+        fill(&list, to, pattern, pattern_size, length)
     }
 
     /// `zeCommandListAppendHostFunction` (ze_api.h). A thread of the device calls the function, with all
@@ -110,56 +135,22 @@ append_calls! {
     }
 }
 
-/// `zeCommandListAppendMemoryCopyWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
-pub extern "C" fn memory_copy_with_parameters(
-    list: Handle<CommandList>,
-    to: Address,
-    from: Address,
-    length: Argument<usize>,
-    extensions: In<Base>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    match call(|| extensions.check_no_extension()) {
-        ZeResult::SUCCESS => memory_copy(list, to, from, length, signal, wait_count, waits),
-        error => error,
-    }
+fn copy(to: Address, from: Address, length: Argument<usize>) -> Outcome<Work> {
+    to.check()?;
+    from.check()?;
+    Ok(Work::copy(to, from, length))
 }
 
-/// `zeCommandListAppendMemoryCopyFromContext` (ze_api.h). All contexts share one address space.
-pub extern "C" fn memory_copy_from_context(
-    list: Handle<CommandList>,
-    to: Address,
-    context: Handle<Context>,
-    from: Address,
-    length: Argument<usize>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    match call(|| context.get().map(drop)) {
-        ZeResult::SUCCESS => memory_copy(list, to, from, length, signal, wait_count, waits),
-        error => error,
-    }
-}
-
-/// `zeCommandListAppendMemoryFillWithParameters` (ze_api.h). No extension is known: `UNSUPPORTED_FEATURE` for any.
-pub extern "C" fn memory_fill_with_parameters(
-    list: Handle<CommandList>,
+fn fill(
+    list: &CommandList,
     to: Address,
     pattern: In<u8>,
     pattern_size: Argument<usize>,
     length: Argument<usize>,
-    extensions: In<Base>,
-    signal: Handle<Event>,
-    wait_count: Argument<u32>,
-    waits: In<Handle<Event>>,
-) -> ZeResult {
-    match call(|| extensions.check_no_extension()) {
-        ZeResult::SUCCESS => memory_fill(list, to, pattern, pattern_size, length, signal, wait_count, waits),
-        error => error,
-    }
+) -> Outcome<Work> {
+    to.check()?;
+    list.check_pattern(pattern_size.value())?;
+    Work::fill(to, pattern, pattern_size, length)
 }
 
 /// `zeCommandListAppendSignalEvent` (ze_api.h).

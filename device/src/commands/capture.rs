@@ -12,22 +12,19 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::commands::graph::Graph;
-use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
+use crate::commands::{graph::Graph, list::CommandList};
 use crate::events::event::Event;
 use crate::ffi::result::{Outcome, ZeResult};
 
 /// The graphs that are being captured, by number.
 static CAPTURES: Mutex<BTreeMap<u64, Arc<Graph>>> = Mutex::new(BTreeMap::new());
 
-/// Whether a graph is being captured.
 static IS_CAPTURING: AtomicBool = AtomicBool::new(false);
 
 /// The commands that a graph has recorded, and the stage of its capture.
 #[derive(Default)]
 pub(super) struct CaptureState {
-    /// The stage of the capture.
     pub stage: Stage,
     /// The recorded commands, in the order of the appends.
     pub nodes: Vec<Node>,
@@ -39,13 +36,11 @@ pub(super) struct CaptureState {
     signals: BTreeMap<usize, Signalled>,
 }
 
-/// The stage of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Not captured yet.
     #[default]
     New,
-    /// Being captured.
     Capturing,
     /// Captured: it can be instantiated.
     Complete,
@@ -55,7 +50,6 @@ pub(super) enum Stage {
 
 /// A recorded command.
 pub(super) struct Node {
-    /// The command.
     pub command: Arc<Command>,
     /// The number of the list that it was appended to.
     pub branch: usize,
@@ -130,9 +124,8 @@ pub(super) fn record(list: &Arc<CommandList>, commands: &[Arc<Command>]) -> Outc
     Ok(true)
 }
 
-/// Ends the capture that began with a list, and returns its graph: `COMMAND_LIST_NOT_CAPTURING` if
-/// there is none, `INVALID_ARGUMENT` if it began with another list. The graph is invalid if a fork was
-/// not joined.
+/// Ends the capture that began with a list, and returns its graph: `COMMAND_LIST_NOT_CAPTURING` if there is none,
+/// `INVALID_ARGUMENT` if it began with another list. The graph is invalid if a fork was not joined.
 pub(super) fn end(list: &Arc<CommandList>) -> Outcome<Arc<Graph>> {
     let mut captures = CAPTURES.lock();
     let graph = captures.get(&list.capture()).map(Arc::clone).ok_or(ZeResult::COMMAND_LIST_NOT_CAPTURING)?;

@@ -10,8 +10,7 @@
 //!
 //! Must never let a command wait for an event while it has the turn.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -24,13 +23,11 @@ static ENGINES: Mutex<BTreeMap<(Numbers, Queue), Arc<Engine>>> = Mutex::new(BTre
 /// A queue of a device: each has an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Queue {
-    /// The ordinal of its group.
     pub ordinal: u32,
     /// Its number in the group.
     pub index: u32,
 }
 
-/// One engine of a device.
 pub(super) struct Engine {
     state: Mutex<Order>,
     changed: Condvar,
@@ -68,12 +65,10 @@ impl Priority {
     /// All, by their numbers in ze_api.h.
     const NUMBERED: [Self; 3] = [Self::Normal, Self::Low, Self::High];
 
-    /// The priority with this number.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         Self::NUMBERED.get(number as usize).copied()
     }
 
-    /// Its number.
     pub(crate) fn number(self) -> u32 {
         Self::NUMBERED.iter().take_while(|other| **other != self).count() as u32
     }

@@ -7,16 +7,14 @@ use std::sync::Arc;
 use crate::commands::queue::CommandQueue;
 use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::FenceDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown};
-use crate::ffi::{In, Out};
+use crate::ffi::{In, Out, layout::FenceDesc};
 
 /// `ZE_FENCE_FLAG_SIGNALED`.
 const SIGNALED: u32 = 1;
 
 /// The object of a `ze_fence_handle_t`.
 pub struct Fence {
-    /// Its state.
     pub(crate) signal: Arc<Signal>,
 }
 

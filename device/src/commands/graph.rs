@@ -1,24 +1,18 @@
 //! Graphs, executable graphs, and the entry points about them.
 //!
-//! A graph holds the commands that were recorded from immediate lists (`capture`). An executable graph
-//! is a copy of these commands. A list executes it like a regular list: in recording order, also across
-//! several lists, with no other command between them. So each command comes after those that it depends
-//! on. Each copy has its own instances of the counter-based events that belong to the graph. Must never
-//! change a copy.
+//! A graph holds the commands that were recorded from immediate lists (`capture`). An executable graph is a copy of
+//! these commands. A list executes it like a regular list: in recording order, also across several lists, with no other
+//! command between them. So each command comes after those that it depends on. Each copy has its own instances of the
+//! counter-based events that belong to the graph. Must never change a copy.
 
-use std::collections::BTreeMap;
-use std::ffi::c_char;
-use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{collections::BTreeMap, ffi::c_char, fs, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::commands::append::events;
 use crate::commands::capture::{self, CaptureState, Stage};
-use crate::commands::dot;
-use crate::commands::list::CommandList;
 use crate::commands::stream::{Command, Wait};
+use crate::commands::{append::events, dot, list::CommandList};
 use crate::discovery::context::Context;
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, object};
@@ -324,7 +318,6 @@ pub(super) fn abandon(graph: &Arc<Graph>) {
     }
 }
 
-/// `QUERY_TRUE` or `QUERY_FALSE`.
 fn answer(yes: bool) -> Outcome {
     Err(if yes { ZeResult::QUERY_TRUE } else { ZeResult::QUERY_FALSE })
 }

@@ -4,13 +4,11 @@
 //! read the number of groups of an indirect launch before that.
 
 use crate::commands::append::{append, append_calls};
-use crate::commands::list::CommandList;
-use crate::commands::work::Work;
+use crate::commands::{list::CommandList, work::Work};
 use crate::events::event::Event;
-use crate::ffi::handles::Handle;
 use crate::ffi::layout::{Base, Extent, LaunchCooperativeDesc};
 use crate::ffi::result::{Outcome, ZeResult, call};
-use crate::ffi::{Address, Argument, In};
+use crate::ffi::{Address, Argument, In, handles::Handle};
 use crate::kernels::kernel::Kernel;
 use crate::kernels::launch::{self, Launch};
 use crate::platform::log;

@@ -1,23 +1,18 @@
 //! Command lists and the entry points about them, except those that append commands (`append`).
 //!
-//! A regular list records commands, and a queue executes them later; an immediate list submits each
-//! command to its stream at once, unless it is captured (`capture`). All lists execute in order, also
-//! those that need not, so a barrier needs no work. Must never wait for work in an append, unless the
-//! list is synchronous.
+//! A regular list records commands, and a queue executes them later; an immediate list submits each command to its
+//! stream at once, unless it is captured (`capture`). All lists execute in order, also those that need not, so a
+//! barrier needs no work. Must never wait for work in an append, unless the list is synchronous.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::commands::capture;
 use crate::commands::engine::{Priority, Queue};
-use crate::commands::graph;
-use crate::commands::recording::Recording;
 use crate::commands::stream::{Command, Stream, Wait};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::discovery::properties::QueueGroup;
+use crate::commands::{capture, graph, recording::Recording};
+use crate::discovery::{context::Context, device::Device, properties::QueueGroup};
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{Base, CommandListDesc, CommandQueueDesc, stype};
@@ -34,7 +29,6 @@ const ASYNCHRONOUS: u32 = 2;
 pub struct CommandList {
     context: Handle<Context>,
     device: Arc<Device>,
-    /// The ordinal of its queue group.
     pub(crate) ordinal: u32,
     body: Body,
     /// The number of the capture that the list is a part of. 0 for none.

@@ -3,14 +3,11 @@
 //! A change replaces the command in the list: what was submitted before stays as it was. The list must be closed again
 //! before it is executed. Errors change nothing. Must never change a command that was appended without an identifier.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Arc;
 
-use crate::commands::list::CommandList;
-use crate::commands::recording::Recording;
 use crate::commands::stream::{Command, Wait};
-use crate::commands::work::Work;
+use crate::commands::{list::CommandList, recording::Recording, work::Work};
 use crate::discovery::properties::MUTABLE;
 use crate::events::event::Event;
 use crate::ffi::handles::Handle;
@@ -21,8 +18,7 @@ use crate::ffi::layout::{
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Argument, In, Out};
 use crate::kernels::kernel::Kernel;
-use crate::kernels::launch::{self, Launch, Settings};
-use crate::platform::log;
+use crate::kernels::launch::{Launch, Settings};
 
 /// `ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS`, and so on.
 const KERNEL_ARGUMENTS: u32 = 1;
@@ -92,7 +88,9 @@ pub extern "C" fn update_commands(list: Handle<CommandList>, desc: In<MutableCom
                 let MutableKernelArgument { command_id, arg_index, arg_size, .. } = argument.read()?;
                 let change = change(&mut recording, &mut changes, command_id, KERNEL_ARGUMENTS)?;
                 let value = argument.member(|argument| argument.value)?;
-                change.set(arg_index as usize, arg_size, value)?;
+                let Change { kernel, settings, .. } = change;
+                let set = kernel.set_argument(settings, arg_index as usize, arg_size, value);
+                set.map_err(|_| ZeResult::INVALID_ARGUMENT)?;
             } else if let Some(count) = next.as_a::<MutableGroupCount>() {
                 let change = change(&mut recording, &mut changes, count.read()?.command_id, GROUP_COUNT)?;
                 change.groups = count.member(|count| count.group_count)?.read()?;
@@ -129,26 +127,6 @@ fn change<'a>(
         }
     };
     if found.flags & flag == 0 { Err(ZeResult::INVALID_ARGUMENT) } else { Ok(found) }
-}
-
-impl Change {
-    /// Sets an argument of `size` bytes.
-    fn set(&mut self, index: usize, size: usize, value: In<u8>) -> Outcome {
-        let parameter = self.kernel.info.parameters.get(index);
-        let argument = parameter.ok_or(ZeResult::INVALID_ARGUMENT).and_then(|parameter| {
-            launch::Argument::set(*parameter, size, value).map_err(|_| {
-                log::note(&format!(
-                    "kernel {}: {size} bytes for argument {index}, which is {parameter:?}",
-                    self.kernel.name
-                ));
-                ZeResult::INVALID_ARGUMENT
-            })
-        })?;
-        if let Some(place) = self.settings.arguments.get_mut(index) {
-            *place = argument;
-        }
-        Ok(())
-    }
 }
 
 /// `zeCommandListUpdateMutableCommandSignalEventExp` (ze_api.h). Without an event the command signals none.
@@ -225,7 +203,6 @@ pub extern "C" fn is_mutable(list: Handle<CommandList>, mutable: Out<u8>) -> ZeR
 }
 
 impl Command {
-    /// A copy of this command with another launch.
     fn with_launch(&self, launch: Launch, groups: Extent) -> Self {
         Self { work: Work::launch(launch, groups), waits: self.waits.clone(), signals: self.signals.clone() }
     }

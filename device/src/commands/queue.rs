@@ -7,12 +7,10 @@ use std::sync::Arc;
 use crate::commands::fence::Fence;
 use crate::commands::list::{CommandList, QueueAttributes};
 use crate::commands::stream::{self, Stream};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::{context::Context, device::Device};
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::CommandQueueDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown, getters};
-use crate::ffi::{Argument, In, Out};
+use crate::ffi::{Argument, In, Out, layout::CommandQueueDesc};
 use crate::platform::deadline::Deadline;
 
 /// The object of a `ze_command_queue_handle_t`.

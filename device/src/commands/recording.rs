@@ -2,14 +2,12 @@
 //!
 //! Must never hand out commands of a list that is not closed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::commands::stream::Command;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::kernels::kernel::Kernel;
 
-/// The commands of a regular list.
 #[derive(Default)]
 pub(super) struct Recording {
     commands: Vec<Arc<Command>>,
@@ -82,7 +80,6 @@ impl Recording {
         Ok((Arc::clone(command), found))
     }
 
-    /// Replaces the command with an identifier.
     pub(super) fn replace(&mut self, id: u64, command: Command) {
         let position = self.mutable.get(&id).map(|mutable| mutable.position);
         if let Some(place) = position.and_then(|position| self.commands.get_mut(position)) {

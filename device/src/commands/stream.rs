@@ -1,38 +1,33 @@
 //! Streams: each is a queue of commands and the thread that executes them in order.
 //!
-//! Every command queue and every immediate list has one. The thread starts with the first command, and
-//! sleeps while there is none. For each command it waits for its turn (`engine`) and for events,
-//! performs the work, and signals. So an event is never signalled before its work has ended, and a wait
-//! for another stream blocks this stream only. When its owner is destroyed, a stream completes what was
-//! submitted and ends; a wait for a destroyed event ends too, so no thread is left behind. Kernels and
-//! functions of the application need a larger stack than copies, so the first one moves the stream to
-//! another thread. Must never perform work on the thread that appends it.
+//! Every command queue and every immediate list has one. The thread starts with the first command, and sleeps while
+//! there is none. For each command it waits for its turn (`engine`) and for events, performs the work, and signals. So
+//! an event is never signalled before its work has ended, and a wait for another stream blocks this stream only. When
+//! its owner is destroyed, a stream completes what was submitted and ends; a wait for a destroyed event ends too, so no
+//! thread is left behind. Kernels and functions of the application need a larger stack than copies, so the first one
+//! moves the stream to another thread. Must never perform work on the thread that appends it.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::commands::engine::{self, Engine, Order, Position, Priority, Queue};
-use crate::commands::fence::Fence;
-use crate::commands::work::Work;
+use crate::commands::{fence::Fence, work::Work};
 use crate::discovery::device::Device;
 use crate::events::event::Event;
 use crate::events::signal::{Signal, Timestamps, WaitResult};
 use crate::ffi::handles::Object;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::kernels::faults;
-use crate::platform::deadline::Deadline;
-use crate::platform::{clock, process, settings, threads};
+use crate::platform::{clock, deadline::Deadline, process, settings, threads};
 
 /// The streams of all devices.
 static ALL: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
 
 /// A command as it was appended. A regular list submits it each time it is executed.
 pub(crate) struct Command {
-    /// Its work.
     pub work: Work,
     /// What to wait for before the work.
     pub waits: Vec<Wait>,
@@ -40,10 +35,8 @@ pub(crate) struct Command {
     pub signals: Option<Arc<Event>>,
 }
 
-/// What a command waits for.
 #[derive(Clone)]
 pub(crate) struct Wait {
-    /// The event.
     pub event: Arc<Event>,
     /// The counter value to wait for, if a graph has recorded it. Without it, the value is taken at submission.
     pub value: Option<u64>,
@@ -59,6 +52,7 @@ pub(crate) struct Stream {
     finished: Condvar,
 }
 
+#[derive(Default)]
 struct StreamState {
     waiting: VecDeque<Task>,
     /// The command that was taken from `waiting`, until its work has ended.
@@ -88,16 +82,8 @@ impl Stream {
     /// A stream of the engine of this queue, without a thread yet.
     pub(crate) fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
         let engine = Engine::of(&device, queue);
-        let state =
-            StreamState { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
-        let stream = Arc::new(Self {
-            device,
-            engine,
-            priority,
-            state: Mutex::new(state),
-            submitted: Condvar::new(),
-            finished: Condvar::new(),
-        });
+        let (state, submitted, finished) = (Mutex::default(), Condvar::new(), Condvar::new());
+        let stream = Arc::new(Self { device, engine, priority, state, submitted, finished });
         let mut all = ALL.lock();
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&stream));
@@ -307,9 +293,8 @@ fn end_waits() {
 /// of a held lock is never released.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
-/// kernel of this process accesses. `None` if there is none. A stream whose lock stays taken is
-/// skipped.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
+/// process accesses. `None` if there is none. A stream whose lock stays taken is skipped.
 pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
     let streams: Vec<_> = ALL.try_lock_for(LOCK_TIMEOUT)?.iter().filter_map(Weak::upgrade).collect();
     let nearest = |stream: &Arc<Stream>| {

@@ -5,16 +5,12 @@
 //! it is performed, except for a fill pattern, the arguments of kernels and the descriptions of regions, which the
 //! caller may change once the append call has returned.
 
-use std::fmt;
-use std::ops::Range;
-use std::ptr;
-use std::sync::Arc;
+use std::{fmt, ops::Range, ptr, sync::Arc};
 
 use crate::events::event::{self, Event};
-use crate::ffi::handles::Handle;
 use crate::ffi::layout::{CopyRegion, Extent, KernelTimestampResult};
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::ffi::{Address, Argument, HostFunction, In, UserData};
+use crate::ffi::{Address, Argument, HostFunction, In, UserData, handles::Handle};
 use crate::kernels::launch::Launch;
 use crate::memory::{self, Retained};
 use crate::platform::clock;
@@ -102,7 +98,6 @@ impl Work {
         Self(Action::Nothing)
     }
 
-    /// Copies `length` bytes. The ranges may overlap.
     pub(crate) fn copy(to: Address, from: Address, length: Argument<usize>) -> Self {
         Self(Action::Copy { to: Location::new(to), from: Location::new(from), length: length.value() })
     }
@@ -129,7 +124,6 @@ impl Work {
         Self(Action::CopyRegion { to: to.grid, from: from.grid, extent: to.extent })
     }
 
-    /// Writes the time of the device.
     pub(crate) fn timestamp(to: Address) -> Self {
         Self(Action::Timestamp { to: Location::new(to) })
     }
@@ -150,7 +144,6 @@ impl Work {
         Ok(Self(Action::EventTimestamps { to: Location::new(to), events: events.into_iter().zip(offsets).collect() }))
     }
 
-    /// Runs a kernel.
     pub(crate) fn launch(launch: Launch, groups: Extent) -> Self {
         Self(Action::Launch { launch, groups })
     }
@@ -162,7 +155,6 @@ impl Work {
         Self(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
     }
 
-    /// Calls a function of the application.
     pub(crate) fn host_function(function: HostFunction, data: UserData) -> Self {
         Self(Action::Call { function, data })
     }
@@ -219,7 +211,6 @@ impl Work {
         Some(described(name, details, lines))
     }
 
-    /// The event that it resets.
     pub(super) fn resets(&self) -> Option<&Event> {
         if let Action::Reset(event) = &self.0 { Some(event) } else { None }
     }
@@ -254,7 +245,6 @@ impl Work {
         ranges.into_iter().flatten().chain(named).filter(|range| !range.is_empty())
     }
 
-    /// Whether it runs kernels.
     pub(super) fn runs_kernels(&self) -> bool {
         matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
     }
@@ -284,7 +274,6 @@ impl Work {
         Self(Action::Reset(event))
     }
 
-    /// Performs the work.
     pub(super) fn perform(&self) {
         match &self.0 {
             Action::Nothing => {}

@@ -7,18 +7,15 @@
 pub(crate) mod loader;
 pub mod tracing;
 
-use std::arch::naked_asm;
-use std::ffi::c_char;
-use std::ptr;
+use std::{arch::naked_asm, ffi::c_char, ptr};
 
 use tracing::TracePoint;
 
 use crate::commands::stream;
 use crate::discovery::driver::{self, Driver};
-use crate::ffi::handles::Handle;
 pub use crate::ffi::layout::API_VERSION;
 use crate::ffi::result::{ZeResult, call};
-use crate::ffi::{Argument, In, Out};
+use crate::ffi::{Argument, In, Out, handles::Handle};
 use crate::platform::log;
 
 /// One function of the table.
@@ -64,9 +61,8 @@ pub fn lookup(name: &str) -> Option<*const ()> {
     in_tables.or_else(|| address_in(LOADER, name))
 }
 
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or
-/// kernel of this process accesses. `None` if there is none, or if it is unknown because a lock was
-/// taken.
+/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
+/// process accesses. `None` if there is none, or if it is unknown because a lock was taken.
 pub fn unfinished_from(address: usize) -> Option<usize> {
     stream::unfinished_from(address)
 }

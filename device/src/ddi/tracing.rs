@@ -12,12 +12,9 @@
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports, reason = "nothing can be traced"))]
 
-use std::arch::naked_asm;
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::{arch::naked_asm, cell::Cell, collections::BTreeMap, env};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 
@@ -26,8 +23,7 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{Extent, IpcHandle, TracerDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
-use crate::platform::faults::Gate;
-use crate::platform::process;
+use crate::platform::{faults::Gate, process};
 
 /// `ZEL_REGISTER_PROLOGUE`; 1 is an epilogue (`zel_tracer_reg_t`).
 const PROLOGUE: u32 = 0;
@@ -72,9 +68,7 @@ pub type Callback = Option<unsafe extern "C" fn(*const *mut u64, u64, usize, *mu
 pub struct TracePoint {
     /// Its fault, and how many tracers have a callback for it.
     pub(super) gate: &'static Gate,
-    /// Its C name.
     pub(super) name: &'static str,
-    /// The function.
     pub(super) function: *const (),
 }
 

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use crate::discovery::device::Device;
 use crate::discovery::driver::{self, Driver};
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::ContextDesc;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, Argument, In, Out};
+use crate::ffi::{Address, Argument, In, Out, layout::ContextDesc};
 use crate::platform::process;
 
 /// The object of a `ze_context_handle_t`.

@@ -1,21 +1,18 @@
 //! The devices, and the entry points about relations between them.
 //!
 //! A device is a share of host memory with a number. All devices access each other's memory, unless
-//! `ZE_SOFT_PEERS=off`. Each may have sub-devices, which are devices with a part of its memory and with
-//! engines of their own; the parts of one device always access each other's memory. Its properties are
-//! in `properties`.
+//! `ZE_SOFT_PEERS=off`. Each may have sub-devices, which are devices with a part of its memory and with engines of
+//! their own; the parts of one device always access each other's memory. Its properties are in `properties`.
 
 use std::sync::Arc;
 
 use crate::discovery::driver::{self, Driver};
 use crate::ffi;
-use crate::ffi::Out;
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::DeviceP2pProperties;
 use crate::ffi::result::{ZeResult, call};
-use crate::platform::budget::Budget;
-use crate::platform::clock;
+use crate::ffi::{Out, layout::DeviceP2pProperties};
 use crate::platform::settings::{self, Settings};
+use crate::platform::{budget::Budget, clock};
 use crate::shared_memory::own_file::NO_DEVICE;
 
 /// The number of a device, and that of a sub-device in it.

@@ -3,14 +3,11 @@
 //! The first initialisation creates the instance, which then lives as long as the process. Must never list an extension
 //! that is not implemented.
 
-use std::collections::BTreeMap;
-use std::ffi::c_char;
 use std::sync::{Arc, LazyLock};
+use std::{collections::BTreeMap, ffi::c_char};
 
-use crate::discovery::context::Context;
 use crate::discovery::device::{Device, Numbers};
-use crate::discovery::fabric::FabricVertex;
-use crate::discovery::selection::Selection;
+use crate::discovery::{context::Context, fabric::FabricVertex, selection::Selection};
 use crate::ffi;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{
@@ -18,11 +15,8 @@ use crate::ffi::layout::{
 };
 use crate::ffi::result::{Outcome, ZeResult, call, getters, properties};
 use crate::ffi::{In, Out};
-use crate::platform::budget::Budget;
-use crate::platform::host;
-use crate::platform::log;
-use crate::platform::process;
 use crate::platform::settings::{self, Hierarchy};
+use crate::platform::{budget::Budget, host, log, process};
 
 /// The build number is in the low 16 bits. The Unified Runtime offers event IPC from build 38646 on.
 const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
@@ -133,7 +127,6 @@ pub(crate) fn sub_devices(device: &Device) -> &'static [Arc<Device>] {
     of_whole.map_or(&[], Vec::as_slice)
 }
 
-/// The fabric vertex of a device.
 pub(crate) fn vertex_of(device: &Device) -> Handle<FabricVertex> {
     INSTANCE.fabric_vertices.get(&device.numbers()).copied().unwrap_or(Handle::NULL)
 }

@@ -4,14 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::discovery::device::Device;
 use crate::discovery::driver::{self, Driver};
-use crate::discovery::properties;
+use crate::discovery::{device::Device, properties};
 use crate::ffi;
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::FabricVertexProperties;
 use crate::ffi::result::{ZeResult, call, getters};
-use crate::ffi::{Address, Out};
+use crate::ffi::{Address, Out, layout::FabricVertexProperties};
 
 /// `ZE_FABRIC_VERTEX_EXP_TYPE_DEVICE`.
 const DEVICE: u32 = 1;

@@ -1,15 +1,11 @@
 //! The properties of a device.
 //!
-//! The values that decide how the Unified Runtime behaves are named constants; the others are those of
-//! a small GPU. Of the structures in the `pNext` chain, the known ones are filled and the others are
-//! left alone. The properties of kernels are constants that every engine supports (`kernels::engine`),
-//! so that no engine is loaded to report them.
+//! The values that decide how the Unified Runtime behaves are named constants; the others are those of a small GPU. Of
+//! the structures in the `pNext` chain, the known ones are filled and the others are left alone. The properties of
+//! kernels are constants that every engine supports (`kernels::engine`), so that no engine is loaded to report them.
 
-use crate::discovery::device::Device;
-use crate::discovery::driver;
+use crate::discovery::{device::Device, driver};
 use crate::ffi;
-use crate::ffi::Out;
-use crate::ffi::handles::Handle;
 use crate::ffi::layout::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceEventProperties,
     DeviceExternalMemoryProperties, DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties,
@@ -17,8 +13,8 @@ use crate::ffi::layout::{
     FloatAtomicProperties, GraphProperties, MutableCommandListProperties, PciExtProperties, stype,
 };
 use crate::ffi::result::{Outcome, ZeResult, call, getters, properties};
-use crate::platform::clock::VALID_BITS;
-use crate::platform::settings;
+use crate::ffi::{Out, handles::Handle};
+use crate::platform::{clock::VALID_BITS, settings};
 
 /// `ZE_DEVICE_TYPE_GPU`: the adapters accept no other type.
 const GPU: u32 = 1;
@@ -81,7 +77,6 @@ impl QueueGroup {
         QUEUE_GROUPS.get(ordinal as usize).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
-    /// Whether its queues run kernels.
     pub(crate) fn runs_kernels(&self) -> bool {
         self.flags & COMPUTE != 0
     }

@@ -20,7 +20,6 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// What these settings select.
     pub(super) fn of(settings: &Settings) -> Self {
         let parts = || 0..settings.sub_devices;
         let all: BTreeMap<u32, Vec<u32>> = (0..settings.devices).map(|index| (index, parts().collect())).collect();

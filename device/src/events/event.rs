@@ -6,8 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::{context::Context, device::Device};
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::pool::{EventPool, PoolSlot};
 use crate::events::signal::{Kind, Signal, Words};
@@ -31,9 +30,7 @@ const FLAGS: u32 = 0b111_1111;
 
 /// The object of a `ze_event_handle_t`.
 pub struct Event {
-    /// Its state.
     pub(crate) signal: Signal,
-    /// Where it comes from.
     pub(crate) origin: Origin,
     scopes: [u32; 2],
     /// The number of the capture that has recorded a signal of it, while that lasts. 0 for none.

@@ -9,10 +9,8 @@ use crate::discovery::context::Context;
 use crate::events::event::{Event, Origin};
 use crate::events::page::{EventPage, Purpose};
 use crate::events::pool::EventPool;
-use crate::ffi::Out;
-use crate::ffi::handles::Handle;
-use crate::ffi::layout::IpcHandle;
 use crate::ffi::result::{ZeResult, call, call_teardown};
+use crate::ffi::{Out, handles::Handle, layout::IpcHandle};
 use crate::shared_memory::exports;
 
 /// `zeEventCounterBasedGetIpcHandle` (ze_api.h), and `zexCounterBasedEventGetIpcHandle` of Intel's driver. The handle

@@ -1,22 +1,19 @@
 //! Shared event pages: pages of shared memory that hold the state of events which several processes use.
 //!
-//! The pages of single events share one file. The page of a pool has a file of its own if enough
-//! descriptors are left, because programs pass on the descriptor of a pool. Other processes open them
-//! in the same way as memory. The first state is the header of the page. Processes that have a page
-//! open keep it, also when its owner has exited. Must never hold anything but atomics, because any
-//! process may write to them at any time.
+//! The pages of single events share one file. The page of a pool has a file of its own if enough descriptors are left,
+//! because programs pass on the descriptor of a pool. Other processes open them in the same way as memory. The first
+//! state is the header of the page. Processes that have a page open keep it, also when its owner has exited. Must never
+//! hold anything but atomics, because any process may write to them at any time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::log;
-use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{self, Import, ImportError};
 use crate::shared_memory::mapping::{Mapping, SharedState};
 use crate::shared_memory::own_file::{Description, NO_DEVICE};
-use crate::shared_memory::segment::Span;
-use crate::shared_memory::{PAGE, exports};
+use crate::shared_memory::{PAGE, exports, handle_data::HandleData, segment::Span};
 
 /// Bytes of a state.
 const STATE_SIZE: u64 = size_of::<EventState>() as u64;
@@ -40,18 +37,15 @@ pub(crate) struct Header {
     pub count: u32,
     /// The flags that the event or the pool was created with.
     pub flags: u32,
-    /// Whether the events are counter-based.
     pub counters: bool,
 }
 
-/// The state of one event.
 #[repr(C, align(64))]
 pub(crate) struct EventState {
     /// Changes with every signal. Waiters sleep on it.
     pub sequence: AtomicU32,
     /// The fields of [`Header`]. Only the first state has them.
     header: [AtomicU32; 3],
-    /// Number of signals that were submitted.
     pub submitted: AtomicU64,
     /// When the last work that signalled the event started, in nanoseconds.
     pub start: AtomicU64,
@@ -142,7 +136,6 @@ impl EventPage {
         }
     }
 
-    /// Whether it was opened from a handle.
     pub(crate) fn is_opened(&self) -> bool {
         matches!(self.memory, Memory::Opened(_))
     }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use crate::discovery::{context::Context, device::Device};
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, object};
@@ -40,13 +39,11 @@ impl EventPool {
         Arc::new(Self { context, header, page, taken: Mutex::new(vec![false; header.count as usize]) })
     }
 
-    /// Whether it was opened from another process.
     pub(crate) fn is_opened(&self) -> bool {
         self.page.as_ref().is_some_and(|page| page.is_opened())
     }
 }
 
-/// The slot of an event in a pool.
 pub(crate) struct PoolSlot {
     pub(crate) pool: Arc<EventPool>,
     index: u32,
@@ -62,7 +59,6 @@ impl PoolSlot {
         Ok(Self { pool, index })
     }
 
-    /// Makes the slot free for another event.
     pub(crate) fn release(&self) {
         if let Some(taken) = self.pool.taken.lock().get_mut(self.index as usize) {
             *taken = false;

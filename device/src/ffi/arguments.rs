@@ -7,10 +7,7 @@
 //! never write more than the caller's structure holds, and never change `stype` or `pNext`.
 
 use std::ffi::{CStr, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::ptr;
-use std::sync::Arc;
+use std::{os::unix::ffi::OsStrExt, path::PathBuf, ptr, sync::Arc};
 
 use super::handles::{Handle, Object};
 use super::layout::{Base, Extensible, Extension};
@@ -69,7 +66,6 @@ impl HostFunction {
         self.0.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
-    /// Calls the function.
     pub(crate) fn call(self, data: UserData) {
         if let Some(function) = self.0 {
             // SAFETY: the application has passed both for this call, and ze_api.h lets the device make it: at any
@@ -80,7 +76,6 @@ impl HostFunction {
 }
 
 impl<T: Copy> Argument<T> {
-    /// The number.
     pub(crate) const fn value(self) -> T {
         self.0
     }
@@ -93,17 +88,35 @@ impl Argument<usize> {
     }
 }
 
+/// What pointer arguments have in common.
+macro_rules! pointer_argument {
+    ($kind:ident) => {
+        impl<T: Copy> $kind<T> {
+            /// Whether the argument was omitted.
+            pub(crate) fn is_null(self) -> bool {
+                self.0.is_null()
+            }
+
+            /// `INVALID_NULL_POINTER` if the argument was omitted.
+            pub(crate) fn check(self) -> Outcome {
+                if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
+            }
+
+            /// The element of an array argument with this index.
+            ///
+            /// # Safety
+            /// The caller's array must have more than `index` elements.
+            pub(crate) unsafe fn element(self, index: usize) -> Self {
+                Self(self.0.wrapping_add(index))
+            }
+        }
+    };
+}
+
+pointer_argument!(In);
+pointer_argument!(Out);
+
 impl<T: Copy> In<T> {
-    /// Whether the argument was omitted.
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
-    /// `INVALID_NULL_POINTER` if the argument was omitted.
-    pub(crate) fn check(self) -> Outcome {
-        if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
-    }
-
     /// The value, or `INVALID_NULL_POINTER`.
     pub(crate) fn read(self) -> Outcome<T> {
         self.check()?;
@@ -123,14 +136,6 @@ impl<T: Copy> In<T> {
         }
         // SAFETY: the header of the entry point promises `count` readable values for a non-NULL array argument.
         Ok((0..count).map(move |index| unsafe { ptr::read_unaligned(self.0.add(index)) }))
-    }
-
-    /// The element of an array argument with this index.
-    ///
-    /// # Safety
-    /// The caller's array must have more than `index` elements.
-    pub(crate) unsafe fn element(self, index: usize) -> Self {
-        Self(self.0.wrapping_add(index))
     }
 
     /// A pointer argument that is a member of this structure. It may be NULL.
@@ -247,16 +252,6 @@ impl In<c_char> {
 }
 
 impl<T: Copy> Out<T> {
-    /// Whether the argument was omitted.
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
-    /// `INVALID_NULL_POINTER` if the argument was omitted.
-    pub(crate) fn check(self) -> Outcome {
-        if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
-    }
-
     /// The value that the caller has stored there, or `INVALID_NULL_POINTER`.
     pub(crate) fn read(self) -> Outcome<T> {
         In(self.0.cast_const()).read()
@@ -282,14 +277,6 @@ impl<T: Copy> Out<T> {
         // call.
         edit(unsafe { self.0.as_mut() }.ok_or(ZeResult::INVALID_NULL_POINTER)?);
         Ok(())
-    }
-
-    /// The element of an array argument with this index.
-    ///
-    /// # Safety
-    /// The caller's array must have more than `index` elements.
-    pub(crate) unsafe fn element(self, index: usize) -> Self {
-        Self(self.0.wrapping_add(index))
     }
 }
 
@@ -352,10 +339,8 @@ impl Address {
 }
 
 impl Pointer {
-    /// NULL.
     pub(crate) const NULL: Self = Self(0);
 
-    /// A pointer to `address`.
     pub(crate) const fn to(address: usize) -> Self {
         Self(address)
     }

@@ -1,8 +1,6 @@
 //! Descriptors whose ownership a C caller transfers to the device.
 
-use super::In;
-use super::layout::ExternalMemoryImportFd;
-use super::result::Outcome;
+use super::{In, layout::ExternalMemoryImportFd, result::Outcome};
 
 /// The descriptor of an import, with `ZE_SOFT_IMPORT_FD=keep`. It is closed on drop, whatever file the number stands
 /// for by then. This reproduces a fault of Intel's driver: the caller may have closed the number already.

@@ -4,9 +4,7 @@
 //! point first turns its handles into references here. A handle that was destroyed, or never existed, is detected
 //! without reading the memory it points at. Must never hold a lock while an object is dropped.
 
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
-use std::sync::Arc;
+use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use parking_lot::RwLock;
 
@@ -17,10 +15,8 @@ pub(crate) type Registry<T> = RwLock<BTreeMap<usize, Arc<T>>>;
 
 /// A kind of object that has handles.
 pub(crate) trait Object: Send + Sync + Sized + 'static {
-    /// The registry of the live objects of this kind.
     fn registry() -> &'static Registry<Self>;
 
-    /// The live objects.
     fn all() -> Vec<Arc<Self>> {
         Self::registry().read().values().cloned().collect()
     }
@@ -88,10 +84,7 @@ impl<T: Object> Handle<T> {
 
     /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is not live.
     pub(crate) fn get(self) -> Outcome<Arc<T>> {
-        if self.is_null() {
-            return Err(ZeResult::INVALID_NULL_HANDLE);
-        }
-        T::registry().read().get(&self.word).cloned().ok_or(ZeResult::INVALID_ARGUMENT)
+        T::registry().read().get(&self.word).cloned().ok_or(self.error())
     }
 
     /// The live object, or `None` for NULL.
@@ -99,12 +92,14 @@ impl<T: Object> Handle<T> {
         if self.is_null() { Ok(None) } else { self.get().map(Some) }
     }
 
+    /// Why no object has this handle.
+    const fn error(self) -> ZeResult {
+        if self.is_null() { ZeResult::INVALID_NULL_HANDLE } else { ZeResult::INVALID_ARGUMENT }
+    }
+
     /// Removes the object from the registry: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is
     /// not live. The object itself lives on while work in flight refers to it.
     pub(crate) fn retire(self) -> Outcome<Arc<T>> {
-        if self.is_null() {
-            return Err(ZeResult::INVALID_NULL_HANDLE);
-        }
-        T::registry().write().remove(&self.word).ok_or(ZeResult::INVALID_ARGUMENT)
+        T::registry().write().remove(&self.word).ok_or(self.error())
     }
 }

@@ -1,8 +1,7 @@
 //! Programs of modules, built by the engine from their inputs.
 //!
-//! The engine's binaries are cached in this process, so that equal inputs are not compiled again; every
-//! module still has a program, and so variables, of its own. Must never cache more than [`CACHE_LIMIT`]
-//! bytes.
+//! The engine's binaries are cached in this process, so that equal inputs are not compiled again; every module still
+//! has a program, and so variables, of its own. Must never cache more than [`CACHE_LIMIT`] bytes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};

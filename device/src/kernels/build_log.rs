@@ -1,7 +1,6 @@
 //! Build logs of modules.
 
-use std::ffi::c_char;
-use std::sync::Arc;
+use std::{ffi::c_char, sync::Arc};
 
 use crate::ffi::Out;
 use crate::ffi::handles::{Handle, object};

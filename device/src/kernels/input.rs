@@ -3,9 +3,8 @@
 //! A native binary of this device consists of these inputs, because the engine's own binaries depend on
 //! the processor and the release. The bytes may be hostile: must never panic.
 
-use std::ffi::c_char;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::{ffi::c_char, sync::Arc};
 
 use super::spirv::{self, Info};
 use crate::ffi::layout::{ModuleConstants, ModuleDesc, ModuleProgramDesc};
@@ -22,7 +21,6 @@ const MAGIC: &[u8; 8] = b"ze_soft\x01";
 /// A SPIR-V module with its build flags and constants.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Input {
-    /// A SPIR-V module.
     pub code: Arc<[u8]>,
     /// Build flags of Level Zero.
     pub flags: String,

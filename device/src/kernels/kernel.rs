@@ -3,16 +3,14 @@
 //! Must never set an argument in the engine here: an append takes the arguments as they are then, and the launch sets
 //! them when it runs.
 
-use std::ffi::c_char;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::{ffi::c_char, sync::Arc};
 
 use parking_lot::Mutex;
 
 use super::engine::{CompiledKernelInfo, Function};
 use super::launch::{Argument, Settings};
-use super::module::Module;
-use super::spirv::KernelInfo;
+use super::{module::Module, spirv::KernelInfo};
 use crate::discovery::properties::LARGEST_GROUP;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
@@ -31,7 +29,6 @@ pub struct Kernel {
     compiled: CompiledKernelInfo,
     /// Functions of the engine that no launch uses now.
     idle: Mutex<Vec<Function>>,
-    /// The settings of the next launch.
     pub(crate) settings: Mutex<Settings>,
     module: Arc<Module>,
 }
@@ -61,6 +58,17 @@ impl Kernel {
         } else {
             Err(ZeResult::INVALID_GROUP_SIZE_DIMENSION)
         }
+    }
+
+    /// Sets an argument of `size` bytes in settings for this kernel: `INVALID_KERNEL_ARGUMENT_INDEX`, or an error of
+    /// [`Argument::set`].
+    pub(crate) fn set_argument(&self, settings: &mut Settings, index: usize, size: usize, value: In<u8>) -> Outcome {
+        let place = self.info.parameters.get(index).zip(settings.arguments.get_mut(index));
+        let (parameter, place) = place.ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_INDEX)?;
+        *place = Argument::set(*parameter, size, value).inspect_err(|_| {
+            log::note(&format!("kernel {}: {size} bytes for argument {index}, which is {parameter:?}", self.name));
+        })?;
+        Ok(())
     }
 
     fn largest_group(&self) -> usize {
@@ -170,15 +178,7 @@ getters! {
 pub extern "C" fn set_argument_value(kernel: Handle<Kernel>, index: u32, size: usize, value: In<u8>) -> ZeResult {
     call(|| {
         let kernel = kernel.get()?;
-        let parameter = kernel.info.parameters.get(index as usize);
-        let parameter = *parameter.ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_INDEX)?;
-        let argument = Argument::set(parameter, size, value).inspect_err(|_| {
-            log::note(&format!("kernel {}: {size} bytes for argument {index}, which is {parameter:?}", kernel.name));
-        })?;
-        if let Some(place) = kernel.settings.lock().arguments.get_mut(index as usize) {
-            *place = argument;
-        }
-        Ok(())
+        kernel.set_argument(&mut kernel.settings.lock(), index as usize, size, value)
     })
 }
 

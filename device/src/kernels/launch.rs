@@ -19,14 +19,11 @@ const FEW_ITEMS: usize = 1024;
 /// Groups with fewer items than this leave a part of the processor's vectors empty.
 const SMALL_GROUP: usize = 64;
 
-/// An argument of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) enum Argument {
-    /// Not set yet.
     Unset,
     /// The bytes of a value.
     Value(Box<[u8]>),
-    /// A pointer.
     Pointer(usize),
     /// Local memory of this size in bytes.
     Local(usize),
@@ -35,7 +32,6 @@ pub(crate) enum Argument {
 /// The settings of a kernel for its next launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Its arguments.
     pub arguments: Vec<Argument>,
     /// Work items of a group.
     pub group: [u32; 3],
@@ -54,7 +50,6 @@ pub(crate) struct Launch {
 }
 
 impl Settings {
-    /// The settings of a new kernel.
     pub(super) fn new(info: &KernelInfo) -> Self {
         let arguments = vec![Argument::Unset; info.parameters.len()];
         let group = if info.group == [0; 3] { [1; 3] } else { info.group };
@@ -103,6 +98,10 @@ impl Argument {
         }
         Ok(Some(arguments))
     }
+
+    fn pointer(&self) -> Option<usize> {
+        if let Self::Pointer(address) = self { Some(*address) } else { None }
+    }
 }
 
 impl Launch {
@@ -114,9 +113,7 @@ impl Launch {
 
     /// A launch with these settings, which must not run before it [can](Self::can_run).
     pub(crate) fn with(kernel: &Arc<Kernel>, settings: Settings) -> Self {
-        let pointer =
-            |argument: &Argument| if let Argument::Pointer(address) = argument { Some(*address) } else { None };
-        let retained = settings.arguments.iter().filter_map(pointer).filter_map(memory::retain).collect();
+        let retained = settings.arguments.iter().filter_map(Argument::pointer).filter_map(memory::retain).collect();
         Self { kernel: Arc::clone(kernel), settings, _retained: retained }
     }
 
@@ -131,9 +128,7 @@ impl Launch {
 
     /// The addresses that its pointer arguments name.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = usize> {
-        let pointer =
-            |argument: &Argument| if let Argument::Pointer(address) = argument { Some(*address) } else { None };
-        self.settings.arguments.iter().filter_map(pointer).filter(|address| *address != 0)
+        self.settings.arguments.iter().filter_map(Argument::pointer).filter(|address| *address != 0)
     }
 
     /// Group size and arguments for people, one a line.

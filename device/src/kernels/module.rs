@@ -6,13 +6,10 @@
 use std::ffi::{CString, c_char};
 use std::sync::{Arc, OnceLock};
 
-use super::build;
-use super::build_log::BuildLog;
 use super::engine::{self, Engine, Program};
 use super::input::{self, Input};
-use super::spirv::Info;
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
+use super::{build, build_log::BuildLog, spirv::Info};
+use crate::discovery::{context::Context, device::Device};
 use crate::ffi;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{ModuleDesc, ModuleProperties};
@@ -44,7 +41,6 @@ impl Module {
         self.program.get().ok_or(ZeResult::INVALID_MODULE_UNLINKED)
     }
 
-    /// A hash of its inputs.
     pub(crate) fn identity(&self) -> u64 {
         input::identity(&self.inputs)
     }

@@ -5,12 +5,8 @@
 use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
-use super::physical::check_type;
-use super::shareable::Shareable;
-use super::{lookup, reservation};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::discovery::driver;
+use super::{lookup, physical::check_type, reservation, shareable::Shareable};
+use crate::discovery::{context::Context, device::Device, driver};
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::{
     DeviceMemAllocDesc, Extensible, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd,
@@ -94,12 +90,11 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
     free(context, pointer)
 }
 
-/// `zeMemGetAllocProperties` (ze_api.h). For a pointer that is not memory of the device, also NULL, the
-/// type is "unknown" and there is no device, as with Intel's driver: Intel MPI asks about buffers that
-/// a rank does not have. A descriptor that the chain requests is that of the memory's file, or of the
-/// file of the physical memory that is mapped there. It still belongs to the device.
-/// `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory that was opened or
-/// imported.
+/// `zeMemGetAllocProperties` (ze_api.h). For a pointer that is not memory of the device, also NULL, the type is
+/// "unknown" and there is no device, as with Intel's driver: Intel MPI asks about buffers that a rank does not have. A
+/// descriptor that the chain requests is that of the memory's file, or of the file of the physical memory that is
+/// mapped there. It still belongs to the device. `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for
+/// memory that was opened or imported.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,

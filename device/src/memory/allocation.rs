@@ -3,20 +3,15 @@
 //! Work in flight holds a reference, so memory that is freed too early is unmapped only when the work that uses it has
 //! completed. Must never be found by a pointer after it was freed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 
 use crate::discovery::device::{Device, Numbers};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::budget::Charge;
-use crate::shared_memory::PAGE;
-use crate::shared_memory::import::Import;
-use crate::shared_memory::mapping::Mapping;
-use crate::shared_memory::own_file::Description;
-use crate::shared_memory::segment::Span;
+use crate::shared_memory::{PAGE, import::Import, mapping::Mapping, own_file::Description, segment::Span};
 
 /// `ze_memory_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +34,9 @@ impl Kind {
 
 /// Memory with an address in this process.
 pub(crate) struct Allocation {
-    /// Where it comes from.
     pub(crate) origin: Origin,
     /// Size that was requested, in bytes.
     pub size: usize,
-    /// Host, device or shared.
     pub kind: Kind,
     /// Unique among the allocations and physical memories of this process.
     pub id: u64,
@@ -58,7 +51,6 @@ pub(crate) enum Origin {
     /// Created in this process.
     Own {
         // Before the range: the pages must be unmapped before it is returned to its segment.
-        /// The address range.
         mapping: Mapping,
         /// The range of its file.
         span: Span,
@@ -96,7 +88,6 @@ impl Allocation {
         Self::with(Origin::Opened(import), kind, size, imported_id(), Some(device))
     }
 
-    /// Memory that was imported from a descriptor.
     pub(crate) fn imported(import: Import, kind: Kind, size: usize, device: Option<Arc<Device>>) -> Self {
         Self::with(Origin::Imported(import), kind, size, imported_id(), device)
     }

@@ -5,9 +5,7 @@
 //! system, if kernels may use that, it applies to a range until another call changes it, because the
 //! device does not learn when such memory is freed. Must never accept other memory of a device.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -15,9 +13,8 @@ use super::allocation::{Allocation, Kind};
 use super::{lookup, retain};
 use crate::discovery::context::Context;
 use crate::discovery::device::{Device, Numbers};
-use crate::ffi::handles::Handle;
 use crate::ffi::result::{Outcome, ZeResult, call};
-use crate::ffi::{Address, Out};
+use crate::ffi::{Address, Out, handles::Handle};
 use crate::platform::settings;
 
 /// All flags of `ze_memory_atomic_attr_exp_flags_t`.
@@ -29,7 +26,6 @@ type Ranges = BTreeMap<usize, (usize, u32)>;
 /// The ranges of memory of the system, for each device: end and attributes of each.
 static SYSTEM_RANGES: Mutex<BTreeMap<Numbers, Ranges>> = Mutex::new(BTreeMap::new());
 
-/// Memory that has attributes.
 enum Memory {
     Shared(Arc<Allocation>),
     OfTheSystem(Range<usize>),
@@ -83,7 +79,6 @@ pub extern "C" fn get(
     })
 }
 
-/// The memory of a range.
 fn find(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -122,7 +117,6 @@ fn replace(ranges: &mut Ranges, new: Range<usize>, attributes: u32) {
     ranges.insert(new.start, (new.end, attributes));
 }
 
-/// The attributes at an address.
 fn at(ranges: &Ranges, address: usize) -> Option<u32> {
     let (_, (end, attributes)) = ranges.range(..=address).next_back()?;
     (address < *end).then_some(*attributes)

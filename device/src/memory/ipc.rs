@@ -8,19 +8,13 @@ use std::os::fd::{IntoRawFd, OwnedFd};
 use std::process;
 
 use super::allocation::{Allocation, Kind, Origin};
-use super::shareable::Shareable;
-use super::{lookup, physical};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::ffi::handles::Handle;
-use crate::ffi::layout::IpcHandle;
+use super::{lookup, physical, shareable::Shareable};
+use crate::discovery::{context::Context, device::Device};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, In, Out, Pointer};
+use crate::ffi::{Address, In, Out, Pointer, handles::Handle, layout::IpcHandle};
 use crate::platform::{descriptor, log, settings};
-use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{Import, ImportError, is_here};
-use crate::shared_memory::own_file::Description;
-use crate::shared_memory::{PAGE, exports};
+use crate::shared_memory::{PAGE, exports, handle_data::HandleData, own_file::Description};
 
 /// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the
 /// pointer. It opens at the base. Also accepts the handle of physical memory instead of a pointer. `INVALID_ARGUMENT`

@@ -3,13 +3,11 @@
 //! Every append and every query reads this, so a lookup takes a shared lock and descends a tree once. Must never drop
 //! an allocation under the lock, because that unmaps memory.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::Allocation;
-use super::allocation::Origin;
+use super::{Allocation, allocation::Origin};
 use crate::ffi::result::{Outcome, ZeResult};
 
 static LIVE: RwLock<BTreeMap<usize, Arc<Allocation>>> = RwLock::new(BTreeMap::new());

@@ -1,9 +1,8 @@
 //! Physical memory: memory without an address, which an application maps where it wants.
 //!
-//! Exportable memory always has a file of its own, which describes itself (`own_file`): its descriptor
-//! goes to other processes, and import checks the description. An import duplicates the caller's
-//! descriptor, and from then on depends neither on it nor on the exporter; with
-//! `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
+//! Exportable memory always has a file of its own, which describes itself (`own_file`): its descriptor goes to other
+//! processes, and import checks the description. An import duplicates the caller's descriptor, and from then on depends
+//! neither on it nor on the exporter; with `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
 //!
 //! **Who owns an exported descriptor?** ze_api.h does not specify it. Intel's driver returns the same number for every
 //! query and leaves it open; the Unified Runtime closes the descriptor that it gets, so its second query returns a
@@ -11,17 +10,13 @@
 //! `ZE_SOFT_EXPORT_FD=one` the device behaves as Intel's driver. Must never close a descriptor that it has returned,
 //! nor one that was passed in unless the setting requires it.
 
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
-use std::sync::Arc;
+use std::{fs::File, sync::Arc};
 
 use parking_lot::Mutex;
 
 use super::allocation::{Kind, imported_id};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::discovery::driver;
-use crate::discovery::properties::EXTERNAL_MEMORY_TYPES;
+use crate::discovery::{context::Context, device::Device, driver, properties::EXTERNAL_MEMORY_TYPES};
 use crate::ffi::descriptor::TransferredDescriptor;
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{
@@ -29,13 +24,9 @@ use crate::ffi::layout::{
 };
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
-use crate::platform::budget::Charge;
-use crate::platform::descriptor;
-use crate::platform::log;
-use crate::platform::settings;
+use crate::platform::{budget::Charge, descriptor, log, settings};
 use crate::shared_memory::own_file::{Description, description};
-use crate::shared_memory::segment::Span;
-use crate::shared_memory::{PAGE, exports};
+use crate::shared_memory::{PAGE, exports, segment::Span};
 
 /// `ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST`. Bit 0 means on the device, which is the default.
 const ON_HOST: u32 = 1 << 1;
@@ -50,7 +41,6 @@ pub struct PhysicalMemory {
     pub(crate) id: u64,
     /// Its size in bytes, whole pages.
     pub(crate) size: usize,
-    /// Host or device.
     pub(crate) kind: Kind,
     /// The device that it was created for. None for host memory.
     pub(crate) device: Option<Arc<Device>>,
@@ -81,7 +71,7 @@ impl PhysicalMemory {
     /// The file that holds the memory, and the offset of the memory in it, in bytes.
     pub(crate) fn pages(&self) -> (BorrowedFd<'_>, u64) {
         match &self.backing {
-            Backing::Own { span, .. } => (span.file(), span.offset()),
+            Backing::Own { span, .. } => (span.file(), span.offset),
             Backing::Imported { file, .. } => (file.as_fd(), 0),
         }
     }
@@ -94,7 +84,6 @@ impl PhysicalMemory {
         }
     }
 
-    /// What another process learns about it.
     pub(crate) fn description(&self) -> Description {
         let exportable = if self.exportable { EXPORTABLE } else { 0 };
         let kind = self.kind as u16 | exportable;

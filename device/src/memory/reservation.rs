@@ -5,8 +5,7 @@
 //! command that has yet to run does not fault. Must never release physical memory under its lock, nor before its pages
 //! are unmapped.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -49,9 +48,7 @@ struct Mapped {
 
 /// A mapping as an application sees it.
 pub(crate) struct View {
-    /// The memory.
     pub physical: Arc<PhysicalMemory>,
-    /// First address of the mapping.
     pub base: usize,
     /// Its length, in bytes.
     pub length: usize,
@@ -169,7 +166,6 @@ impl Reservation {
         Some(View { physical: Arc::clone(&found.mapping.physical), base, length: end - base })
     }
 
-    /// Whether the range is inside this reservation.
     fn holds(&self, base: usize, length: usize) -> bool {
         let (start, end) = (self.space.base(), self.space.base() + self.space.length());
         base >= start && base.checked_add(length).is_some_and(|to| to <= end)

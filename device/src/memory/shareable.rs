@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use super::allocation::Allocation;
-use super::physical::PhysicalMemory;
-use super::{lookup, reservation};
+use super::{allocation::Allocation, lookup, physical::PhysicalMemory, reservation};
 use crate::ffi::handles::{Handle, Object};
-use crate::shared_memory::own_file::Description;
-use crate::shared_memory::segment::Span;
+use crate::shared_memory::{own_file::Description, segment::Span};
 
 /// Memory of this process that another one may get.
 pub(super) enum Shareable {
-    /// An allocation.
     Allocation(Arc<Allocation>),
     /// Physical memory, wherever it is mapped.
     Physical(Arc<PhysicalMemory>),
@@ -51,7 +47,6 @@ impl Shareable {
         self.span().filter(|span| span.has_own_file())
     }
 
-    /// What another process learns about it.
     pub(super) fn description(&self) -> Description {
         match self {
             Self::Allocation(allocation) => allocation.description(),

@@ -7,13 +7,10 @@ use std::sync::Arc;
 
 use super::physical::PhysicalMemory;
 use super::reservation::{self, Reservation};
-use crate::discovery::context::Context;
-use crate::discovery::device::Device;
-use crate::ffi::handles::Handle;
+use crate::discovery::{context::Context, device::Device};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, Out, Pointer};
-use crate::shared_memory::PAGE;
-use crate::shared_memory::mapping::Access;
+use crate::ffi::{Address, Out, Pointer, handles::Handle};
+use crate::shared_memory::{PAGE, mapping::Access};
 
 /// `zeVirtualMemQueryPageSize` (ze_api.h). The same for all sizes, as with Intel's driver also for 0,
 /// which Level Zero's conformance tests ask for.

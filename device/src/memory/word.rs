@@ -19,12 +19,10 @@ impl Word {
         Ok(Self { address, _retained: retained.ok_or(ZeResult::INVALID_ARGUMENT)? })
     }
 
-    /// Its address.
     pub(crate) fn address(&self) -> usize {
         self.address
     }
 
-    /// Its value.
     pub(crate) fn load(&self) -> u64 {
         self.atomic().load(Ordering::Acquire)
     }

@@ -7,13 +7,9 @@
 //! with a timeout asks for exact timers, sleeps until shortly before its end, and spins from then on.
 //! Must never spin for longer than [`SPIN_BEFORE_SLEEP`] and [`SPIN_BEFORE_END`].
 
-use std::cell::Cell;
-use std::hint;
-use std::marker::PhantomData;
-use std::mem;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use std::{cell::Cell, hint, marker::PhantomData, mem, sync::OnceLock};
 
 use parking_lot::{Condvar, MutexGuard};
 
@@ -42,7 +38,6 @@ pub(crate) struct Wait {
 
 /// Whether a wait spins before its first sleep.
 enum SpinPhase {
-    /// The wait has not looked yet.
     NotStarted,
     /// It looks again and again.
     Spinning(Spinner),
@@ -57,7 +52,6 @@ pub(crate) enum Next {
     Sleep(Option<Duration>),
     /// Lets the processor [pause](pause).
     Spin,
-    /// Ends.
     End,
 }
 
@@ -77,7 +71,6 @@ impl Deadline {
         Self(finite.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
 
-    /// A wait until then.
     pub(crate) fn wait(self) -> Wait {
         Wait { deadline: self, spin: SpinPhase::NotStarted, exact: None }
     }
@@ -93,7 +86,6 @@ impl Deadline {
 }
 
 impl Wait {
-    /// What the wait does next.
     pub(crate) fn next(&mut self) -> Next {
         let next = self.deadline.next();
         if matches!(next, Next::Sleep(_)) && self.is_new() {

@@ -2,10 +2,8 @@
 //!
 //! Must never close a number that belongs to somebody else.
 
-use std::fs::File;
-use std::io;
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::{fs::File, io, mem::ManuallyDrop};
 
 use super::process;
 

@@ -2,8 +2,7 @@
 //!
 //! Must never write to stdout, which belongs to the application, and never fail.
 
-use std::collections::BTreeSet;
-use std::io::Write;
+use std::{collections::BTreeSet, io::Write};
 
 use parking_lot::Mutex;
 

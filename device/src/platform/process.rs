@@ -3,9 +3,8 @@
 //!
 //! Every entry point and the IPC handles read this. Must never allocate or lock in the fork handler.
 
-use std::fs;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, sync::Once};
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 static LOST: AtomicBool = AtomicBool::new(false);

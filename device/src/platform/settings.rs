@@ -3,9 +3,7 @@
 //! Read once, when the device is first used. README.md repeats the rows, and a test compares the two. Must never fail:
 //! an invalid value is reported in one line on stderr, and the default applies.
 
-use std::env;
-use std::sync::LazyLock;
-use std::time::Duration;
+use std::{env, sync::LazyLock, time::Duration};
 
 use super::{faults, log};
 

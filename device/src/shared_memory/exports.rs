@@ -4,15 +4,11 @@
 //! or the end of the memory, withdraws the record: later opens are refused, as with a driver that closes its
 //! descriptor. Must never keep a range alive.
 
-use std::collections::BTreeMap;
-use std::process;
+use std::{collections::BTreeMap, process};
 
 use parking_lot::Mutex;
 
-use super::handle_data::HandleData;
-use super::own_file::Description;
-use super::record::ExportRecord;
-use super::segment::Span;
+use super::{handle_data::HandleData, own_file::Description, record::ExportRecord, segment::Span};
 use crate::ffi::result::Outcome;
 
 /// The exported ranges, by identity.

@@ -5,21 +5,17 @@
 //! checksum over all but those four bytes. The checksum detects damage; it does not authenticate, so every field must
 //! be checked before use. Must never use a field before the magic, the version and the checksum are right.
 
-use std::process;
-use std::sync::LazyLock;
+use std::{process, sync::LazyLock};
 
-use super::own_file::Description;
-use super::segment::Span;
+use super::{own_file::Description, segment::Span};
 
 /// Marks the format.
 const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");
 /// Version of the format. Any other version is refused.
 const VERSION: u8 = 3;
 
-/// The bytes of a handle.
 type Bytes = [u8; 64];
 
-/// The fields of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandleData {
     /// The descriptor in the first four bytes: the producer's number, or that of a copy in the consumer.
@@ -32,7 +28,6 @@ pub(crate) struct HandleData {
     pub pid: u32,
     /// When the producer started, in clock ticks since boot. Distinguishes it from a later process with its pid.
     pub started: u64,
-    /// Inode of the file.
     pub inode: u64,
     /// Size that was requested, in bytes.
     pub size: u64,
@@ -58,10 +53,10 @@ impl HandleData {
             device,
             pid: process::id(),
             started: *STARTED,
-            inode: span.inode(),
+            inode: span.inode,
             size,
-            offset: span.offset(),
-            record: span.record() as u16,
+            offset: span.offset,
+            record: span.record as u16,
             identity: span.identity,
             exported: span.descriptor(),
         }
@@ -73,7 +68,6 @@ impl HandleData {
         rest.iter().all(|byte| *byte == 0).then(|| i32::from_le_bytes(*descriptor))
     }
 
-    /// The bytes of the handle.
     pub(crate) fn encode(&self) -> Bytes {
         let mut writer = Writer { bytes: [0; 64], at: 0 };
         writer.put(&self.descriptor.to_le_bytes());

@@ -1,36 +1,28 @@
 //! Opening a handle: finds the file, maps the range, and counts this process in its record.
 //!
-//! The descriptor in the handle is one of this process if libumf or the Unified Runtime has already
-//! fetched it, or if the producer opens its own handle. Otherwise it is fetched from the producer. If a
-//! handle is nothing but a descriptor, the file describes itself (`own_file`): as with a dma-buf,
-//! whoever has the descriptor can open the memory, also after the producer has put the handle or freed
-//! the memory. Must never close a descriptor that came in a handle, never touch a file that is not one
-//! of the device, and leave nothing open or mapped when it fails.
+//! The descriptor in the handle is one of this process if libumf or the Unified Runtime has already fetched it, or if
+//! the producer opens its own handle. Otherwise it is fetched from the producer. If a handle is nothing but a
+//! descriptor, the file describes itself (`own_file`): as with a dma-buf, whoever has the descriptor can open the
+//! memory, also after the producer has put the handle or freed the memory. Must never close a descriptor that came in a
+//! handle, never touch a file that is not one of the device, and leave nothing open or mapped when it fails.
 
-use std::fs::File;
-use std::mem::ManuallyDrop;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::{fd::AsFd, unix::fs::MetadataExt};
+use std::{fs::File, mem::ManuallyDrop};
 
-use super::PAGE;
-use super::handle_data::HandleData;
-use super::mapping::Mapping;
-use super::memory_file::is_memory_file;
 use super::own_file::{Description, description};
 use super::record::{OpenRecord, RECORD_SIZE};
+use super::{PAGE, handle_data::HandleData, mapping::Mapping, memory_file::is_memory_file};
 use crate::ffi::result::ZeResult;
 use crate::platform::descriptor;
 
 /// A range that is open in this process. Mapped until it is dropped, and counted in its record until then.
 pub(crate) struct Import {
     // In this order: the pages must be unmapped before the producer may reuse them.
-    /// Where it is mapped.
     pub(crate) mapping: Mapping,
     /// None for a range that was opened by its descriptor alone. Its file is never used for another one.
     _record: Option<OpenRecord>,
 }
 
-/// Why a handle cannot be opened.
 pub(crate) enum ImportError {
     /// The handle is not, or no longer, valid. In words, for the log.
     Refused(String),

@@ -2,10 +2,8 @@
 //!
 //! Whoever holds the value may use its pages. Must never unmap a page that it has not mapped.
 
-use std::ffi::c_void;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::null_mut;
-use std::sync::atomic::AtomicU64;
+use std::{ffi::c_void, ptr::null_mut, sync::atomic::AtomicU64};
 
 use super::PAGE;
 use crate::ffi::result::{Outcome, ZeResult};

@@ -6,16 +6,12 @@
 //! against the file: a wrong description shows other parts of the same file, never other memory. The
 //! description is written with the first export. Must never be opened by a descriptor before that.
 
-use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs::File, os::fd::AsFd, sync::OnceLock};
 
-use super::PAGE;
-use super::mapping::Mapping;
 use super::memory_file::{self, is_memory_file};
-use super::record::Records;
+use super::{PAGE, mapping::Mapping, record::Records};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::descriptor;
 
@@ -47,7 +43,6 @@ pub(crate) const NO_DEVICE: u8 = u8::MAX;
 /// A file with one range, of this process.
 pub(super) struct OwnFile {
     pub file: File,
-    pub inode: u64,
     /// Bytes of the range, whole pages.
     length: u64,
     /// The last page, once the range was exported.
@@ -55,13 +50,13 @@ pub(super) struct OwnFile {
 }
 
 impl OwnFile {
-    /// A file for a range of `length` bytes, whole pages: `OUT_OF_HOST_MEMORY` if the kernel refuses.
-    pub(super) fn new(length: u64) -> Outcome<Self> {
+    /// A file for a range of `length` bytes, whole pages, and its inode: `OUT_OF_HOST_MEMORY` if the kernel refuses.
+    pub(super) fn new(length: u64) -> Outcome<(Self, u64)> {
         let size = length.checked_add(PAGE as u64).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
         let file = memory_file::create(size)?;
         let inode = file.metadata().map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?.ino();
         FILES.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { file, inode, length, last_page: OnceLock::new() })
+        Ok((Self { file, length, last_page: OnceLock::new() }, inode))
     }
 
     /// Whether this process should have one more of these files: while they take less than half of the descriptors

@@ -7,12 +7,10 @@
 //! reused while another process has it open. A consumer that is killed leaves its count behind: the
 //! range is then kept until its segment is released. Must never be written other than atomically.
 
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{os::fd::BorrowedFd, sync::Arc};
 
-use super::PAGE;
-use super::mapping::Mapping;
+use super::{PAGE, mapping::Mapping};
 use crate::ffi::result::{Outcome, ZeResult};
 
 /// Bytes of a record.
@@ -32,7 +30,6 @@ pub(crate) struct ExportRecord {
 }
 
 impl ExportRecord {
-    /// The record with this index.
     pub(crate) fn new(records: &Records, index: u32) -> Self {
         Self { records: Arc::clone(records), index }
     }

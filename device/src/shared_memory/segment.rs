@@ -9,20 +9,16 @@
 //!
 //! Must never hand out a range that another process still has open.
 
-use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{collections::BTreeMap, fs::File, os::unix::fs::MetadataExt, sync::Arc};
 
 use parking_lot::Mutex;
 
-use super::mapping::Mapping;
 use super::memory_file::{self, punch_hole};
 use super::own_file::{Description, OwnFile};
 use super::record::{self, ExportRecord, IDENTITY_MASK, RECORD_SIZE, Records};
-use super::{PAGE, exports};
+use super::{PAGE, exports, mapping::Mapping};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::settings;
 
@@ -57,27 +53,23 @@ struct Lingering {
     length: u64,
 }
 
-/// What a segment still holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Occupancy {
-    /// Allocations.
-    Live,
-    /// Only freed ranges that are open in another process.
-    Lingering,
-    Empty,
-}
-
 /// A range of pages, and the record that other processes open it by. Returned to its file on drop.
 pub(crate) struct Span {
     file: SpanFile,
+    /// The inode of its file, which identifies it on this host while it exists.
+    pub(crate) inode: u64,
     /// The identity in the record while the range has a handle: unique in this process, 40 bits.
     pub(crate) identity: u64,
+    /// Where the range begins in the file, in bytes.
+    pub(crate) offset: u64,
     length: u64,
+    /// The index of its record.
+    pub(crate) record: u32,
 }
 
 enum SpanFile {
     Own(OwnFile),
-    Shared { segment: Arc<Segment>, record: u32, offset: u64 },
+    Shared(Arc<Segment>),
 }
 
 impl Span {
@@ -94,7 +86,8 @@ impl Span {
 
     /// Like [`take`](Self::take), always in a file that holds nothing else.
     pub(crate) fn own(length: u64) -> Outcome<Self> {
-        Ok(Self { file: SpanFile::Own(OwnFile::new(length)?), identity: next_identity(), length })
+        let (file, inode) = OwnFile::new(length)?;
+        Ok(Self { file: SpanFile::Own(file), inode, identity: next_identity(), offset: 0, length, record: 0 })
     }
 
     /// Like [`take`](Self::take), in a file with other ranges unless it is too large for that.
@@ -115,44 +108,19 @@ impl Span {
     /// Maps the range at a multiple of `alignment`, unless that is 0, with inaccessible address space after
     /// it: an error of [`Mapping::shared`].
     pub(crate) fn map(&self, alignment: usize) -> Outcome<Mapping> {
-        Mapping::guarded(self.file(), self.offset(), self.length as usize, alignment)
+        Mapping::guarded(self.file(), self.offset, self.length as usize, alignment)
     }
 
-    /// Its file.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         match &self.file {
             SpanFile::Own(own) => own.file.as_fd(),
-            SpanFile::Shared { segment, .. } => segment.file.as_fd(),
+            SpanFile::Shared(segment) => segment.file.as_fd(),
         }
     }
 
     /// The number of the descriptor of its file in this process.
     pub(crate) fn descriptor(&self) -> i32 {
         self.file().as_raw_fd()
-    }
-
-    /// The inode of its file, which identifies it on this host while it exists.
-    pub(crate) fn inode(&self) -> u64 {
-        match &self.file {
-            SpanFile::Own(own) => own.inode,
-            SpanFile::Shared { segment, .. } => segment.inode,
-        }
-    }
-
-    /// Where the range begins in the file, in bytes.
-    pub(crate) fn offset(&self) -> u64 {
-        match &self.file {
-            SpanFile::Own(_) => 0,
-            SpanFile::Shared { offset, .. } => *offset,
-        }
-    }
-
-    /// The index of its record.
-    pub(crate) fn record(&self) -> u32 {
-        match &self.file {
-            SpanFile::Own(_) => 0,
-            SpanFile::Shared { record, .. } => *record,
-        }
     }
 
     /// Whether its file holds nothing else.
@@ -165,15 +133,15 @@ impl Span {
     pub(crate) fn describe(&self, description: Description) -> Outcome {
         match &self.file {
             SpanFile::Own(own) => own.describe(description),
-            SpanFile::Shared { .. } => Err(ZeResult::UNSUPPORTED_FEATURE),
+            SpanFile::Shared(_) => Err(ZeResult::UNSUPPORTED_FEATURE),
         }
     }
 
     /// The record that lets other processes open the range.
     pub(crate) fn export_record(&self) -> Outcome<ExportRecord> {
         match &self.file {
-            SpanFile::Own(own) => Ok(ExportRecord::new(own.records()?, 0)),
-            SpanFile::Shared { segment, record, .. } => Ok(ExportRecord::new(&segment.records, *record)),
+            SpanFile::Own(own) => Ok(ExportRecord::new(own.records()?, self.record)),
+            SpanFile::Shared(segment) => Ok(ExportRecord::new(&segment.records, self.record)),
         }
     }
 }
@@ -183,12 +151,13 @@ impl Drop for Span {
         exports::revoke(self.identity);
         // The pages of a file with one range are freed with the file. Until then a process that has its descriptor may
         // use them.
-        let SpanFile::Shared { segment, record, offset } = &self.file else { return };
+        let SpanFile::Shared(segment) = &self.file else { return };
         let mut segments = SEGMENTS.lock();
-        let occupancy = segment.give_back(*record, *offset, self.length);
+        let (live, lingering) =
+            segment.give_back(Lingering { record: self.record, offset: self.offset, length: self.length });
         // A segment without allocations is released; other processes that have ranges open keep the file itself. The
         // last empty segment stays, so that a program with one allocation at a time does not create a file for each.
-        if occupancy == Occupancy::Lingering || (occupancy == Occupancy::Empty && segments.len() > 1) {
+        if live == 0 && (lingering > 0 || segments.len() > 1) {
             segments.retain(|other| !Arc::ptr_eq(other, segment));
         }
     }
@@ -221,29 +190,23 @@ impl Segment {
             ranges.free.insert(offset + length, available - length);
         }
         ranges.live += 1;
-        let file = SpanFile::Shared { segment: Arc::clone(self), record, offset };
-        Some(Span { file, identity: next_identity(), length })
+        let file = SpanFile::Shared(Arc::clone(self));
+        Some(Span { file, inode: self.inode, identity: next_identity(), offset, length, record })
     }
 
-    /// Takes a range back, and returns what the segment still holds.
-    fn give_back(&self, record: u32, offset: u64, length: u64) -> Occupancy {
+    /// Takes a range back, and returns how many allocations and freed ranges the segment still holds.
+    fn give_back(&self, range: Lingering) -> (usize, usize) {
         let mut ranges = self.ranges.lock();
-        ranges.lingering.push(Lingering { record, offset, length });
+        ranges.lingering.push(range);
         ranges.live -= 1;
         self.reclaim(&mut ranges);
-        match (ranges.live, ranges.lingering.len()) {
-            (0, 0) => Occupancy::Empty,
-            (0, _) => Occupancy::Lingering,
-            _ => Occupancy::Live,
-        }
+        (ranges.live, ranges.lingering.len())
     }
 
     /// Frees the lingering ranges that no other process has open any more.
     fn reclaim(&self, ranges: &mut Ranges) {
-        let (closed, open): (Vec<_>, Vec<_>) = std::mem::take(&mut ranges.lingering)
-            .into_iter()
-            .partition(|range| record::is_unused(&self.records, range.record));
-        ranges.lingering = open;
+        let is_closed = |range: &mut Lingering| record::is_unused(&self.records, range.record);
+        let closed: Vec<_> = ranges.lingering.extract_if(.., is_closed).collect();
         for Lingering { record, offset, length } in closed {
             punch_hole(self.file.as_fd(), offset, length);
             ranges.free_records.push(record);

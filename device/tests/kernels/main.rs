@@ -22,10 +22,7 @@ mod modules;
 mod mutable;
 mod processes;
 
-use std::ffi::CString;
-use std::path::Path;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::{ffi::CString, path::Path, process::Command, sync::OnceLock};
 
 use api::*;
 use spirv::Assembler;

@@ -1,10 +1,8 @@
 //! What the engine is to the process that it is in: not there without modules, and no obstacle to its end.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::os::unix::{ffi::OsStrExt, process::ExitStatusExt};
+use std::{path::PathBuf, process::Stdio};
 
 use crate::spirv::{empty, increment, number};
 use crate::*;

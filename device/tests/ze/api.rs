@@ -3,9 +3,8 @@
 #![allow(non_snake_case, clippy::too_many_arguments, reason = "names and arguments are those of the C API")]
 
 use std::ffi::c_char;
-pub(crate) use std::ffi::c_void;
 pub(crate) use std::ptr::{null, null_mut};
-pub(crate) use std::time::Duration;
+pub(crate) use std::{ffi::c_void, time::Duration};
 
 #[path = "children.rs"]
 mod children;

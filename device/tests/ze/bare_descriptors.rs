@@ -1,40 +1,27 @@
 //! Descriptors of memory in other hands: they are mapped without the device, and they are all of a handle that is left.
 
-use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
 use crate::api::*;
-use crate::ipc::{get, open, refused};
-use crate::memory::describe;
+use crate::descriptors::query;
+use crate::ipc::{get, number_in, open, refused, with_number};
+use crate::memory::{allocate_with, describe};
 use crate::passing;
 use crate::peer::{Peer, Pipe};
 
 const PAGE: usize = 4096;
 const SIZES: [usize; 5] = [1, 4096, 4097, 70_001, 80 << 20];
 
-fn number_in(handle: IpcHandle) -> i32 {
-    i32::from_ne_bytes(handle.data[..4].try_into().unwrap())
-}
-
 /// A handle of which only a descriptor is left.
-fn bare(number: i32) -> IpcHandle {
-    let mut handle = IpcHandle { data: [0; 64] };
-    handle.data[..4].copy_from_slice(&number.to_ne_bytes());
-    handle
+pub(crate) fn bare(number: i32) -> IpcHandle {
+    with_number(zeroed(), number)
 }
 
 /// Memory of each kind and size, each filled with a number of its own.
 fn memories(setup: Setup) -> Vec<(*mut c_void, usize)> {
-    let (device, host): (DeviceMemAllocDesc, HostMemAllocDesc) = (zeroed(), zeroed());
-    let (device, host) = (&raw const device, &raw const host);
-    let mut made = Vec::new();
-    for size in SIZES {
-        made.push((setup.device_memory(size), size));
-        made.push((make(|out| zeMemAllocHost(setup.context, host, size, 0, out)), size));
-        made.push((make(|out| zeMemAllocShared(setup.context, device, host, size, 0, setup.device, out)), size));
-    }
+    let of_kind = |size, kind| (make(|out| allocate_with(setup, kind, null_mut(), size, 0, out)), size);
+    let mut made: Vec<_> = SIZES.iter().flat_map(|size| [2, 1, 3].map(|kind| of_kind(*size, kind))).collect();
     let physical = setup.physical(3 * PAGE);
     let base = setup.reserve(3 * PAGE);
     ok(zeVirtualMemMap(setup.context, base, 3 * PAGE, physical, 0, 1));
@@ -243,27 +230,9 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
 /// The result of an allocation of each kind that imports a descriptor.
 fn import(setup: Setup, kind: u32, number: i32, flags: u32, size: usize, alignment: usize) -> (u32, *mut c_void) {
     let next = ExternalMemoryImportFd { s_type: ExternalMemoryImportFd::S_TYPE, flags, fd: number, ..zeroed() };
-    let p_next = (&raw const next).cast_mut().cast();
-    let (device, host) = (DeviceMemAllocDesc { p_next, ..zeroed() }, HostMemAllocDesc { p_next, ..zeroed() });
-    let (device, host) = (&raw const device, &raw const host);
-    let plain: HostMemAllocDesc = zeroed();
-    let plain = &raw const plain;
-    let mut out = null_mut();
-    let result = match kind {
-        1 => zeMemAllocHost(setup.context, host, size, alignment, &raw mut out),
-        2 => zeMemAllocDevice(setup.context, device, size, alignment, setup.device, &raw mut out),
-        _ => zeMemAllocShared(setup.context, device, plain, size, alignment, setup.device, &raw mut out),
-    };
+    let (p_next, mut out) = ((&raw const next).cast_mut().cast(), null_mut());
+    let result = allocate_with(setup, kind, p_next, size, alignment, &raw mut out);
     (result, out)
-}
-
-/// What `zeMemGetAllocProperties` says of memory: its result, its type, and the descriptor that was requested.
-fn exported(setup: Setup, memory: *const c_void) -> (u32, u32, i32) {
-    let s_type = ExternalMemoryExportFd::S_TYPE;
-    let mut export = ExternalMemoryExportFd { s_type, flags: 2, fd: -1, ..zeroed() };
-    let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
-    let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
-    (result, properties.kind, export.fd)
 }
 
 #[test]
@@ -272,7 +241,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
     if role().is_some() {
         let pipe = Pipe::open();
         for (memory, size) in memories(setup).into_iter().take(3 * SIZES.len()) {
-            let (result, _, number) = exported(setup, memory);
+            let (result, _, number) = query(setup, memory, 2);
             ok(result);
             pipe.send(&number.to_ne_bytes());
             pipe.send(&(size as u64).to_ne_bytes());
@@ -296,7 +265,7 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
         assert!(bytes(memory, size).iter().all(|byte| usize::from(*byte) == index), "memory {index}");
         assert_eq!(range(setup, memory), (memory, size));
         // It is not exported once more.
-        assert_eq!(exported(setup, memory), (UNSUPPORTED_FEATURE, kind, -1));
+        assert_eq!(query(setup, memory, 2), (UNSUPPORTED_FEATURE, kind, -1));
         let mut handle: IpcHandle = zeroed();
         assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
         let pattern = 0xee_u8;
@@ -318,7 +287,7 @@ fn only_exported_memory_is_imported() {
     alone!();
     let setup = Setup::new();
     let (memory, ordinary) = (setup.device_memory(5000), File::open("/proc/self/exe").unwrap());
-    let number = exported(setup, memory).2;
+    let number = query(setup, memory, 2).2;
     let before = (open_descriptors(), mappings());
     for kind in 1..=3 {
         for number in [-1, 0, 1 << 20, ordinary.as_raw_fd()] {
@@ -338,7 +307,6 @@ fn only_exported_memory_is_imported() {
         setup.free(imported);
     }
     assert_eq!((open_descriptors(), mappings()), before);
-    setup.free(memory);
 }
 
 /// The function with this name that the driver offers beyond ze_api.h.
@@ -386,7 +354,6 @@ fn the_handles_of_all_tiles_are_one() {
     let here = (&raw const count).cast();
     assert_eq!(get_all(setup.context, here, &raw mut count, handles.as_mut_ptr()), INVALID_ARGUMENT);
     assert_eq!(get_all(setup.context, memory, null_mut(), handles.as_mut_ptr()), INVALID_NULL_POINTER);
-    setup.free(memory);
 }
 
 #[test]
@@ -405,7 +372,7 @@ fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
             }
             result => {
                 assert_eq!(result, INVALID_ARGUMENT);
-                assert_eq!(exported(setup, *memory), (UNSUPPORTED_FEATURE, 2, -1));
+                assert_eq!(query(setup, *memory, 2), (UNSUPPORTED_FEATURE, 2, -1));
                 false
             }
         }
@@ -427,7 +394,7 @@ fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
     assert!(alone(&memory));
     setup.free(memory);
     // An application that has used up its descriptors still gets memory.
-    let small = setup.device_memory(1);
+    setup.device_memory(1);
     let mut taken = Vec::new();
     while let Ok(file) = File::open("/proc/self/exe") {
         taken.push(file);
@@ -435,8 +402,6 @@ fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
     let memory = setup.device_memory(5000);
     bytes(memory, 5000).fill(1);
     drop(taken);
-    setup.free(memory);
-    setup.free(small);
 }
 
 #[test]
@@ -450,6 +415,4 @@ fn low_numbers_stay_for_the_application() {
     limit_descriptors(1024);
     let other = setup.device_memory(5000);
     assert!(number_in(get(setup, other)) < libc::FD_SETSIZE as i32);
-    setup.free(memory);
-    setup.free(other);
 }

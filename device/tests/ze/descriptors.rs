@@ -13,12 +13,18 @@ fn exportable(setup: Setup) -> *mut c_void {
     make(|out| zeMemAllocDevice(setup.context, &raw const desc, SIZE, 0, setup.device, out))
 }
 
-/// The result of a query for the descriptor of memory.
-pub(crate) fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
+/// What `zeMemGetAllocProperties` says of memory: its result, its type, and the descriptor that was requested.
+pub(crate) fn query(setup: Setup, memory: *const c_void, flags: u32) -> (u32, u32, i32) {
     let mut export = ExternalMemoryExportFd { s_type: ExternalMemoryExportFd::S_TYPE, flags, fd: -1, ..zeroed() };
     let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
     let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
-    (result, export.fd)
+    (result, properties.kind, export.fd)
+}
+
+/// The result of a query for the descriptor of memory.
+pub(crate) fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
+    let (result, _, number) = query(setup, memory, flags);
+    (result, number)
 }
 
 fn descriptor_of(setup: Setup, handle: IpcHandle) -> (u32, u64) {
@@ -106,7 +112,6 @@ fn invalid_handles_and_descriptors_are_refused() {
     assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(null_mut(), handle, &mut 0), INVALID_NULL_HANDLE);
     assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(setup.context, handle, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, null_mut()), INVALID_NULL_POINTER);
-    setup.free(memory);
 }
 
 #[test]

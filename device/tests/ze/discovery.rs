@@ -1,6 +1,8 @@
 //! Initialisation, the driver, devices, and the properties that they report.
 
 use crate::api::*;
+use crate::bare_descriptors::bare;
+use crate::ipc::{get, number_in};
 
 fn properties(device: Handle) -> DeviceProperties {
     let mut properties = DeviceProperties { s_type: stype::DEVICE_PROPERTIES, ..zeroed() };
@@ -173,17 +175,14 @@ fn devices_that_are_no_peers_open_only_their_own_memory() {
     assert_eq!((reach(devices[0]), reach(devices[1])), ((1, 0b11), (0, 0)));
 
     let memory = setup.device_memory(4096);
-    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
-    let mut bare: IpcHandle = zeroed();
-    bare.data[..4].copy_from_slice(&handle.data[..4]);
-    for handle in [handle, bare] {
+    let handle = get(setup, memory);
+    for handle in [handle, bare(number_in(handle))] {
         let mut opened = null_mut();
         assert_eq!(zeMemOpenIpcHandle(setup.context, devices[1], handle, 0, &raw mut opened), INVALID_ARGUMENT);
         assert!(opened.is_null());
         ok(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut opened));
         ok(zeMemCloseIpcHandle(setup.context, opened));
     }
-    setup.free(memory);
 }
 
 #[test]

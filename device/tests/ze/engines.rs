@@ -28,9 +28,6 @@ fn an_engine_executes_in_the_order_of_submission_over_queues_and_lists() {
         ok(zeCommandListHostSynchronize(lists[1], FOREVER));
         assert!(bytes(memory[3], LARGE).iter().all(|byte| *byte == round + 1), "round {round}");
     }
-    for memory in memory {
-        setup.free(memory);
-    }
 }
 
 /// An event is reset by way of a queue, signalled by one immediate list and waited for by another, again and again, as

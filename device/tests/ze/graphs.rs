@@ -180,7 +180,6 @@ fn every_fork_must_be_joined_by_its_parent_after_its_last_work() {
         joined(lists, events);
     };
     assert_eq!(ends(&by_its_parent), SUCCESS);
-    setup.free(memory);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 //!
 //! The other process is this binary in another role. The two communicate through its standard streams.
 
-use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::{io::Read, os::fd::AsRawFd};
 
 use crate::api::*;
 use crate::memory::describe;
@@ -14,6 +13,17 @@ const SIZE: usize = 70_001;
 
 pub(crate) fn get(setup: Setup, pointer: *const c_void) -> IpcHandle {
     value(|out| zeMemGetIpcHandle(setup.context, pointer, out))
+}
+
+/// The descriptor in a handle.
+pub(crate) fn number_in(handle: IpcHandle) -> i32 {
+    i32::from_ne_bytes(handle.data[..4].try_into().unwrap())
+}
+
+/// This handle with another descriptor.
+pub(crate) fn with_number(mut handle: IpcHandle, number: i32) -> IpcHandle {
+    handle.data[..4].copy_from_slice(&number.to_ne_bytes());
+    handle
 }
 
 pub(crate) fn open(setup: Setup, handle: IpcHandle) -> *mut c_void {
@@ -73,12 +83,10 @@ fn two_processes_see_the_same_memory() {
 fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     let mut peer = peer!(produce());
     let setup = Setup::new();
-    let mut handle = IpcHandle { data: peer.receive() };
-    let exported = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
+    let handle = IpcHandle { data: peer.receive() };
     // libumf does this before it opens.
-    let fetched = fetch(peer.process.id(), exported);
-    handle.data[..4].copy_from_slice(&fetched.as_raw_fd().to_ne_bytes());
-    let memory = open(setup, handle);
+    let fetched = fetch(peer.process.id(), number_in(handle));
+    let memory = open(setup, with_number(handle, fetched.as_raw_fd()));
     // SAFETY: F_GETFD only asks.
     assert!(unsafe { libc::fcntl(fetched.as_raw_fd(), libc::F_GETFD) } >= 0);
     drop(fetched);
@@ -86,8 +94,7 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     ok(zeMemCloseIpcHandle(setup.context, memory));
     // The number of another file of this process is not mistaken for the segment.
     let other = std::fs::File::open("/proc/self/exe").unwrap();
-    handle.data[..4].copy_from_slice(&other.as_raw_fd().to_ne_bytes());
-    ok(zeMemCloseIpcHandle(setup.context, open(setup, handle)));
+    ok(zeMemCloseIpcHandle(setup.context, open(setup, with_number(handle, other.as_raw_fd()))));
     peer.end();
 }
 
@@ -277,7 +284,6 @@ fn a_consumer_that_dies_does_no_harm() {
     setup.free(memory);
     let other = setup.device_memory(SIZE);
     assert!(bytes(other, SIZE).iter().all(|byte| *byte == 0));
-    setup.free(other);
 }
 
 #[test]

@@ -6,12 +6,24 @@ use crate::api::*;
 const TYPES: [u32; 3] = [1, 2, 3];
 
 fn allocate(setup: Setup, kind: u32, size: usize, alignment: usize, out: *mut *mut c_void) -> u32 {
-    let (device_desc, host_desc): (DeviceMemAllocDesc, HostMemAllocDesc) = (zeroed(), zeroed());
-    let (device_desc, host_desc) = (&raw const device_desc, &raw const host_desc);
+    allocate_with(setup, kind, null_mut(), size, alignment, out)
+}
+
+/// Allocates memory of a kind, with this extension of its descriptor.
+pub(crate) fn allocate_with(
+    setup: Setup,
+    kind: u32,
+    p_next: *mut c_void,
+    size: usize,
+    alignment: usize,
+    out: *mut *mut c_void,
+) -> u32 {
+    let (device, host) = (DeviceMemAllocDesc { p_next, ..zeroed() }, HostMemAllocDesc { p_next, ..zeroed() });
+    let (device, host, plain) = (&raw const device, &raw const host, zeroed());
     match kind {
-        1 => zeMemAllocHost(setup.context, host_desc, size, alignment, out),
-        2 => zeMemAllocDevice(setup.context, device_desc, size, alignment, setup.device, out),
-        _ => zeMemAllocShared(setup.context, device_desc, host_desc, size, alignment, setup.device, out),
+        1 => zeMemAllocHost(setup.context, host, size, alignment, out),
+        2 => zeMemAllocDevice(setup.context, device, size, alignment, setup.device, out),
+        _ => zeMemAllocShared(setup.context, device, &raw const plain, size, alignment, setup.device, out),
     }
 }
 
@@ -130,8 +142,7 @@ fn unknown_structures_in_the_chain_are_ignored() {
     let setup = Setup::new();
     let unknown: [u64; 3] = [0x0777_7777, 0, 1];
     let desc = HostMemAllocDesc { p_next: unknown.as_ptr().cast_mut().cast(), ..zeroed() };
-    let pointer = make(|out| zeMemAllocHost(setup.context, &raw const desc, 64, 0, out));
-    setup.free(pointer);
+    make(|out| zeMemAllocHost(setup.context, &raw const desc, 64, 0, out));
 }
 
 #[test]
@@ -196,7 +207,6 @@ fn attributes_of_atomic_access_are_kept_for_shared_memory() {
     assert_eq!(zeMemGetAtomicAccessAttributeExp(context, device, other, 1, &raw mut found), INVALID_ARGUMENT);
     ok(zeMemFree(context, memory));
     assert_eq!(zeMemGetAtomicAccessAttributeExp(context, device, memory, 1, &raw mut found), INVALID_ARGUMENT);
-    setup.free(other);
 }
 
 #[test]
@@ -230,7 +240,6 @@ fn attributes_of_atomic_access_are_kept_for_memory_of_the_system_that_kernels_ma
     assert_eq!(set(0, usize::MAX, 4), INVALID_ARGUMENT);
     let own = setup.device_memory(100);
     assert_eq!(zeMemSetAtomicAccessAttributeExp(context, device, own, 100, 4), INVALID_ARGUMENT);
-    setup.free(own);
 }
 
 /// Whether a byte can be written and read. The kernel checks, and reports EFAULT where an access would fault.

@@ -1,9 +1,8 @@
 //! Descriptors that travel to another process: in a message of a socket, or fetched by the receiver.
 
-use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::{io::Error, os::linux::net::SocketAddrExt};
 
 /// Room for the header of a message and one descriptor: CMSG_SPACE(4).
 const CONTROL: usize = 24;

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::api::*;
 use crate::descriptors::exported;
-use crate::ipc::open;
+use crate::ipc::{get, number_in, open};
 use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
@@ -139,8 +139,6 @@ fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
         let desc = PhysicalMemDesc { p_next: (&raw const export).cast_mut().cast(), size: SIZE, ..zeroed() };
         assert_eq!(zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &mut null_mut()), expected);
     }
-    ok(zePhysicalMemDestroy(setup.context, plain));
-    ok(zePhysicalMemDestroy(setup.context, memory));
 }
 
 /// As a dma-buf of an allocation can be.
@@ -149,8 +147,7 @@ fn an_allocation_is_imported_as_physical_memory() {
     let setup = Setup::new();
     let allocation = setup.device_memory(SIZE);
     bytes(allocation, SIZE).fill(7);
-    let handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, allocation, out));
-    let number = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
+    let number = number_in(get(setup, allocation));
     assert_eq!(try_import(setup, number, SIZE + PAGE, 1), (UNSUPPORTED_SIZE, null_mut()));
     let (result, imported) = try_import(setup, number, SIZE, 1);
     ok(result);
@@ -192,7 +189,6 @@ fn a_foreign_descriptor_is_refused_and_left_alone() {
     // Nobody can shrink the file while others have it mapped.
     let file = File::from(good);
     assert!(file.set_len(0).is_err() && file.set_len(1 << 30).is_err());
-    ok(zePhysicalMemDestroy(setup.context, exportable));
 }
 
 #[test]
@@ -349,7 +345,6 @@ fn one_descriptor_for_all_queries_if_it_is_wished_for() {
     drop(export(setup, memory));
     let (_, number) = try_export(setup, memory, 1);
     assert_eq!(try_import(setup, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
-    ok(zePhysicalMemDestroy(setup.context, memory));
 }
 
 #[test]
@@ -366,7 +361,6 @@ fn an_imported_number_is_closed_with_the_memory_if_it_is_wished_for() {
     ok(zePhysicalMemDestroy(setup.context, imported));
     assert_eq!(open_descriptors(), before - 1);
     assert_eq!(try_import(setup, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
-    ok(zePhysicalMemDestroy(setup.context, memory));
 }
 
 #[test]

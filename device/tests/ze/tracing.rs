@@ -1,11 +1,9 @@
 //! Tracers: callbacks around the functions of the API, with their arguments.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::{sync::Mutex, thread};
 
-use urscope_device::ddi::tracing;
-use urscope_device::{Handle as Typed, ddi};
+use urscope_device::{Handle as Typed, ddi, ddi::tracing};
 
 use crate::api::*;
 

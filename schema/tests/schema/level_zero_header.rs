@@ -65,18 +65,15 @@ fn rows_have_the_parameters_and_slots_of_the_header() {
 /// minor version that added them.
 fn device_table() -> Vec<(String, Vec<(u32, String)>)> {
     let text = fs::read_to_string(repository().join("device/src/table.rs")).unwrap();
-    let mut tables: Vec<(String, Vec<(u32, String)>)> = Vec::new();
-    for line in text.lines().map(str::trim) {
-        if let Some(getter) = line.strip_suffix(" {").filter(|getter| getter.ends_with("ProcAddrTable")) {
-            tables.push((getter.to_owned(), Vec::new()));
-        } else if let Some((since, rest)) = line.split_once(' ')
-            && let (Ok(since), Some((_, functions))) = (since.parse(), tables.last_mut())
-        {
-            let name = rest.split([' ', ';']).next().unwrap();
-            functions.push((since, name.to_owned()));
-        }
-    }
-    tables
+    let blocks = text.split('}').filter_map(|part| part.rsplit_once('{'));
+    let tables = blocks.filter_map(|(before, rows)| {
+        let rows = rows.split(';').filter_map(|row| {
+            let mut words = row.split_whitespace();
+            Some((words.next()?.parse().ok()?, words.next()?.to_owned()))
+        });
+        Some((before.split_whitespace().last()?.to_owned(), rows.collect()))
+    });
+    tables.collect()
 }
 
 #[test]

@@ -223,9 +223,6 @@ fn editors_use_the_widths_of_the_formatters() {
     assert!(page.contains(&format!("\"printWidth\": {},", editor_setting("*.{js,mjs}", "max_line_length"))), "{page}");
 }
 
-/// The files that are tables: they may be longer than others.
-const TABLES: [&str; 1] = ["device/src/table.rs"];
-
 /// The bounds of CONTRIBUTING.md. Those of functions are a lint (`too_many_lines`).
 #[test]
 fn source_files_are_as_short_as_promised() {
@@ -239,7 +236,7 @@ fn source_files_are_as_short_as_promised() {
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2].0;
     assert!(median <= 150, "the median of all files is {median} lines");
-    let long = lengths.iter().filter(|(length, file)| *length > 500 && !TABLES.contains(file));
+    let long = lengths.iter().filter(|(length, _)| *length > 500);
     assert_eq!(long.collect::<Vec<_>>(), Vec::<&(usize, &str)>::new(), "split them");
 }
 

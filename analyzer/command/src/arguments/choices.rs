@@ -1,9 +1,7 @@
 //! The possible values of options.
 
-use clap::{
-    ValueEnum,
-    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
-};
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use urscope_analyzer::questions::By;
 use urscope_rules::Severity;
 

@@ -9,10 +9,8 @@ mod run;
 use std::path::PathBuf;
 
 use clap::Args;
-use urscope_analyzer::{
-    Exemptions, Options, Verdict,
-    analysis::{Wrappers, exemptions::Suppressions},
-};
+use urscope_analyzer::analysis::{Wrappers, exemptions::Suppressions};
+use urscope_analyzer::{Exemptions, Options, Verdict};
 
 pub(crate) use choices::{
     Choice, Color, DIVISIONS, Device, FailOn, FileFormat, Format, PageFormat, PlainFormat, one_of,

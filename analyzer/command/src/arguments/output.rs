@@ -1,9 +1,7 @@
 //! Additional reports and answers, as they are given on the command line.
 
-use std::{
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use super::FileFormat;
 

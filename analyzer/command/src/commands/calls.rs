@@ -1,33 +1,17 @@
 //! `urscope calls`: lists the calls of all processes.
 
-use std::{
-    error::Error,
-    io::{self, BufWriter, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-    thread,
-    time::Instant,
-};
+use std::io::{self, BufWriter, Write as _};
+use std::{error::Error, path::PathBuf, process::ExitCode, thread, time::Instant};
 
 use clap::Args;
-use urscope_analyzer::{
-    Options,
-    analysis::HOLD,
-    follow::Follower,
-    questions::{self, CallFilter, CallFollower, CallLine, QuestionError},
-    report,
-};
-use urscope_schema::{
-    api::{Interface, LEVEL_ZERO, UNIFIED_RUNTIME},
-    handle::Kind,
-    ranks::Ranks,
-};
+use urscope_analyzer::questions::{self, CallFilter, CallFollower, CallLine, QuestionError};
+use urscope_analyzer::{Options, analysis::HOLD, follow::Follower, report};
+use urscope_schema::api::{Interface, LEVEL_ZERO, UNIFIED_RUNTIME};
+use urscope_schema::{handle::Kind, ranks::Ranks};
 
-use crate::{
-    arguments::{Choice, PlainFormat, QuestionArguments, one_of},
-    input::chosen,
-    output::{look, written},
-};
+use crate::arguments::{Choice, PlainFormat, QuestionArguments, one_of};
+use crate::input::chosen;
+use crate::output::{look, written};
 
 /// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and result.
 ///
@@ -105,7 +89,6 @@ impl CallsArguments {
     }
 }
 
-/// Lists the calls.
 pub(crate) fn calls(arguments: &CallsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let question = &arguments.question;
     // A run that is followed need not have begun.

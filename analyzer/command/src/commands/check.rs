@@ -5,11 +5,9 @@ use std::{error::Error, path::PathBuf, process::ExitCode};
 use clap::Args;
 use urscope_analyzer::Options;
 
-use crate::{
-    arguments::{TraceArguments, VerdictArguments},
-    config, input,
-    output::{self, Outputs, analyze_watched, exemptions, write_report},
-};
+use crate::arguments::{TraceArguments, VerdictArguments};
+use crate::output::{self, Outputs, analyze_watched, exemptions, write_report};
+use crate::{config, input};
 
 /// Analyze existing traces.
 ///

@@ -4,11 +4,8 @@ use std::{error::Error, ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
-use crate::{
-    arguments::{AnswerArguments, Device},
-    doctor,
-    output::answer,
-};
+use crate::arguments::{AnswerArguments, Device};
+use crate::{doctor, output::answer};
 
 /// Check whether urscope works on this machine, and what to do if it does not.
 ///

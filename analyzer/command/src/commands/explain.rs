@@ -1,18 +1,13 @@
 //! `urscope explain`: prints the page of a rule, or the list of all rules.
 
-use std::{
-    error::Error,
-    io::{self, IsTerminal as _, Write as _},
-    process::ExitCode,
-};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::{error::Error, process::ExitCode};
 
 use clap::Args;
 use urscope_analyzer::explain;
 
-use crate::{
-    arguments::PageFormat,
-    output::{look, written},
-};
+use crate::arguments::PageFormat;
+use crate::output::{look, written};
 
 /// Explain a rule: what it finds, why that is a problem, an example of wrong and of mended code, and what to do.
 #[derive(Debug, Args)]

@@ -1,27 +1,16 @@
 //! `urscope export`: writes a timeline of all processes to a file, or tables of the run to a directory.
 
-use std::{
-    error::Error,
-    fs::Permissions,
-    io::{self, BufWriter, Write},
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::{error::Error, fs::Permissions, os::unix::fs::PermissionsExt as _, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use flate2::{Compression, write::GzEncoder};
 use urscope_analyzer::{Options, files};
 
-use crate::{
-    arguments::TraceArguments,
-    export::{
-        self, ExportError, Form, Written,
-        tables::{self, Rows},
-    },
-    input,
-    output::complain,
-};
+use crate::export::tables::{self, Rows};
+use crate::export::{self, ExportError, Form, Written};
+use crate::{arguments::TraceArguments, input, output::complain};
 
 /// Write a timeline of all processes for Perfetto, or tables of the run.
 ///

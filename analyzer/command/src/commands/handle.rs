@@ -22,7 +22,6 @@ pub(crate) struct HandleArguments {
     question: QuestionArguments,
 }
 
-/// Prints the history.
 pub(crate) fn handle(arguments: &HandleArguments) -> Result<ExitCode, Box<dyn Error>> {
     let HandleArguments { name, question } = arguments;
     let history = questions::handle(&chosen(&question.traces, false)?, &question.options(), *name)?;

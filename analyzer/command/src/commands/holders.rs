@@ -3,16 +3,11 @@
 use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Args;
-use urscope_analyzer::{
-    questions::{self, By},
-    report,
-};
+use urscope_analyzer::questions::{self, By};
+use urscope_analyzer::report;
 
-use crate::{
-    arguments::{DIVISIONS, QuestionArguments, one_of},
-    input::chosen,
-    output::answer,
-};
+use crate::arguments::{DIVISIONS, QuestionArguments, one_of};
+use crate::{input::chosen, output::answer};
 
 /// List which process holds which object: all memory and events with handle data that is not put, or with openings.
 ///
@@ -42,7 +37,6 @@ pub(crate) struct HoldersArguments {
     question: QuestionArguments,
 }
 
-/// Prints the holders.
 pub(crate) fn holders(arguments: &HoldersArguments) -> Result<ExitCode, Box<dyn Error>> {
     let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
     let form = &question.form;

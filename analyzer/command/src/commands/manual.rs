@@ -1,11 +1,7 @@
 //! `urscope completions` and `urscope man`: made from the definition of the command line.
 
-use std::{
-    error::Error,
-    io::{self, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::io::{self, Write as _};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use clap_complete::Shell;
@@ -37,7 +33,6 @@ pub(crate) struct ManualArguments {
     folder: Option<PathBuf>,
 }
 
-/// Prints the completions of `command`.
 pub(crate) fn completions(
     arguments: &CompletionsArguments,
     command: &clap::Command,
@@ -50,7 +45,6 @@ pub(crate) fn completions(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints or writes the manual pages of `command`.
 pub(crate) fn manual(arguments: &ManualArguments, command: clap::Command) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(folder) = &arguments.folder {
         let made = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));

@@ -5,11 +5,8 @@ use std::{error::Error, path::PathBuf, process::ExitCode};
 use clap::Args;
 use urscope_analyzer::Report;
 
-use crate::{
-    arguments::VerdictArguments,
-    config,
-    output::{self, Outputs, exemptions, write_report},
-};
+use crate::output::{self, Outputs, exemptions, write_report};
+use crate::{arguments::VerdictArguments, config};
 
 /// Merge the reports that `urscope check --node-report` wrote on each node into one judgement.
 ///

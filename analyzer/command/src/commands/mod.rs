@@ -19,26 +19,16 @@ mod variables;
 mod version;
 mod view;
 
-use std::{
-    error::Error,
-    io::{self, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::io::{self, Write as _};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use urscope_analyzer::{
-    Verdict,
-    plain::{is_unprintable, plain},
-};
+use urscope_analyzer::Verdict;
+use urscope_analyzer::plain::{is_unprintable, plain};
 
-use crate::{
-    arguments::{Color, RunArguments},
-    doctor::probe,
-    output::{self, complain},
-    profile::Profile,
-    program::NoProgram,
-};
+use crate::arguments::{Color, RunArguments};
+use crate::output::{self, complain};
+use crate::{doctor::probe, profile::Profile, program::NoProgram};
 
 /// Finds errors of SYCL programs that share memory between processes.
 ///

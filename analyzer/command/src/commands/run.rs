@@ -2,10 +2,8 @@
 
 use std::{error::Error, process::ExitCode};
 
-use crate::{
-    arguments::{RunArguments, WindowArguments},
-    config, doctor, run,
-};
+use crate::arguments::{RunArguments, WindowArguments};
+use crate::{config, doctor, run};
 
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {

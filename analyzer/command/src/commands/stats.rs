@@ -3,16 +3,11 @@
 use std::{error::Error, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{
-    questions::{self, By},
-    report,
-};
+use urscope_analyzer::questions::{self, By};
+use urscope_analyzer::report;
 
-use crate::{
-    arguments::{DIVISIONS, QuestionArguments, one_of},
-    input::chosen,
-    output::answer,
-};
+use crate::arguments::{DIVISIONS, QuestionArguments, one_of};
+use crate::{input::chosen, output::answer};
 
 /// Print how often each function was called, how long it took, and how much was shared over time.
 #[derive(Debug, Args)]
@@ -34,7 +29,6 @@ pub(crate) struct StatsArguments {
     question: QuestionArguments,
 }
 
-/// Prints the statistics.
 pub(crate) fn stats(arguments: &StatsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let StatsArguments { question, by, limit } = arguments;
     let (form, limit) = (&question.form, limit.unwrap_or(usize::MAX));

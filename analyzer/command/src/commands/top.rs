@@ -5,12 +5,8 @@ use std::{error::Error, path::PathBuf, process::ExitCode};
 use clap::Args;
 use urscope_analyzer::Options;
 
-use crate::{
-    arguments::PlainFormat,
-    input::{newest, refuse_a_parent},
-    output::complain,
-    top,
-};
+use crate::input::{newest, refuse_a_parent};
+use crate::{arguments::PlainFormat, output::complain, top};
 
 /// Show a run in this terminal while it runs: processes, calls per second, shared objects, findings, and the largest holders.
 ///

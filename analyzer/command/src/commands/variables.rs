@@ -1,21 +1,14 @@
 //! `urscope env`: lists the environment variables and their present values.
 
-use std::{
-    env,
-    error::Error,
-    io::{self, BufWriter, Write as _},
-    process::ExitCode,
-};
+use std::io::{self, BufWriter, Write as _};
+use std::{env, error::Error, process::ExitCode};
 
 use clap::Args;
 use serde::Serialize;
 use urscope_analyzer::{plain::plain, report};
 
-use crate::{
-    arguments::PlainFormat,
-    output::written,
-    parts::{KNOBS, OWN_VARIABLES},
-};
+use crate::parts::{KNOBS, OWN_VARIABLES};
+use crate::{arguments::PlainFormat, output::written};
 
 /// List all environment variables of urscope and of what it preloads, with their defaults and their present values.
 #[derive(Debug, Args)]
@@ -29,14 +22,11 @@ pub(crate) struct EnvArguments {
     format: PlainFormat,
 }
 
-/// A variable, as the list shows it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Variable {
-    /// Its name.
     name: &'static str,
     /// Its value; absent if it is not set.
     value: Option<String>,
-    /// Its default.
     default: &'static str,
     /// What it does.
     meaning: &'static str,
@@ -54,7 +44,6 @@ fn variables(value: impl Fn(&str) -> Option<String>) -> Vec<Variable> {
     rows.chain(own).map(|(name, default, meaning)| Variable { name, value: value(name), default, meaning }).collect()
 }
 
-/// Prints the list.
 pub(crate) fn list(arguments: &EnvArguments) -> Result<ExitCode, Box<dyn Error>> {
     let all = variables(|name| env::var_os(name).map(|value| plain(&value.to_string_lossy())));
     let stdout = io::stdout();

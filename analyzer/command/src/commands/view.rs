@@ -1,23 +1,14 @@
 //! `urscope view`: shows a run in a browser until Ctrl-C.
 
-use std::{
-    error::Error,
-    io::{self, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::io::{self, Write as _};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use urscope_analyzer::{Options, analysis::Wrappers};
 
+use crate::input::{NOTHING, newest, refuse_a_parent};
 use crate::{
-    arguments::WindowArguments,
-    config,
-    input::{NOTHING, newest, refuse_a_parent},
-    output::complain,
-    run::until_interrupted,
-    view::Subject,
-    window::Window,
+    arguments::WindowArguments, config, output::complain, run::until_interrupted, view::Subject, window::Window,
 };
 
 /// Show a run in a browser: the verdict, which processes share what, the history of each handle, and the timeline in Perfetto.

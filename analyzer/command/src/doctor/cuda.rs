@@ -3,11 +3,8 @@
 //! What the adapter has and lacks is what its public sources say (intel/llvm, `unified-runtime/source/adapters/cuda`, as of August
 //! 2026: `memory.cpp` and `ur_interface_loader.cpp`). It does not come with the runtime.
 
-use std::{
-    env,
-    ffi::OsStr,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{env, ffi::OsStr};
 
 use super::{gpu::Node, line::Line, runtime::Runtime, search::Places};
 use crate::elf;
@@ -18,7 +15,6 @@ const DRIVER: &str = "libcuda.so.1";
 /// The function by which the UR loader asks an adapter for its table of IPC functions.
 const TABLE: &str = "urGetIPCExpProcAddrTable";
 
-/// The adapter and the driver of this machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CudaFacts {
     /// The adapter, and whether it has a table of IPC functions, or why it cannot be read.

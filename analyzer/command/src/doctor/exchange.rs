@@ -3,19 +3,14 @@
 //! Three attempts distinguish the causes. A process may always take from itself, unless a system-call filter forbids it. It may
 //! take from its child if Yama allows it for descendants. Siblings are related as producers and consumers are.
 
-use std::{
-    env, fs,
-    io::{BufRead as _, BufReader},
-    os::fd::AsRawFd as _,
-    process::{self, Child, Command, Stdio},
-};
+use std::io::{BufRead as _, BufReader};
+use std::process::{self, Child, Command, Stdio};
+use std::{env, fs, os::fd::AsRawFd as _};
 
 use rustix::io::Errno;
 
-use super::{
-    line::Line,
-    probe::{self, Outcome},
-};
+use super::line::Line;
+use super::probe::{self, Outcome};
 
 const CHECK: &str = "descriptors";
 

@@ -9,7 +9,6 @@ use super::line::Line;
 /// The number of NVIDIA in the list of PCI vendors.
 const NVIDIA: &str = "0x10de";
 
-/// A GPU node in `/dev`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     /// Its path below `/dev`.

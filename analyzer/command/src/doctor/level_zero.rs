@@ -1,20 +1,12 @@
 //! Checks the Level Zero loader and the device.
 
-use std::{
-    ffi::OsStr,
-    path::{Path, PathBuf},
-};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
-use super::{
-    gpu::{self, Node},
-    line::Line,
-    runtime::Runtime,
-    search::Places,
-};
-use crate::{
-    arguments::Device,
-    parts::{self, Missing},
-};
+use super::gpu::{self, Node};
+use super::{line::Line, runtime::Runtime, search::Places};
+use crate::arguments::Device;
+use crate::parts::{self, Missing};
 
 /// The oldest version of the loader that the adapters accept.
 const OLDEST: [u32; 3] = [1, 8, 0];
@@ -22,7 +14,6 @@ const OLDEST: [u32; 3] = [1, 8, 0];
 /// The oldest version of the loader for which the adapters print no warning.
 const WELCOME: [u32; 3] = [1, 21, 2];
 
-/// The loader and the devices of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelZeroFacts {
     device: Device,

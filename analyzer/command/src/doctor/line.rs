@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use serde::Serialize;
 use urscope_analyzer::plain::plain;
 
-/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
@@ -33,7 +32,6 @@ impl State {
     }
 }
 
-/// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Line {
     pub(crate) state: State,

@@ -16,18 +16,15 @@ mod search;
 mod shim;
 mod system;
 
-use std::{
-    ffi::OsStr,
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::{arguments::Device, program::Program};
 use line::{Line, State};
 
-/// The report of the doctor.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checkup {
     version: u32,

@@ -3,24 +3,15 @@
 //! libumf passes a producer's memory in the same way. Both processes are children of the doctor, because producers and consumers
 //! are siblings too, and the kernel allows more between parent and child.
 
-use std::{
-    fs::File,
-    io::{self, BufRead as _, Write as _},
-    os::{
-        fd::{AsRawFd as _, RawFd},
-        unix::fs::FileExt as _,
-    },
-    process::ExitCode,
-};
+use std::io::{self, BufRead as _, Write as _};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::{fs::File, os::unix::fs::FileExt as _, process::ExitCode};
 
 use clap::Subcommand;
-use rustix::{
-    fs::{MemfdFlags, memfd_create},
-    io::Errno,
-    process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
-};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// The content of the offered file.
 const CONTENT: &[u8] = b"urscope";
 
 /// What a child process does.

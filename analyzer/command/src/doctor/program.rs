@@ -2,17 +2,13 @@
 //!
 //! The dynamic loader says which libraries it would load (`ld.so --list`). The program itself is not run.
 
-use std::{
-    ffi::OsStr,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::line::Line;
-use crate::{
-    elf::{self, Names},
-    program::Program,
-};
+use crate::elf::{self, Names};
+use crate::program::Program;
 
 const CHECK: &str = "program";
 
@@ -22,7 +18,6 @@ const RUNTIMES: [&str; 3] = ["libsycl.so", "libur_loader.so", "libze_loader.so"]
 /// A library by its name, and the file that the dynamic loader would take.
 type Library = (String, Option<PathBuf>);
 
-/// The properties of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramFacts {
     path: PathBuf,

@@ -2,11 +2,8 @@
 //!
 //! The version number of the UR API is the same in all relevant releases, so the files themselves are examined.
 
-use std::{
-    ffi::OsStr,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{ffi::OsStr, fs};
 
 use super::{line::Line, search::Places};
 use crate::{arguments::Device, elf};

@@ -1,12 +1,9 @@
 //! The places where a program would find its libraries.
 
-use std::{
-    env,
-    ffi::{OsStr, OsString},
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
 
 /// The places to search, in order of precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

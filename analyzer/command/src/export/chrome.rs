@@ -8,8 +8,9 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::json;
 
-use super::drawing::{Argument, Bits, Drawing, EventArguments, Track, Unit, category};
+use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, category};
 use urscope_analyzer::lifetimes::{Arrow, Lifetime};
+use urscope_schema::trace::records::Hex;
 
 pub(super) struct Chrome<'w> {
     out: &'w mut dyn Write,
@@ -57,7 +58,7 @@ struct Event<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bind_id: Option<Bits>,
+    bind_id: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flow_out: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,10 +66,9 @@ struct Event<'a> {
     args: EventArguments,
 }
 
-/// An id that is local to a process.
 #[derive(Serialize)]
 struct Local {
-    local: Bits,
+    local: Hex,
 }
 
 impl<'a> Event<'a> {
@@ -89,14 +89,14 @@ impl<'a> Event<'a> {
     fn bound(self, arrow: Option<Arrow>) -> Self {
         match arrow {
             None => self,
-            Some(Arrow::From(id)) => Self { bind_id: Some(Bits(id)), flow_out: Some(true), ..self },
-            Some(Arrow::To(id)) => Self { bind_id: Some(Bits(id)), flow_in: Some(true), ..self },
+            Some(Arrow::From(id)) => Self { bind_id: Some(Hex(id)), flow_out: Some(true), ..self },
+            Some(Arrow::To(id)) => Self { bind_id: Some(Hex(id)), flow_in: Some(true), ..self },
         }
     }
 
     /// The begin or the end event of a lifetime.
     fn life(ph: &'static str, on: Track, life: &Lifetime, name: &'a str, args: EventArguments) -> Self {
-        let id2 = Some(Local { local: Bits(life.id) });
+        let id2 = Some(Local { local: Hex(life.id) });
         Self { id2, ..Self::new(ph, name, on, args).of(category(life.lane)) }
     }
 }

@@ -4,10 +4,9 @@ use std::io;
 
 use serde::{Serialize, Serializer};
 
-use urscope_analyzer::{
-    lifetimes::{Arrow, Lifetime, LifetimeKind},
-    plain::plain,
-};
+use urscope_analyzer::lifetimes::{Arrow, Lifetime, LifetimeKind};
+use urscope_analyzer::plain::plain;
+use urscope_schema::trace::records::Hex;
 
 /// The named arguments of an event: parameters and results of a call, or the content of a finding.
 ///
@@ -46,19 +45,10 @@ impl Serialize for EventArguments {
 pub(super) enum Argument {
     /// A count, a size or another number.
     Number(u64),
-    Bits(Bits),
+    /// An address or a set of bits.
+    Bits(Hex),
     Text(String),
     Lines(Vec<String>),
-}
-
-/// An address or a set of bits. In JSON it is a text of hexadecimal digits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bits(pub(super) u64);
-
-impl Serialize for Bits {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
-    }
 }
 
 /// How many elements were written.
@@ -87,7 +77,6 @@ pub(super) struct Track {
     pub(super) tid: u32,
 }
 
-/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Count,

@@ -2,20 +2,14 @@
 //!
 //! It is an observer, so that one analysis gives a verdict and a timeline. It must not change or end the analysis.
 
-use std::{
-    io::{self, Write},
-    time::{Duration, Instant},
-};
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
-use urscope_analyzer::{
-    analysis::{CallSites, Ended, FoundFinding, Observer, Options, Stacks},
-    lifetimes::LifetimeTracker,
-};
+use urscope_analyzer::analysis::{CallSites, Ended, FoundFinding, Observer, Options, Stacks};
+use urscope_analyzer::lifetimes::LifetimeTracker;
 use urscope_rules::{ProcessId, Tracker, tracker::fact::Fact};
-use urscope_schema::{
-    call::{Enter, Exit},
-    trace::records::Header,
-};
+use urscope_schema::call::{Enter, Exit};
+use urscope_schema::trace::records::Header;
 
 use super::{chrome::Chrome, drawing::Written, timeline::Timeline};
 

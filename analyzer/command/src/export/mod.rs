@@ -12,17 +12,12 @@ mod perfetto;
 pub mod tables;
 mod timeline;
 
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use self::{chrome::Chrome, drawing::Drawing, perfetto::Perfetto, timeline::Timeline};
-use urscope_analyzer::{
-    AnalysisError,
-    analysis::{Analysis, CallSites, Options},
-    lifetimes::LifetimeTracker,
-};
+use urscope_analyzer::analysis::{Analysis, CallSites, Options};
+use urscope_analyzer::{AnalysisError, lifetimes::LifetimeTracker};
 
 pub use drawing::Written;
 pub(crate) use limited::LimitedTimeline;

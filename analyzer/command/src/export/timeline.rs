@@ -2,19 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urscope_schema::{
-    call::Shape,
-    short_size,
-    trace::{CALL, INNER},
-};
+use urscope_schema::trace::{CALL, INNER, records::Hex};
+use urscope_schema::{call::Shape, short_size};
 
-use super::drawing::{Argument, Bits, Drawing, EventArguments, Track, Unit, Written, text};
-use urscope_analyzer::{
-    analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name},
-    lifetimes::{Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart},
-    questions::word,
-    report,
+use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, Written, text};
+use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name};
+use urscope_analyzer::lifetimes::{
+    Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart,
 };
+use urscope_analyzer::{questions::word, report};
 
 /// The first number for processes whose own number another one has. No kernel assigns numbers this large.
 const SUBSTITUTE_PID: u32 = 1 << 30;
@@ -115,7 +111,7 @@ fn content(found: &FoundFinding) -> EventArguments {
     if let Some(bytes) = &found.fingerprint {
         args.put(
             "fingerprint",
-            word(bytes).map_or_else(|_| Argument::Text(text(bytes)), |bits| Argument::Bits(Bits(bits))),
+            word(bytes).map_or_else(|_| Argument::Text(text(bytes)), |bits| Argument::Bits(Hex(bits))),
         );
     }
     args.put("here", Argument::Lines(stack(&found.process)));
@@ -191,9 +187,9 @@ impl<D: Drawing> EventSink for Timeline<D> {
     fn birth(&mut self, life: &Lifetime) {
         let Some(track) = self.track(life.process, life.tid) else { return };
         let mut args = EventArguments::default();
-        args.put("address", Argument::Bits(Bits(life.address)));
+        args.put("address", Argument::Bits(Hex(life.address)));
         life.bytes.into_iter().for_each(|bytes| args.put("bytes", Argument::Number(bytes)));
-        life.fingerprint.into_iter().for_each(|bytes| args.put("fingerprint", Argument::Bits(Bits(bytes))));
+        life.fingerprint.into_iter().for_each(|bytes| args.put("fingerprint", Argument::Bits(Hex(bytes))));
         let site = self.sites.of(life.process, life.stack);
         let size = life.bytes.map_or_else(String::new, |bytes| format!(" ({})", short_size(bytes)));
         let name = match &site {
@@ -259,7 +255,7 @@ fn numbered(number: &'static str, call: &FinishedCall<'_>) -> EventArguments {
         let shown = match shape {
             // Importers have signed 64-bit numbers.
             Shape::Number if value < 1 << 63 => Argument::Number(value),
-            Shape::Number | Shape::Hex => Argument::Bits(Bits(value)),
+            Shape::Number | Shape::Hex => Argument::Bits(Hex(value)),
         };
         args.put(name, shown);
     };

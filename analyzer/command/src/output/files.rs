@@ -1,12 +1,9 @@
 //! The files that reports are written to. They are opened before anything else is done, so that a long run is not lost
 //! because a file cannot be written.
 
-use std::{
-    fmt::Display,
-    fs::File,
-    io::{self, BufWriter, Write as _},
-    path::{Path, PathBuf},
-};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::{fmt::Display, fs::File};
 
 use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions, files, report::Paint};
 use urscope_schema::placeholders;

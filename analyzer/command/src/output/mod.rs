@@ -6,24 +6,12 @@ mod files;
 mod progress;
 mod stdout;
 
-use std::{
-    error::Error,
-    fmt::Display,
-    io::{self, IsTerminal, Write},
-    ops::RangeInclusive,
-    os::fd::AsFd,
-    path::PathBuf,
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{error::Error, fmt::Display, ops::RangeInclusive, os::fd::AsFd, path::PathBuf, sync::OnceLock};
 
-use urscope_analyzer::{
-    Judgement,
-    plain::plain,
-    report::{self, Paint},
-};
+use urscope_analyzer::report::{self, Paint};
+use urscope_analyzer::{Judgement, plain::plain};
 
 pub(crate) use files::{OutputFile, Outputs, exemptions, named_here, opened};
 pub(crate) use progress::analyze_watched;

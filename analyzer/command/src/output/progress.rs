@@ -1,18 +1,12 @@
 //! The progress bar of an analysis. It appears after one second.
 
-use std::{
-    io::{self, IsTerminal as _},
-    path::PathBuf,
-    sync::mpsc::{self, RecvTimeoutError},
-    thread,
-    time::Duration,
-};
+use std::io::{self, IsTerminal as _};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::{path::PathBuf, thread, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use urscope_analyzer::{
-    AnalysisError, Options, Report,
-    analysis::{Analysis, Observer, Progress},
-};
+use urscope_analyzer::analysis::{Analysis, Observer, Progress};
+use urscope_analyzer::{AnalysisError, Options, Report};
 
 /// An analysis that takes less than this has no progress bar.
 const SHOW_AFTER: Duration = Duration::from_secs(1);

@@ -1,18 +1,12 @@
 //! Writes answers and judgements to standard output and to files, and a report file for `urscope merge`.
 
-use std::{
-    error::Error,
-    io::{self, BufWriter, Write},
-    path::Path,
-    process::ExitCode,
-};
+use std::io::{self, BufWriter, Write};
+use std::{error::Error, path::Path, process::ExitCode};
 
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
-use urscope_analyzer::{
-    Judgement, Report,
-    report::{self, Paint},
-};
+use urscope_analyzer::report::{self, Paint};
+use urscope_analyzer::{Judgement, Report};
 
 use super::{OutputFile, Outputs, detailed, look, named_here, opened, show, written};
 use crate::arguments::{AnswerArguments, PlainFormat, VerdictArguments};

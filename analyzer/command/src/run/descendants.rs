@@ -4,7 +4,6 @@ use std::{collections::HashMap, fs};
 
 use urscope_schema::proc_stat::ProcStat;
 
-/// A process and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Descendant {
     pub(crate) pid: u32,

@@ -1,10 +1,7 @@
 //! Computes the changes to the environment of the program. It must change nothing else.
 
-use std::{
-    ffi::{OsStr, OsString},
-    os::unix::ffi::OsStrExt as _,
-    path::PathBuf,
-};
+use std::ffi::{OsStr, OsString};
+use std::{os::unix::ffi::OsStrExt as _, path::PathBuf};
 
 use urscope_schema::{placeholders, ranks::Ranks};
 

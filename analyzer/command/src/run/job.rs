@@ -4,19 +4,14 @@
 //! and the name of the run, and the last one to end judges all. They agree by a file in the directory, to which each adds a line when
 //! it begins and one when it ends, under a lock. A rank that is killed counts as ended.
 
-use std::{
-    ffi::{OsStr, OsString},
-    fs::{self, File, TryLockError},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::ffi::OsStrExt as _,
-    process, thread,
-    time::{Duration, Instant},
-};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::time::{Duration, Instant};
+use std::{os::unix::ffi::OsStrExt as _, process, thread};
 
-use urscope_analyzer::{
-    analysis::is_running,
-    files::{Access, Folder},
-};
+use urscope_analyzer::analysis::is_running;
+use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::placeholders;
 
 use super::descendants::{Stat, stat};
@@ -36,7 +31,6 @@ const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
 const PATIENCE: Duration = Duration::from_secs(5);
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// This rank's job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) rank: u32,

@@ -3,12 +3,9 @@
 //! It is what `urscope export` writes. It is drawn while the traces are analyzed, and must not change the verdict.
 //! Existing files are never replaced or followed, and an incomplete file never remains.
 
-use std::{
-    fmt,
-    io::{self, BufWriter},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::{fmt, time::Duration};
 
 use tempfile::{Builder, NamedTempFile};
 use urscope_analyzer::{AnalysisError, Judgement, Options, files::Folder};
@@ -94,7 +91,6 @@ fn names() -> impl Iterator<Item = String> {
 #[derive(Debug)]
 pub(crate) struct TracePlace<'a> {
     pub(crate) folder: &'a Path,
-    /// What became of the merged trace.
     pub(crate) merged: &'a Merged,
 }
 

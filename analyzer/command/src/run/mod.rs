@@ -15,14 +15,8 @@ mod traces;
 mod verdict;
 mod xpti;
 
-use std::{
-    env,
-    error::Error,
-    io,
-    path::{Path, PathBuf},
-    process,
-    process::ExitCode,
-};
+use std::path::{Path, PathBuf};
+use std::{env, error::Error, io, process, process::ExitCode};
 
 pub(crate) use signals::until_interrupted;
 pub(crate) use temporary_install::unfit_for_preloading;
@@ -31,15 +25,9 @@ pub(crate) use traces::writable;
 use urscope_analyzer::Options;
 use urscope_schema::placeholders;
 
-use crate::{
-    arguments::{Device, Format, RunArguments, VerdictArguments, WindowArguments},
-    output::{complain, is_quiet, named_here},
-    parts,
-    program::Program,
-    shell::quoted,
-    view::Subject,
-    window::Window,
-};
+use crate::arguments::{Device, Format, RunArguments, VerdictArguments, WindowArguments};
+use crate::output::{complain, is_quiet, named_here};
+use crate::{parts, program::Program, shell::quoted, view::Subject, window::Window};
 use environment::Surroundings;
 use job::{Job, Ranks};
 use merged::{Merged, TracePlace};

@@ -4,33 +4,22 @@
 //! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes. It also sees what must not
 //! happen to the traces and their directory ([`Seen`]).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    ffi::{OsStr, OsString},
-    fs::File,
-    io::{self, Write as _},
-    mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
-    sync::mpsc::{self, Receiver},
-    thread,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::os::{fd::OwnedFd, unix::ffi::OsStrExt as _};
+use std::sync::mpsc::{self, Receiver};
+use std::{fs::File, mem::MaybeUninit, thread, time::Duration};
 
-use rustix::{
-    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
-    fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags},
-    io::Errno,
-    process::{Pid, PidfdFlags, pidfd_open},
-    time::{ClockId, clock_gettime},
-};
-use urscope_analyzer::{
-    analysis::{boot_id, is_running, pid_namespace},
-    files::{Access, Folder},
-};
-use urscope_schema::trace::{
-    process_times::{FILE, ProcessTimes},
-    write::{UNFINISHED, writer_of},
-};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
+use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
+use urscope_analyzer::files::{Access, Folder};
+use urscope_schema::trace::process_times::{FILE, ProcessTimes};
+use urscope_schema::trace::write::{UNFINISHED, writer_of};
 
 use crate::output::complain;
 
@@ -262,11 +251,8 @@ fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        path::Path,
-        process::{Child, Command},
-    };
+    use std::process::{Child, Command};
+    use std::{fs, path::Path};
 
     use super::*;
 

@@ -3,26 +3,18 @@
 //! urscope becomes the subreaper of its descendants, so it knows when the last one has ended, also if the parents of that one
 //! ended earlier. It must never end a process.
 
-use std::{
-    error::Error,
-    io,
-    os::unix::process::ExitStatusExt as _,
-    process::{self, Command, ExitStatus},
-    sync::mpsc::{Receiver, RecvTimeoutError},
-    time::{Duration, Instant},
-};
+use std::process::{self, Command, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+use std::{error::Error, io, os::unix::process::ExitStatusExt as _};
 
-use rustix::{
-    io::Errno,
-    process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait},
-};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
 
 use urscope_schema::counted;
 
-use super::{
-    descendants::{Descendant, descendants},
-    signals::{self, Event},
-};
+use super::descendants::{Descendant, descendants};
+use super::signals::{self, Event};
 use crate::{output::complain, program::NoProgram};
 
 /// How long after the end of the program the remaining processes are reported.
@@ -38,10 +30,8 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()).try_into().unwrap_or(u8::MAX)
 }
 
-/// The end of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
-    /// How the program ended.
     pub(crate) status: ExitStatus,
     /// The processes that were still running and are not waited for.
     pub(crate) left: Vec<Descendant>,

@@ -4,25 +4,15 @@
 //! same process group. Signals that are sent only to urscope are forwarded. After the end of the program, a second signal ends urscope at once,
 //! whatever it waits for.
 
-use std::{
-    fs, io, process,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{self, Receiver},
-    },
-    thread,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::{fs, io, process, sync::Arc, thread};
 
-use signal_hook::{
-    consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ},
-    flag,
-    iterator::{
-        Signals, SignalsInfo,
-        exfiltrator::{WithOrigin, origin::Origin},
-    },
-    low_level::{emulate_default_handler, siginfo::Cause},
-};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::flag;
+use signal_hook::iterator::exfiltrator::{WithOrigin, origin::Origin};
+use signal_hook::iterator::{Signals, SignalsInfo};
+use signal_hook::low_level::{emulate_default_handler, siginfo::Cause};
 
 use super::descendants;
 use crate::output::complain;

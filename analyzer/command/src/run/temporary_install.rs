@@ -5,17 +5,11 @@
 //!
 //! Programs load libraries from it, so nobody else may write to it or put another one in its place.
 
-use std::{
-    env, fs, io,
-    os::unix::ffi::OsStrExt as _,
-    path::{Path, PathBuf},
-    process,
-};
+use std::path::{Path, PathBuf};
+use std::{env, fs, io, os::unix::ffi::OsStrExt as _, process};
 
-use urscope_analyzer::{
-    analysis::{boot_id, is_running, pid_namespace},
-    files::Folder,
-};
+use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
+use urscope_analyzer::files::Folder;
 use urscope_schema::handle::fingerprint;
 
 use super::descendants::stat;

@@ -3,25 +3,19 @@
 //! Existing files must not be touched. The header of a trace contains the name of its run, because several runs may write to one
 //! directory, also at the same time. Files of other users are not of this run, whatever they contain.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    ffi::{OsStr, OsString},
-    fs, io,
-    path::{Path, PathBuf},
-    process,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fs, io, process};
 
-use urscope_analyzer::{
-    analysis::header_of,
-    files::{Folder, owners},
-};
+use urscope_analyzer::analysis::header_of;
+use urscope_analyzer::files::{Folder, owners};
 use urscope_schema::trace::Form;
 
 use super::{job::Job, process_times::Seen};
 use crate::input::HOME;
 
-/// The directory of a run's traces.
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
     pub(crate) folder: Folder,

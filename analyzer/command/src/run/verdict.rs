@@ -1,28 +1,19 @@
 //! The end of a run: analyzes the traces and reports the verdict to the user.
 
-use std::{
-    error::Error,
-    fs::File,
-    io::{self, BufWriter, Write as _},
-    os::unix::process::ExitStatusExt as _,
-    path::{Path, PathBuf},
-};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::{error::Error, fs::File, os::unix::process::ExitStatusExt as _};
 
 use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, files, judge, plain::plain};
 
 use urscope_schema::counted;
 
-use super::{
-    merged::{self, Merged, analyze_and_merge},
-    process_times::Seen,
-    process_tree::{End, exit_code, named},
-    traces::Traces,
-};
-use crate::{
-    arguments::{Format, VerdictArguments},
-    output::{Outputs, complain, detailed, exemptions, is_quiet, look, show},
-    program::Program,
-};
+use super::merged::{self, Merged, analyze_and_merge};
+use super::process_tree::{End, exit_code, named};
+use super::{process_times::Seen, traces::Traces};
+use crate::arguments::{Format, VerdictArguments};
+use crate::output::{Outputs, complain, detailed, exemptions, is_quiet, look, show};
+use crate::program::Program;
 
 /// The inputs and outputs of a verdict, opened before the program starts.
 #[derive(Debug)]

@@ -1,17 +1,13 @@
 //! The state of the screen: the latest snapshot of the run, the focused pane, the open popup; and what keys do.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use urscope_analyzer::{questions::Snapshot, report};
 
-use super::{
-    rows::{self, Pace, Row, Whole},
-    worker::Update,
-};
+use super::rows::{self, Pace, Row, Whole};
+use super::worker::Update;
 
 pub(super) const HELP: &str = "\
 q, Esc, Ctrl-C   quit (Esc first closes an open popup)
@@ -31,7 +27,6 @@ Holders: the processes that hold the most.
 
 The numbers are those of urscope check, stats and holders --format json.";
 
-/// A pane of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pane {
     #[default]
@@ -46,7 +41,6 @@ pub(super) struct Layout {
     pub(super) name: &'static str,
     /// The orders in which the lines can be sorted.
     pub(super) orders: &'static [&'static str],
-    /// The headers of the columns.
     pub(super) head: &'static [&'static str],
     /// The index of the column that takes the remaining width.
     pub(super) wide: usize,

@@ -1,24 +1,17 @@
 //! Draws the panes: all four if the screen is large enough, else the focused one.
 
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Rect},
-    style::{Color, Modifier, Style},
-    text::{Line, Span},
-    widgets::{Block, BorderType, Clear, Paragraph, Row as Cells, Sparkline, Table, TableState, Wrap},
-};
-use urscope_analyzer::{
-    Verdict,
-    analysis::Judgement,
-    report::{heights, since},
-};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Clear, Paragraph, Row as Cells, Sparkline, Table, TableState, Wrap};
+use urscope_analyzer::report::{heights, since};
+use urscope_analyzer::{Verdict, analysis::Judgement};
 use urscope_rules::Severity;
 use urscope_schema::{counted, short_size};
 
-use super::{
-    dashboard::{Dashboard, Pane},
-    rows::Row,
-};
+use super::dashboard::{Dashboard, Pane};
+use super::rows::Row;
 
 /// The smallest size, as columns and lines, at which all panes are shown.
 const WIDE: (u16, u16) = (72, 16);

@@ -1,24 +1,15 @@
 //! Writes the current state of a run once: for logs, for programs, and for terminals without cursor control.
 
-use std::{
-    error::Error,
-    io::{self, BufWriter, Write},
-    path::PathBuf,
-    process::ExitCode,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, atomic::AtomicBool};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
-use urscope_analyzer::{
-    Options,
-    questions::{self, Snapshot},
-    report,
-};
+use urscope_analyzer::questions::{self, Snapshot};
+use urscope_analyzer::{Options, report};
 use urscope_schema::short_size;
 
-use super::{
-    dashboard::{Dashboard, Pane},
-    worker::{Update, waiting},
-};
+use super::dashboard::{Dashboard, Pane};
+use super::worker::{Update, waiting};
 use crate::{arguments::PlainFormat, output::written};
 
 /// Writes the current state of the run to standard output.

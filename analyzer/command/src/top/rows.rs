@@ -2,15 +2,12 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use urscope_analyzer::{
-    analysis::{Ended, FoundFinding, Location, ProcessSummary, file_name},
-    questions::{Held, Snapshot},
-    report::since,
-};
+use urscope_analyzer::analysis::{Ended, FoundFinding, Location, ProcessSummary, file_name};
+use urscope_analyzer::questions::{Held, Snapshot};
+use urscope_analyzer::report::since;
 use urscope_rules::Severity;
 use urscope_schema::{ranks::process_name, short_size};
 
-/// One line of a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) cells: Vec<String>,
@@ -20,7 +17,6 @@ pub(super) struct Row {
     pub(super) whole: Whole,
 }
 
-/// The details of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     Text(String),
@@ -137,7 +133,6 @@ fn finding(index: usize, finding: &FoundFinding) -> Row {
     }
 }
 
-/// What a process holds.
 #[derive(Default)]
 struct Hold<'a> {
     handles: u64,

@@ -1,37 +1,19 @@
 //! Owns the terminal: sets it up, draws on it, and restores it however the program ends.
 
-use std::{
-    error::Error,
-    io,
-    path::PathBuf,
-    process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-        mpsc::{Receiver, TryRecvError},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::{error::Error, io, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use ratatui::{
-    DefaultTerminal,
-    crossterm::event::{self, Event, KeyEventKind},
-};
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-};
-use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
-    flag,
-};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
 use urscope_analyzer::Options;
 
-use super::{
-    dashboard::Dashboard,
-    draw::Painter,
-    worker::{self, Update},
-};
+use super::worker::{self, Update};
+use super::{dashboard::Dashboard, draw::Painter};
 
 /// The interval at which updates and signals are checked while no key is pressed.
 const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

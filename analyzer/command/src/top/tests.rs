@@ -3,18 +3,13 @@
 use std::{fmt::Write as _, fs, sync::Arc};
 
 use proptest::prelude::*;
-use ratatui::{
-    Terminal,
-    backend::TestBackend,
-    crossterm::event::{KeyCode, KeyEvent, KeyModifiers},
-};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::{Terminal, backend::TestBackend};
 use urscope_analyzer::{Options, plain::is_unprintable};
 
-use super::{
-    dashboard::{Dashboard, Pane},
-    draw::Painter,
-    worker::{self, Update},
-};
+use super::dashboard::{Dashboard, Pane};
+use super::draw::Painter;
+use super::worker::{self, Update};
 
 /// Traces of two real runs: handles, openings and events of all kinds, and one handle that is put twice.
 const RUNS: [&[u8]; 2] = [

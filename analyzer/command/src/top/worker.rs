@@ -1,22 +1,13 @@
 //! The thread that follows the run and sends a snapshot when it has grown.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-        mpsc::{self, Receiver, Sender},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+use std::{io, sync::Arc, thread};
 
-use urscope_analyzer::{
-    Options,
-    follow::Follower,
-    questions::{Snapshot, SnapshotFollower},
-};
+use urscope_analyzer::questions::{Snapshot, SnapshotFollower};
+use urscope_analyzer::{Options, follow::Follower};
 
 /// The longest sleep, so that the thread soon notices the end of a pause.
 const MAX_SLEEP: Duration = Duration::from_millis(100);

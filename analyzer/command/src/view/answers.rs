@@ -1,9 +1,7 @@
 //! Builds responses: JSON answers, and errors that state what to do.
 
-use axum::{
-    http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
-    response::{IntoResponse, Response},
-};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
 
@@ -24,7 +22,6 @@ impl Refusal {
         Self(StatusCode::SERVICE_UNAVAILABLE, why.into())
     }
 
-    /// The error of a question about the run.
     pub(super) fn of(error: &QuestionError) -> Self {
         let status = match error {
             QuestionError::NoSuchHandle(_) => StatusCode::NOT_FOUND,

@@ -2,10 +2,8 @@
 
 use super::chunks::Chunks;
 use urscope_analyzer::questions::Searched;
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::Values,
-};
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::call::Values;
 
 /// How many calls are kept. Later calls are omitted, and [`CallTable::limit`] reports that.
 pub(super) const MOST_CALLS: usize = 5_000_000;
@@ -63,7 +61,6 @@ impl Row {
         (self.took != NONE).then_some(self.took)
     }
 
-    /// The object that the call is about.
     pub(super) fn value(&self) -> Option<u64> {
         (self.value != 0).then_some(self.value)
     }
@@ -107,7 +104,6 @@ impl Searched for Row {
     }
 }
 
-/// The table of calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallTable {
     /// The calls that are kept, in the order in which they began.

@@ -2,11 +2,9 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use axum::{
-    body::Body,
-    http::{HeaderValue, header::CONTENT_TYPE},
-    response::{IntoResponse, Response},
-};
+use axum::body::Body;
+use axum::http::{HeaderValue, header::CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::json;
 use tokio::{sync::watch::Receiver, time::timeout};

@@ -2,20 +2,13 @@
 //!
 //! If a later analysis fails, the results of the earlier one stay available, and the error is reported with them.
 
-use std::{
-    io,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use std::{io, sync::Arc, thread};
 
 use tokio::sync::watch::{self, Receiver, Sender};
 
-use super::{
-    Subject,
-    model::{Follow, Model},
-    state::Latest,
-};
+use super::model::{Follow, Model};
+use super::{Subject, state::Latest};
 use urscope_analyzer::follow::Follower;
 
 /// The interval at which the thread checks whether it should stop.

@@ -3,19 +3,13 @@
 //! A request without a valid word of the [`AccessTokens`] gets an empty 404 response, which reveals nothing. A request with a valid
 //! word comes from the user, so its other errors are explained. This module must never read a body or open a file.
 
-use axum::{
-    body::Body,
-    http::{
-        HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
-        header::{ALLOW, CONNECTION, HOST, LOCATION, ORIGIN},
-    },
-    response::{IntoResponse, Response},
-};
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONNECTION, HOST, LOCATION, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 
-use super::{
-    answers::Refusal,
-    tokens::{AccessTokens, Opens},
-};
+use super::answers::Refusal;
+use super::tokens::{AccessTokens, Opens};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -35,7 +29,6 @@ pub(super) struct Admitted {
     pub(super) port: u16,
 }
 
-/// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// The word is missing or wrong, or the path is malformed.

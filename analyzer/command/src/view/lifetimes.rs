@@ -2,13 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::chunks::Chunks;
-use urscope_analyzer::{
-    analysis::{CallSite, CallSites, FoundFinding, Location, Occurrence},
-    lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex},
-};
+use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Occurrence};
+use urscope_analyzer::lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex};
+use urscope_schema::trace::records::Hex;
 
 /// How many lifetimes are kept. Later ones are omitted, and [`LifetimeTable::limit`] reports that.
 pub(super) const MOST_LIVES: usize = 2_000_000;
@@ -18,7 +17,6 @@ const PART: usize = 50_000;
 /// The maximum number of entries of a part.
 const LONGEST_PART: usize = 200_000;
 
-/// One lifetime.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: u64,
@@ -44,7 +42,6 @@ impl Entry {
     }
 }
 
-/// The table of lifetimes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LifetimeTable {
     /// In the order in which they began.
@@ -66,7 +63,6 @@ fn number(names: &mut Vec<&'static str>, name: &'static str) -> u8 {
     }) as u8
 }
 
-/// The query parameters of a part.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -74,7 +70,6 @@ pub(super) struct Asked {
     limit: Option<usize>,
 }
 
-/// A part of the table.
 #[derive(Debug, Serialize)]
 pub(super) struct Part<'a> {
     generation: u64,
@@ -112,16 +107,6 @@ struct Columns<'a> {
     freed_ns: Vec<Option<u64>>,
     site: Vec<Option<u32>>,
     findings: Vec<&'a [u32]>,
-}
-
-/// A number that is a text of hexadecimal digits in JSON.
-#[derive(Clone, Copy, Debug, Default)]
-struct Hex(u64);
-
-impl Serialize for Hex {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
-    }
 }
 
 /// The size of the numbers that precede all else, and the alignment of the columns, in bytes.

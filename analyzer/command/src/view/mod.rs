@@ -29,13 +29,8 @@ mod timeline;
 mod tokens;
 mod write_timeout;
 
-use std::{
-    io,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    path::PathBuf,
-    sync::Arc,
-    thread::JoinHandle,
-};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::{io, path::PathBuf, sync::Arc, thread::JoinHandle};
 
 use tokio::sync::watch as channel;
 

@@ -1,25 +1,16 @@
 //! The results of one analysis of a run: what the command would print, and tables of calls and lifetimes.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, UNIX_EPOCH},
-};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
 
-use super::{
-    answers::Refusal,
-    calls::Row,
-    lifetimes::{self, Marks},
-    search::{self, Wanted},
-    source::{Excerpt, NoSource, Sources},
-    table_builder::TableBuilder,
-};
-use urscope_analyzer::{
-    Judgement, Options,
-    analysis::{CallSites, Following},
-    lifetimes::LifetimeTracker,
-    questions::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector},
-};
+use super::lifetimes::{self, Marks};
+use super::search::{self, Wanted};
+use super::source::{Excerpt, NoSource, Sources};
+use super::{answers::Refusal, calls::Row, table_builder::TableBuilder};
+use urscope_analyzer::analysis::{CallSites, Following};
+use urscope_analyzer::questions::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector};
+use urscope_analyzer::{Judgement, Options, lifetimes::LifetimeTracker};
 
 /// How many results of searches are cached, because the user turns pages or changes the order back and forth.
 const SEARCHES: usize = 8;

@@ -3,11 +3,8 @@
 use serde::Serialize;
 
 use super::state::{AppState, Latest};
-use urscope_analyzer::{
-    analysis::{Ended, FoundFinding, Frame, Location},
-    plain::plain,
-    report,
-};
+use urscope_analyzer::analysis::{Ended, FoundFinding, Frame, Location};
+use urscope_analyzer::{plain::plain, report};
 
 const HOSTED: &str = "https://ui.perfetto.dev";
 

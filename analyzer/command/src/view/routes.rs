@@ -2,34 +2,22 @@
 
 use std::{error::Error as _, path::PathBuf, sync::Arc, time::Duration};
 
-use axum::{
-    body::{Body, HttpBody as _},
-    extract::Query,
-    http::{
-        HeaderValue, Method, StatusCode, Uri,
-        header::{CONTENT_LENGTH, CONTENT_TYPE},
-    },
-    response::{IntoResponse as _, Response},
-};
+use axum::body::{Body, HttpBody as _};
+use axum::extract::Query;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
+use super::answers::{Refusal, answer, answer_compact, printed};
+use super::guard::{self, Admitted};
 use super::{
-    answers::{Refusal, answer, answer_compact, printed},
-    assets, events,
-    guard::{self, Admitted},
-    lifetimes,
-    model::Model,
-    overview::overview,
-    perfetto::TRACE,
-    search,
-    state::AppState,
+    assets, events, lifetimes, model::Model, overview::overview, perfetto::TRACE, search, state::AppState,
     timeline::timeline,
 };
-use urscope_analyzer::{
-    Options, explain,
-    questions::{self, QuestionError},
-};
+use urscope_analyzer::questions::{self, QuestionError};
+use urscope_analyzer::{Options, explain};
 
 pub(super) async fn page(state: &Arc<AppState>, admitted: &Admitted, method: &Method) -> Response {
     let mut response = match admitted.path.strip_prefix("api/") {

@@ -4,17 +4,12 @@ use std::collections::HashMap;
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use urscope_analyzer::{
-    analysis::{ProcessSummary, file_name},
-    questions::{CallFilter, Searched as _, word},
-};
+use urscope_analyzer::analysis::{ProcessSummary, file_name};
+use urscope_analyzer::questions::{CallFilter, Searched as _, word};
 use urscope_schema::api::{Function, UrResult};
 
-use super::{
-    answers::Refusal,
-    calls::{CallTable, Row},
-    chunks::Chunks,
-};
+use super::calls::{CallTable, Row};
+use super::{answers::Refusal, chunks::Chunks};
 
 /// The default number of rows of a page.
 const PAGE: usize = 200;
@@ -22,7 +17,6 @@ const PAGE: usize = 200;
 /// The maximum number of rows of a page.
 const LONGEST_PAGE: usize = 5000;
 
-/// The query parameters of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -64,7 +58,6 @@ pub(super) enum Sort {
     Result,
 }
 
-/// A page of rows.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
     generation: u64,

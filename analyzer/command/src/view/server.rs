@@ -3,37 +3,22 @@
 //! Slow clients must not delay others: a connection that sends no request or does not read its response is closed. Every user of the machine can
 //! connect, so a connection is a stranger until it has sent a word of the access tokens. Strangers have places of their own, each for a second.
 
+use std::thread::{self, JoinHandle};
 use std::{
-    collections::VecDeque,
-    convert::Infallible,
-    future::Future,
-    io,
-    net::TcpListener,
-    pin::pin,
-    sync::Arc,
-    thread::{self, JoinHandle},
+    collections::VecDeque, convert::Infallible, future::Future, io, net::TcpListener, pin::pin, sync::Arc,
     time::Duration,
 };
 
-use axum::{
-    http::{HeaderName, HeaderValue, Request, header},
-    response::{IntoResponse as _, Response},
-};
+use axum::http::{HeaderName, HeaderValue, Request, header};
+use axum::response::{IntoResponse as _, Response};
 use futures_util::future::{Either, select};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    net::TcpStream,
-    runtime::Builder,
-    sync::{Notify, Semaphore, oneshot, watch},
-};
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio::{net::TcpStream, runtime::Builder};
 
-use super::{
-    guard::{self, Refused},
-    routes,
-    state::AppState,
-    write_timeout::WriteTimeout,
-};
+use super::guard::{self, Refused};
+use super::{routes, state::AppState, write_timeout::WriteTimeout};
 
 /// The maximum number of connections at a time that have sent a word. A browser uses six.
 const CONNECTIONS: usize = 64;

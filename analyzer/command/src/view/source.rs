@@ -4,11 +4,8 @@
 //! of the user's choice ([`Sources`]), also after symbolic links are followed; no part of its path below that directory is hidden; its name
 //! ends like that of source; it is a regular file of a limited size, and text. No request contains a path.
 
-use std::{
-    fs, io,
-    path::{Component, Path, PathBuf},
-    time::SystemTime,
-};
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io, time::SystemTime};
 
 use serde::Serialize;
 use urscope_analyzer::files;
@@ -36,7 +33,6 @@ pub struct Sources {
     named: Vec<PathBuf>,
 }
 
-/// Lines around a place.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Excerpt {
     /// The file, as the stack names it.
@@ -50,7 +46,6 @@ pub(super) struct Excerpt {
     pub(super) changed: bool,
 }
 
-/// Why no lines are shown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoSource {
     /// The stack has no line of source.

@@ -12,7 +12,6 @@ const QUESTIONS: usize = 2;
 /// The maximum number of timelines that are written at a time. Each is written only as fast as its client reads.
 const TIMELINES: usize = 4;
 
-/// The latest analysis.
 #[derive(Clone, Default)]
 pub(super) struct Latest {
     /// The number of analyses so far; 0 before the first.

@@ -1,13 +1,9 @@
 //! Collects the tables of calls, lifetimes and processes during an analysis.
 
-use super::{
-    calls::{CallTable, Row},
-    lifetimes::LifetimeTable,
-};
-use urscope_analyzer::{
-    analysis::{Ended, Stacks},
-    lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, ProcessIndex, ProcessStart},
-};
+use super::calls::{CallTable, Row};
+use super::lifetimes::LifetimeTable;
+use urscope_analyzer::analysis::{Ended, Stacks};
+use urscope_analyzer::lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, ProcessIndex, ProcessStart};
 
 /// The time span of a process, in nanoseconds since the first process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +15,6 @@ pub(super) struct Span {
     pub(super) realtime: u64,
 }
 
-/// The tables that were collected.
 #[derive(Clone, Default)]
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,

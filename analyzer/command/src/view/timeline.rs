@@ -1,22 +1,16 @@
 //! Sends the timeline of a run while it is written.
 
-use std::{
-    io::{self, BufWriter, Write},
-    sync::Arc,
-};
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
-use axum::{
-    body::{Body, Bytes},
-    http::header::CONTENT_TYPE,
-    response::{IntoResponse, Response},
-};
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use super::{
-    answers::{JSON, Refusal},
-    state::AppState,
-};
+use super::answers::{JSON, Refusal};
+use super::state::AppState;
 use crate::export::{self, Form};
 
 /// The size of a piece that is sent at a time, in bytes.

@@ -1,10 +1,7 @@
 //! The random words in paths that give access to the page.
 
-use std::{
-    io,
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use std::{io, sync::Mutex};
 
 const TICKET_LIFE: Duration = Duration::from_mins(1);
 

@@ -1,18 +1,11 @@
 //! A connection whose writes time out if the client does not read.
 
-use std::{
-    future::Future as _,
-    io,
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::task::{Context, Poll, ready};
+use std::{future::Future as _, io, pin::Pin, time::Duration};
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-    time::{Instant, Sleep, sleep},
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
 
 /// A stream whose writes fail if the client reads nothing for the time `limit`.
 pub(super) struct WriteTimeout {

@@ -1,10 +1,7 @@
 //! `urscope run`: exit codes, input and output, the environment of the program, and errors before it starts.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::path::{Path, PathBuf};
+use std::{fs, process::Stdio};
 
 use crate::command::{Ended, Workspace, harmless_library};
 

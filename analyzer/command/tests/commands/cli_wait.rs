@@ -2,12 +2,9 @@
 //!
 //! Scripts and tests signal each other with files, so the tests do not depend on timing.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write,
-    os::unix::{fs::OpenOptionsExt, process::CommandExt},
-    process::Command,
-};
+use std::fs::{self, OpenOptions};
+use std::os::unix::{fs::OpenOptionsExt, process::CommandExt};
+use std::{io::Write, process::Command};
 
 use crate::command::{Running, Workspace, harmless_library};
 

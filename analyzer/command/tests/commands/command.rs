@@ -1,13 +1,10 @@
 //! Runs the command `urscope` in a temporary directory with a minimal environment.
 
-use std::{
-    fs::{self, File},
-    os::unix::process::ExitStatusExt,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{os::unix::process::ExitStatusExt, thread};
 
 use tempfile::TempDir;
 

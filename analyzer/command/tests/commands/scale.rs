@@ -1,9 +1,7 @@
 //! The memory of an analysis does not grow with the size of the run.
 
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
+use std::path::Path;
+use std::process::{Command, Output};
 
 use clap::Parser as _;
 use serde_json::Value;

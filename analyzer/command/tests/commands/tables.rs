@@ -2,16 +2,12 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use parquet::{
-    file::reader::{FileReader as _, SerializedFileReader},
-    record::Field,
-};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::Field;
 use serde_json::{Map, Value, json};
 use urscope_analyzer::{Options, judge};
-use urscope_command::export::{
-    ExportError,
-    tables::{self, Form, Rows},
-};
+use urscope_command::export::ExportError;
+use urscope_command::export::tables::{self, Form, Rows};
 
 use crate::traces::{FAULTY_RUN, files, put};
 

@@ -6,23 +6,17 @@
 
 mod output;
 
-use std::{
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
-    handle::fingerprint,
-    trace::{
-        FORMAT_VERSION, Form,
-        records::{Clock, EntryPoint, Header, Hex, Rights, Stack},
-        write::{self, End, Totals},
-    },
-};
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::handle::fingerprint;
+use urscope_schema::trace::records::{Clock, EntryPoint, Header, Hex, Rights, Stack};
+use urscope_schema::trace::write::{self, End, Totals};
+use urscope_schema::trace::{FORMAT_VERSION, Form};
 
 use output::Output;
 

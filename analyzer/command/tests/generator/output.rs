@@ -1,19 +1,12 @@
 //! The trace file of a process, in one of the two forms.
 
-use std::{
-    fs::File,
-    io::{self, BufWriter, Write as _},
-};
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
 
-use urscope_schema::{
-    call::{Enter, Exit},
-    trace::{
-        Form,
-        fxt::{self, Before, CHUNK, UNWRITTEN},
-        records::Named,
-        write::{self, End, Line},
-    },
-};
+use urscope_schema::call::{Enter, Exit};
+use urscope_schema::trace::fxt::{self, Before, CHUNK, UNWRITTEN};
+use urscope_schema::trace::write::{self, End, Line};
+use urscope_schema::trace::{Form, records::Named};
 
 /// The number of bytes after the last record of a killed process.
 const AHEAD: usize = 1 << 20;

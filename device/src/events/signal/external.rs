@@ -1,13 +1,11 @@
 //! The state of a counter that lies in memory of the application.
 //!
-//! The application, a kernel or another process raises a word to the value that completes the event,
-//! without a notification, so a wait polls the word. A signal of a list replaces this state by one of
-//! this process (`local`) or adds to the word, depending on how the event was created. Destroying the
-//! event does not end a wait: the word may still change. A wait for value 0 of the signal is
-//! one for the word.
+//! The application, a kernel or another process raises a word to the value that completes the event, without a
+//! notification, so a wait polls the word. A signal of a list replaces this state by one of this process (`local`) or
+//! adds to the word, depending on how the event was created. Destroying the event does not end a wait: the word may
+//! still change. A wait for value 0 of the signal is one for the word.
 
-use std::thread;
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use super::WaitResult;
 use crate::memory::word::Word;
@@ -30,7 +28,6 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// The word that the host reads.
     pub(super) fn host_word(&self) -> &Word {
         self.host.as_ref().unwrap_or(&self.device)
     }
@@ -40,7 +37,6 @@ impl Words {
         word.load() >= self.completion
     }
 
-    /// Waits for a word.
     pub(super) fn watch(&self, word: &Word, deadline: Deadline) -> WaitResult {
         let [mut pause, longest] = PAUSES;
         let mut wait = deadline.wait();

@@ -7,10 +7,8 @@ use std::collections::BTreeSet;
 use parking_lot::{Condvar, Mutex};
 
 use super::{Kind, Timestamps, WaitResult};
-use crate::platform::deadline::Deadline;
-use crate::platform::process;
+use crate::platform::{deadline::Deadline, process};
 
-/// A flag or a counter of this process.
 pub(super) struct Local {
     kind: Kind,
     state: Mutex<LocalState>,

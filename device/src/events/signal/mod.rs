@@ -15,13 +15,11 @@ use std::sync::Arc;
 
 use crate::events::page::EventPage;
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::platform::clock;
-use crate::platform::deadline::Deadline;
+use crate::platform::{clock, deadline::Deadline};
 pub(crate) use external::Words;
 use local::Local;
 use shared::Shared;
 
-/// The two kinds of signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Signalled or not.
@@ -33,18 +31,13 @@ pub(crate) enum Kind {
 /// Start and end of the work that completed a signal, in nanoseconds of the device clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
-    /// When the work started.
     pub start: u64,
-    /// When it ended.
     pub end: u64,
 }
 
-/// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitResult {
-    /// The value has completed.
     Completed,
-    /// The deadline passed first.
     TimedOut,
     /// The event was destroyed and no work in flight signals it, or the devices of this process are lost: the value
     /// will never complete.
@@ -91,12 +84,10 @@ impl Signal {
         Self { words: Some(Box::new(words)), ..Self::new(Kind::Counter) }
     }
 
-    /// Whether it is a counter.
     pub(crate) fn is_counter(&self) -> bool {
         self.kind == Kind::Counter
     }
 
-    /// Whether its state is in memory of the application.
     pub(crate) fn is_in_memory_of_the_application(&self) -> bool {
         self.words.is_some()
     }
@@ -127,7 +118,6 @@ impl Signal {
         }
     }
 
-    /// Performs a reset that was submitted.
     pub(crate) fn perform_reset(&self) {
         match &self.state {
             SignalState::Local(state) => state.perform_reset(),

@@ -1,16 +1,14 @@
 //! Faults of kernels: a kernel that accesses unmapped memory loses the devices, as a fault on a GPU does.
 //!
-//! Kernels run in threads of the engine and of streams, which block all other signals. So the handler
-//! can tell them from threads of the application, whose faults go to the previous handler. A thread
-//! that has faulted stops forever, because the engine cannot continue without it. Another thread then
-//! reports the fault in one line, and from then on the devices of this process are lost. Must never
-//! take a lock in the handler.
+//! Kernels run in threads of the engine and of streams, which block all other signals. So the handler can tell them
+//! from threads of the application, whose faults go to the previous handler. A thread that has faulted stops forever,
+//! because the engine cannot continue without it. Another thread then reports the fault in one line, and from then on
+//! the devices of this process are lost. Must never take a lock in the handler.
 
 use std::ffi::{c_int, c_void};
-use std::mem;
-use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::{mem, ptr};
 
 use parking_lot::Mutex;
 

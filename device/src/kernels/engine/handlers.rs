@@ -4,8 +4,7 @@
 //! handler that the application has installed meanwhile, except for the signals that the engine replaces at that
 //! moment.
 
-use std::mem;
-use std::ptr;
+use std::{mem, ptr};
 
 /// The largest signal number of Linux.
 const LAST: i32 = 64;

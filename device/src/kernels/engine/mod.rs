@@ -20,7 +20,6 @@ pub(crate) use program::{CompiledKernelInfo, Function, Program};
 use crate::platform::{log, threads};
 use opencl::{Functions, Object};
 
-/// The engine of this process.
 pub(crate) struct Engine {
     cl: Functions,
     platform: Object,
@@ -93,7 +92,6 @@ impl Engine {
         Err("the engine for kernels has no CPU".to_owned())
     }
 
-    /// An extension function of the platform.
     fn extension(&self, name: &CStr) -> Option<*mut std::ffi::c_void> {
         // SAFETY: the platform is live, and the name is a C string.
         let found = unsafe { (self.cl.get_extension_function)(self.platform, name.as_ptr()) };

@@ -1,4 +1,5 @@
-//! The functions and numbers of OpenCL that are used (cl.h, cl_ext.h).
+//! The functions and numbers of OpenCL that are used (cl.h, cl_ext.h). Numbers without a comment have their names there,
+//! without `CL_`.
 //!
 //! Must never name a function that OpenCL 2.1 does not require, except by [`Platform`]'s query for extensions.
 //!
@@ -9,26 +10,19 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 /// A handle of OpenCL: a platform, device, context, queue, program, kernel or event.
 pub(super) type Object = *mut c_void;
 
-/// `CL_DEVICE_TYPE_CPU`.
 pub(super) const DEVICE_TYPE_CPU: u64 = 2;
-/// `CL_QUEUE_PROPERTIES`.
 pub(super) const QUEUE_PROPERTIES: u64 = 0x1093;
 /// `CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE`.
 pub(super) const OUT_OF_ORDER: u64 = 1;
 /// `CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL`: a kernel runs in the thread that enqueues it.
 pub(super) const IN_THE_CALLER: u64 = 1 << 31;
-/// `CL_PROGRAM_BINARY_SIZES` and `CL_PROGRAM_BINARIES`.
 pub(super) const PROGRAM_BINARY_SIZES: u32 = 0x1165;
 pub(super) const PROGRAM_BINARIES: u32 = 0x1166;
-/// `CL_PROGRAM_BUILD_LOG`.
 pub(super) const PROGRAM_BUILD_LOG: u32 = 0x1183;
-/// `CL_KERNEL_WORK_GROUP_SIZE`.
 pub(super) const KERNEL_WORK_GROUP_SIZE: u32 = 0x11b0;
-/// `CL_KERNEL_LOCAL_MEM_SIZE`.
 pub(super) const KERNEL_LOCAL_MEM_SIZE: u32 = 0x11b2;
 /// `CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE`.
 pub(super) const KERNEL_PREFERRED_MULTIPLE: u32 = 0x11b3;
-/// `CL_KERNEL_PRIVATE_MEM_SIZE`.
 pub(super) const KERNEL_PRIVATE_MEM_SIZE: u32 = 0x11b4;
 /// `CL_KERNEL_SPILL_MEM_SIZE_INTEL`.
 pub(super) const KERNEL_SPILL_MEM_SIZE: u32 = 0x4109;

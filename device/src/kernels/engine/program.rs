@@ -168,7 +168,6 @@ impl Program {
         }
     }
 
-    /// The kernel of this name.
     pub(crate) fn function(&self, name: &str) -> Result<Function, Failure> {
         let name = CString::new(name).unwrap_or_default();
         let (engine, mut error) = (self.engine, 0);
@@ -221,7 +220,6 @@ impl Drop for Program {
 }
 
 impl Function {
-    /// The properties of the compiled kernel.
     pub(crate) fn info(&self) -> CompiledKernelInfo {
         let largest_group = self.group_info::<usize>(opencl::KERNEL_WORK_GROUP_SIZE);
         CompiledKernelInfo {
@@ -257,13 +255,11 @@ impl Function {
         value
     }
 
-    /// Sets an argument that is a value.
     pub(crate) fn set_value(&mut self, index: u32, value: &[u8]) -> Result<(), Failure> {
         // SAFETY: pointer and length are those of the slice.
         outcome(unsafe { (self.engine.cl.set_argument)(self.object, index, value.len(), value.as_ptr().cast()) })
     }
 
-    /// Sets an argument that is a pointer.
     pub(crate) fn set_pointer(&mut self, index: u32, address: usize) -> Result<(), Failure> {
         // SAFETY: the engine keeps the address as a number. What the kernel does with it is the application's choice.
         outcome(unsafe { (self.engine.cl.set_argument_pointer)(self.object, index, address as *const c_void) })

@@ -6,10 +6,8 @@
 
 mod layout;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::{borrow::Cow, ops::RangeInclusive, sync::Arc};
 
 pub(crate) use layout::Parameter;
 use layout::{Type, Types};
@@ -95,7 +93,6 @@ const ATTRIBUTE_MODES: RangeInclusive<u32> = MODE_LARGEST_GROUP..=5896;
 const EXTENSIONS: [&str; 3] = ["SPV_KHR_", "SPV_EXT_", "SPV_INTEL_"];
 const INSTRUCTION_SETS: [&str; 3] = ["OpenCL.std", "OpenCL.DebugInfo.", "NonSemantic."];
 
-/// A kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelInfo {
     /// How it takes its arguments.
@@ -129,7 +126,6 @@ impl KernelInfo {
 /// A module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Info {
-    /// Its kernels by name.
     pub kernels: HashMap<String, KernelInfo>,
     /// The names of its kernels, in its order.
     pub names: Vec<String>,
@@ -137,7 +133,6 @@ pub(crate) struct Info {
     pub constants: BTreeMap<u32, usize>,
     /// The names that it imports, including built-in functions and variables of the engine.
     pub imports: BTreeSet<String>,
-    /// The names that it exports.
     pub exports: BTreeSet<String>,
     /// The version of OpenCL C that its source is in, as 200000 for 2.0; 0 for another language.
     pub opencl: u32,
@@ -187,10 +182,9 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Info> {
     Some(reader.finish())
 }
 
-/// The module without attributes of its kernels (SPV_INTEL_kernel_attributes): compilers write them for
-/// the SYCL property `max_work_group_size`, and the engine refuses modules that have some. They limit
-/// how a kernel is launched and do not change what it does; the device keeps to the largest group
-/// itself. Other bytes are returned unchanged.
+/// The module without attributes of its kernels (SPV_INTEL_kernel_attributes): compilers write them for the SYCL
+/// property `max_work_group_size`, and the engine refuses modules that have some. They limit how a kernel is launched
+/// and do not change what it does; the device keeps to the largest group itself. Other bytes are returned unchanged.
 pub(crate) fn without_attributes(code: &[u8]) -> Cow<'_, [u8]> {
     attributes_removed(code).map_or(Cow::Borrowed(code), Cow::Owned)
 }

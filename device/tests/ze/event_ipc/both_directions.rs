@@ -45,7 +45,6 @@ fn an_event_is_signalled_and_waited_for_on_either_side() {
     }
     peer.execute_all("c");
     peer.end();
-    ok(zeEventDestroy(endpoint.event));
 }
 
 #[test]
@@ -66,7 +65,6 @@ fn a_waiter_asleep_in_one_process_is_woken_by_the_other() {
         assert!(returned >= opened && endpoint.waited_until() >= opened);
     }
     peer.end();
-    ok(zeEventDestroy(endpoint.event));
 }
 
 #[test]
@@ -93,7 +91,6 @@ fn a_wait_is_for_the_last_signal_before_it_began() {
     peer.execute_all("ow");
     ok(endpoint.execute(b'q'));
     peer.end();
-    ok(zeEventDestroy(endpoint.event));
 }
 
 #[test]

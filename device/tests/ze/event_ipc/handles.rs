@@ -3,6 +3,7 @@
 use std::os::fd::AsRawFd;
 
 use super::*;
+use crate::ipc::{number_in, with_number};
 use crate::passing;
 
 #[test]
@@ -73,18 +74,16 @@ fn only_events_created_for_sharing_are_shared_and_closed() {
 #[test]
 fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
     let setup = Setup::new();
-    let number_in = |data: [u8; 64]| i32::from_ne_bytes(data[..4].try_into().unwrap());
     if role().is_some() {
         let pipe = Pipe::open();
         let socket = passing::connect(u32::from_ne_bytes(pipe.receive()));
-        // Only root may fetch a descriptor of this process now: others open what it sends.
-        // SAFETY: plain numbers.
+        // Only root may fetch a descriptor of this process now: others open what it sends. SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
         let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
         let in_pool = event_of(pool, 3);
-        for data in [get(event).data, get_pool(pool).data] {
-            passing::send(&socket, number_in(data));
-            pipe.send(&data);
+        for handle in [get(event), get_pool(pool)] {
+            passing::send(&socket, number_in(handle));
+            pipe.send(&handle.data);
         }
         pipe.receive::<1>();
         let list = setup.immediate_list(1);
@@ -99,18 +98,16 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
     peer.send(&std::process::id().to_ne_bytes());
     let (socket, _) = listener.accept().unwrap();
     let [(of_event, first), (of_pool, second)] = [(); 2].map(|()| {
-        let (file, mut data): (_, [u8; 64]) = (passing::receive(&socket), peer.receive());
-        data[..4].copy_from_slice(&file.as_raw_fd().to_ne_bytes());
-        (data, file)
+        let (file, data) = (passing::receive(&socket), peer.receive());
+        (with_number(IpcHandle { data }, file.as_raw_fd()), file)
     });
-    let event = open(setup, IpcHandle { data: of_event });
-    let pool = make(|out| zeEventPoolOpenIpcHandle(setup.context, IpcHandle { data: of_pool }, out));
+    let event = open(setup, of_event);
+    let pool = make(|out| zeEventPoolOpenIpcHandle(setup.context, of_pool, out));
     let in_pool = event_of(pool, 3);
     assert_eq!(zeEventQueryStatus(in_pool), NOT_READY);
     // Another file of this process is not mistaken for that of the pool.
     let other = std::fs::File::open("/proc/self/exe").unwrap();
-    let (mut wrong, mut out) = (IpcHandle { data: of_pool }, null_mut());
-    wrong.data[..4].copy_from_slice(&other.as_raw_fd().to_ne_bytes());
+    let (wrong, mut out) = (with_number(of_pool, other.as_raw_fd()), null_mut());
     assert_eq!(zeEventPoolOpenIpcHandle(setup.context, wrong, &raw mut out), OUT_OF_DEVICE_MEMORY);
     drop((first, second));
     peer.send(b"!");

@@ -1,7 +1,6 @@
 //! Events shared between processes: counter-based events one by one, others by their pool. Either process signals.
 
-use std::io::Read;
-use std::thread;
+use std::{io::Read, thread};
 
 use crate::api::*;
 use crate::peer::{Peer, Pipe};

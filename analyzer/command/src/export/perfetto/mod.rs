@@ -6,10 +6,8 @@
 
 mod wire;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    io::{self, Write},
-};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
 
 use self::wire::Message;
 use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, category};

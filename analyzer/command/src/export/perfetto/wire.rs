@@ -1,6 +1,5 @@
 //! Encodes protocol buffers: the part of the wire format that a trace needs.
 
-/// A message that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 

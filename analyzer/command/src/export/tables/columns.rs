@@ -1,6 +1,8 @@
 //! The definitions of the tables. Each is a row type; its fields are the columns, and their comments are the documentation.
 
-use super::row::{Cell, Column, Field, Hex, Row};
+use urscope_schema::trace::records::Hex;
+
+use super::row::{Cell, Column, Field, Row};
 
 macro_rules! tables {
     ($($place:literal $name:literal $(#[doc = $about:literal])+ $row:ident<$life:lifetime> { $($(#[doc = $doc:literal])+ $field:ident: $type:ty,)* })*) => {

@@ -1,28 +1,19 @@
 //! Writes tables to files that get their names when all of them are complete.
 
-use std::{
-    fs::{self, File, Permissions},
-    io::{self, BufWriter},
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::{os::unix::fs::PermissionsExt as _, sync::Arc};
 
-use parquet::{
-    basic::Compression,
-    data_type::{ByteArray, ByteArrayType, Int64Type},
-    errors::ParquetError,
-    file::{properties::WriterProperties, writer::SerializedFileWriter},
-    schema::parser::parse_message_type,
-};
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::file::{properties::WriterProperties, writer::SerializedFileWriter};
+use parquet::{basic::Compression, errors::ParquetError, schema::parser::parse_message_type};
 use serde_json::{Map, Value};
 use tempfile::{Builder, NamedTempFile};
 use urscope_analyzer::files;
 
-use super::{
-    Form, columns,
-    row::{Cell, Column, Row, Shape},
-};
+use super::row::{Cell, Column, Row, Shape};
+use super::{Form, columns};
 
 /// How many rows are buffered until they are written as a group.
 const GROUP: usize = 1 << 15;

@@ -7,19 +7,17 @@ mod columns;
 mod folder;
 mod row;
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
-use urscope_schema::{call::Values, trace::records::Header};
-
-use self::{
-    folder::Folder,
-    row::{Column, Hex, Shape},
+use urscope_schema::{
+    call::Values,
+    trace::records::{Header, Hex},
 };
+
+use self::folder::Folder;
+use self::row::{Column, Shape};
 use super::ExportError;
 use urscope_analyzer::{
     analysis::{Analysis, Ended, FoundFinding, Location, Options, ProcessSummary},

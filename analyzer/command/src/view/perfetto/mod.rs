@@ -52,11 +52,8 @@ impl Copy {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        io::{Cursor, Write as _},
-        os::unix::fs::symlink,
-    };
+    use std::io::{Cursor, Write as _};
+    use std::{fs, os::unix::fs::symlink};
 
     use zip::{ZipWriter, write::SimpleFileOptions};
 

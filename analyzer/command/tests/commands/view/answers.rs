@@ -4,10 +4,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use urscope_analyzer::Options;
-use urscope_command::{
-    export,
-    view::{Settings, Subject, View},
-};
+use urscope_command::export;
+use urscope_command::view::{Settings, Subject, View};
 
 use super::{Shown, VIOLATION, client::Client, serve};
 use crate::traces;

@@ -1,10 +1,8 @@
 //! A minimal HTTP client that sends requests byte for byte, also malformed ones.
 
-use std::{
-    io::{ErrorKind, Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    time::Duration,
-};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use urscope_command::view::View;
 

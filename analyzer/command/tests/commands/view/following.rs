@@ -1,11 +1,8 @@
 //! The page follows a run that grows.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Write as _},
-    net::TcpStream,
-    time::{Duration, Instant},
-};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::time::{Duration, Instant};
+use std::{fs, net::TcpStream};
 
 use serde_json::{Value, json};
 

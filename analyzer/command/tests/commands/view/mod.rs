@@ -5,10 +5,8 @@ mod client;
 mod following;
 mod refusals;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use urscope_analyzer::Options;

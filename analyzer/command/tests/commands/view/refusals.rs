@@ -1,16 +1,12 @@
 //! Unauthorized, malformed and excessive requests are refused.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::TcpStream,
-};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use urscope_command::view::perfetto::Copy;
 
-use super::{
-    Shown, VIOLATION,
-    client::{Answer, Client},
-};
+use super::client::{Answer, Client};
+use super::{Shown, VIOLATION};
 
 /// The response reveals nothing, and closes the connection.
 fn assert_nothing(answer: &Answer, what: &str) {
