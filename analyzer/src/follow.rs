@@ -4,20 +4,14 @@
 //! [`Follower::poll`] returns true. A follower must never read a whole trace. It must limit the analysis to a fifth of the time: an
 //! update that takes longer, such as one that reads everything again, is followed by a longer pause.
 
-use std::{
-    collections::BTreeMap,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-    slice,
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{collections::BTreeMap, os::unix::fs::MetadataExt as _, slice};
 
 use urscope_schema::trace::write::writer_of;
 
-use crate::{
-    analysis::{ChunkExtent, end_of_text, is_binary, is_blank, is_running, traces},
-    files,
-};
+use crate::analysis::{ChunkExtent, end_of_text, is_binary, is_blank, is_running, traces};
+use crate::files;
 
 /// The minimum time between the starts of two analyses.
 pub const PACE: Duration = Duration::from_secs(1);
@@ -129,11 +123,8 @@ fn writer(path: &Path) -> Option<(u32, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs::{self, File, FileTimes, OpenOptions},
-        process::Command,
-        time::SystemTime,
-    };
+    use std::fs::{self, File, FileTimes, OpenOptions};
+    use std::{process::Command, time::SystemTime};
 
     use std::os::unix::fs::FileExt as _;
 

@@ -1,9 +1,7 @@
 //! What holds for the judgement of any files: it can be shown, and shows nothing that a terminal would obey.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::LazyLock,
-};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
 use urscope_analyzer::{Judgement, Options, Verdict, judge, report};

@@ -5,11 +5,8 @@
 
 use std::path::Path;
 
-use urscope_analyzer::{
-    Exemptions, Judgement, Options, Report,
-    analysis::exemptions::{self, Baseline, Suppressions},
-    report as forms,
-};
+use urscope_analyzer::analysis::exemptions::{self, Baseline, Suppressions};
+use urscope_analyzer::{Exemptions, Judgement, Options, Report, report as forms};
 
 /// The record separator of ASCII.
 const SEPARATOR: u8 = 0x1e;

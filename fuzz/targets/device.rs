@@ -6,21 +6,14 @@
 
 #![no_main]
 
-use std::{
-    cell::RefCell,
-    env,
-    ffi::c_void,
-    fs,
-    io::{Read, Write, stdin, stdout},
-    process::{Child, Command, Stdio},
-    ptr::{null, null_mut},
-};
+use std::io::{Read, Write, stdin, stdout};
+use std::process::{Child, Command, Stdio};
+use std::ptr::{null, null_mut};
+use std::{cell::RefCell, env, ffi::c_void, fs};
 
 use libfuzzer_sys::fuzz_target;
-use urscope_device::{
-    ddi,
-    layout::{DeviceMemAllocDesc, EventCounterBasedDesc, EventPoolDesc, IpcHandle},
-};
+use urscope_device::ddi;
+use urscope_device::layout::{DeviceMemAllocDesc, EventCounterBasedDesc, EventPoolDesc, IpcHandle};
 
 type Handle = *mut c_void;
 type Bytes = [u8; 64];

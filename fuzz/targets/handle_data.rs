@@ -6,10 +6,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use urscope_shim::backend::{
-    Family,
-    level_zero::handle_data::{HandleData, NATIVE_SIZE, Refusal, SIZE},
-};
+use urscope_shim::backend::Family;
+use urscope_shim::backend::level_zero::handle_data::{HandleData, NATIVE_SIZE, Refusal, SIZE};
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(object) = HandleData::decode(data) {

@@ -2,27 +2,16 @@
 //! of a call. A reader looks at the file at each of these places.
 
 use std::cell::{Cell, RefCell};
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
-use std::rc::Rc;
+use std::{fs::File, os::unix::fs::FileExt as _, rc::Rc};
 
-use urscope_models::handlers::{
-    chunks::{self, Appended, Chunks, append, append_with},
-    explorer::{Model, explore, without_interruptions},
-    thread::next_call,
-};
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
-    trace::{
-        fxt::{
-            Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole,
-            read::{Item, Strings, next},
-            write,
-        },
-        read::Record,
-    },
-};
+use urscope_models::handlers::chunks::{self, Appended, Chunks, append, append_with};
+use urscope_models::handlers::explorer::{Model, explore, without_interruptions};
+use urscope_models::handlers::thread::next_call;
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::trace::fxt::read::{Item, Strings, next};
+use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
+use urscope_schema::trace::read::Record;
 
 /// The records of an execution, and whether they were appended; `None` until that is known.
 type Records = RefCell<Vec<(Record, Option<bool>)>>;

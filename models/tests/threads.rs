@@ -1,13 +1,9 @@
 //! The lock and the counters of threads, in every order of threads.
 
 use loom::thread::spawn;
-use urscope_models::threads::{
-    explore,
-    fork_reset::ForkReset,
-    lock::Lock,
-    sync::{AtomicU64, Ordering},
-    thread::{called, count_call, leave_counts, next_call},
-};
+use urscope_models::threads::sync::{AtomicU64, Ordering};
+use urscope_models::threads::thread::{called, count_call, leave_counts, next_call};
+use urscope_models::threads::{explore, fork_reset::ForkReset, lock::Lock};
 use urscope_schema::api::Function;
 
 const FUNCTION: Function = Function::urIPCGetMemHandleExp;

@@ -6,11 +6,9 @@
 
 use std::fmt;
 
-use crate::{
-    catalog::RULES,
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactConsumer, FactKind},
-};
+use crate::catalog::RULES;
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactConsumer, FactKind};
 
 /// A rule: its header, and what it does with a fact.
 pub struct Rule {

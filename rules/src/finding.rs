@@ -4,10 +4,8 @@
 //! counted and shown afterwards.
 
 use serde::{Deserialize, Serialize};
-use urscope_schema::{
-    api::{Promise, UrResult},
-    handle::Handle,
-};
+use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::handle::Handle;
 
 use crate::checker::Rule;
 pub use crate::place::Place;

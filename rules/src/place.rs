@@ -2,11 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::{Function, Promise, UrResult},
-    call::Nanos,
-    operation::Begun,
-};
+use urscope_schema::api::{Function, Promise, UrResult};
+use urscope_schema::{call::Nanos, operation::Begun};
 
 /// A process, numbered by the tracker in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,11 +1,9 @@
 //! One call: the record of its enter and the record of its exit, with typed values.
 
+use crate::api::{Function, UrResult, demand::Fault};
+use crate::handle::Kind;
+use crate::operation::{Begun, Returned};
 pub use crate::values::{Fields, Shape, Values};
-use crate::{
-    api::{Function, UrResult, demand::Fault},
-    handle::Kind,
-    operation::{Begun, Returned},
-};
 
 /// A moment, in nanoseconds of the host's `CLOCK_MONOTONIC`: comparable between all processes of one boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

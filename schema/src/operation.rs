@@ -3,12 +3,9 @@
 //! The tracker and the rules use this form only. In a record, a word may have another meaning for each function
 //! ([`crate::call::Values`]); here each field has one. A field is absent where the record does not show it.
 
-use crate::{
-    api::{Effect, Function, UrResult, demand::Fault, unified_runtime::SUPPORT},
-    call::Nanos,
-    handle::{Handle, Kind},
-    values::Fields,
-};
+use crate::api::{Effect, Function, UrResult, demand::Fault, unified_runtime::SUPPORT};
+use crate::handle::{Handle, Kind};
+use crate::{call::Nanos, values::Fields};
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,9 @@
 //! The shim and the command use it, so that one setting is right for all ranks of a job. It does not read the
 //! environment.
 
-use std::{
-    ffi::{OsStr, OsString},
-    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
-    path::{Path, PathBuf},
-};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 /// The variables in which launchers pass the rank of a process: MPICH and its derivatives, Open MPI, PMIx, Slurm's
 /// `srun`, HPE's PALS. Under `mpiexec` in a batch script, Slurm's variable is that of the script, so it comes after

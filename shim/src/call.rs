@@ -9,23 +9,14 @@
     reason = "function and origin are mostly constants, so that much is decided when it is compiled"
 )]
 
-use urscope_schema::{
-    api::{Function, UrResult, role::Device},
-    call::Values,
-};
+use urscope_schema::api::{Function, UrResult, role::Device};
+use urscope_schema::call::Values;
 
-use crate::{
-    chain, commands, devices,
-    event_filter::{self, Recording},
-    inner,
-    knobs::{self, Hot},
-    raw::{
-        args::{Arg, inputs::Arguments, out_params, row::Row},
-        fork,
-        outer::Outer,
-    },
-    stacks,
-};
+use crate::event_filter::{self, Recording};
+use crate::knobs::{self, Hot};
+use crate::raw::args::{Arg, inputs::Arguments, out_params, row::Row};
+use crate::raw::{fork, outer::Outer};
+use crate::{chain, commands, devices, inner, stacks};
 
 /// Where a call came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,22 +5,16 @@
 //! switched off with one message. Most records of calls are written by [`trace::record_enter`] and
 //! [`trace::record_exit`], which cannot panic, without the layer.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use urscope_schema::{
-    api::{Function, UrResult, demand::Nulls},
-    call::{Enter, Exit, Values},
-    trace::records::Device,
-};
+use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::call::{Enter, Exit, Values};
+use urscope_schema::trace::records::Device;
 
-use crate::{
-    knobs::Hot,
-    layer::{Layer, Verdict, trace, validate},
-    raw::{clock, fork_mark, stderr, thread},
-};
+use crate::knobs::Hot;
+use crate::layer::{Layer, Verdict, trace, validate};
+use crate::raw::{clock, fork_mark, stderr, thread};
 
 struct GuardedLayer {
     name: &'static str,

@@ -9,11 +9,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use urscope_schema::{
-    api::{Effect, Function, UrResult},
-    call::Values,
-    handle::Kind,
-};
+use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::{call::Values, handle::Kind};
 
 use crate::raw::{args::inputs::Inputs, software_device};
 

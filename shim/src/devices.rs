@@ -7,17 +7,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use urscope_schema::{
-    api::{Effect, Function, role::Device},
-    handle::Kind,
-    trace::records,
-};
+use urscope_schema::api::{Effect, Function, role::Device};
+use urscope_schema::{handle::Kind, trace::records};
 
-use crate::{
-    backend::adapter::device_info,
-    chain,
-    raw::{args::Arg, fork_reset::ForkReset, mutex::RwLock, process},
-};
+use crate::raw::{args::Arg, fork_reset::ForkReset, mutex::RwLock, process};
+use crate::{backend::adapter::device_info, chain};
 
 /// The most devices that are described.
 const DEVICE_LIMIT: usize = 256;

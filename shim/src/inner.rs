@@ -5,15 +5,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use urscope_schema::{
-    api::{Effect, Function},
-    handle::Kind,
-};
+use urscope_schema::api::{Effect, Function};
+use urscope_schema::handle::Kind;
 
-use crate::{
-    knobs,
-    raw::outer::{self, Outer},
-};
+use crate::knobs;
+use crate::raw::outer::{self, Outer};
 
 static ARE_RECORDED: AtomicBool = AtomicBool::new(false);
 

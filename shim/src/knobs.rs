@@ -4,14 +4,8 @@
 //! environment is read once, when the library is loaded; for an invalid value, the default is used and a message
 //! printed. No other module may read the environment.
 
-use std::{
-    ffi::OsString,
-    path::PathBuf,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 use urscope_schema::{placeholders, ranks::Ranks, trace::Form};
 

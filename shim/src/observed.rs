@@ -3,23 +3,13 @@
 //! The layers see such a call as one of [`crate::call`], with the same records. A layer's answer has no effect. Must
 //! not write to the caller's memory. Devices are not described, because the adapter cannot be asked.
 
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::Values,
-    ur_functions,
-};
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::{call::Values, ur_functions};
 
-use crate::{
-    call::{self, Begin, Begun, Origin},
-    commands,
-    raw::args::{
-        AdapterHandle,
-        inputs::Arguments,
-        observed::Parameters,
-        out_params::ObservedOutParams,
-        row::{self, Row},
-    },
-};
+use crate::call::{self, Begin, Begun, Origin};
+use crate::commands;
+use crate::raw::args::row::{self, Row};
+use crate::raw::args::{AdapterHandle, inputs::Arguments, observed::Parameters, out_params::ObservedOutParams};
 
 /// A call that has begun.
 #[derive(Clone, Copy, Debug)]

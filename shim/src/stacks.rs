@@ -7,19 +7,11 @@ use std::{ops::Range, sync::OnceLock};
 
 use urscope_schema::trace::records::{Hex, Module, PythonFrame, Stack};
 
-use crate::{
-    knobs::Hot,
-    raw::{
-        caller,
-        fork_reset::ForkReset,
-        hash_map::HashMap,
-        interruptions,
-        mutex::Mutex,
-        python, reserve,
-        stack::{self, Registered},
-        symbols::modules,
-        unwound_callers,
-    },
+use crate::knobs::Hot;
+use crate::raw::stack::{self, Registered};
+use crate::raw::{
+    caller, fork_reset::ForkReset, hash_map::HashMap, interruptions, mutex::Mutex, python, reserve, symbols::modules,
+    unwound_callers,
 };
 
 /// The most different stacks in the trace of a process. A program that has more has generated code.

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
-use urscope_schema::{
-    api::{Function, UrResult, demand::Nulls},
-    call::Values,
-    trace::read::{Reader, Record},
-};
+use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::call::Values;
+use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::{chain, knobs, layer::trace};
 
 fn call() {

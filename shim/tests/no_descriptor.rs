@@ -3,17 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
-use std::{
-    fs::File,
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use std::{fs::File, thread::sleep};
 
-use urscope_schema::{
-    api::{Function, UrResult, demand::Nulls},
-    call::Values,
-    trace::read::{Reader, Record},
-};
+use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::call::Values;
+use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::{chain, knobs, layer::trace};
 
 const CALLS: u64 = 20_000;

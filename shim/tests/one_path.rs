@@ -5,18 +5,11 @@
 
 use std::panic::catch_unwind;
 
-use urscope_schema::{
-    api::{
-        Function, UrResult,
-        role::{Context, Pointer, Role},
-    },
-    trace::read::{Reader, Record},
-};
-use urscope_shim::{
-    call::{Origin, intercept},
-    layer::trace,
-    raw::args::Arg,
-};
+use urscope_schema::api::role::{Context, Pointer, Role};
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::trace::read::{Reader, Record};
+use urscope_shim::call::{Origin, intercept};
+use urscope_shim::{layer::trace, raw::args::Arg};
 
 urscope_shim::rows! {
     /// Frees USM.

@@ -2,9 +2,8 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the terminal")]
 
-use std::env;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use std::{env, process::ExitCode};
 
 use urscope_tests::clients::{CLIENTS, Client};
 

@@ -8,10 +8,7 @@
     reason = "this is a program for the terminal, and of the tests: a panic is how it reports"
 )]
 
-use std::env;
-use std::panic;
-use std::process::ExitCode;
-use std::sync::Mutex;
+use std::{env, panic, process::ExitCode, sync::Mutex};
 
 use urscope_tests::violence::{Batch, Crowd, Outcomes, Stage};
 

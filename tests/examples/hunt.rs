@@ -8,12 +8,8 @@
     reason = "this is a program for the terminal, and of the tests: a panic is how it reports"
 )]
 
-use std::env;
-use std::panic;
-use std::path::Path;
-use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, panic, path::Path, process::ExitCode, sync::Mutex};
 
 use urscope_tests::hunt::{Mistake, Program, Stage};
 

@@ -3,8 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "this is a program for the terminal")]
 
-use std::env;
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use urscope_tests::artefacts;
 use urscope_tests::instructions::{Counted, RecordedCounts, TOLERANCE, count};

@@ -1,10 +1,8 @@
 //! The test programs, compiled once for each runtime release by `scripts/compile-app`.
 
-use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::{collections::HashMap, fs, process::Command};
 
 use crate::runtime::Release;
 use crate::{artefacts, repository};

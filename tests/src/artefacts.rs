@@ -1,9 +1,7 @@
 //! The binaries that the tests run: the command `urscope`, the preloaded library and the software device.
 
-use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::{env, process::Command, sync::OnceLock};
 
 use crate::repository;
 

@@ -1,7 +1,6 @@
 //! Communication libraries and allocators that share memory through Level Zero itself, each in a run in which nothing is wrong.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use tempfile::TempDir;
 

@@ -1,7 +1,6 @@
 //! Plays scenarios on the real runtime, under urscope.
 
-use std::fmt;
-use std::fs;
+use std::{fmt, fs};
 
 use serde_json::Value;
 

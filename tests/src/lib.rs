@@ -35,8 +35,7 @@ pub use runtime::{Release, launcher, level_zero_loader, python_with};
 pub use trace::Trace;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::{iter, thread};
+use std::{iter, sync::Mutex, thread};
 
 /// Does work, as much at a time as there are processors.
 pub fn on_all_processors<T>(work: impl Iterator<Item = T> + Send, does: impl Fn(T) + Sync) {

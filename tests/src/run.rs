@@ -1,14 +1,10 @@
 //! Runs a program as a person does: with `urscope run`, on the software device, in a clean environment.
 
-use std::env;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::{env, ffi::OsString, sync::mpsc, thread, time::Duration};
 
 use tempfile::TempDir;
 

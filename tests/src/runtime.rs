@@ -1,8 +1,6 @@
 //! The SYCL runtime releases under `target/runtime`, made by `scripts/setup`.
 
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::{path::PathBuf, process::Command, sync::OnceLock};
 
 use crate::repository;
 

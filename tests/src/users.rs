@@ -3,9 +3,7 @@
 //! They need root, or else a user namespace with the numbers of `/etc/subuid` (`newuidmap(1)`).
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::time::Duration;
+use std::{os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use tempfile::TempDir;
 

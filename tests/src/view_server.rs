@@ -1,13 +1,10 @@
 //! A run that `urscope view` or `urscope run --view` serves, and a small HTTP client for it.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{ffi::OsStr, net::TcpStream, path::Path, thread};
 
 use serde_json::Value;
 use tempfile::TempDir;

@@ -8,11 +8,8 @@
     reason = "this is test code: a panic is how it reports"
 )]
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::{env, process::Command};
 
 use urscope_tests::{Adapter, Outcome, Release, Report, TestRun, apps, run, trace};
 

@@ -10,24 +10,16 @@
 //! that of a child does whose first call comes long after its fork. In these cases, and if a file was truncated,
 //! replaced or removed, the analysis restarts and reads everything again. So no result depends on when it is requested.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashSet, binary_heap::PeekMut},
-    io,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::collections::{BinaryHeap, HashSet, binary_heap::PeekMut};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::{cmp::Reverse, io, time::Duration};
 
 use urscope_schema::{call::Nanos, trace::records::Header};
 
-use super::{
-    Analysis, AnalysisError, Ended, Observer, Options,
-    merging::{Merger, TracedProcess},
-    node_report::Locator,
-    reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Other, Position, is_alive, stay_open},
-    traces,
-};
+use super::merging::{Merger, TracedProcess};
+use super::reading::{Cursor, Event, Events, Moment, Notes, ObservedTimes, Other, Position, is_alive, stay_open};
+use super::{Analysis, AnalysisError, Ended, Observer, Options, node_report::Locator, traces};
 
 /// How long a record may take to arrive after the time that it names.
 pub const HOLD: Duration = Duration::from_millis(250);

@@ -18,10 +18,8 @@ mod progress;
 mod reading;
 mod symbols;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use urscope_rules::{Place, Severity};
 

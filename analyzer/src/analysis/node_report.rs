@@ -1,24 +1,15 @@
 //! The report of an analysis: the findings of each node, and the calls that were not recorded.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    num::NonZeroU64,
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{num::NonZeroU64, path::PathBuf};
 
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
-use urscope_schema::{
-    counted,
-    ranks::process_name,
-    trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER},
-};
+use urscope_schema::trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER};
+use urscope_schema::{counted, ranks::process_name};
 
-use super::{
-    Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary,
-    findings::{Key, Node, Occurred, Repeated, Report},
-    merging::{Merger, TracedProcess},
-    symbols::Symbolizer,
-};
+use super::findings::{Key, Node, Occurred, Repeated, Report};
+use super::merging::{Merger, TracedProcess};
+use super::{Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary, symbols::Symbolizer};
 
 /// The results, by node. This takes the findings out of `merger`.
 pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {

@@ -1,10 +1,8 @@
 //! Observers: receivers of an analysis besides the rules, such as statistics, tables and timelines.
 
 use urscope_rules::{ProcessId, Tracker, tracker::fact::Fact};
-use urscope_schema::{
-    call::{Enter, Exit},
-    trace::records::Header,
-};
+use urscope_schema::call::{Enter, Exit};
+use urscope_schema::trace::records::Header;
 
 use super::{Ended, Stacks};
 

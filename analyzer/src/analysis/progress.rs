@@ -1,10 +1,7 @@
 //! The progress of an analysis.
 
-use std::{
-    fs,
-    path::PathBuf,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{fs, path::PathBuf};
 
 /// The size of the traces, and how much of them has been read. It can be read from any thread.
 #[derive(Debug, Default)]

@@ -11,10 +11,8 @@ use std::fmt::Write as _;
 use urscope_rule_pages::Page;
 use urscope_rules::{Rule, catalog::RULES};
 
-use crate::{
-    nearest::nearest,
-    report::{Paint, wrapped},
-};
+use crate::nearest::nearest;
+use crate::report::{Paint, wrapped};
 
 /// The error for a name that no rule has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,18 +1,12 @@
 //! A directory that is held open, so that nobody can put another one in its place.
 
-use std::{
-    ffi::OsString,
-    fs::{self, File},
-    io,
-    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::fs::{self, File};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::{ffi::OsString, io, sync::Arc};
 
-use rustix::{
-    fs::{AtFlags, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat},
-    io::Errno,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat};
+use rustix::io::Errno;
 
 use super::{
     identity, is_shared, is_trusted, not_regular, opened, owners, parent, place::ResolvedPath, refuse_untrusted,
@@ -230,13 +224,9 @@ fn of_trusted(status: &Stat, is_trusted: impl Fn(u32) -> bool) -> io::Result<()>
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io::{Read as _, Write as _},
-        os::unix::{
-            fs::{PermissionsExt as _, symlink},
-            net::UnixListener,
-        },
-    };
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::net::UnixListener;
 
     use rustix::fs::{CWD, FileType, mknodat};
 

@@ -14,13 +14,8 @@ mod folder;
 mod named;
 mod place;
 
-use std::{
-    io,
-    os::fd::{AsFd, OwnedFd},
-    path::Path,
-    sync::OnceLock,
-    time::Duration,
-};
+use std::os::fd::{AsFd, OwnedFd};
+use std::{io, path::Path, sync::OnceLock, time::Duration};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat, stat};
 use urscope_schema::owners::{Owners, SYSTEM};

@@ -1,19 +1,12 @@
 //! Files that a user named.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    os::fd::AsFd as _,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
+use std::{fs::File, os::fd::AsFd as _, path::Path, thread};
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    fs::{FileType, OFlags, Stat, fcntl_setfl, fstat, ftruncate},
-    io::Errno,
-};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, OFlags, Stat, fcntl_setfl, fstat, ftruncate};
+use rustix::io::Errno;
 use urscope_schema::size;
 
 use super::{PATIENCE, is_shared, kind, owners, place::ResolvedPath, refuse_untrusted, refused};
@@ -138,11 +131,9 @@ fn refuse_foreign(place: &ResolvedPath, file: &Stat) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs::{self, OpenOptions},
-        io::Write as _,
-        os::unix::{fs::symlink, net::UnixListener},
-    };
+    use std::fs::{self, OpenOptions};
+    use std::io::Write as _;
+    use std::os::unix::{fs::symlink, net::UnixListener};
 
     use rustix::fs::{CWD, FileType, mknodat};
 

@@ -1,17 +1,11 @@
 //! Follows a path to the directory that it leads to and the name there, without a link that another user may have put there.
 
-use std::{
-    collections::VecDeque,
-    ffi::OsString,
-    io,
-    os::{fd::OwnedFd, unix::ffi::OsStringExt as _},
-    path::{Component, Path, PathBuf},
-};
+use std::os::{fd::OwnedFd, unix::ffi::OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::{collections::VecDeque, ffi::OsString, io};
 
-use rustix::{
-    fs::{CWD, FileType, OFlags, PROC_SUPER_MAGIC, Stat, fstat, fstatfs, readlinkat},
-    io::Errno,
-};
+use rustix::fs::{CWD, FileType, OFlags, PROC_SUPER_MAGIC, Stat, fstat, fstatfs, readlinkat};
+use rustix::io::Errno;
 
 use super::{is_shared, kind, opened, owners, refused};
 

@@ -12,18 +12,11 @@ mod sink;
 use std::collections::HashSet;
 
 use foldhash::{HashMap, HashMapExt as _};
-use urscope_rules::{
-    ExportId, ProcessId, Tracker,
-    tracker::{
-        fact::{Exported, Exporting, Fact, Freed, Opened, Opening, Source, What},
-        records::Serial,
-    },
-};
-use urscope_schema::{
-    call::{Enter, Exit, Values},
-    handle::{Handle, Kind},
-    trace::records::Header,
-};
+use urscope_rules::tracker::fact::{Exported, Exporting, Fact, Freed, Opened, Opening, Source, What};
+use urscope_rules::{ExportId, ProcessId, Tracker, tracker::records::Serial};
+use urscope_schema::call::{Enter, Exit, Values};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::trace::records::Header;
 
 pub use counts::{Counts, LiveCounts, PinnedBytes};
 use open::OpenLifetimes;

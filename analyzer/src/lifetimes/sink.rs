@@ -1,11 +1,7 @@
 //! Event sinks: the interface through which lifetimes are passed on, and its data types.
 
-use urscope_schema::{
-    api::{Effect, Function, UrResult},
-    call::Values,
-    handle::Kind,
-    trace::records::Header,
-};
+use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::{call::Values, handle::Kind, trace::records::Header};
 
 use super::Counts;
 use crate::analysis::{Ended, Stacks};

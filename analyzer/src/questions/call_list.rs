@@ -2,28 +2,19 @@
 //!
 //! Calls are handed on as they are read: the list is never in memory as a whole.
 
-use std::{
-    collections::{HashMap, HashSet},
-    mem,
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::{mem, path::PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use urscope_schema::{
-    api::UrResult,
-    call::{Shape, Values},
-    ranks::process_name,
-    trace::records::Header,
-};
+use urscope_schema::call::{Shape, Values};
+use urscope_schema::{api::UrResult, ranks::process_name, trace::records::Header};
 
 use super::{CallFilter, QuestionError};
-use crate::{
-    AnalysisError,
-    analysis::{Analysis, Following, Options},
-    lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart},
-};
+use crate::AnalysisError;
+use crate::analysis::{Analysis, Following, Options};
+use crate::lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart};
 
 /// One call.
 #[derive(Clone, Debug, PartialEq, Serialize)]

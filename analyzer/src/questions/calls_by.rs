@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 use urscope_schema::{ranks::process_name, trace::records::Header};
 
 use super::{By, QuestionError, VERSION};
-use crate::{
-    analysis::{Analysis, CallSites, Options, Stacks},
-    lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart},
-};
+use crate::analysis::{Analysis, CallSites, Options, Stacks};
+use crate::lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart};
 
 /// The calls of a run, in parts: by rank and pid, or, of places in the program, the one that took longest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

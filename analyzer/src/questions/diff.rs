@@ -1,20 +1,16 @@
 //! Compares two runs: the findings that a change introduced or cured, and the number of calls.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{QuestionError, VERSION};
-use crate::{
-    analysis::{
-        ExemptionError, Exemptions, FoundFinding, GoneFinding, Judgement, Options, Verdict, exemptions::Baseline,
-        judge, report_text,
-    },
-    files,
+use crate::analysis::{
+    ExemptionError, Exemptions, FoundFinding, GoneFinding, Judgement, Options, Verdict, exemptions::Baseline, judge,
+    report_text,
 };
+use crate::files;
 
 /// What differs between two runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,16 +1,12 @@
 //! The history of one handle in all processes, in the order of time.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    path::PathBuf,
-};
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use urscope_rules::{ExportId, Place, ProcessId, Tracker};
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Values},
-};
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::call::{Enter, Exit, Values};
 
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, FoundFinding, Location, Observer, Options};

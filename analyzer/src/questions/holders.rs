@@ -1,21 +1,13 @@
 //! What is still held: all memory and events with live handle data or openings, with the holders, their counts and times.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
-    path::PathBuf,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{cmp::Reverse, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use urscope_rules::{
-    ExportId, Holder, Place, ProcessId, Shared, Tracker,
-    tracker::fact::{Fact, What},
-};
-use urscope_schema::{
-    handle::{Handle, Kind},
-    ranks::process_name,
-};
+use urscope_rules::tracker::fact::{Fact, What};
+use urscope_rules::{ExportId, Holder, Place, ProcessId, Shared, Tracker};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::ranks::process_name;
 
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, Ended, Frame, Location, Observer, Options};

@@ -7,11 +7,8 @@ use urscope_rules::{ProcessId, Tracker};
 use urscope_schema::call::{Enter, Exit};
 
 use super::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector, VERSION};
-use crate::{
-    analysis::{Analysis, Following, Judgement, Observer, Options},
-    lifetimes::LifetimeTracker,
-    plain::plain_all,
-};
+use crate::analysis::{Analysis, Following, Judgement, Observer, Options};
+use crate::{lifetimes::LifetimeTracker, plain::plain_all};
 
 /// The state of a run at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

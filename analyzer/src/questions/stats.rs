@@ -1,21 +1,17 @@
 //! Statistics of a run: the number and duration of calls, and how much was shared over time.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, btree_map::Entry};
+use std::path::PathBuf;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use urscope_schema::{api::Function, handle::Kind, trace::records::Header};
 
 use super::{QuestionError, VERSION};
-use crate::{
-    analysis::{Analysis, Options},
-    lifetimes::{
-        Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, LifetimeTracker, LiveCounts, PinnedBytes,
-        ProcessStart,
-    },
+use crate::analysis::{Analysis, Options};
+use crate::lifetimes::{
+    Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, LifetimeTracker, LiveCounts, PinnedBytes,
+    ProcessStart,
 };
 
 /// The statistics of a run.

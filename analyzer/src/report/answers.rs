@@ -6,17 +6,13 @@ use serde_json::{Map, Value};
 use urscope_rules::Severity;
 use urscope_schema::{counted, duration, ranks::process_name, short_size, size as sized};
 
-use super::{
-    paint::{Paint, since, wrapped},
-    text::{place, write_finding, written},
-};
-use crate::{
-    analysis::{Ended, Location},
-    plain::plain,
-    questions::{
-        CallLine, CallPart, Calls, CallsBy, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part,
-        Sample, Share, Stats, Who,
-    },
+use super::paint::{Paint, since, wrapped};
+use super::text::{place, write_finding, written};
+use crate::analysis::{Ended, Location};
+use crate::plain::plain;
+use crate::questions::{
+    CallLine, CallPart, Calls, CallsBy, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part,
+    Sample, Share, Stats, Who,
 };
 
 /// The number of bars in the graph of pinned bytes.

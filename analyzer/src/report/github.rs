@@ -3,17 +3,13 @@
 //! <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>: `::error
 //! file=F,line=L,title=T::MESSAGE`, with `%` and line ends, and in properties also `:` and `,`, percent-encoded.
 
-use std::{
-    io::{self, Write},
-    path::Path,
-};
+use std::io::{self, Write};
+use std::path::Path;
 
 use urscope_rules::Severity;
 
-use super::{
-    source,
-    text::{HOSTS, headline, hosts, repeated, whereabouts},
-};
+use super::source;
+use super::text::{HOSTS, headline, hosts, repeated, whereabouts};
 use crate::analysis::{FoundFinding, Judgement};
 
 pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::Result<()> {

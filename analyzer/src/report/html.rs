@@ -9,10 +9,8 @@ use urscope_rules::{Rule, Severity};
 
 use urscope_schema::counted;
 
-use super::{
-    paint::since,
-    text::{fate, hosts, named, ordered, repeated, runs, verdict, whereabouts, written},
-};
+use super::paint::since;
+use super::text::{fate, hosts, named, ordered, repeated, runs, verdict, whereabouts, written};
 use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
 const STYLE: &str = include_str!("page.css");

@@ -1,9 +1,7 @@
 //! JSON that is safe to print: characters that could control a terminal are escaped. Parsers restore them.
 
-use std::{
-    fmt::Write as _,
-    io::{self, BufWriter, Write},
-};
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 

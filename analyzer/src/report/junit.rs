@@ -4,15 +4,11 @@
 //! which may begin in any order, share a suite. A case fails if a finding of the rule in one of its processes makes the verdict. Less severe findings go to the case's output. A case whose findings are all excused is skipped. If nothing was judged, the case of
 //! the run is an error. The elements are those of Jenkins' schema (`junit-10.xsd`).
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
-use quick_xml::{
-    Writer,
-    events::{BytesDecl, BytesText, Event},
-};
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
 use urscope_rules::catalog::{NO_CALLS_SEEN, RULES};
 
 use super::text::{HOSTS, details, hosts};

@@ -18,18 +18,14 @@ mod text;
 pub use answers::heights;
 pub use paint::{Paint, WIDTH, since, wrapped};
 
-use std::{
-    io::{self, Write},
-    path::Path,
-};
+use std::io::{self, Write};
+use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    analysis::{FoundFinding, Judgement},
-    plain::{plain, plain_all},
-    questions::{CallLine, CallsBy, Diff, HandleHistory, Holders, HoldersBy, Stats},
-};
+use crate::analysis::{FoundFinding, Judgement};
+use crate::plain::{plain, plain_all};
+use crate::questions::{CallLine, CallsBy, Diff, HandleHistory, Holders, HoldersBy, Stats};
 
 /// Writes a judgement as text.
 pub fn text(judgement: &Judgement, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {

@@ -7,17 +7,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use urscope_rule_pages::Page;
-use urscope_rules::{
-    Rule,
-    catalog::{NO_CALLS_SEEN, RULES},
-};
+use urscope_rules::Rule;
+use urscope_rules::catalog::{NO_CALLS_SEEN, RULES};
 
 use urscope_schema::counted;
 
-use super::{
-    source,
-    text::{HOSTS, hosts, whereabouts},
-};
+use super::source;
+use super::text::{HOSTS, hosts, whereabouts};
 use crate::analysis::{Excuse, FoundFinding, Frame, Judgement, Location, Verdict};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";

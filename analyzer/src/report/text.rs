@@ -1,17 +1,12 @@
 //! The text form of a report: the verdict, the findings by descending severity, the processes, and what the verdict does not cover.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::{self, Write as _},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
 
 use urscope_rules::Severity;
 
-use urscope_schema::{
-    counted,
-    ranks::{listed, process_name},
-    short_size,
-};
+use urscope_schema::ranks::{listed, process_name};
+use urscope_schema::{counted, short_size};
 
 use super::paint::{Paint, since, wrapped};
 use crate::analysis::{

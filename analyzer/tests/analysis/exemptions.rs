@@ -2,21 +2,13 @@
 
 use std::path::Path;
 
-use urscope_analyzer::{
-    Judgement, Options, Verdict,
-    analysis::{
-        Excuse,
-        exemptions::{Exemptions, Suppressions, suppressing},
-    },
-    report,
-};
+use urscope_analyzer::analysis::exemptions::{Exemptions, Suppressions, suppressing};
+use urscope_analyzer::{Judgement, Options, Verdict, analysis::Excuse, report};
 use urscope_rule_pages::Page;
 use urscope_rules::{Severity, catalog::RULES};
 
-use crate::{
-    forms::{exempting, form, with_stacks},
-    traces::{FAULTY_RUN, files, files_with, judged, judged_with},
-};
+use crate::forms::{exempting, form, with_stacks};
+use crate::traces::{FAULTY_RUN, files, files_with, judged, judged_with};
 
 fn suppressing_with(text: &str, fail_on: Severity) -> Options {
     let suppressions = Suppressions::parse(Path::new("known.txt"), text).unwrap();

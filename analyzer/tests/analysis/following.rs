@@ -1,25 +1,14 @@
 //! Tests of the incremental analysis of a growing run: every snapshot equals the result of a new analysis.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, OpenOptions},
-    os::unix::fs::FileExt as _,
-    path::PathBuf,
-    process::{Child, Command},
-    time::Duration,
-};
+use std::fs::{self, OpenOptions};
+use std::process::{Child, Command};
+use std::{collections::BTreeMap, os::unix::fs::FileExt as _, path::PathBuf, time::Duration};
 
-use urscope_analyzer::{
-    Judgement, Options,
-    analysis::{Analysis, Following},
-    judge,
-    lifetimes::LifetimeTracker,
-    questions::{Holders, HoldersCollector, Stats, StatsCollector},
-};
-use urscope_schema::{
-    proc_stat::ProcStat,
-    trace::read::{Reader, Record},
-};
+use urscope_analyzer::analysis::{Analysis, Following};
+use urscope_analyzer::questions::{Holders, HoldersCollector, Stats, StatsCollector};
+use urscope_analyzer::{Judgement, Options, judge, lifetimes::LifetimeTracker};
+use urscope_schema::proc_stat::ProcStat;
+use urscope_schema::trace::read::{Reader, Record};
 
 use crate::traces::{self, FAULTY_RUN, files_with};
 

@@ -2,18 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use urscope_analyzer::{
-    Options,
-    analysis::{Analysis, Ended},
-    lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart},
-    questions::{self, By, QuestionError, Stats},
-    report,
-};
+use urscope_analyzer::analysis::{Analysis, Ended};
+use urscope_analyzer::lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart};
+use urscope_analyzer::questions::{self, By, QuestionError, Stats};
+use urscope_analyzer::{Options, report};
 
-use crate::{
-    forms::form,
-    traces::{files, files_with, one_late, put},
-};
+use crate::forms::form;
+use crate::traces::{files, files_with, one_late, put};
 
 /// Two consumers open what a producer shares. One closes it, the other is killed.
 const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\

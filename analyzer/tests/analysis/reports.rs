@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 use urscope_analyzer::{Options, judge, report};
 
-use crate::{
-    forms::form,
-    traces::{FAULTY_RUN, files, files_with, judged, put},
-};
+use crate::forms::form;
+use crate::traces::{FAULTY_RUN, files, files_with, judged, put};
 
 fn text(scenario: &str) -> String {
     form(|out| report::text(&judged(&files(scenario)), out, false))

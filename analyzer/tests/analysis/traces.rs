@@ -1,22 +1,15 @@
 //! Makes traces from scenarios, as the shim would write them.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use urscope_analyzer::{Judgement, Options, judge};
 use urscope_rule_pages::scenario::{Event, Scenario};
 use urscope_rules::{End as Fate, ProcessId};
-use urscope_schema::{
-    call::Nanos,
-    trace::{
-        Form,
-        process_times::{FILE, ProcessTimes},
-        records::{Clock, Device, EntryPoint, Header, Hex, Rights},
-        write::{self, End, Line, Totals},
-    },
-};
+use urscope_schema::trace::process_times::{FILE, ProcessTimes};
+use urscope_schema::trace::records::{Clock, Device, EntryPoint, Header, Hex, Rights};
+use urscope_schema::trace::write::{self, End, Line, Totals};
+use urscope_schema::{call::Nanos, trace::Form};
 
 /// The time at which scenarios begin, in nanoseconds of the monotonic clock.
 pub(crate) const START: u64 = Clock::GRID + 5_000_000_000;

@@ -7,9 +7,7 @@
 //! order, as loom does: an execution repeats the choices of the one before, except for the last choice that has
 //! another possibility.
 
-use std::any::Any;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::{any::Any, cell::RefCell, rc::Rc};
 
 /// A store to a cell that has not reached memory: the compiler may move it.
 pub(super) struct PendingStore {

@@ -1,12 +1,8 @@
 //! Cells, atomics and stores before each of which a signal handler can interrupt.
 
-use std::cell;
-use std::rc::Rc;
-use std::sync::atomic;
+use std::{cell, rc::Rc, sync::atomic};
 
-pub use std::hint::spin_loop;
-pub use std::sync::atomic::Ordering;
-pub use std::thread::yield_now;
+pub use std::{hint::spin_loop, sync::atomic::Ordering, thread::yield_now};
 
 use super::explorer::{PendingStore, barrier, defer, step, stored};
 

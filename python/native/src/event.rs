@@ -2,12 +2,9 @@
 
 use std::ptr;
 
-use crate::{
-    guarded,
-    references::{ContextRef, EventRef, QueueRef},
-    shared::Shared,
-    sycl::{Function, HandleData, OwnCopy, Sycl, functions},
-};
+use crate::references::{ContextRef, EventRef, QueueRef};
+use crate::sycl::{Function, HandleData, OwnCopy, Sycl, functions};
+use crate::{guarded, shared::Shared};
 
 /// `make_event_flag_enable_ipc`
 const ENABLE_IPC: usize = 2;

@@ -1,18 +1,11 @@
 //! The C functions for events, which dpctl has no model for.
 
-use std::{
-    ffi::{c_char, c_int},
-    slice,
-};
+use std::ffi::{c_char, c_int};
+use std::slice;
 
-use crate::{
-    get,
-    handles::Kind,
-    not_null,
-    references::{ContextRef, EventRef, QueueRef, given},
-    reported,
-    sycl::{Sycl, sycl},
-};
+use crate::references::{ContextRef, EventRef, QueueRef, given};
+use crate::sycl::{Sycl, sycl};
+use crate::{get, handles::Kind, not_null, reported};
 
 /// Makes an event that can be shared: dpctl's event reference, which `DPCTLEvent_Delete` ends, or null.
 // SAFETY: no other library defines the name.

@@ -7,10 +7,8 @@ use std::{collections::HashMap, ffi::c_void, process};
 
 use parking_lot::Mutex;
 
-use crate::{
-    references::ContextRef,
-    sycl::{HandleData, OwnCopy, Sycl, put_by},
-};
+use crate::references::ContextRef;
+use crate::sycl::{HandleData, OwnCopy, Sycl, put_by};
 
 /// The kind of object that handle data are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,18 +10,12 @@
 use std::{ffi::c_void, sync::Once};
 
 use urscope_schema::api::{self, UrResult};
-use urscope_shim::{
-    backend::{self, level_zero::without_adapter},
-    raw::fork,
-};
+use urscope_shim::backend::{self, level_zero::without_adapter};
+use urscope_shim::raw::fork;
 
-use crate::{
-    guarded,
-    library::Library,
-    recorded::Recorded,
-    references::{ContextRef, DeviceRef},
-    sycl::{Function, HandleData, Sycl},
-};
+use crate::references::{ContextRef, DeviceRef};
+use crate::sycl::{Function, HandleData, Sycl};
+use crate::{guarded, library::Library, recorded::Recorded};
 
 /// `sycl::backend::ext_oneapi_level_zero`
 const LEVEL_ZERO: u8 = 2;

@@ -32,10 +32,8 @@ pub mod references;
 pub mod shared;
 mod sycl;
 
-use std::{
-    ffi::{c_char, c_int, c_void},
-    ptr, slice,
-};
+use std::ffi::{c_char, c_int, c_void};
+use std::{ptr, slice};
 
 use handles::Kind;
 use references::{ContextRef, DeviceRef, given};

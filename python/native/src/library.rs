@@ -1,9 +1,7 @@
 //! A library that the process has loaded, and symbols in it and in the libraries that it depends on.
 
-use std::{
-    ffi::{CStr, CString, c_int, c_void},
-    ptr::NonNull,
-};
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::ptr::NonNull;
 
 /// A loaded library, or all that every library sees. It stays loaded.
 pub(crate) struct Library(NonNull<c_void>);

@@ -1,11 +1,7 @@
 //! The error message of the calling thread's last call, printed as dpctl prints it.
 
-use std::{
-    cell::RefCell,
-    env,
-    ffi::{CStr, CString, c_char},
-    ptr,
-};
+use std::ffi::{CStr, CString, c_char};
+use std::{cell::RefCell, env, ptr};
 
 thread_local! {
     static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };

@@ -2,12 +2,9 @@
 
 use std::ptr;
 
-use crate::{
-    guarded,
-    references::{ContextRef, DeviceRef},
-    shared::Shared,
-    sycl::{HandleData, functions},
-};
+use crate::references::{ContextRef, DeviceRef};
+use crate::sycl::{HandleData, functions};
+use crate::{guarded, shared::Shared};
 
 /// `address_access_mode::read_write`
 const READ_WRITE: usize = 2;

@@ -1,19 +1,10 @@
 //! The C functions for physical memory, which dpctl has no model for.
 
-use std::{
-    ffi::{c_char, c_int, c_void},
-    ptr, slice,
-};
+use std::ffi::{c_char, c_int, c_void};
+use std::{ptr, slice};
 
-use crate::{
-    get,
-    handles::Kind,
-    message, not_null,
-    references::{ContextRef, DeviceRef, given},
-    reported,
-    shared::Shared,
-    sycl::sycl,
-};
+use crate::references::{ContextRef, DeviceRef, given};
+use crate::{get, handles::Kind, message, not_null, reported, shared::Shared, sycl::sycl};
 
 /// The granularity in bytes: the size of physical memory, and of each mapped part, must be a multiple
 /// of it. 0 if it could not be determined.

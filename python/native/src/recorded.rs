@@ -3,12 +3,8 @@
 //! `liburscope.so` exports the functions, records the calls, and serves them by its backend. It also
 //! has the handles of Unified Runtime for those of Level Zero, which libsycl does not return.
 
-use std::{
-    collections::HashMap,
-    ffi::{c_int, c_void},
-    ptr::null_mut,
-    sync::OnceLock,
-};
+use std::ffi::{c_int, c_void};
+use std::{collections::HashMap, ptr::null_mut, sync::OnceLock};
 
 use parking_lot::Mutex;
 use urscope_schema::api::UrResult;

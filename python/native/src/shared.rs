@@ -3,10 +3,8 @@
 //! libsycl returns them through a place that the caller names, and has no function that ends them: the
 //! destructor is inline. What it does is fixed by the ABI of the C++ library, and done here.
 
-use std::{
-    ffi::c_void,
-    sync::atomic::{AtomicI32, Ordering},
-};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// An object of SYCL that consists of a shared pointer.
 #[repr(C)]

@@ -5,20 +5,13 @@
 //! inline `open` of the header calls. The types on their way are simple: a reference is an address, and
 //! a handle two words, which are returned in registers.
 
-use std::{
-    ffi::{CStr, c_void},
-    ptr::{self, NonNull},
-    sync::OnceLock,
-};
+use std::ffi::{CStr, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 
+use crate::references::{ContextRef, DeviceRef, EventRef, QueueRef};
 use crate::{
-    event::Events,
-    guarded,
-    level_zero::LevelZero,
-    library::Library,
-    physical::PhysicalMemory,
-    references::{ContextRef, DeviceRef, EventRef, QueueRef},
-    shared::Shared,
+    event::Events, guarded, level_zero::LevelZero, library::Library, physical::PhysicalMemory, shared::Shared,
 };
 
 /// The handle data of one get: bytes that the runtime owns until they are put.

@@ -51,10 +51,8 @@
 use urscope_schema::counted;
 
 use super::{Check, Rule, When};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, Missing, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, Missing, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "calls-lost",

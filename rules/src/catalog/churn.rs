@@ -69,20 +69,11 @@ use std::collections::BTreeMap;
 
 use urscope_schema::{api::Promise, duration};
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::PerProcess,
-    wording::{call, handle},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::{
-        ExportId,
-        exports::Export,
-        fact::{Exported, Fact, FactKind, What},
-        records::Serial,
-    },
-};
+use super::wording::{call, handle};
+use super::{Check, Rule, RuleState, When, memory::PerProcess};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Exported, Fact, FactKind, What};
+use crate::tracker::{ExportId, exports::Export, records::Serial};
 
 pub(super) static RULE: Rule = Rule {
     code: "churn",

@@ -59,23 +59,15 @@
 //! Close exactly the pointer that the open returned, in the process that opened it. The exporter does not close its own
 //! pointer, it frees it; it releases its own physical memory.
 
-use urscope_schema::{
-    api::UrResult,
-    handle::{Handle, Kind},
-};
+use urscope_schema::api::UrResult;
+use urscope_schema::handle::{Handle, Kind};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    lifecycle::{State, Violation},
-    tracker::{
-        fact::{Fact, FactKind, Target, What},
-        records::Object,
-    },
-};
+use super::wording::{call, of_size};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::lifecycle::{State, Violation};
+use crate::tracker::fact::{Fact, FactKind, Target, What};
+use crate::tracker::records::Object;
 
 pub(super) static RULE: Rule = Rule {
     code: "close-of-unknown",

@@ -67,10 +67,8 @@
 use urscope_schema::handle::Kind;
 
 use super::{Check, Rule, When, wording::in_use};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "closed-while-in-use",

@@ -63,15 +63,11 @@
 
 use urscope_schema::api::UrResult;
 
-use super::{
-    Check, Rule, When,
-    wording::{call, name},
-};
-use crate::{
-    finding::{Finding, Severity},
-    lifecycle::Violation,
-    tracker::fact::{Fact, FactKind, Target, What},
-};
+use super::wording::{call, name};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::lifecycle::Violation;
+use crate::tracker::fact::{Fact, FactKind, Target, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "double-put",

@@ -61,11 +61,9 @@
 use urscope_schema::{api::UrResult, handle::Kind};
 
 use super::{Check, Rule, When, wording::call};
-use crate::{
-    finding::{Finding, Severity},
-    lifecycle::Violation,
-    tracker::fact::{Fact, FactKind, Target, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::lifecycle::Violation;
+use crate::tracker::fact::{Fact, FactKind, Target, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "double-release",

@@ -61,17 +61,11 @@
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, handle, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::{
-        fact::{Fact, FactKind, Source, What},
-        records::{Mapping, Origin},
-    },
-};
+use super::wording::{call, handle, of_size};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, Source, What};
+use crate::tracker::records::{Mapping, Origin};
 
 pub(super) static RULE: Rule = Rule {
     code: "export-of-import",

@@ -61,13 +61,9 @@
 //! `enable_ipc`.
 
 use super::{Check, Rule, When, wording::call};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::{
-        fact::{Exporting, Fact, FactKind, Source, What},
-        records::Origin,
-    },
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Exporting, Fact, FactKind, Source, What};
+use crate::tracker::records::Origin;
 
 pub(super) static RULE: Rule = Rule {
     code: "export-without-flag",

@@ -70,25 +70,15 @@
 //! Let the owner wait for the other processes before it ends, with a message back or a barrier.
 
 use smallvec::SmallVec;
-use urscope_schema::{
-    call::Nanos,
-    counted,
-    handle::{Handle, Kind},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{call::Nanos, counted};
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::one_of,
-    wording::{call, handle, name, of_size},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        End, ProcessId, Tracker,
-        fact::{Fact, FactKind, Leftover, Reason, What},
-        records::{Allocation, Mapping, Serial},
-    },
-};
+use super::wording::{call, handle, name, of_size};
+use super::{Check, Rule, RuleState, When, memory::one_of};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Fact, FactKind, Leftover, Reason, What};
+use crate::tracker::records::{Allocation, Mapping, Serial};
+use crate::tracker::{End, ProcessId, Tracker};
 
 pub(super) static RULE: Rule = Rule {
     code: "exporter-gone",

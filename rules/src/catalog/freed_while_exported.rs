@@ -61,19 +61,12 @@
 //!
 //! Nothing has to be done. To show in the program where the sharing ends, put the handle before the free.
 
-use urscope_schema::{
-    api::Promise,
-    {counted, handle::Kind},
-};
+use urscope_schema::{api::Promise, counted, handle::Kind};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use super::wording::{call, of_size};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "freed-while-exported",

@@ -73,24 +73,15 @@
 //!
 //! Let the consumer close before the producer frees: use a message back, a barrier, or the exit of the consumer.
 
-use urscope_schema::{
-    api::Promise,
-    counted,
-    handle::{Handle, Kind},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{api::Promise, counted};
 
-use super::{
-    Check, Rule, RuleState, When,
-    wording::{call, name, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    lifecycle::State,
-    tracker::{
-        Tracker,
-        fact::{Fact, FactKind, Freed, Freeing, OpenMapping, Opened, What},
-    },
-};
+use super::wording::{call, name, of_size};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Severity};
+use crate::lifecycle::State;
+use crate::tracker::Tracker;
+use crate::tracker::fact::{Fact, FactKind, Freed, Freeing, OpenMapping, Opened, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "freed-while-open",

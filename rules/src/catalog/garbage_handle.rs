@@ -63,18 +63,12 @@
 
 use urscope_schema::api::UrResult;
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::{CHANGED, FirstOf, UnknownOpens, changed},
-    wording::{call, name, one, result_text, times},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        ProcessId, Tracker,
-        fact::{Fact, FactKind, Outcome, UnknownHandle, What},
-    },
-};
+use super::memory::{CHANGED, FirstOf, UnknownOpens, changed};
+use super::wording::{call, name, one, result_text, times};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Fact, FactKind, Outcome, UnknownHandle, What};
+use crate::tracker::{ProcessId, Tracker};
 
 pub(super) static RULE: Rule = Rule {
     code: "garbage-handle",

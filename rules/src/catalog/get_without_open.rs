@@ -80,24 +80,14 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::Promise,
-    {api::Function, counted},
-};
+use urscope_schema::api::Promise;
+use urscope_schema::{api::Function, counted};
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::order,
-    wording::{call, handle, name, of_size},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        Map, Set, Tracker,
-        exports::Export,
-        fact::{Fact, FactKind, What},
-    },
-};
+use super::wording::{call, handle, name, of_size};
+use super::{Check, Rule, RuleState, When, memory::order};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::{Map, Set, Tracker, exports::Export};
 
 pub(super) static RULE: Rule = Rule {
     code: "get-without-open",

@@ -52,10 +52,8 @@
 use urscope_schema::api::demand::Wrong;
 
 use super::{Check, Rule, When, wording::call};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "invalid-argument",

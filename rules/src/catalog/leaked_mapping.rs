@@ -62,15 +62,10 @@
 
 use urscope_schema::{api::Promise, handle::Kind};
 
-use super::{
-    Check, Rule, When,
-    memory::stands_for,
-    wording::{among, call, handle, left, of_size, times},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use super::wording::{among, call, handle, left, of_size, times};
+use super::{Check, Rule, When, memory::stands_for};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "leaked-mapping",

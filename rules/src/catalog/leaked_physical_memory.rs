@@ -67,10 +67,8 @@
 use urscope_schema::{api::Promise, handle::Kind};
 
 use super::{Check, Rule, When, memory::one_of, wording::left_object};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "leaked-physical-memory",

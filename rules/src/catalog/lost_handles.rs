@@ -70,25 +70,16 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::Promise,
-    {api::Function, handle::Kind, size},
-};
+use urscope_schema::api::Promise;
+use urscope_schema::{api::Function, handle::Kind, size};
 
-use super::{
-    Check, Rule, When,
-    memory::MANY_HANDLES,
-    wording::{call, rate},
-};
-use crate::{
-    finding::{Finding, Severity},
-    lifecycle::State,
-    tracker::{
-        End, Map,
-        fact::{Fact, FactKind, What},
-        records::{HandleData, Serial},
-    },
-};
+use super::wording::{call, rate};
+use super::{Check, Rule, When, memory::MANY_HANDLES};
+use crate::finding::{Finding, Severity};
+use crate::lifecycle::State;
+use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::records::{HandleData, Serial};
+use crate::tracker::{End, Map};
 
 pub(super) static RULE: Rule = Rule {
     code: "lost-handles",

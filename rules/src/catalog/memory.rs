@@ -5,13 +5,9 @@ use std::num::NonZeroU64;
 use urscope_schema::call::Nanos;
 
 use super::wording::{call, name};
-use crate::{
-    finding::{Finding, Place},
-    tracker::{
-        ProcessId, Tracker,
-        fact::{Fact, Leftover, UnknownHandle, What},
-    },
-};
+use crate::finding::{Finding, Place};
+use crate::tracker::fact::{Fact, Leftover, UnknownHandle, What};
+use crate::tracker::{ProcessId, Tracker};
 
 /// The number of handles that are not put from which on they count as growth, not as forgotten handles.
 pub(super) const MANY_HANDLES: u64 = 256;

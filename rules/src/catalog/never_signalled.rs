@@ -72,18 +72,11 @@
 
 use urscope_schema::handle::Handle;
 
-use super::{
-    Check, Rule, RuleState, When,
-    wording::{call, name},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        End, Tracker,
-        fact::{Fact, FactKind, What},
-        pending::PendingChange,
-    },
-};
+use super::wording::{call, name};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::{End, Tracker, pending::PendingChange};
 
 pub(super) static RULE: Rule = Rule {
     code: "never-signalled",

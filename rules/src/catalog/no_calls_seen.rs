@@ -42,10 +42,8 @@
 //! See which entry points the report lists for each process, and check the machine with `urscope doctor`.
 
 use super::{Check, Rule, When};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind};
 
 pub(super) static RULE: Rule = Rule {
     code: "no-calls-seen",

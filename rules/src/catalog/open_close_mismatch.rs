@@ -57,15 +57,11 @@
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, handle, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    lifecycle::State,
-    tracker::fact::{Ending, Fact, FactKind, Target, What},
-};
+use super::wording::{call, handle, of_size};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::lifecycle::State;
+use crate::tracker::fact::{Ending, Fact, FactKind, Target, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "open-close-mismatch",

@@ -62,18 +62,12 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::{FirstOf, PerProcess},
-    wording::{call, handle, of_size, times},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        End,
-        fact::{Fact, FactKind, Opened, What},
-    },
-};
+use super::memory::{FirstOf, PerProcess};
+use super::wording::{call, handle, of_size, times};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::End;
+use crate::tracker::fact::{Fact, FactKind, Opened, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "open-in-producer",

@@ -72,23 +72,15 @@
 //! to 0. A container whose filter forbids `pidfd_getfd` needs `--cap-add=SYS_PTRACE`. `urscope doctor` tests it on this
 //! machine.
 
-use urscope_schema::{
-    api::{Promise, UrResult},
-    handle::{Handle, Kind},
-};
+use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::handle::{Handle, Kind};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, which},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        Barrier,
-        fact::{Fact, FactKind, Outcome, Refused, What},
-        pending::{PendingChange, PendingOpen},
-    },
-};
+use super::wording::{call, which};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::Barrier;
+use crate::tracker::fact::{Fact, FactKind, Outcome, Refused, What};
+use crate::tracker::pending::{PendingChange, PendingOpen};
 
 pub(super) static RULE: Rule = Rule {
     code: "permission-denied",

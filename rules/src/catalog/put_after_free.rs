@@ -66,16 +66,12 @@
 //!
 //! Put before the free, or not at all.
 
-use urscope_schema::{
-    api::Promise,
-    {api::UrResult, handle::Kind},
-};
+use urscope_schema::api::Promise;
+use urscope_schema::{api::UrResult, handle::Kind};
 
 use super::{Check, Rule, When, wording::call};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, Target, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, Target, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "put-after-free",

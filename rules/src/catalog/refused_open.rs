@@ -59,25 +59,15 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::UrResult,
-    counted,
-    handle::{Handle, Kind},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{api::UrResult, counted};
 
-use super::{
-    Check, Rule, RuleState, When,
-    wording::{call, device, name, which},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::{
-        End, ProcessId,
-        exports::Export,
-        fact::{Fact, FactKind, Outcome, Refused, What},
-        pending::{PendingChange, PendingOpen},
-    },
-};
+use super::wording::{call, device, name, which};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, Outcome, Refused, What};
+use crate::tracker::pending::{PendingChange, PendingOpen};
+use crate::tracker::{End, ProcessId, exports::Export};
 
 pub(super) static RULE: Rule = Rule {
     code: "refused-open",

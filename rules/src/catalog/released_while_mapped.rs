@@ -86,14 +86,10 @@
 
 use urscope_schema::{api::Function, counted};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use super::wording::{call, of_size};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "released-while-mapped",

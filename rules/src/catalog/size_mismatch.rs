@@ -54,17 +54,11 @@
 
 use urscope_schema::{api::UrResult, handle::Handle};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, one},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::{
-        fact::{Fact, FactKind, What},
-        pending::PendingChange,
-    },
-};
+use super::wording::{call, one};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::pending::PendingChange;
 
 pub(super) static RULE: Rule = Rule {
     code: "size-mismatch",

@@ -75,14 +75,10 @@
 //! Send new handle data for new memory, and notify the consumer when the old memory is freed. Discard what is kept by
 //! address together with the memory.
 
-use super::{
-    Check, Rule, When,
-    wording::{call, expired},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Expiry, Fact, FactKind, What},
-};
+use super::wording::{call, expired};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Expiry, Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "stale-handle",

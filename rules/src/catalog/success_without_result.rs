@@ -58,10 +58,8 @@
 use urscope_schema::api::UrResult;
 
 use super::{Check, Rule, When, wording::call};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "success-without-result",

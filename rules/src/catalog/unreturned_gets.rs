@@ -70,15 +70,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{
-    Check, Rule, When,
-    memory::MANY_HANDLES,
-    wording::{call, of_size, rate},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use super::wording::{call, of_size, rate};
+use super::{Check, Rule, When, memory::MANY_HANDLES};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "unreturned-gets",

@@ -58,23 +58,14 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    handle::{Handle, Kind},
-    operation::Create,
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::Create;
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::PerProcess,
-    wording::{call, device, which},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        ProcessId,
-        fact::{Exporting, Fact, FactKind, Opening, Outcome, Source, What},
-    },
-};
+use super::wording::{call, device, which};
+use super::{Check, Rule, RuleState, When, memory::PerProcess};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::ProcessId;
+use crate::tracker::fact::{Exporting, Fact, FactKind, Opening, Outcome, Source, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "unsupported-device",

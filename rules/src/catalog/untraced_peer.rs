@@ -47,18 +47,12 @@
 //! traces of all processes of a host to one `urscope check`. If the other process is not yours, suppress this rule
 //! (`urscope check --suppressions FILE`).
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::{CHANGED, FirstOf, UnknownOpens, changed},
-    wording::{call, name, one, times},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        Tracker,
-        fact::{Fact, FactKind, Outcome, UnknownHandle, What},
-    },
-};
+use super::memory::{CHANGED, FirstOf, UnknownOpens, changed};
+use super::wording::{call, name, one, times};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::Tracker;
+use crate::tracker::fact::{Fact, FactKind, Outcome, UnknownHandle, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "untraced-peer",

@@ -64,14 +64,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{
-    Check, Rule, When,
-    wording::{call, of_size, result_text},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, Outcome, What},
-};
+use super::wording::{call, of_size, result_text};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, Outcome, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "use-after-close",

@@ -63,14 +63,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{
-    Check, Rule, When,
-    wording::{call, expired},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Expiry, Fact, FactKind, What},
-};
+use super::wording::{call, expired};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Expiry, Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "use-after-free",

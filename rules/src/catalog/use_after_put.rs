@@ -69,14 +69,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{
-    Check, Rule, When,
-    wording::{call, which},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Expiry, Fact, FactKind, Outcome, What},
-};
+use super::wording::{call, which};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Expiry, Fact, FactKind, Outcome, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "use-after-put",

@@ -1,23 +1,12 @@
 //! The wording that findings share: lower case, no final stop, with the values and both places.
 
-use urscope_schema::{
-    api::UrResult,
-    call::Nanos,
-    counted,
-    handle::{Handle, Kind},
-    ranks::process_name,
-    size,
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{api::UrResult, call::Nanos, counted, ranks::process_name, size};
 
-use crate::{
-    checker::Rule,
-    finding::{Finding, Place, Severity},
-    tracker::{
-        ProcessId, Tracker,
-        fact::{Expired, Fact, InUse, Leftover, Outcome, Reason},
-        records::Object,
-    },
-};
+use crate::checker::Rule;
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Expired, Fact, InUse, Leftover, Outcome, Reason};
+use crate::tracker::{ProcessId, Tracker, records::Object};
 
 impl Fact<'_> {
     /// The process that acts.

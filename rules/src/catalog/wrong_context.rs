@@ -59,15 +59,11 @@
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    lifecycle::State,
-    tracker::fact::{Fact, FactKind, Target, What},
-};
+use super::wording::{call, of_size};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::lifecycle::State;
+use crate::tracker::fact::{Fact, FactKind, Target, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "wrong-context",

@@ -66,23 +66,14 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::UrResult,
-    handle::{Handle, Kind},
-    operation::Create,
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{api::UrResult, operation::Create};
 
-use super::{
-    Check, Rule, RuleState, When,
-    wording::{call, two_devices, which},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        ExportId, ProcessId,
-        fact::{Fact, FactKind, Opening, Outcome, What},
-    },
-};
+use super::wording::{call, two_devices, which};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Fact, FactKind, Opening, Outcome, What};
+use crate::tracker::{ExportId, ProcessId};
 
 pub(super) static RULE: Rule = Rule {
     code: "wrong-device",

@@ -61,10 +61,8 @@
 use urscope_schema::{api::UrResult, handle::Kind};
 
 use super::{Check, Rule, When, wording::call};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Ending, Exporting, Fact, FactKind, Opening, Source, Target, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Ending, Exporting, Fact, FactKind, Opening, Source, Target, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "wrong-kind",

@@ -57,20 +57,13 @@
 //!
 //! Share memory of `malloc_device` only, and get its handle data in the context that it was allocated in.
 
-use urscope_schema::{
-    api::Promise,
-    handle::{Handle, Kind},
-    operation::UsmType,
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{api::Promise, operation::UsmType};
 
-use super::{
-    Check, Rule, When,
-    wording::{call, of_size},
-};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Exporting, Fact, FactKind, Source, What},
-};
+use super::wording::{call, of_size};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Exporting, Fact, FactKind, Source, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "wrong-usm",

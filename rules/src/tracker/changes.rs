@@ -3,11 +3,9 @@
 use smallvec::SmallVec;
 use urscope_schema::handle::Handle;
 
-use super::{
-    freeing::{Freed, Freeing},
-    observations::{DanglingUse, Support},
-    records::{ExportId, Serial},
-};
+use super::freeing::{Freed, Freeing};
+use super::observations::{DanglingUse, Support};
+use super::records::{ExportId, Serial};
 
 /// The changes that one call has made, in order.
 pub(super) type Changes = SmallVec<[Change; 1]>;

@@ -2,24 +2,16 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::{Effect, Function, Promise},
-    handle::{Handle, Kind},
-    operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested},
-};
+use urscope_schema::api::{Effect, Function, Promise};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested};
 
-use super::{
-    exports,
-    fact::{Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, Source, StaleUse, Target, What},
-    process_state::ProcessState,
-    records::Origin,
-    state::Tracker,
-    transitions,
+use super::fact::{
+    Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, Source, StaleUse, Target, What,
 };
-use crate::{
-    lifecycle::State,
-    place::{Place, ProcessId},
-};
+use super::{exports, process_state::ProcessState, records::Origin, state::Tracker, transitions};
+use crate::lifecycle::State;
+use crate::place::{Place, ProcessId};
 
 impl Tracker {
     /// A call begins. Its facts show the tracker as it was before; then the tracker changes.

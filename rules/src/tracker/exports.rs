@@ -9,10 +9,8 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 use urscope_schema::handle::Kind;
 
-use super::{
-    maps::Map,
-    records::{ExportId, Serial},
-};
+use super::maps::Map;
+use super::records::{ExportId, Serial};
 use crate::place::{Place, ProcessId};
 
 /// The object of an export.

@@ -4,31 +4,19 @@
 //! time. Rules, the lifetimes of timelines and statistics, and all other consumers take facts
 //! ([`FactConsumer`]); none of them follows calls by itself. The tracker knows none of its consumers.
 
-use urscope_schema::{
-    api::{UrResult, demand::Fault},
-    call::Nanos,
-    handle::{Handle, Kind},
-    operation::{Answer, Create, Export, Open},
-};
+use urscope_schema::api::{UrResult, demand::Fault};
+use urscope_schema::call::Nanos;
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Answer, Create, Export, Open};
 
-pub use super::{
-    changes::{Ended, Opened},
-    fact_kind::FactKind,
-    freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped},
-    observations::{DanglingUse, Expired, Expiry, KindMismatch, Support},
-    process::Missing,
-    process_state::Target,
-};
-use super::{
-    pending::PendingCall,
-    process::End,
-    records::{Allocation, ExportId, HandleData, Mapping, Object, Serial},
-    state::Tracker,
-};
-use crate::{
-    lifecycle::{Event, State, Violation, step},
-    place::Place,
-};
+pub use super::changes::{Ended, Opened};
+pub use super::freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped};
+pub use super::observations::{DanglingUse, Expired, Expiry, KindMismatch, Support};
+use super::records::{Allocation, ExportId, HandleData, Mapping, Object, Serial};
+pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
+use super::{pending::PendingCall, process::End, state::Tracker};
+use crate::lifecycle::{Event, State, Violation, step};
+use crate::place::Place;
 
 /// A consumer of facts, in the order of time.
 pub trait FactConsumer {

@@ -2,25 +2,14 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::Function,
-    call::Nanos,
-    handle::{Handle, Kind},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{api::Function, call::Nanos};
 
-use super::{
-    fact::{Descriptors, FactConsumer, Leftover, Reason, What},
-    maps::Map,
-    process::End,
-    process_state::ProcessState,
-    records::{HandleData, Mapping, Object, Origin},
-    state::Tracker,
-    transitions,
-};
-use crate::{
-    lifecycle::State,
-    place::{Place, ProcessId},
-};
+use super::fact::{Descriptors, FactConsumer, Leftover, Reason, What};
+use super::records::{HandleData, Mapping, Object, Origin};
+use super::{maps::Map, process::End, process_state::ProcessState, state::Tracker, transitions};
+use crate::lifecycle::State;
+use crate::place::{Place, ProcessId};
 
 impl Tracker {
     /// A process ends, with its last record at `at`.

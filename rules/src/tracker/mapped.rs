@@ -75,10 +75,8 @@ impl MappedRanges {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::{
-        call::Nanos,
-        handle::{Handle, Kind},
-    };
+    use urscope_schema::call::Nanos;
+    use urscope_schema::handle::{Handle, Kind};
 
     use super::*;
     use crate::place::{Place, ProcessId};

@@ -35,15 +35,9 @@ mod tombstones;
 mod transitions;
 mod view;
 
-pub(crate) use self::{
-    maps::{Map, Set},
-    rights::Barrier,
-};
-pub use self::{
-    process::{End, Process},
-    records::ExportId,
-    rights::Rights,
-    state::Tracker,
-    view::{Holder, Shared},
-};
+pub(crate) use self::maps::{Map, Set};
+pub use self::process::{End, Process};
+pub(crate) use self::rights::Barrier;
+pub use self::view::{Holder, Shared};
+pub use self::{records::ExportId, rights::Rights, state::Tracker};
 pub use crate::place::ProcessId;

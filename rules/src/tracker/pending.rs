@@ -1,15 +1,11 @@
 //! Calls that have begun and not returned, with the data that their return needs.
 
-use urscope_schema::{
-    handle::{Handle, Kind},
-    operation::{Create, Open, Requested},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Create, Open, Requested};
 
-use super::{
-    freeing::{Freed, Freeing, StillMapped},
-    observations::{DanglingUse, Expired, Support},
-    records::{self, ExportId, MappedRange, Serial},
-};
+use super::freeing::{Freed, Freeing, StillMapped};
+use super::observations::{DanglingUse, Expired, Support};
+use super::records::{self, ExportId, MappedRange, Serial};
 use crate::place::Place;
 
 /// A call that has not returned.

@@ -4,27 +4,19 @@
 
 use std::collections::VecDeque;
 
-use urscope_schema::{
-    call::Nanos,
-    handle::{Handle, Kind},
-};
+use urscope_schema::call::Nanos;
+use urscope_schema::handle::{Handle, Kind};
 
-use super::{
-    mapped::MappedRanges,
-    maps::{Map, Set},
-    observations::{DanglingUse, KindMismatch},
-    pending::PendingCall,
-    process::{End, Missing, Process},
-    records::{
-        Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
-    },
-    small_maps::{ByAddress, SmallMap},
-    tombstones::Tombstones,
+use super::maps::{Map, Set};
+use super::observations::{DanglingUse, KindMismatch};
+use super::process::{End, Missing, Process};
+use super::records::{
+    Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
 };
-use crate::{
-    lifecycle::State,
-    place::{Place, ProcessId},
-};
+use super::small_maps::{ByAddress, SmallMap};
+use super::{mapped::MappedRanges, pending::PendingCall, tombstones::Tombstones};
+use crate::lifecycle::State;
+use crate::place::{Place, ProcessId};
 
 /// What a forked child inherits from its parent.
 #[derive(Clone, Debug, Default)]

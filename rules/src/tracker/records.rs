@@ -3,12 +3,8 @@
 //! Plain data: the transitions change it, facts refer to it.
 
 use smallvec::SmallVec;
-use urscope_schema::{
-    api::{Effect, Function},
-    call::Nanos,
-    handle::Handle,
-    operation::Requested,
-};
+use urscope_schema::api::{Effect, Function};
+use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
 
 use crate::{lifecycle::State, place::Place};
 

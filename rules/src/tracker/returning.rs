@@ -2,20 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{
-    api::Effect,
-    call::Values,
-    handle::{Handle, Kind},
-    operation::{Create, Export, Open, Operation, Returned},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Create, Export, Open, Operation, Returned};
+use urscope_schema::{api::Effect, call::Values};
 
-use super::{
-    changes::Change,
-    fact::{self, Exported, FactConsumer, Freed, Outcome, Put, Refused, UnknownHandle, What},
-    pending::{PendingCall, PendingChange, PendingOpen},
-    state::Tracker,
-    transitions,
-};
+use super::fact::{self, Exported, FactConsumer, Freed, Outcome, Put, Refused, UnknownHandle, What};
+use super::pending::{PendingCall, PendingChange, PendingOpen};
+use super::{changes::Change, state::Tracker, transitions};
 use crate::place::{Place, ProcessId};
 
 impl Tracker {

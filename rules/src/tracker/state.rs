@@ -1,17 +1,13 @@
 //! The state of the tracker: the processes, and what they have exported.
 
-use urscope_schema::{
-    call::Nanos,
-    handle::{Handle, Kind},
-};
+use urscope_schema::call::Nanos;
+use urscope_schema::handle::{Handle, Kind};
 
-use super::{
-    exports::{Export, Exports},
-    process::{Missing, Process},
-    process_state::{DataSize, Inherited, ProcessState},
-    records::{Device, ExportId, Serial},
-    tombstones::Tombstones,
-};
+use super::exports::{Export, Exports};
+use super::process::{Missing, Process};
+use super::process_state::{DataSize, Inherited, ProcessState};
+use super::records::{Device, ExportId, Serial};
+use super::tombstones::Tombstones;
 use crate::place::{Place, ProcessId};
 
 /// All handles of all processes.

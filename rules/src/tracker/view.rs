@@ -2,22 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use urscope_schema::{
-    api::{Effect, Function},
-    call::Values,
-    handle::{Handle, Kind},
-};
+use urscope_schema::api::{Effect, Function};
+use urscope_schema::call::Values;
+use urscope_schema::handle::{Handle, Kind};
 
-use super::{
-    exports::Export,
-    process_state::ProcessState,
-    records::{ExportId, Origin},
-    state::Tracker,
-};
-use crate::{
-    lifecycle::State,
-    place::{Place, ProcessId},
-};
+use super::records::{ExportId, Origin};
+use super::{exports::Export, process_state::ProcessState, state::Tracker};
+use crate::lifecycle::State;
+use crate::place::{Place, ProcessId};
 
 /// Exported memory or an exported event, with the processes that have it open.
 #[derive(Clone, Debug, PartialEq, Eq)]

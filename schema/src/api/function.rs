@@ -1,14 +1,9 @@
 //! Generated from the rows: [`Function`] with names, slots, effects and texts, and `docs/functions.md`.
 
-use super::{
-    demand::Nulls,
-    interface::Interface,
-    role::{self, Role},
-};
-use crate::{
-    handle::Kind,
-    values::{Fields, Values},
-};
+use super::role::{self, Role};
+use super::{demand::Nulls, interface::Interface};
+use crate::handle::Kind;
+use crate::values::{Fields, Values};
 
 macro_rules! effects {
     ($($(#[$doc:meta])* $effect:ident,)*) => {

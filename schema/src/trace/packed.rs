@@ -4,11 +4,9 @@
 //! use in this form. A record is four words and its values, in the order of [`Values::FIELDS`].
 
 use super::read::Record;
-use crate::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Fields, Nanos, Values},
-    operation::{Begun, Returned},
-};
+use crate::api::{Function, UrResult};
+use crate::call::{Enter, Exit, Fields, Nanos, Values};
+use crate::operation::{Begun, Returned};
 
 /// What the first byte of a record says: the call begins, or it returns.
 const ENTER: u64 = 1;

@@ -3,24 +3,17 @@
 //! A line that cannot be used is reported with its position and skipped; it never ends the reading. The length of a
 //! line is limited, so that a hostile file cannot exhaust the memory.
 
-use std::{
-    borrow::Cow,
-    io::{self, BufRead},
-};
+use std::borrow::Cow;
+use std::io::{self, BufRead};
 
 use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    CALL, INNER, NOTE,
-    records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Stack},
-    scan,
-};
-use crate::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
-};
+use super::records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Stack};
+use super::{CALL, INNER, NOTE, scan};
+use crate::api::{Function, UrResult};
+use crate::call::{Enter, Exit, Nanos, Values};
 
 /// The longest line that is read, in bytes, not counting the white space around it.
 pub const LINE_LIMIT: usize = 1 << 20;

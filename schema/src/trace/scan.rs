@@ -5,11 +5,9 @@
 
 use memchr::memchr;
 
-use crate::{
-    api::{Function, UrResult},
-    call::{Nanos, Values},
-    trace::packed::{PackedCall, Packing},
-};
+use crate::api::{Function, UrResult};
+use crate::call::{Nanos, Values};
+use crate::trace::packed::{PackedCall, Packing};
 
 use super::read::Record;
 

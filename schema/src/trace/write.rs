@@ -5,14 +5,10 @@
 
 use serde_json::json;
 
-use super::{
-    CALL, Form, INNER, NOTE,
-    records::{Clock, Footer, Found, Named},
-};
-use crate::{
-    api::Function,
-    call::{Enter, Exit, Nanos, Shape, Values},
-};
+use super::records::{Clock, Footer, Found, Named};
+use super::{CALL, Form, INNER, NOTE};
+use crate::api::Function;
+use crate::call::{Enter, Exit, Nanos, Shape, Values};
 
 /// The longest call record in bytes: every field is present and has the largest value.
 pub const LINE: usize = 904;
@@ -325,10 +321,8 @@ pub fn writer_of(name: &str) -> Option<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        api::{UNIFIED_RUNTIME, UrResult},
-        trace::read::{Record, parse_json},
-    };
+    use crate::api::{UNIFIED_RUNTIME, UrResult};
+    use crate::trace::read::{Record, parse_json};
 
     #[test]
     fn the_name_of_a_file_leads_to_its_writer() {

@@ -3,11 +3,8 @@
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
-use urscope_schema::{
-    api::{Effect, Function, UNIFIED_RUNTIME, unified_runtime::constants},
-    call::Values,
-    handle::Kind,
-};
+use urscope_schema::api::{Effect, Function, UNIFIED_RUNTIME, unified_runtime::constants};
+use urscope_schema::{call::Values, handle::Kind};
 
 use How::{Adapter, Bits, Left, Rule, Words};
 

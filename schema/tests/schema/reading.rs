@@ -3,15 +3,13 @@
 use std::io::BufReader;
 
 use proptest::prelude::*;
-use urscope_schema::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
-    trace::{
-        read::{Reader, Record, Skipped, Why},
-        records::{Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, PythonFrame, Rights, Stack},
-        write::{self, CLOSE, End, Line, Totals},
-    },
+use urscope_schema::api::{Function, UrResult};
+use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::trace::read::{Reader, Record, Skipped, Why};
+use urscope_schema::trace::records::{
+    Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, PythonFrame, Rights, Stack,
 };
+use urscope_schema::trace::write::{self, CLOSE, End, Line, Totals};
 
 fn read(bytes: &[u8]) -> Vec<Result<Record, Skipped>> {
     // A small buffer, so that lines cross its edges.

@@ -4,27 +4,17 @@
 //! `_exit`, the `exec` functions, the unwinder, functions of older C libraries, and the suppressions for
 //! ThreadSanitizer. They call the shim. No crate may depend on this one.
 
-use std::{
-    arch::{global_asm, naked_asm},
-    ffi::{c_char, c_int, c_void},
-};
+use std::arch::{global_asm, naked_asm};
+use std::ffi::{c_char, c_int, c_void};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{UrResult, role::*},
-    ur_functions,
-};
-use urscope_shim::{
-    backend::level_zero::without_adapter,
-    chain,
-    entry::{
-        dlsym::{NEXT_DLSYM, intercept},
-        exec::{self, CFunction, ExecArguments},
-        exports, xpti,
-    },
-    late_functions, note_caller,
-    raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack},
-};
+use urscope_schema::api::{UrResult, role::*};
+use urscope_schema::ur_functions;
+use urscope_shim::entry::dlsym::{NEXT_DLSYM, intercept};
+use urscope_shim::entry::exec::{self, CFunction, ExecArguments};
+use urscope_shim::entry::{exports, xpti};
+use urscope_shim::raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack};
+use urscope_shim::{backend::level_zero::without_adapter, chain, late_functions, note_caller};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

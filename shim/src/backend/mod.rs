@@ -7,17 +7,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{Effect, Function, UrResult, role::*},
-    handle::Kind,
-    ur_functions,
-};
+use urscope_schema::api::{Effect, Function, UrResult, role::*};
+use urscope_schema::{handle::Kind, ur_functions};
 
 use self::adapter::registry;
-use crate::{
-    knobs::{self, BackendChoice},
-    raw::args::Arg,
-};
+use crate::knobs::{self, BackendChoice};
+use crate::raw::args::Arg;
 
 pub mod adapter;
 pub mod level_zero;

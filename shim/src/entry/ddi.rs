@@ -9,40 +9,21 @@
 //! fills a table of urscope's, and the same pointers are searched for. A table that is not found exactly once stays
 //! unchanged.
 
-use std::{
-    collections::BTreeSet,
-    ffi::{CString, c_void},
-    ops::Range,
-    ptr::null_mut,
-    sync::{
-        OnceLock,
-        atomic::{AtomicPtr, Ordering},
-    },
-};
+use std::ffi::{CString, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::{collections::BTreeSet, ops::Range, ptr::null_mut, sync::OnceLock};
 
-use urscope_schema::{
-    api::{Function, Table, UNIFIED_RUNTIME, UrResult},
-    trace::records::{EntryPoint, INLINE, XPTI},
-};
+use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::trace::records::{EntryPoint, INLINE, XPTI};
 
 use super::hooks::hook;
-use crate::{
-    backend::{
-        Family,
-        adapter::{
-            self, ADAPTERS,
-            registry::{self, VERSION},
-        },
-    },
-    knobs::{self, Entry},
-    layer::trace,
-    raw::{
-        args::AdapterHandle,
-        late_functions,
-        mutex::Mutex,
-        symbols::modules::{self, Module},
-    },
-};
+use crate::backend::Family;
+use crate::backend::adapter::registry::{self, VERSION};
+use crate::backend::adapter::{self, ADAPTERS};
+use crate::knobs::{self, Entry};
+use crate::layer::trace;
+use crate::raw::symbols::modules::{self, Module};
+use crate::raw::{args::AdapterHandle, late_functions, mutex::Mutex};
 
 /// The number of slots of a dispatch table that are searched. The largest known table has 241.
 const DISPATCH_TABLE_LIMIT: usize = 1024;

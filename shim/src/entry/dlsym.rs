@@ -3,23 +3,16 @@
 //! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so other lookups are passed on by a jump. The
 //! trampoline in the preload library calls [`intercept`].
 
-use std::{
-    ffi::{CStr, c_char, c_void},
-    ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use urscope_schema::api::{LEVEL_ZERO, Table};
 
 use super::{ddi, level_zero};
-use crate::{
-    knobs,
-    raw::{
-        late_functions::{self, dlvsym},
-        process,
-        symbols::modules::Module,
-    },
-};
+use crate::knobs;
+use crate::raw::late_functions::{self, dlvsym};
+use crate::raw::{process, symbols::modules::Module};
 
 /// The next `dlsym`, to which the trampoline jumps: that of another wrapper, or the C library's. Never null after
 /// [`intercept`] has returned.

@@ -1,17 +1,13 @@
 //! The `exec` functions of the C library. The trace has the time of an exec, because what the process has not
 //! released then is leaked. The exported symbols are in the preload library.
 
-use std::{
-    ffi::{CStr, c_char, c_int, c_void},
-    ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::dlsym;
-use crate::{
-    chain,
-    raw::{errno, late_functions},
-};
+use crate::chain;
+use crate::raw::{errno, late_functions};
 
 /// A function of the C library.
 pub struct CFunction {

@@ -7,38 +7,21 @@
 //! An adapter with visible symbols exports such functions, too. The dynamic loader binds its internal calls to
 //! urscope's exports, which pass them on to the adapter's own function, unrecorded: they are part of another call.
 
-use std::{
-    ffi::{CString, c_void},
-    ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{Function, UrResult, role::*},
-    call::Values,
-    trace::records::EntryPoint,
-    ur_functions,
-};
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::{call::Values, trace::records::EntryPoint, ur_functions};
 
 use super::{dlsym, hooks::hook};
-use crate::{
-    backend::{
-        self,
-        adapter::{self, ADAPTERS, registry},
-    },
-    chain, knobs,
-    layer::trace,
-    raw::{
-        args::{
-            Arg,
-            inputs::Arguments,
-            row::{self, Row},
-        },
-        caller, fork,
-        symbols::modules::{self, Module},
-    },
-};
+use crate::backend::adapter::{self, ADAPTERS, registry};
+use crate::raw::args::row::{self, Row};
+use crate::raw::args::{Arg, inputs::Arguments};
+use crate::raw::symbols::modules::{self, Module};
+use crate::raw::{caller, fork};
+use crate::{backend, chain, knobs, layer::trace};
 
 /// Marks a function that was not found. It is never called.
 const ABSENT: *mut c_void = std::ptr::without_provenance_mut(1);

@@ -7,20 +7,14 @@
 use std::{arch::naked_asm, ffi::c_void};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{Function, UrResult, role::*},
-    ur_functions,
-};
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::ur_functions;
 
-use crate::{
-    backend::{self, adapter},
-    call::{self, Origin},
-    commands, event_filter,
-    raw::args::{
-        Arg,
-        row::{self, Row},
-    },
-};
+use crate::backend::{self, adapter};
+use crate::call::{self, Origin};
+use crate::raw::args::Arg;
+use crate::raw::args::row::{self, Row};
+use crate::{commands, event_filter};
 
 /// Records a call of adapter `via`.
 #[inline(never)]

@@ -9,10 +9,8 @@
 use urscope_schema::trace::records::{EntryPoint, UNSEEN_ADAPTER};
 
 use super::{ddi, dlsym, xpti};
-use crate::{
-    knobs::{self, Entry},
-    raw::symbols::namespaces::{self, Placed},
-};
+use crate::knobs::{self, Entry};
+use crate::raw::symbols::namespaces::{self, Placed};
 
 /// The prefix of the file names of Unified Runtime adapters.
 const ADAPTER: &str = "libur_adapter_";

@@ -9,34 +9,21 @@
 //! no call may be recorded twice. The stream does not show the end of a call that throws; the next call of the thread
 //! detects it.
 
-use std::{
-    cell::Cell,
-    ffi::{CStr, c_char, c_void},
-    mem::ManuallyDrop,
-    ptr::null_mut,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering},
-};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering};
+use std::{cell::Cell, mem::ManuallyDrop, ptr::null_mut};
 
-use urscope_schema::{
-    api::{Function, UNIFIED_RUNTIME, UrResult},
-    call::Values,
-    trace::records::{EntryPoint, XPTI},
-};
+use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::call::Values;
+use urscope_schema::trace::records::{EntryPoint, XPTI};
 
 use super::ddi::{self, Interception};
-use crate::{
-    backend::adapter::registry::{self, VERSION},
-    knobs::{self, BackendChoice, Entry, OnError},
-    layer::trace::notices,
-    observed::{self, Observed},
-    raw::{
-        args::{AdapterHandle, observed::Parameters},
-        caller, interruptions,
-        mutex::Mutex,
-        symbols::modules::Module,
-    },
-    stacks,
-};
+use crate::backend::adapter::registry::{self, VERSION};
+use crate::knobs::{self, BackendChoice, Entry, OnError};
+use crate::observed::{self, Observed};
+use crate::raw::args::{AdapterHandle, observed::Parameters};
+use crate::raw::{caller, interruptions, mutex::Mutex, symbols::modules::Module};
+use crate::{layer::trace::notices, stacks};
 
 /// The stream of the calls (`ur_tracing_layer.cpp`).
 const STREAM: &CStr = c"ur.call";

@@ -3,11 +3,9 @@
 //! A layer may report, and may answer a call with an error that the specification lists. It must never change what a
 //! correct program observes, hold a lock across the real call, or use another layer.
 
-use urscope_schema::{
-    api::{UrResult, demand::Nulls},
-    call::{Enter, Exit},
-    trace::records::{Device, Found},
-};
+use urscope_schema::api::{UrResult, demand::Nulls};
+use urscope_schema::call::{Enter, Exit};
+use urscope_schema::trace::records::{Device, Found};
 
 pub mod trace;
 pub mod validate;

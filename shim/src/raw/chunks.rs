@@ -13,12 +13,8 @@ use std::{fs::File, io, ops::Range, path::Path};
 use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
 use self::pieces::Pieces;
-use super::{
-    named_file::NamedFile,
-    plain_file,
-    sync::{self, AtomicU32, Cell, Ordering, compiler_fence},
-    variables,
-};
+use super::sync::{self, AtomicU32, Cell, Ordering, compiler_fence};
+use super::{named_file::NamedFile, plain_file, variables};
 
 /// The file grows to the next multiple of this by one mapping: the size of a large page, for kernels that have them
 /// for files.

@@ -4,11 +4,9 @@
 //! returned: the child does not inherit calls after the earlier of the two times. A page that they share has the
 //! parent's time.
 
-use std::{
-    ffi::{c_int, c_void},
-    ptr::null_mut,
-    sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use urscope_schema::call::Nanos;
 

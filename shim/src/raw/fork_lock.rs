@@ -3,15 +3,11 @@
 //! It passes the guard from the handler before a fork(2) to those after it. A thread-local variable would need space
 //! in every thread.
 
-use std::{
-    ptr,
-    sync::atomic::{AtomicPtr, AtomicUsize, Ordering},
-};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::{
-    lock::{Lock, LockGuard},
-    variables,
-};
+use super::lock::{Lock, LockGuard};
+use super::variables;
 
 /// A locked lock of the thread that has put it here.
 pub struct ForkLock<T: 'static> {

@@ -1,9 +1,7 @@
 //! A static that can be replaced in the child of a `fork`. Values are never freed: threads may be using them.
 
-use super::{
-    interruptions,
-    sync::{AtomicPtr, Ordering},
-};
+use super::interruptions;
+use super::sync::{AtomicPtr, Ordering};
 
 /// A value that is made at its first use and can be replaced. The old value is never freed.
 pub struct ForkReset<T: 'static> {

@@ -6,11 +6,9 @@
 //! [`late_functions`](crate::late_functions): they jump to the real functions, which are found when an adapter
 //! appears, or at their first call. The library of a function is loaded then, if the process lacks it.
 
-use std::{
-    ffi::{CStr, c_char, c_int, c_void},
-    ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::stderr;
 

@@ -3,17 +3,12 @@
 //! A handler can interrupt the thread that holds the lock, or malloc(3). So [`Lock::get`] never waits for its own
 //! thread, waits for others for a limited time, and does not allocate.
 
-use std::{
-    cell::UnsafeCell,
-    marker::PhantomData,
-    ops::{Deref, DerefMut},
-    time::{Duration, Instant},
-};
+use std::ops::{Deref, DerefMut};
+use std::time::{Duration, Instant};
+use std::{cell::UnsafeCell, marker::PhantomData};
 
-use super::{
-    sync::{self, AtomicU32, Ordering},
-    thread,
-};
+use super::sync::{self, AtomicU32, Ordering};
+use super::thread;
 
 /// How long a thread waits. Holders need microseconds, but there may be many on a loaded machine, and a holder may be
 /// interrupted by a handler that never returns, or that waits for this thread.

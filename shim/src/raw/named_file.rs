@@ -1,13 +1,10 @@
 //! A file that is opened by its path each time and recognized by its inode, because no descriptor may stay open.
 
-use std::{
-    fs::{self, File, OpenOptions, Permissions},
-    io,
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
-    ptr::NonNull,
-    sync::atomic::{AtomicU8, Ordering},
-};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::{io, ptr::NonNull};
 
 use urscope_schema::trace::write::{self, UNFINISHED};
 

@@ -4,21 +4,12 @@
 //! for a system call that the program does not make. So `std::fs::metadata`, `std::fs::read`,
 //! `std::fs::read_to_string` and `std::fs::create_dir_all` are only used at the start of the process.
 
-use std::{
-    ffi::{CStr, c_void},
-    fs::{DirBuilder, File},
-    io::{self, Read as _},
-    mem::MaybeUninit,
-    os::{
-        fd::{AsFd, AsRawFd as _},
-        unix::{
-            ffi::OsStrExt as _,
-            fs::{DirBuilderExt as _, FileExt as _},
-        },
-    },
-    path::Path,
-    ptr::NonNull,
-};
+use std::ffi::{CStr, c_void};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
+use std::{mem::MaybeUninit, os::unix::ffi::OsStrExt as _, path::Path, ptr::NonNull};
 
 /// The most bytes that are read of a file. These are short files of the kernel.
 const READ_LIMIT: u64 = 1 << 20;
@@ -136,10 +127,8 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        os::unix::fs::{MetadataExt as _, PermissionsExt as _},
-    };
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use super::*;
 

@@ -2,22 +2,13 @@
 //!
 //! A property that the kernel does not provide is missing in the header.
 
-use std::{
-    ffi::{CStr, OsStr, OsString, c_char, c_int, c_void},
-    fs, io,
-    os::unix::ffi::OsStrExt as _,
-    path::Path,
-    sync::atomic::{AtomicU32, AtomicUsize, Ordering},
-};
+use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::{fs, io, os::unix::ffi::OsStrExt as _, path::Path};
 
-use urscope_schema::{
-    proc_stat::ProcStat,
-    trace::{
-        FORMAT_VERSION,
-        records::{Header, Rights},
-        write::COMMAND_LIMIT,
-    },
-};
+use urscope_schema::proc_stat::ProcStat;
+use urscope_schema::trace::records::{Header, Rights};
+use urscope_schema::trace::{FORMAT_VERSION, write::COMMAND_LIMIT};
 
 use super::{clock, fork, plain_file};
 

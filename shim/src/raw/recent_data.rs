@@ -7,10 +7,8 @@ use std::cell::{Cell, UnsafeCell};
 
 use urscope_schema::handle::fingerprint;
 
-use super::{
-    sync::{Ordering, compiler_fence},
-    thread,
-};
+use super::sync::{Ordering, compiler_fence};
+use super::thread;
 
 /// The number of entries. Data at different addresses most likely have different slots.
 const SLOTS: usize = 4;

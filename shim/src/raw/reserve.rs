@@ -4,11 +4,9 @@
 //! to switch off the parts that need more ([`is_used`]). It is in the library's zeroed data, which has no pages
 //! before it is used.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::UnsafeCell,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The size of the reserve in bytes.
 const SIZE: usize = 1 << 18;

@@ -1,12 +1,7 @@
 //! Ends the process on a large stack if a signal handler with an alternate stack ends it.
 
-use std::{
-    arch::asm,
-    cell::UnsafeCell,
-    ffi::c_int,
-    mem::MaybeUninit,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{arch::asm, cell::UnsafeCell, ffi::c_int, mem::MaybeUninit};
 
 /// The size in bytes. None of its pages is there before it is used.
 const SIZE: usize = 1 << 17;

@@ -1,10 +1,8 @@
 //! Asks the software device which memory its unfinished commands access. Other devices cannot be asked.
 
-use std::{
-    ffi::{CStr, c_void},
-    ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::ffi::{CStr, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::symbols::modules::Module;
 

@@ -5,13 +5,9 @@
 //! return address determines the layout of a frame. A stack with frames of Python also compares these. Must run no
 //! code of the program.
 
-use std::{
-    arch::asm,
-    cell::Cell,
-    ffi::{c_int, c_void},
-    ops::Range,
-    sync::atomic::{AtomicU32, Ordering, compiler_fence},
-};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use std::{arch::asm, cell::Cell, ops::Range};
 
 use super::{interruptions, process, python, thread, unwound_callers::Frame, variables};
 

@@ -5,12 +5,8 @@
 
 use std::arch::asm;
 
-pub(super) use std::{
-    cell::Cell,
-    hint::spin_loop,
-    sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence},
-    thread::yield_now,
-};
+pub(super) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
+pub(super) use std::{cell::Cell, hint::spin_loop, thread::yield_now};
 
 /// Adds to a word of this thread and returns its old value, in one instruction, atomically for signal handlers.
 #[inline]

@@ -1,23 +1,13 @@
 //! The current thread: its number and name, read from the kernel once per thread, the numbers of its calls, and their
 //! counts. Calls share no memory between threads here.
 
-use std::{
-    borrow::Cow,
-    ffi::{CStr, c_void},
-    sync::OnceLock,
-};
+use std::ffi::{CStr, c_void};
+use std::{borrow::Cow, sync::OnceLock};
 
 use urscope_schema::api::Function;
 
-use super::{
-    fork_reset::ForkReset,
-    interruptions,
-    lock::Lock,
-    recent_data::RecentData,
-    stack,
-    sync::{self, AtomicU64, Cell, Ordering, compiler_fence},
-    variables,
-};
+use super::sync::{self, AtomicU64, Cell, Ordering, compiler_fence};
+use super::{fork_reset::ForkReset, interruptions, lock::Lock, recent_data::RecentData, stack, variables};
 
 /// The variables of a thread. Signal handlers use them at any instruction. They have no destructor.
 pub(super) struct Own {

@@ -4,11 +4,8 @@
 //! offset from the thread pointer (the initial-exec model of thread-local storage), for which the C library reserves
 //! little space in libraries that are loaded later. They are small.
 
-use std::{
-    arch::{asm, global_asm},
-    cell::Cell,
-    marker::PhantomData,
-};
+use std::arch::{asm, global_asm};
+use std::{cell::Cell, marker::PhantomData};
 
 use super::{chunks, stack, thread};
 

@@ -1,9 +1,7 @@
 //! A program before its steps have an order: steps, and which of them must come after which. `schedule.rs` orders them.
 
-use super::Stage;
 use super::expectation::{Expectation, There};
-use super::processes::Life;
-use super::random::Random;
+use super::{Stage, processes::Life, random::Random};
 
 /// A step of the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,6 @@
 //! The mistakes that can be planted. `plant/` shows how.
 
-use super::Stage;
-use super::sharing::Kind;
+use super::{Stage, sharing::Kind};
 
 const POOLED: &[Kind] = &[Kind::Pooled];
 const UNPOOLED: &[Kind] = &[Kind::Unpooled];

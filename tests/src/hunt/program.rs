@@ -1,15 +1,10 @@
 //! Composes a program of correct exchanges, and one that has a mistake if that is asked for.
 
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 use super::draft::{Draft, Id, Place, Process};
-use super::expectation::Expectation;
-use super::mistake::Mistake;
-use super::plant::plant;
-use super::random::Random;
 use super::sharing::{Kind, Sharing};
-use super::{Stage, schedule};
+use super::{Stage, expectation::Expectation, mistake::Mistake, plant::plant, random::Random, schedule};
 
 /// A program for the interpreter, and what must be found in it.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! The counts that the repository keeps, by profile of cargo.
 
-use std::fs;
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use serde_json::{Map, Value, json};
 

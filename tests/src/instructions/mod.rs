@@ -7,11 +7,7 @@
 mod counts_file;
 mod stepper;
 
-use std::fmt;
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Stdio;
+use std::{fmt, fs, os::unix::fs::symlink, path::Path, process::Stdio};
 
 use crate::run::clean_command;
 use crate::runtime::Release;

@@ -3,13 +3,7 @@
 //! A mark is an `int3` instruction. Both marks of a section are executed at the same address. The count needs no counter of the processor,
 //! and is the same on each processor on which the program executes the same code. Only the thread that executes the marks is stepped.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::ops::Range;
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
-use std::ptr;
+use std::{collections::BTreeMap, fs, io, ops::Range, os::unix::process::CommandExt as _, process::Command, ptr};
 
 /// The instructions of a section, by the name of the file that holds them. Code outside of files has the name that the kernel gives it,
 /// as in `[vdso]`, or an empty one.

@@ -2,9 +2,8 @@
 //!
 //! This reader must not share code with that of the analyzer, or both could be wrong in the same way.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, fs};
 
 use serde_json::Value;
 

@@ -1,15 +1,13 @@
 //! Ends some processes in one run, and examines what they leave.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{fs, process::Command};
 
 use serde_json::Value;
 
-use super::counted::Counted;
-use super::{ledger, stage::Stage};
+use super::{counted::Counted, ledger, stage::Stage};
 use crate::{Outcome, Trace, perfetto, trace};
 
 /// What must be loaded by Perfetto: all calls, and how many of them have no end.

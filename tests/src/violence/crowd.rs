@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::counted::Counted;
-use super::{ledger, stage::Stage};
+use super::{counted::Counted, ledger, stage::Stage};
 use crate::{Trace, trace};
 
 /// A crowd of processes.

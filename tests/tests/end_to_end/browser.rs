@@ -1,16 +1,12 @@
 //! The page in a real browser: each scenario of `tests/browser/scenarios.mjs`, on a real run. In none of them may there be an
 //! error on the console, or a request to another server.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, path::Path, process::Command, thread};
 
 use serde_json::Value;
-use urscope_tests::runtime::browser;
-use urscope_tests::view_server::ViewServer;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, launcher, repository, run};
+use urscope_tests::{runtime::browser, view_server::ViewServer};
 
 use crate::python;
 

@@ -2,10 +2,7 @@
 //!
 //! Must never read generated pages for names of files: those are compared with the code that makes them.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use urscope_tests::{files_with, repository};
 

@@ -1,8 +1,6 @@
 //! The examples on the pages of the rules, as `urscope explain` prints them: code that compiles, and both columns on a terminal.
 
-use std::fmt::Write as _;
-use std::fs;
-use std::process::Command;
+use std::{fmt::Write as _, fs, process::Command};
 
 use urscope_tests::{Release, artefacts, level_zero_loader, repository, run};
 

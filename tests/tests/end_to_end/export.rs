@@ -1,13 +1,8 @@
 //! Perfetto draws the exported timeline of a run completely, with flow arrows between processes. DuckDB reads the exported
 //! tables.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 use serde_json::{Value, json};
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, launcher, perfetto, python_with, run};

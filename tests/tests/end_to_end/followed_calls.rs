@@ -1,11 +1,9 @@
 //! `urscope calls --follow`, next to a real program: its calls are listed while it runs, each once, and in the end all of them.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Command, Stdio},
-    sync::mpsc::{self, Receiver},
-    thread,
-};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use serde_json::Value;
 use urscope_tests::{artefacts, run};

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use urscope_tests::run::urscope;
-use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto, run::urscope};
 
 use crate::on_both_adapters;
 

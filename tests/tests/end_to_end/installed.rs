@@ -2,11 +2,8 @@
 //!
 //! That the packages hold this tree, and that their removal leaves nothing, is tested in `python/tests/test_packages.py`.
 
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::{fs, os::unix::fs::symlink, process::Command, time::Duration};
 
 use tempfile::TempDir;
 use urscope_tests::run::{Ended, Session};

@@ -1,7 +1,6 @@
 //! MPI launchers pass on the environment, so every rank is traced and judged.
 
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 use urscope_tests::{Adapter, Release, Report, TestRun, apps, launcher, run::urscope};
 

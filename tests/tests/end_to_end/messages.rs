@@ -1,8 +1,6 @@
 //! What users read never sends them to a file that they have not got: only the repository has its documents and scripts.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use urscope_tests::{artefacts, files_below, repository};
 

@@ -3,11 +3,9 @@
 //!
 //! The sources are read as text, so that uses inside of macros and paths inside of expressions count too.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// A crate's sources, a folder or file in them, and the modules of the crate that it must not mention.
 struct Row {

@@ -1,8 +1,7 @@
 //! Others that stand in the process beside urscope: a sanitizer, a filter of system calls, and libraries that wrap `dlsym`, too.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{fs, process::Command};
 
 use urscope_tests::{Adapter, Release, TestRun, apps, artefacts, trace};
 

@@ -1,8 +1,6 @@
 //! How each program of `tests/apps` is run by a test that runs them all. A program without a line here is a failure.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::process::Command;
+use std::{collections::BTreeSet, fs, process::Command};
 
 use urscope_tests::hunt::{Script, Stage};
 use urscope_tests::{Adapter, Release, TestRun, apps, repository};

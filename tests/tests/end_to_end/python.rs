@@ -1,12 +1,7 @@
 //! The Python package: programs of `python/tests` under the real runtime, through dpctl.
 
-use std::{
-    collections::BTreeMap,
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, env, fs, process::Command, time::Duration};
 
 use serde_json::Value;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, repository, run, runtime};

@@ -1,9 +1,7 @@
 //! The scripts work as documented, also on a machine where a tool is missing.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::process::{Command, Output};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use urscope_tests::{Release, apps, artefacts, repository};
 

@@ -1,11 +1,8 @@
 //! An interface is a folder and its lines in the list of interfaces: a third one is added to a copy of the sources, whose
 //! calls are then recorded, and judged by the rules, without any other change.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::{fs, process::Command};
 
 use urscope_tests::repository;
 

@@ -1,15 +1,12 @@
 //! `urscope top` in a terminal, next to a real program: it shows the process, what it holds and its violation, follows it to
 //! its end, and restores the terminal whatever ends it.
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    path::Path,
-    process::{Child, ChildStdin, Command, Stdio},
-    sync::{Arc, Mutex},
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
-};
+use std::io::{Read as _, Write as _};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use urscope_tests::{Release, apps, artefacts, run};

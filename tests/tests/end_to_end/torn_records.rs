@@ -1,7 +1,6 @@
 //! A process may be killed between any two of the stores that write a record of the Chrome form. Perfetto loads what is left each time.
 
-use std::fs;
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use urscope_tests::{Adapter, Release, TestRun, perfetto, run};
 

@@ -1,12 +1,9 @@
 //! `urscope view` on real runs: its answers equal those of the commands, also while a program runs.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::path::PathBuf;
+use std::{ffi::OsString, fs::File, path::PathBuf};
 
 use serde_json::{Value, json};
-use urscope_tests::view_server::ViewServer;
-use urscope_tests::{Adapter, Release, TestRun, apps, run};
+use urscope_tests::{Adapter, Release, TestRun, apps, run, view_server::ViewServer};
 
 #[test]
 fn the_answers_equal_those_of_the_commands() {

@@ -1,12 +1,8 @@
 //! Each violation is reported by its rule, and nothing else is reported, on both adapters.
 
 use serde_json::Value;
-use urscope_tests::{
-    Adapter::{self, V1, V2},
-    Outcome, Release, TestRun, apps,
-    hunt::Script,
-    run, trace,
-};
+use urscope_tests::Adapter::{self, V1, V2};
+use urscope_tests::{Outcome, Release, TestRun, apps, hunt::Script, run, trace};
 
 use crate::{circumstances, closed_twice, level_zero, missing_results, museum};
 

@@ -1,9 +1,7 @@
 //! The verdict over all nodes: puts their times on one time axis and combines findings that several nodes share.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 
 use urscope_rules::Severity;
 

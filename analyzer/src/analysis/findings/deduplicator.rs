@@ -4,10 +4,8 @@
 use std::{collections::HashMap, num::NonZeroU64};
 
 use urscope_rules::{Finding, Place, ProcessId, Severity};
-use urscope_schema::{
-    api::Function,
-    handle::{Handle, Kind},
-};
+use urscope_schema::api::Function;
+use urscope_schema::handle::{Handle, Kind};
 
 /// Findings with the same key are the same violation.
 type Key = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>, Option<NonZeroU64>);

@@ -9,6 +9,5 @@ mod node;
 
 pub(crate) use deduplicator::{Deduplicator, Occurred, Repeated};
 pub use exemptions::{ExemptionError, Exemptions};
-pub(crate) use node::report_text;
-pub(crate) use node::{Key, Node};
+pub(crate) use node::{Key, Node, report_text};
 pub use node::{REPORT_VERSION, Report, ReportError};

@@ -3,21 +3,16 @@
 //! Handles never leave their host, so each node is analyzed where its traces are. A report keeps the results of each node
 //! separate, so that reports can be merged in any order and grouping. `aggregate` computes the verdict over all nodes at the end.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use super::aggregate;
-use crate::{
-    analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock},
-    files,
-    plain::plain,
-};
+use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock};
+use crate::{files, plain::plain};
 
 /// The format version of a report file.
 pub const REPORT_VERSION: u32 = 1;

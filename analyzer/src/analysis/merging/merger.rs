@@ -1,29 +1,20 @@
 //! Merges the traces of all processes by time and feeds them to one tracker, the rules and an observer.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::collections::{BinaryHeap, HashMap};
+use std::path::{Path, PathBuf};
+use std::{cmp::Reverse, sync::Arc};
 
-use urscope_rules::{
-    Checker, Process, ProcessId, Tracker,
-    tracker::fact::{Fact, FactConsumer, FactKind},
-};
+use urscope_rules::tracker::fact::{Fact, FactConsumer, FactKind};
+use urscope_rules::{Checker, Process, ProcessId, Tracker};
 use urscope_schema::{call::Nanos, packed::PackedCall, trace::records::Header};
 
-use super::{
-    TracedProcess,
-    spans::MergeSpans,
-    traced_process::{clock_of, rights},
+use super::traced_process::{clock_of, rights};
+use super::{TracedProcess, spans::MergeSpans};
+use crate::analysis::clock::{self, ClockAlignment};
+use crate::analysis::reading::{
+    Cursor, Event, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, buffer_size, stay_open,
 };
-use crate::analysis::{
-    AnalysisError, Ended, Observer, Progress,
-    clock::{self, ClockAlignment},
-    findings::Deduplicator,
-    reading::{Cursor, Event, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, buffer_size, stay_open},
-};
+use crate::analysis::{AnalysisError, Ended, Observer, Progress, findings::Deduplicator};
 
 /// The state of an analysis: the processes, the tracker, and the findings.
 #[derive(Clone, Default)]

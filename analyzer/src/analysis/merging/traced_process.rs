@@ -3,16 +3,11 @@
 use std::sync::{Arc, LazyLock};
 
 use urscope_rules::{End, ProcessId, Rights};
-use urscope_schema::{
-    api::Function,
-    call::Nanos,
-    trace::records::{self, Header},
-};
+use urscope_schema::trace::records::{self, Header};
+use urscope_schema::{api::Function, call::Nanos};
 
-use crate::analysis::{
-    Ended, Stacks,
-    reading::{Notes, is_alive},
-};
+use crate::analysis::reading::{Notes, is_alive};
+use crate::analysis::{Ended, Stacks};
 
 /// A traced process.
 #[derive(Clone)]

@@ -4,23 +4,14 @@
 //! each lane is in memory. A file that is still being written is read up to a given time: before that, all records have
 //! arrived. A record that arrives later than its time allowed is reported by [`ChunkReader::is_late`].
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap, VecDeque},
-    io,
-};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::{cmp::Reverse, io};
 
-use urscope_schema::{
-    call::Nanos,
-    packed::{PackedCall, pack},
-    trace::{
-        fxt::{
-            Before, CHUNK, CHUNK_BYTES, UNWRITTEN,
-            read::{Item, Strings, next, next_call},
-        },
-        read::{Record, Skipped},
-    },
-};
+use urscope_schema::call::Nanos;
+use urscope_schema::packed::{PackedCall, pack};
+use urscope_schema::trace::fxt::read::{Item, Strings, next, next_call};
+use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, UNWRITTEN};
+use urscope_schema::trace::read::{Record, Skipped};
 
 use super::{event::rank_of, source::Source};
 

@@ -5,23 +5,14 @@
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
-use urscope_schema::{
-    api::Function,
-    call::Nanos,
-    packed::{PackedCall, pack},
-    trace::{
-        FORMAT_VERSION,
-        read::{Record, Skipped, Why},
-        records::{EntryPoint, Footer, Header},
-    },
-};
+use urscope_schema::packed::{PackedCall, pack};
+use urscope_schema::trace::read::{Record, Skipped, Why};
+use urscope_schema::trace::records::{EntryPoint, Footer, Header};
+use urscope_schema::{api::Function, call::Nanos, trace::FORMAT_VERSION};
 
-use super::{
-    event::{Event, Events, Moment, Other, label, rank_of},
-    input::{Input, Kind},
-    source::Source,
-    stack_index::Stacks,
-};
+use super::event::{Event, Events, Moment, Other, label, rank_of};
+use super::input::{Input, Kind};
+use super::{source::Source, stack_index::Stacks};
 use crate::analysis::{AnalysisError, SkippedLine};
 
 /// The number of unusable lines of a file that are listed; others are only counted.

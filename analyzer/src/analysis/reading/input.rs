@@ -2,19 +2,12 @@
 
 use std::io::{self, BufRead as _, BufReader};
 
-use urscope_schema::{
-    call::Nanos,
-    packed::PackedCall,
-    trace::{
-        fxt::{MAGIC, read::Strings},
-        read::{Reader, Record, Skipped},
-    },
-};
+use urscope_schema::trace::fxt::{MAGIC, read::Strings};
+use urscope_schema::trace::read::{Reader, Record, Skipped};
+use urscope_schema::{call::Nanos, packed::PackedCall};
 
-use super::{
-    chunks::ChunkReader,
-    source::{Buffered, Extent, Source},
-};
+use super::chunks::ChunkReader;
+use super::source::{Buffered, Extent, Source};
 
 /// The size of the buffer that reads the rest of a growing file, in bytes.
 const REMAINDER: usize = 1 << 12;

@@ -1,10 +1,7 @@
 //! Finds the trace files.
 
-use std::{
-    collections::HashSet,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{collections::HashSet, fs, io};
 
 use urscope_schema::{counted, trace::Form};
 

@@ -2,23 +2,15 @@
 //!
 //! The number of events that are read ahead is bounded over all files together, and so is the number of open files.
 
-use std::{
-    io,
-    num::NonZero,
-    sync::{
-        Arc, Mutex, PoisonError,
-        mpsc::{self, Receiver, Sender},
-    },
-    thread,
-};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{io, num::NonZero, thread};
 
 use urscope_schema::call::Nanos;
 
-use super::{
-    cursor::{Cursor, Notes},
-    event::{Event, Events, Moment, Other, Position},
-    stack_index::Stacks,
-};
+use super::cursor::{Cursor, Notes};
+use super::event::{Event, Events, Moment, Other, Position};
+use super::stack_index::Stacks;
 use crate::analysis::{AnalysisError, Progress};
 
 /// The number of events that may wait, over all files together.

@@ -1,16 +1,11 @@
 //! Reads what `urscope run` observed of the processes from outside: until when each was there.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::{fs, os::unix::fs::MetadataExt as _};
 
-use urscope_schema::trace::{
-    process_times::{FILE, ProcessTimes},
-    records::Header,
-};
+use urscope_schema::trace::process_times::{FILE, ProcessTimes};
+use urscope_schema::trace::records::Header;
 
 use crate::files::{self, Folder, owners};
 

@@ -1,12 +1,10 @@
 //! Reads the bytes of one trace file. The file can be closed in between, for runs with more files than a process may open.
 
-use std::{
-    fs::{self, File},
-    io::{self, BufRead, Read, Seek as _, SeekFrom},
-    ops::Range,
-    os::unix::fs::{FileExt as _, MetadataExt as _},
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::io::{self, BufRead, Read, Seek as _, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 
 use zerocopy::IntoBytes as _;
 

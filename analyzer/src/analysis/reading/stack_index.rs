@@ -3,18 +3,14 @@
 //! A run of a thousand processes has a thousand times the same libraries, and most call stacks are never needed. The
 //! index keeps only their offsets.
 
-use std::{
-    collections::HashMap,
-    io::{BufReader, Read as _},
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
+use std::io::{BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use urscope_schema::trace::{
-    fxt::read::Strings,
-    read::{LINE_LIMIT, Reader, Record},
-    records::{Module, Stack},
-};
+use urscope_schema::trace::fxt::read::Strings;
+use urscope_schema::trace::read::{LINE_LIMIT, Reader, Record};
+use urscope_schema::trace::records::{Module, Stack};
 
 use super::{chunks::record_at, source::Source};
 

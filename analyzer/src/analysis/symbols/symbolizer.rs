@@ -3,14 +3,9 @@
 //! Only the stacks that a report shows are looked up. If a file is missing or has another build id, the frame has no
 //! names, only its module and offset.
 
-use std::{
-    cell::Cell,
-    collections::HashMap,
-    fmt::Write as _,
-    fs::{self, File},
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::{cell::Cell, collections::HashMap, fmt::Write as _, ops::Range};
 
 use addr2line::Loader;
 use object::{CompressionFormat, Object as _, ObjectSection as _, ReadCache, ReadRef};

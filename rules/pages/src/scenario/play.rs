@@ -3,17 +3,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use urscope_rules::{Checker, End, Finding, Process, ProcessId, Tracker};
-use urscope_schema::{
-    api::{
-        Function, UrResult,
-        unified_runtime::SUPPORT,
-        unified_runtime::constants::{
-            UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
-        },
-    },
-    call::{Enter, Exit, Nanos, Values},
-    handle::{Kind, fingerprint},
+use urscope_schema::api::unified_runtime::constants::{
+    UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
+use urscope_schema::api::{Function, UrResult, unified_runtime::SUPPORT};
+use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::handle::{Kind, fingerprint};
 
 use super::{Call, Fate, REFUSED, Scenario, ScenarioError, SetRight, Step, Verb};
 

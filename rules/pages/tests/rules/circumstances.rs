@@ -2,10 +2,8 @@
 
 use proptest::{prelude::*, strategy::ValueTree as _};
 
-use crate::scenarios::{
-    self, choices,
-    correct::{Call, History, What},
-};
+use crate::scenarios::correct::{Call, History, What};
+use crate::scenarios::{self, choices};
 
 /// What a process `q` does, and what is found of it. `HANDLE` is handle data of USM that is not put there.
 const CIRCUMSTANCES: [(&str, &[&str]); 11] = [

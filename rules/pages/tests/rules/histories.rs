@@ -6,10 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::scenarios::{
-    self, choices,
-    overlapping::{History, Line, PROCESSES, What},
-};
+use crate::scenarios::overlapping::{History, Line, PROCESSES, What};
+use crate::scenarios::{self, choices};
 
 impl History {
     /// The processes with a note on unopened handle data, with the count; and those with a note on opens of their own memory.

@@ -2,10 +2,8 @@
 
 use urscope_rule_pages::scenario::{Event, Scenario, judge};
 use urscope_rules::{Checker, Finding, Severity};
-use urscope_schema::{
-    api::Function,
-    call::{Enter, Exit},
-};
+use urscope_schema::api::Function;
+use urscope_schema::call::{Enter, Exit};
 
 use crate::scenarios;
 

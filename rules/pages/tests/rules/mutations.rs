@@ -8,10 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use What::{Close, End, Get, Make, Map, Open, Put, Unmap};
 use proptest::{prelude::*, strategy::ValueTree as _};
 
-use crate::scenarios::{
-    self, choices,
-    correct::{Call, History, What},
-};
+use crate::scenarios::correct::{Call, History, What};
+use crate::scenarios::{self, choices};
 
 type Codes = BTreeSet<&'static str>;
 

@@ -1,17 +1,11 @@
 //! A rule from outside of the catalogue: registered like any other, with a state of its own.
 
-use std::{
-    collections::HashMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{collections::HashMap, fs};
 
 use urscope_rule_pages::scenario::Scenario;
-use urscope_rules::{
-    Check, Checker, Finding, Place, ProcessId, Rule, RuleState, Severity, When,
-    catalog::RULES,
-    tracker::fact::{Fact, FactKind, What},
-};
+use urscope_rules::tracker::fact::{Fact, FactKind, What};
+use urscope_rules::{Check, Checker, Finding, Place, ProcessId, Rule, RuleState, Severity, When, catalog::RULES};
 
 /// A process must not get more handle data than this.
 const MOST: usize = 2;

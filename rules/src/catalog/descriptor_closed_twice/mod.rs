@@ -71,20 +71,14 @@
 
 use std::collections::VecDeque;
 
-use urscope_schema::{
-    api::UrResult,
-    handle::{Handle, Kind},
-};
+use urscope_schema::api::UrResult;
+use urscope_schema::handle::{Handle, Kind};
 
 use super::{Check, Rule, RuleState, When, wording::call};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        Map,
-        fact::{Ending, Fact, FactKind, Target, What},
-        records::{HandleData, Serial},
-    },
-};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::Map;
+use crate::tracker::fact::{Ending, Fact, FactKind, Target, What};
+use crate::tracker::records::{HandleData, Serial};
 
 pub(super) static RULE: Rule = Rule {
     code: "descriptor-closed-twice",

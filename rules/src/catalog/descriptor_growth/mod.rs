@@ -85,10 +85,8 @@ use self::samples::{Growth, Sample, Samples};
 use urscope_schema::{counted, duration};
 
 use super::{Check, Rule, RuleState, When, memory::PerProcess};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Descriptors, Fact, FactKind, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Descriptors, Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "descriptor-growth",

@@ -66,19 +66,12 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{
-    Check, Rule, RuleState, When,
-    memory::{FirstOf, PerProcess},
-    wording::{call, handle, of_size, times},
-};
-use crate::{
-    finding::{Finding, Place, Severity},
-    tracker::{
-        End,
-        fact::{Exported, Fact, FactKind, What},
-        records::Allocation,
-    },
-};
+use super::memory::{FirstOf, PerProcess};
+use super::wording::{call, handle, of_size, times};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Exported, Fact, FactKind, What};
+use crate::tracker::{End, records::Allocation};
 
 pub(super) static RULE: Rule = Rule {
     code: "slab-exposed",

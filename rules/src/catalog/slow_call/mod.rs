@@ -49,18 +49,13 @@
 
 mod durations;
 
-use urscope_schema::{
-    api::{Effect, Function},
-    duration,
-    handle::Kind,
-};
+use urscope_schema::api::{Effect, Function};
+use urscope_schema::{duration, handle::Kind};
 
 use self::durations::{Durations, Outlier};
 use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::call};
-use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
-};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "slow-call",

@@ -5,10 +5,8 @@ use std::num::NonZeroU64;
 
 use urscope_schema::operation;
 
-use crate::{
-    place::{Place, ProcessId},
-    tracker::{pending::PendingChange, process_state::ProcessState, records::Command, state::Tracker},
-};
+use crate::place::{Place, ProcessId};
+use crate::tracker::{pending::PendingChange, process_state::ProcessState, records::Command, state::Tracker};
 
 /// The number of commands of a process that are remembered: the latest ones.
 const MAX_COMMANDS: usize = 256;

@@ -1,16 +1,11 @@
 //! Contexts: counted references. The objects in a context store that the application has released the last one.
 
 use super::memory;
-use crate::{
-    place::{Place, ProcessId},
-    tracker::{
-        changes::{Change, Changes},
-        freeing::{Freed, Freeing},
-        pending::PendingChange,
-        records::{Allocation, Context, Serial},
-        state::Tracker,
-    },
-};
+use crate::place::{Place, ProcessId};
+use crate::tracker::changes::{Change, Changes};
+use crate::tracker::freeing::{Freed, Freeing};
+use crate::tracker::records::{Allocation, Context, Serial};
+use crate::tracker::{pending::PendingChange, state::Tracker};
 
 pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>) {
     let serial = tracker.next_serial();

@@ -1,25 +1,17 @@
 //! Handle data: born at the exit of a get, dead at the enter of its put.
 
 use smallvec::smallvec;
-use urscope_schema::{
-    api::{Effect, Function, Promise},
-    handle::{Handle, Kind},
-    operation::{Answer, Export, Requested},
-};
+use urscope_schema::api::{Effect, Function, Promise};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Answer, Export, Requested};
 
 use super::memory::{allocated, exported_by_child};
-use crate::{
-    lifecycle::{Event, State, step},
-    place::{Place, ProcessId},
-    tracker::{
-        changes::{Change, Changes, Ended},
-        exports::Subject,
-        observations::DanglingUse,
-        pending::PendingChange,
-        process_state::ProcessState,
-        records::{ExportId, HandleData, Serial, Tombstone},
-        state::Tracker,
-    },
+use crate::lifecycle::{Event, State, step};
+use crate::place::{Place, ProcessId};
+use crate::tracker::changes::{Change, Changes, Ended};
+use crate::tracker::records::{ExportId, HandleData, Serial, Tombstone};
+use crate::tracker::{
+    exports::Subject, observations::DanglingUse, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
 
 /// With so many exports of one allocation, the forgotten ones are dropped from time to time.

@@ -1,22 +1,16 @@
 //! Mappings: counted opens, removed at the enter of a close.
 
-use urscope_schema::{
-    api::{Effect, Function},
-    handle::{Handle, Kind},
-    operation,
-};
+use urscope_schema::api::{Effect, Function};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation;
 
 use super::end_wrongly;
-use crate::{
-    lifecycle::{Event, step},
-    place::Place,
-    tracker::{
-        changes::{Change, Ended, Opened},
-        pending::{PendingChange, PendingOpen},
-        records::{Mapping, Open, Serial, Tombstone},
-        state::Tracker,
-    },
-};
+use crate::lifecycle::{Event, step};
+use crate::place::Place;
+use crate::tracker::changes::{Change, Ended, Opened};
+use crate::tracker::pending::{PendingChange, PendingOpen};
+use crate::tracker::records::{Mapping, Open, Serial, Tombstone};
+use crate::tracker::state::Tracker;
 
 /// A close begins.
 pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Option<u64>) -> PendingChange {

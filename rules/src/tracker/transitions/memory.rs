@@ -1,24 +1,15 @@
 //! USM: its allocation, if that was recorded, and what depends on it when it is freed.
 
 use smallvec::SmallVec;
-use urscope_schema::{
-    handle::{Handle, Kind},
-    operation::{self, Requested},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{self, Requested};
 
 use super::{end_wrongly, mappings};
-use crate::{
-    place::{Place, ProcessId},
-    tracker::{
-        changes::Change,
-        exports::Exports,
-        freeing::{Freed, Freeing, OpenMapping},
-        pending::{Free, PendingChange},
-        process::Process,
-        records::{Allocation, ExportId, Object, Origin, Serial},
-        state::Tracker,
-    },
-};
+use crate::place::{Place, ProcessId};
+use crate::tracker::freeing::{Freed, Freeing, OpenMapping};
+use crate::tracker::pending::{Free, PendingChange};
+use crate::tracker::records::{Allocation, ExportId, Object, Origin, Serial};
+use crate::tracker::{changes::Change, exports::Exports, process::Process, state::Tracker};
 
 /// How many freed allocations a process remembers. A get of older memory is a get of something unknown.
 const MAX_FREED: usize = 1024;

@@ -15,22 +15,14 @@ mod pools;
 mod virtual_memory;
 
 use smallvec::smallvec;
-use urscope_schema::{
-    call::Nanos,
-    handle::{Handle, Kind},
-    operation::{Answer, Create, Free, Operation},
-};
+use urscope_schema::call::Nanos;
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Answer, Create, Free, Operation};
 
-use super::{
-    changes::{Change, Changes},
-    observations::Support,
-    pending::{PendingCall, PendingChange},
-    process::End,
-    process_state::{DataSize, Inherited, ProcessState},
-    records::Origin,
-    state::Tracker,
-    tombstones::Tombstones,
-};
+use super::changes::{Change, Changes};
+use super::pending::{PendingCall, PendingChange};
+use super::process_state::{DataSize, Inherited, ProcessState};
+use super::{observations::Support, process::End, records::Origin, state::Tracker, tombstones::Tombstones};
 use crate::place::{Place, ProcessId};
 
 /// A call begins.

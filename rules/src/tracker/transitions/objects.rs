@@ -1,25 +1,18 @@
 //! Physical memory, events and event pools: born at the exit of the call that made or opened them, dead
 //! at the enter of their last release.
 
-use urscope_schema::{
-    api::{Effect, Function, Promise},
-    handle::{Handle, Kind},
-    operation::Open,
-};
+use urscope_schema::api::{Effect, Function, Promise};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::Open;
 
 use super::{end_wrongly, virtual_memory};
-use crate::{
-    lifecycle::{Event, State, step},
-    place::{Place, ProcessId},
-    tracker::{
-        changes::{Change, Opened},
-        freeing::{Freed, StillMapped},
-        pending::{PendingChange, PendingOpen},
-        process_state::ProcessState,
-        records::{Object, Origin, Serial, Tombstone},
-        state::Tracker,
-    },
-};
+use crate::lifecycle::{Event, State, step};
+use crate::place::{Place, ProcessId};
+use crate::tracker::changes::{Change, Opened};
+use crate::tracker::freeing::{Freed, StillMapped};
+use crate::tracker::pending::{PendingChange, PendingOpen};
+use crate::tracker::records::{Object, Origin, Serial, Tombstone};
+use crate::tracker::{process_state::ProcessState, state::Tracker};
 
 /// How many events without the IPC flag are remembered.
 const MAX_PLAIN_EVENTS: usize = 1024;

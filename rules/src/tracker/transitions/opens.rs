@@ -1,22 +1,13 @@
 //! Opens of handle data: the export of the bytes, and the object that is returned.
 
-use urscope_schema::{
-    handle::{Handle, Kind},
-    operation::{Answer, Open},
-};
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Answer, Open};
 
 use super::{mappings, objects};
-use crate::{
-    place::{Place, ProcessId},
-    tracker::{
-        changes::Change,
-        exports::Subject,
-        observations::{Expired, Expiry},
-        pending::{PendingChange, PendingOpen},
-        records::ExportId,
-        state::Tracker,
-    },
-};
+use crate::place::{Place, ProcessId};
+use crate::tracker::observations::{Expired, Expiry};
+use crate::tracker::pending::{PendingChange, PendingOpen};
+use crate::tracker::{changes::Change, exports::Subject, records::ExportId, state::Tracker};
 
 /// The number of addresses of handle data that are remembered for a process.
 const MAX_OPENED_AT: usize = 1 << 16;

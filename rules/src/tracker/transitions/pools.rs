@@ -1,16 +1,10 @@
 //! USM pools: counted references. The last release frees all memory of the pool.
 
 use super::memory;
-use crate::{
-    place::{Place, ProcessId},
-    tracker::{
-        changes::Changes,
-        freeing::Freeing,
-        pending::{Free, PendingChange},
-        records::{Pool, Serial},
-        state::Tracker,
-    },
-};
+use crate::place::{Place, ProcessId};
+use crate::tracker::pending::{Free, PendingChange};
+use crate::tracker::records::{Pool, Serial};
+use crate::tracker::{changes::Changes, freeing::Freeing, state::Tracker};
 
 pub(super) fn created(tracker: &mut Tracker, who: ProcessId, pool: u64) {
     let serial = tracker.next_serial();

@@ -2,16 +2,10 @@
 
 use urscope_schema::handle::{Handle, Kind};
 
-use crate::{
-    place::{Place, ProcessId},
-    tracker::{
-        freeing::StillMapped,
-        mapped::MappedRanges,
-        pending::PendingChange,
-        process_state::ProcessState,
-        records::{MappedRange, Serial},
-        state::Tracker,
-    },
+use crate::place::{Place, ProcessId};
+use crate::tracker::records::{MappedRange, Serial};
+use crate::tracker::{
+    freeing::StillMapped, mapped::MappedRanges, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
 
 /// A map begins. Physical memory whose creation or open was not recorded is ignored.

@@ -1,13 +1,9 @@
 //! The roles of parameters that only functions of Level Zero have.
 
-use crate::{
-    api::{
-        demand::Null,
-        role::{OutParams, Role, Sources},
-    },
-    handle::{descriptor_data, fingerprint},
-    values::Values,
-};
+use crate::api::demand::Null;
+use crate::api::role::{OutParams, Role, Sources};
+use crate::handle::{descriptor_data, fingerprint};
+use crate::values::Values;
 
 roles! {
     /// A `ze_event_pool_handle_t`.

@@ -7,10 +7,8 @@ pub mod roles;
 pub mod rows;
 mod signatures;
 
-use super::{
-    Effect, Function,
-    interface::{DefinedFlags, Interface, Shareable, UrResult},
-};
+use super::interface::{DefinedFlags, Interface, Shareable, UrResult};
+use super::{Effect, Function};
 use crate::{handle::Kind, operation::UsmType};
 
 /// The interface. The other ones are described by how they differ from it.

@@ -4,13 +4,9 @@ use super::constants::{
     UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
     UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
 };
-use crate::{
-    api::{
-        demand::Null,
-        role::{OutParams, Role, Sources},
-    },
-    values::Values,
-};
+use crate::api::demand::Null;
+use crate::api::role::{OutParams, Role, Sources};
+use crate::values::Values;
 
 roles! {
     /// A `ur_adapter_handle_t`.

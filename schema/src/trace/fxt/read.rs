@@ -5,15 +5,10 @@
 use std::sync::{Arc, LazyLock};
 
 use super::{Before, INLINE, MAGIC, Name, kind, write::length};
-use crate::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
-    trace::packed::Packing,
-    trace::{
-        read::{Record, Why},
-        records::Found,
-    },
-};
+use crate::api::{Function, UrResult};
+use crate::call::{Enter, Exit, Nanos, Values};
+use crate::trace::read::{Record, Why};
+use crate::trace::{packed::Packing, records::Found};
 
 /// The strings of a file, by the numbers that its records use. A copy costs nothing.
 #[derive(Clone, Debug, Default)]

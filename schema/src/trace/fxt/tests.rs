@@ -1,19 +1,12 @@
 use proptest::prelude::*;
 
-use super::{
-    read::{Item, Strings, next, next_call},
-    write::{self, Measure},
-    *,
-};
-use crate::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
-    trace::packed::PackedCall,
-    trace::{
-        read::Record,
-        records::{Found, Hex, PythonFrame},
-    },
-};
+use super::read::{Item, Strings, next, next_call};
+use super::write::{self, Measure};
+use super::*;
+use crate::api::{Function, UrResult};
+use crate::call::{Enter, Exit, Nanos, Values};
+use crate::trace::records::{Found, Hex, PythonFrame};
+use crate::trace::{packed::PackedCall, read::Record};
 
 /// The strings of a file, as a reader learns them.
 fn strings() -> Strings {

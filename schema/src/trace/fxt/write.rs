@@ -4,11 +4,9 @@
 //! and then it gives the other words to where they are kept. So the caller can claim room before anything is written.
 
 use super::{Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
-use crate::{
-    api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Shape, Values},
-    trace::records::{Found, Named},
-};
+use crate::api::{Function, UrResult};
+use crate::call::{Enter, Exit, Nanos, Shape, Values};
+use crate::trace::records::{Found, Named};
 
 /// The most arguments of an event: the field of their number has 4 bits.
 pub const ARGUMENTS: u64 = 15;

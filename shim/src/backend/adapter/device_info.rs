@@ -5,15 +5,11 @@
 
 use std::{ffi::c_void, ptr::null_mut, slice, sync::OnceLock};
 
-use urscope_schema::{
-    api::{Table, UrResult, role::Device, unified_runtime::constants},
-    trace::records,
-};
+use urscope_schema::api::{Table, UrResult, role::Device, unified_runtime::constants};
+use urscope_schema::trace::records;
 
-use super::{
-    ADAPTERS,
-    registry::{self, GetInfo},
-};
+use super::ADAPTERS;
+use super::registry::{self, GetInfo};
 use crate::raw::args::Arg;
 
 /// `ur_platform_handle_t`, which is only passed back to its adapter.

@@ -3,17 +3,12 @@
 //! The number in `via` identifies an adapter ([`registry`]). Its functions may throw (v2 does if Unified Runtime
 //! finds no pool for a device); the loader catches that. Nothing here may call a layer.
 
-use std::{
-    ffi::c_void,
-    ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::{ffi::c_void, ptr::null_mut};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{Function, UrResult, role::*},
-    ur_functions,
-};
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::ur_functions;
 
 use crate::raw::args::Arg;
 

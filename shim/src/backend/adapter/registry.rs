@@ -3,12 +3,8 @@
 //! Entry points fill the registry; entry points and backends read it. It calls an adapter only through its getters
 //! and `urAdapterGetInfo`.
 
-use std::{
-    ffi::c_void,
-    ptr::null_mut,
-    slice,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::{ffi::c_void, ptr::null_mut, slice};
 
 use urscope_schema::api::{
     Table, UrResult,

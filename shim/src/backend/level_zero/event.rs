@@ -12,27 +12,13 @@ use urscope_schema::api::{
     },
 };
 
-use super::{
-    LevelZero,
-    driver::{Driver, IpcHandle, ZeHandle, driver},
-    fetch::Process,
-    handle_data::HandleData,
-    issued_handles::{Contents, IssuedHandles},
-    opening, result,
-    signal::{self, Barrier, SignalDevice},
-};
-use crate::{
-    backend::{Family, adapter},
-    raw::{
-        args::{
-            Arg,
-            caller::{receive, with_data},
-        },
-        fork_reset::ForkReset,
-        hash_map::HashMap,
-        mutex::Mutex,
-    },
-};
+use super::driver::{Driver, IpcHandle, ZeHandle, driver};
+use super::issued_handles::{Contents, IssuedHandles};
+use super::signal::{self, Barrier, SignalDevice};
+use super::{LevelZero, fetch::Process, handle_data::HandleData, opening, result};
+use crate::backend::{Family, adapter};
+use crate::raw::args::caller::{receive, with_data};
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 /// An event that was made or opened here, with the driver's event; `NULL` if the adapter manages that.
 #[derive(Clone, Copy)]

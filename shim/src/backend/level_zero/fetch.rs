@@ -2,10 +2,8 @@
 //!
 //! Missing permission has its own error. A failure leaves no descriptor open.
 
-use std::{
-    io,
-    os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
-};
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use urscope_schema::api::UrResult;
 

@@ -4,10 +4,8 @@
 //! what was encoded, or why it cannot. It must never panic, and never act on what it reads. The checksum has no key:
 //! it protects against accidents, not against an adversary.
 
-use zerocopy::{
-    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
-    little_endian::{I32, U16, U32, U64},
-};
+use zerocopy::little_endian::{I32, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::backend::Family;
 

@@ -5,19 +5,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use urscope_schema::api::{
-    UrResult,
-    role::{OutData, OutDataSize},
-};
+use urscope_schema::api::UrResult;
+use urscope_schema::api::role::{OutData, OutDataSize};
 
-use super::{
-    fetch::Process,
-    handle_data::{self, HandleData},
-};
-use crate::{
-    backend::Family,
-    raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex},
-};
+use super::fetch::Process;
+use super::handle_data::{self, HandleData};
+use crate::backend::Family;
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 /// The handle data of one get. `K` is the resource that a put releases; a forked child has none for the copies of its
 /// parent's data.

@@ -6,31 +6,18 @@
 
 use std::{collections::hash_map::Entry, os::fd::AsRawFd as _, sync::Arc};
 
-use urscope_schema::api::{
-    Function, UrResult,
-    role::{Context, Data, DataSize, Device, OpenedData, OutData, OutDataSize, OutPointer, Pointer},
+use urscope_schema::api::role::{
+    Context, Data, DataSize, Device, OpenedData, OutData, OutDataSize, OutPointer, Pointer,
 };
+use urscope_schema::api::{Function, UrResult};
 
-use super::{
-    LevelZero,
-    driver::{Block, Driver, IpcHandle, MappedBase, ZeHandle, driver},
-    fetch::Process,
-    handle_data::{HandleData, Refusal},
-    issued_handles::{Contents, IssuedHandles},
-    result,
-};
-use crate::{
-    backend::{Family, adapter},
-    raw::{
-        args::{
-            Arg,
-            caller::{receive, with_data},
-        },
-        fork_reset::ForkReset,
-        hash_map::HashMap,
-        mutex::Mutex,
-    },
-};
+use super::driver::{Block, Driver, IpcHandle, MappedBase, ZeHandle, driver};
+use super::handle_data::{HandleData, Refusal};
+use super::issued_handles::{Contents, IssuedHandles};
+use super::{LevelZero, fetch::Process, result};
+use crate::backend::{Family, adapter};
+use crate::raw::args::caller::{receive, with_data};
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 /// The driver's handle of one allocation, and the number of the program's handles that use it.
 #[derive(Default)]

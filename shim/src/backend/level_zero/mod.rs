@@ -7,20 +7,16 @@
 //! Wrong, foreign, altered and stale data get the documented error and change nothing. Only out-parameters are
 //! written to the caller's memory.
 
-use urscope_schema::api::{
-    Function, UrResult,
-    role::{
-        Context, Count, Data, DataSize, Desc, Device, Devices, Event, Events, Flags, InOutEvent, IpcProperty, Offset,
-        OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize,
-        PhysicalMem, Pointer, Property, Size, Unseen, Unseen32, ValueSize,
-    },
+use urscope_schema::api::role::{
+    Context, Count, Data, DataSize, Desc, Device, Devices, Event, Events, Flags, InOutEvent, IpcProperty, Offset,
+    OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem,
+    Pointer, Property, Size, Unseen, Unseen32, ValueSize,
 };
+use urscope_schema::api::{Function, UrResult};
 
 use self::{driver::ZeHandle, native::NativeFunctions, result::answer};
-use super::{
-    Backend, Family,
-    adapter::{self, registry},
-};
+use super::adapter::{self, registry};
+use super::{Backend, Family};
 use crate::raw::args::{Arg, caller::Query};
 
 mod driver;

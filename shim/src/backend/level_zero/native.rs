@@ -5,20 +5,13 @@
 
 use std::{ffi::c_void, slice, sync::OnceLock};
 
-use urscope_schema::api::{
-    Table, UrResult,
-    role::{Context, Device, Event},
-    unified_runtime::constants,
-};
+use urscope_schema::api::role::{Context, Device, Event};
+use urscope_schema::api::{Table, UrResult, unified_runtime::constants};
 
 use super::{driver::ZeHandle, result};
-use crate::{
-    backend::adapter::{
-        ADAPTERS,
-        registry::{self, GetInfo},
-    },
-    raw::args::{Arg, HandleRole},
-};
+use crate::backend::adapter::ADAPTERS;
+use crate::backend::adapter::registry::{self, GetInfo};
+use crate::raw::args::{Arg, HandleRole};
 
 /// `ur_native_handle_t` is as wide as a pointer, and the Level Zero adapters put the driver's handle into it.
 type GetNative<R> = unsafe extern "C" fn(Arg<R>, *mut ZeHandle) -> UrResult;

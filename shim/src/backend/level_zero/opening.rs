@@ -2,10 +2,8 @@
 //!
 //! A call that fails here has had no effect.
 
-use urscope_schema::api::{
-    UrResult,
-    role::{Context, DataSize, Desc, Device, OpenedData, OutObject, Role},
-};
+use urscope_schema::api::UrResult;
+use urscope_schema::api::role::{Context, DataSize, Desc, Device, OpenedData, OutObject, Role};
 
 use super::{LevelZero, driver::ZeHandle, handle_data::HandleData, result};
 use crate::{backend::Family, raw::args::Arg};

@@ -4,42 +4,24 @@
 //! about it comes to the functions here. `ze_api.h` does not specify who owns the descriptors that a driver exports
 //! and imports ([`DriverMemory`]), so none may be closed before it is clear that nobody else uses it.
 
-use std::{
-    os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
-    sync::{Arc, Weak},
-};
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::sync::{Arc, Weak};
 
-use urscope_schema::api::{
-    UrResult,
-    role::{
-        Context, Data, DataSize, Desc, Device, Flags, Offset, OpenedData, OutData, OutDataSize, OutObject, OutValue,
-        PhysicalMem, Pointer, Property, Size,
-    },
-    unified_runtime::constants,
+use urscope_schema::api::role::{
+    Context, Data, DataSize, Desc, Device, Flags, Offset, OpenedData, OutData, OutDataSize, OutObject, OutValue,
+    PhysicalMem, Pointer, Property, Size,
 };
+use urscope_schema::api::{UrResult, unified_runtime::constants};
 use zerocopy::IntoBytes as _;
 
-use super::{
-    LevelZero,
-    driver::{Driver, ZeHandle, driver},
-    fetch::{self, Process},
-    handle_data::{HandleData, NATIVE_SIZE},
-    issued_handles::{Contents, IssuedHandles},
-    opening, result,
-};
-use crate::{
-    backend::{Family, adapter},
-    raw::{
-        args::{
-            Arg,
-            caller::{Query, receive},
-        },
-        fork_reset::ForkReset,
-        hash_map::HashMap,
-        mutex::Mutex,
-        plain_file,
-    },
-};
+use super::driver::{Driver, ZeHandle, driver};
+use super::fetch::{self, Process};
+use super::handle_data::{HandleData, NATIVE_SIZE};
+use super::issued_handles::{Contents, IssuedHandles};
+use super::{LevelZero, opening, result};
+use crate::backend::{Family, adapter};
+use crate::raw::args::caller::{Query, receive};
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex, plain_file};
 
 /// `ur_physical_mem_properties_t`
 #[repr(C)]

@@ -5,25 +5,14 @@
 //! before it continues. The queue's own command list must never be used, because other threads may be using it
 //! through the adapter.
 
-use urscope_schema::api::{
-    UrResult,
-    role::{InOutEvent, Unseen, Unseen32},
-};
+use urscope_schema::api::UrResult;
+use urscope_schema::api::role::{InOutEvent, Unseen, Unseen32};
 
-use super::{
-    LevelZero,
-    driver::{Driver, ZeHandle, driver},
-    result,
-};
-use crate::{
-    backend::adapter,
-    raw::{
-        args::{Arg, caller::receive_event},
-        fork_reset::ForkReset,
-        hash_map::HashMap,
-        mutex::Mutex,
-    },
-};
+use super::driver::{Driver, ZeHandle, driver};
+use super::{LevelZero, result};
+use crate::backend::adapter;
+use crate::raw::args::{Arg, caller::receive_event};
+use crate::raw::{fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 /// The driver's context and device that signal an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,29 +2,14 @@
 //!
 //! A loader has functions that its driver lacks, so each is tried. A trial ends everything that it makes.
 
-use urscope_schema::api::{
-    Function, UrResult,
-    role::{Device, IpcProperty, OutBool},
-    unified_runtime::constants,
-};
+use urscope_schema::api::role::{Device, IpcProperty, OutBool};
+use urscope_schema::api::{Function, UrResult, unified_runtime::constants};
 
-use super::{
-    LevelZero,
-    driver::{Driver, ZeHandle, driver},
-    physical, result,
-};
-use crate::{
-    backend::{Family, adapter},
-    raw::{
-        args::{
-            Arg,
-            caller::{Query, receive_bool},
-        },
-        fork_reset::ForkReset,
-        hash_map::HashMap,
-        mutex::Mutex,
-    },
-};
+use super::driver::{Driver, ZeHandle, driver};
+use super::{LevelZero, physical, result};
+use crate::backend::{Family, adapter};
+use crate::raw::args::caller::{Query, receive_bool};
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 static SUPPORT_CACHE: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
 

@@ -7,16 +7,12 @@ use std::{ffi::c_void, ptr::with_exposed_provenance_mut};
 
 use urscope_schema::api::{UrResult, role::Context};
 
-use super::{
-    LevelZero,
-    driver::{ZeHandle, driver},
-    handle_data::{self, HandleData},
-    memory::{ISSUED_HANDLES, Origin, export, open_own, register, unregister},
-};
-use crate::{
-    backend::Family,
-    raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex},
-};
+use super::LevelZero;
+use super::driver::{ZeHandle, driver};
+use super::handle_data::{self, HandleData};
+use super::memory::{ISSUED_HANDLES, Origin, export, open_own, register, unregister};
+use crate::backend::Family;
+use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
 
 /// Whether the driver of the process can share memory.
 pub fn shares_memory() -> bool {

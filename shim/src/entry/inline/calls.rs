@@ -8,17 +8,12 @@
 use std::{arch::naked_asm, ffi::c_void, sync::atomic::Ordering};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{Function, UrResult, role::*},
-    ur_functions,
-};
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::ur_functions;
 
 use super::OWN_CODE;
-use crate::{
-    backend::adapter,
-    entry::hooks,
-    raw::{args::Arg, caller, nesting::Outermost},
-};
+use crate::raw::{args::Arg, caller, nesting::Outermost};
+use crate::{backend::adapter, entry::hooks};
 
 /// Instructions of a naked function: store the return address, and call `$to`, which must have the signature of the
 /// function and at most 14 parameters. All registers but `rax` are preserved. The directives are for exceptions and

@@ -12,33 +12,17 @@
 mod calls;
 mod code;
 
-use std::{
-    collections::BTreeMap,
-    ffi::CString,
-    path::Path,
-    ptr::null_mut,
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::{collections::BTreeMap, ffi::CString, path::Path, ptr::null_mut};
 
 use frida_gum::{Error, Gum, NativePointer, interceptor::Interceptor};
-use urscope_schema::{
-    api::{Function, Table, UNIFIED_RUNTIME},
-    trace::records::{self, EntryPoint, INLINE},
-};
+use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME};
+use urscope_schema::trace::records::{self, EntryPoint, INLINE};
 
 use super::ddi::{self, Interception};
-use crate::{
-    backend::adapter::{self, ADAPTERS, registry},
-    raw::{
-        interruptions,
-        mutex::Mutex,
-        symbols::{
-            elf,
-            modules::{self, Module},
-        },
-        thread,
-    },
-};
+use crate::backend::adapter::{self, ADAPTERS, registry};
+use crate::raw::symbols::modules::{self, Module};
+use crate::raw::{interruptions, mutex::Mutex, symbols::elf, thread};
 
 /// The functions of an adapter, with their addresses.
 type Functions = BTreeMap<Function, usize>;

@@ -6,29 +6,17 @@
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{Effect, Function, LEVEL_ZERO, UrResult, role::*},
-    handle::Kind,
-    ze_functions,
-};
+use urscope_schema::api::{Effect, Function, LEVEL_ZERO, UrResult, role::*};
+use urscope_schema::{handle::Kind, ze_functions};
 
 use super::{DRIVER_STATES, Driver, real, report_once};
-use crate::{
-    call::{self, Origin},
-    commands,
-    event_filter::{self, Recording},
-    inner, note_caller,
-    raw::{
-        args::{
-            Arg, extensions,
-            inputs::Arguments,
-            row::{self, Row},
-        },
-        caller::{self, Owner},
-        fork,
-    },
-    stacks,
-};
+use crate::call::{self, Origin};
+use crate::event_filter::{self, Recording};
+use crate::raw::args::row::{self, Row};
+use crate::raw::args::{Arg, extensions, inputs::Arguments};
+use crate::raw::caller::{self, Owner};
+use crate::raw::fork;
+use crate::{commands, inner, note_caller, stacks};
 
 macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {

@@ -11,21 +11,15 @@
 mod calls;
 mod handle_tables;
 
-use std::{
-    ffi::{CStr, c_char, c_void},
-    ptr::null_mut,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
-};
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use urscope_schema::{
-    api::{Function, LEVEL_ZERO, Table, UrResult},
-    trace::records::{EntryPoint, LEVEL_ZERO_DRIVER},
-};
+use urscope_schema::api::{Function, LEVEL_ZERO, Table, UrResult};
+use urscope_schema::trace::records::{EntryPoint, LEVEL_ZERO_DRIVER};
 
-use crate::{
-    layer::trace,
-    raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module},
-};
+use crate::layer::trace;
+use crate::raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module};
 
 /// The most drivers in a process: one for each kind of device.
 const DRIVERS: usize = 4;

@@ -4,30 +4,16 @@
 
 use std::io;
 
-use urscope_schema::{
-    call::{Enter, Exit},
-    trace::{
-        Form,
-        fxt::{
-            Before, HEAD,
-            write::{self, Sink},
-        },
-        records::{Gap, Header},
-        write::End,
-    },
-};
+use urscope_schema::call::{Enter, Exit};
+use urscope_schema::trace::fxt::write::{self, Sink};
+use urscope_schema::trace::fxt::{Before, HEAD};
+use urscope_schema::trace::records::{Gap, Header};
+use urscope_schema::trace::{Form, write::End};
 
-use super::{
-    ENTRY_POINTS, PROCESS_TRACE, count_lost,
-    file::{self, Growth},
-    footer, pid,
-};
-use crate::raw::{
-    chunks::{self, Appended, Chunks, Record},
-    interruptions,
-    named_file::MappedByte,
-    process, thread,
-};
+use super::file::{self, Growth};
+use super::{ENTRY_POINTS, PROCESS_TRACE, count_lost, footer, pid};
+use crate::raw::chunks::{self, Appended, Chunks, Record};
+use crate::raw::{interruptions, named_file::MappedByte, process, thread};
 
 /// The three records of one side of a call: by itself; short, without what the record before contains, as most are;
 /// and inside of another call.

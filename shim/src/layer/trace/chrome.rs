@@ -2,17 +2,11 @@
 //!
 //! An error never reaches the program: it is reported once, and records are counted as lost.
 
-use urscope_schema::trace::{
-    Form,
-    records::Gap,
-    write::{self, End, Line},
-};
+use urscope_schema::trace::write::{self, End, Line};
+use urscope_schema::trace::{Form, records::Gap};
 
-use super::{
-    ENTRY_POINTS, PROCESS_TRACE, count_lost,
-    file::{self, Growth},
-    footer,
-};
+use super::file::{self, Growth};
+use super::{ENTRY_POINTS, PROCESS_TRACE, count_lost, footer};
 use crate::raw::{interruptions, named_file::MappedByte, pages::Pages, process};
 
 /// The bytes that are reserved for the footer, so that a file on a full disk can be closed.

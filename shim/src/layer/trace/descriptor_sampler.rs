@@ -3,10 +3,8 @@
 //! Counting takes microseconds, and more if many are open. It is rare enough to take little time, and never holds a
 //! lock.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use urscope_schema::call::Nanos;
 

@@ -2,15 +2,11 @@
 
 use std::{io, ops::RangeInclusive, path::Path};
 
-use urscope_schema::{
-    owners::{self, Owners},
-    trace::{Form, records::Header, write},
-};
+use urscope_schema::owners::{self, Owners};
+use urscope_schema::trace::{Form, records::Header, write};
 
-use crate::{
-    command_line, knobs,
-    raw::{clock, plain_file, process, stderr, symbols::modules},
-};
+use crate::raw::{clock, plain_file, process, stderr, symbols::modules};
+use crate::{command_line, knobs};
 
 /// The pauses after the first failed attempt to grow and at most, in nanoseconds. Each failure doubles the pause.
 const RETRY_PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;

@@ -6,37 +6,22 @@
 //! cannot be written (a full disk, an unwritable directory, a call in a signal handler that interrupted a write) are
 //! counted as lost.
 
-use std::{
-    path::PathBuf,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use urscope_schema::{
-    api::demand::Nulls,
-    call::{Enter, Exit, Nanos},
-    trace::{
-        fxt,
-        records::{Device, EntryPoint, Exec, Found, Gap, Module, Named, Stack},
-        write::{self, End, Totals},
-    },
-};
+use urscope_schema::call::{Enter, Exit, Nanos};
+use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Gap, Module, Named, Stack};
+use urscope_schema::trace::write::{self, End, Totals};
+use urscope_schema::{api::demand::Nulls, trace::fxt};
 
 use self::{binary::BinaryFile, chrome::ChromeFile};
 use super::{FindingSink, Layer, Verdict};
-use crate::{
-    knobs::{self, Hot},
-    raw::{
-        clock, fork,
-        fork_lock::ForkLock,
-        fork_mark,
-        fork_reset::ForkReset,
-        interruptions,
-        lock::Lock,
-        named_file::{MappedByte, NamedFile},
-        process, thread,
-    },
-    stacks::StackSink,
+use crate::knobs::{self, Hot};
+use crate::raw::named_file::{MappedByte, NamedFile};
+use crate::raw::{
+    clock, fork, fork_lock::ForkLock, fork_mark, fork_reset::ForkReset, interruptions, lock::Lock, process, thread,
 };
+use crate::stacks::StackSink;
 
 mod binary;
 mod chrome;

@@ -2,11 +2,8 @@
 //!
 //! Calls must not go through `tracing`: `scripts/bench facade` shows the cost.
 
-use tracing::{
-    Event, Level, Metadata, Subscriber,
-    field::{Field, Visit},
-    span,
-};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use crate::{knobs, raw::stderr};
 

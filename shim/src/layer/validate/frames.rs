@@ -7,10 +7,8 @@ use std::path::Path;
 
 use urscope_schema::trace::records::{PythonFrame, is_of_runtime};
 
-use crate::{
-    raw::symbols::{demangle::demangle, elf, modules},
-    stacks::{self, Frames},
-};
+use crate::raw::symbols::{demangle::demangle, elf, modules};
+use crate::stacks::{self, Frames};
 
 /// The most frames that are shown.
 const FRAME_LIMIT: usize = 6;

@@ -5,25 +5,18 @@
 //! ([`report`]). The layer must never find what the analyzer does not find in the trace of the process, so it uses
 //! only what is in the trace.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use urscope_rules::{Checker, End, Process, ProcessId, Tracker};
-use urscope_schema::{
-    api::demand::Nulls,
-    call::{Enter, Exit},
-    trace::records::Device,
-};
+use urscope_schema::call::{Enter, Exit};
+use urscope_schema::{api::demand::Nulls, trace::records::Device};
 
 use super::{Layer, Verdict};
-use crate::{
-    knobs::{self, Hot},
-    raw::{
-        clock, fork, fork_lock::ForkLock, fork_reset::ForkReset, interruptions, lock::Lock, process, reserve, stderr,
-        symbols::modules,
-    },
+use crate::knobs::{self, Hot};
+use crate::raw::{
+    clock, fork, fork_lock::ForkLock, fork_reset::ForkReset, interruptions, lock::Lock, process, reserve, stderr,
+    symbols::modules,
 };
 
 mod frames;

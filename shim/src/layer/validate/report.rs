@@ -8,14 +8,10 @@ use std::{collections::BTreeMap, fmt::Write as _, num::NonZeroU64, sync::OnceLoc
 use urscope_rules::{Finding, Severity};
 use urscope_schema::{api::Function, trace::records::Found};
 
-use super::{
-    super::{FindingSink, Verdict},
-    frames,
-};
-use crate::{
-    knobs::{self, OnError},
-    raw::{fork_reset::ForkReset, interruptions, mutex::Mutex, stderr},
-};
+use super::super::{FindingSink, Verdict};
+use super::frames;
+use crate::knobs::{self, OnError};
+use crate::raw::{fork_reset::ForkReset, interruptions, mutex::Mutex, stderr};
 
 static SINK: OnceLock<&'static dyn FindingSink> = OnceLock::new();
 

@@ -2,12 +2,10 @@
 //!
 //! Inputs are copied once, and answers are written once.
 
-use urscope_schema::api::{
-    UrResult,
-    role::{
-        DataSize, Desc, Event, InOutEvent, OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject,
-        OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Role, ValueSize,
-    },
+use urscope_schema::api::UrResult;
+use urscope_schema::api::role::{
+    DataSize, Desc, Event, InOutEvent, OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer,
+    OutValue, OutValueSize, PhysicalMem, Pointer, Role, ValueSize,
 };
 
 use super::{Arg, handle_data, inputs::FLAGS};

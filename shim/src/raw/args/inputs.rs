@@ -5,23 +5,14 @@
 
 #![expect(clippy::inline_always, reason = "the row's roles decide which parts a function needs")]
 
-use urscope_schema::{
-    api::{
-        Effect, Function,
-        demand::Nulls,
-        level_zero::constants::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD},
-        role::{Device, OutParams, Role, Sources},
-    },
-    call::Values,
-    handle::{descriptor_data, descriptor_in, file_fingerprint},
-};
+use urscope_schema::api::level_zero::constants::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD};
+use urscope_schema::api::role::{Device, OutParams, Role, Sources};
+use urscope_schema::api::{Effect, Function, demand::Nulls};
+use urscope_schema::call::Values;
+use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint};
 
-use super::{
-    AdapterHandle, Arg,
-    extensions::Extension,
-    handle_data,
-    umf_header::{UMF_SIZES, UmfHeader},
-};
+use super::umf_header::{UMF_SIZES, UmfHeader};
+use super::{AdapterHandle, Arg, extensions::Extension, handle_data};
 use crate::raw::{open_file, recent_data::fingerprint_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.

@@ -8,10 +8,8 @@
 
 use std::ffi::c_void;
 
-use urscope_schema::api::{
-    demand::Null,
-    role::{Adapter, Context, Device, Event, PhysicalMem, Role},
-};
+use urscope_schema::api::demand::Null;
+use urscope_schema::api::role::{Adapter, Context, Device, Event, PhysicalMem, Role};
 
 pub mod caller;
 pub mod extensions;

@@ -9,23 +9,12 @@
 
 use std::mem::MaybeUninit;
 
-use urscope_schema::{
-    api::{
-        UrResult,
-        role::{EventHandle, OutParams, Role},
-    },
-    call::Values,
-    handle::descriptor_data,
-};
+use urscope_schema::api::role::{EventHandle, OutParams, Role};
+use urscope_schema::{api::UrResult, call::Values, handle::descriptor_data};
 
-use super::{
-    Arg,
-    extensions::Extension,
-    handle_data,
-    inputs::{Arguments, data_fingerprint, descriptor_at, of_file},
-    row::Row,
-    umf_header::{UMF_SIZES, UmfHeader},
-};
+use super::inputs::{Arguments, data_fingerprint, descriptor_at, of_file};
+use super::umf_header::{UMF_SIZES, UmfHeader};
+use super::{Arg, extensions::Extension, handle_data, row::Row};
 use crate::raw::process;
 
 /// The value of a variable that the callee has not written to; no valid address or size.

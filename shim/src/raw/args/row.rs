@@ -3,10 +3,8 @@
 //! [`rows`](crate::rows) makes the types. It is all that is made by a macro of a call's path ([`crate::call`]).
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role, and the interfaces have a macro each")]
-use urscope_schema::{
-    api::{Function, UrResult, role::*},
-    *,
-};
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::*;
 
 use super::{AdapterHandle, inputs::Arguments, observed::Parameters, out_params::Redirection};
 

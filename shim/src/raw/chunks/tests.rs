@@ -1,10 +1,6 @@
-use urscope_schema::trace::{
-    fxt::{
-        Before,
-        read::{Item, Strings, next},
-    },
-    read::Record as Read,
-};
+use urscope_schema::trace::fxt::Before;
+use urscope_schema::trace::fxt::read::{Item, Strings, next};
+use urscope_schema::trace::read::Record as Read;
 
 use super::*;
 

@@ -1,10 +1,7 @@
 //! Reads the process's own memory without faults: the kernel copies it, and reports unmapped addresses.
 
-use std::{
-    ffi::c_void,
-    mem::MaybeUninit,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{ffi::c_void, mem::MaybeUninit};
 
 use crate::raw::process;
 

@@ -4,11 +4,8 @@ use std::{ffi::c_void, mem::MaybeUninit, sync::OnceLock};
 
 use urscope_schema::trace::records::PythonFrame;
 
-use super::{
-    Interpreter,
-    layout::{Entries, Innermost},
-    lines, memory, text,
-};
+use super::layout::{Entries, Innermost};
+use super::{Interpreter, lines, memory, text};
 
 /// The most frames, innermost first.
 const FRAME_LIMIT: usize = 24;

@@ -1,9 +1,7 @@
 //! The source name of a C++ function, from the C++ library of this process if there is one. Must load no library.
 
-use std::{
-    ffi::{CStr, CString, c_char, c_int, c_void},
-    ptr::null_mut,
-};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::null_mut;
 
 use super::modules;
 

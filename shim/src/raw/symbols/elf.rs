@@ -7,10 +7,8 @@
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 use std::{fs::File, path::Path};
 
-use object::{
-    LittleEndian, Object as _, ObjectSymbol as _, SymbolKind,
-    read::{ReadCache, elf::ElfFile64},
-};
+use object::read::{ReadCache, elf::ElfFile64};
+use object::{LittleEndian, Object as _, ObjectSymbol as _, SymbolKind};
 
 /// The longest name that is read, in bytes: names of C++ templates have no limit.
 const NAME: usize = 1024;

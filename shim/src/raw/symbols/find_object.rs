@@ -5,11 +5,9 @@
 //! does not exist, `dladdr1` takes one that a fork does reset. It also compares the address with every symbol of the library, in pages
 //! that nobody else may have read.
 
-use std::{
-    ffi::{c_int, c_void},
-    ptr::{NonNull, null, null_mut, without_provenance},
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::ffi::{c_int, c_void};
+use std::ptr::{NonNull, null, null_mut, without_provenance};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::namespaces::LinkMap;
 use crate::raw::late_functions::dlvsym;

@@ -1,12 +1,8 @@
 //! The loaded libraries: which one an address belongs to, and which memory may be searched for a table. Must load no library.
 
-use std::{
-    ffi::{CStr, OsStr, c_int, c_void},
-    ops::Range,
-    os::unix::ffi::OsStrExt as _,
-    path::{Path, PathBuf},
-    sync::OnceLock,
-};
+use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::{ops::Range, os::unix::ffi::OsStrExt as _, sync::OnceLock};
 
 use libloading::os::unix::{Library, RTLD_LAZY};
 use urscope_schema::trace::records::{self, Hex};

@@ -3,12 +3,8 @@
 //! `dlmopen` makes a namespace. From glibc 2.35 on, the dynamic loader links the lists of all namespaces for debuggers (`link.h`,
 //! `r_debug_extended`); older ones show only the first.
 
-use std::{
-    ffi::{CStr, OsStr, c_char, c_int, c_void},
-    os::unix::ffi::OsStrExt as _,
-    path::PathBuf,
-    ptr::NonNull,
-};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::{os::unix::ffi::OsStrExt as _, path::PathBuf, ptr::NonNull};
 
 use super::modules::{self, Module};
 use crate::raw::late_functions::weak;

@@ -1,10 +1,7 @@
 //! What is specified for memory, and where the implementations differ.
 
-use super::{
-    CRASH, Case,
-    Implementation::{Ours, OursOnV1, V1, V1Bare, V1Refusing, V2, V2Alone, V2Checked, V2Refusing},
-    NULL, SEALED, TABLE, UNUSED,
-};
+use super::Implementation::{Ours, OursOnV1, V1, V1Bare, V1Refusing, V2, V2Alone, V2Checked, V2Refusing};
+use super::{CRASH, Case, NULL, SEALED, TABLE, UNUSED};
 
 /// All groups.
 pub(super) const ALL: [&[Case]; 4] = [MEMORY, MEMORY_OF_TWO, MEMORY_NULLS, MEMORY_FAULTS];

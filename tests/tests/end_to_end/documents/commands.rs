@@ -4,11 +4,7 @@
 //! CONTRIBUTING.md says how a document marks what is special about a command. Must never run an illustration.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
-use std::fmt::Write as _;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::time::Duration;
+use std::{env, fmt::Write as _, os::unix::fs::symlink, path::Path, time::Duration};
 
 use tempfile::TempDir;
 use urscope_tests::run::{Session, urscope};

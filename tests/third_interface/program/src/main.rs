@@ -1,25 +1,17 @@
 //! A program with an implementation of the third interface. `export FILE` and `open FILE` share memory between two
 //! processes, whose calls are recorded; `judge TRACE...` prints what the rules find in the traces.
 
-use std::{
-    fs::{self, File},
-    io::BufReader,
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::fs::{self, File};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{io::BufReader, path::Path};
 
 use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::{
-    api::{Function, UrResult, role::*},
-    call::Nanos,
-    third_functions,
-    trace::read::{Reader, Record},
-};
-use urscope_shim::{
-    call::{self, Origin},
-    raw::args::{Arg, row},
-};
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::trace::read::{Reader, Record};
+use urscope_schema::{call::Nanos, third_functions};
+use urscope_shim::call::{self, Origin};
+use urscope_shim::raw::args::{Arg, row};
 
 /// What is exported, and the address at which another process finds it.
 const HANDLE: &[u8; 16] = b"third interface!";

@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
-use urscope_schema::{
-    call::Values,
-    trace::records::{Header, Hex},
-};
+use urscope_schema::call::Values;
+use urscope_schema::trace::records::{Header, Hex};
 
 use self::folder::Folder;
 use self::row::{Column, Shape};

@@ -1,9 +1,7 @@
 //! The baseline: an earlier report, whose findings are known.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use urscope_rules::Severity;

@@ -7,23 +7,15 @@
 //! frames of the program, innermost first. `there=` compares the other side, and ` && ` joins the two. This is what is
 //! written, because a function through which every free goes does not tell two mistakes apart.
 
-use std::{
-    collections::BTreeSet,
-    fmt::Write as _,
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeSet, fmt::Write as _, io};
 
 use urscope_rules::catalog::RULES;
 use urscope_schema::handle::Kind;
 
 use super::ExemptionError;
-use crate::{
-    analysis::{Excuse, FoundFinding, Judgement, Location, SuppressionUse, file_name, pattern::Pattern},
-    files,
-    nearest::nearest,
-    plain::plain,
-};
+use crate::analysis::{Excuse, FoundFinding, Judgement, Location, SuppressionUse, file_name, pattern::Pattern};
+use crate::{files, nearest::nearest, plain::plain};
 
 /// The suppressions of a file.
 #[derive(Clone, Debug, Default)]

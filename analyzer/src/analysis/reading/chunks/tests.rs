@@ -1,14 +1,9 @@
-use std::{
-    fs::{self, File},
-    os::unix::fs::FileExt as _,
-    path::PathBuf,
-};
+use std::fs::{self, File};
+use std::{os::unix::fs::FileExt as _, path::PathBuf};
 
-use urscope_schema::{
-    api::Function,
-    call::{Enter, Values},
-    trace::fxt::{Before, hole, write},
-};
+use urscope_schema::api::Function;
+use urscope_schema::call::{Enter, Values};
+use urscope_schema::trace::fxt::{Before, hole, write};
 
 use super::*;
 

@@ -17,10 +17,8 @@ mod memory;
 mod physical;
 mod structs;
 
-pub(crate) use self::{
-    memory::{Block, MappedBase},
-    structs::IpcHandle,
-};
+pub(crate) use self::memory::{Block, MappedBase};
+pub(crate) use self::structs::IpcHandle;
 
 const LOADER: &str = "libze_loader.so.1";
 

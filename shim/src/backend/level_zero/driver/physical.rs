@@ -4,10 +4,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 
 use urscope_schema::api::{UrResult, role::Pointer};
 
-use super::{
-    Driver, PhysicalMemDesc, PhysicalMemProperties, ZeHandle,
-    structs::{ExternalMemory, stype},
-};
+use super::structs::{ExternalMemory, stype};
+use super::{Driver, PhysicalMemDesc, PhysicalMemProperties, ZeHandle};
 use crate::raw::args::Arg;
 
 impl Driver {
