@@ -10,66 +10,112 @@
 
 /// Every order of threads.
 pub mod threads {
-    pub mod fork_reset;
-    pub mod lock;
-    pub mod sync;
-    pub mod thread;
+    pub use processes::fork_reset;
+    pub use signals::{sync, sync::explore};
+    pub use threads::{lock, thread};
 
-    pub use sync::explore;
+    pub mod processes {
+        pub mod fork_reset;
+    }
 
-    pub use super::{interruptions, recent_data, stack};
+    pub mod call_stacks {
+        pub use crate::stack;
+    }
 
-    /// The variables of a thread.
-    pub mod variables {
-        use std::cell::RefCell;
+    pub mod signals {
+        pub mod sync;
 
-        use super::thread;
+        pub use crate::interruptions;
+    }
 
-        pub(super) struct Variables {
-            pub(super) thread: thread::Own,
-        }
+    #[allow(clippy::module_inception, reason = "the folders have the names of those in the shim")]
+    pub mod threads {
+        pub mod lock;
+        pub mod thread;
 
-        loom::thread_local! {
-            static OWN: RefCell<Option<&'static Variables>> = RefCell::new(None);
-        }
+        pub use crate::recent_data;
 
-        pub(super) fn own() -> &'static Variables {
-            // SAFETY: as in the shim: all fields are valid as zero bytes.
-            let new = || &*Box::leak(Box::new(unsafe { std::mem::zeroed::<Variables>() }));
-            OWN.with(|own| *own.borrow_mut().get_or_insert_with(new))
+        /// The variables of a thread.
+        pub mod variables {
+            use std::cell::RefCell;
+
+            use super::thread;
+
+            pub(crate) struct Variables {
+                pub(crate) thread: thread::Own,
+            }
+
+            loom::thread_local! {
+                static OWN: RefCell<Option<&'static Variables>> = RefCell::new(None);
+            }
+
+            pub(crate) fn own() -> &'static Variables {
+                // SAFETY: as in the shim: all fields are valid as zero bytes.
+                let new = || &*Box::leak(Box::new(unsafe { std::mem::zeroed::<Variables>() }));
+                OWN.with(|own| *own.borrow_mut().get_or_insert_with(new))
+            }
         }
     }
 }
 
 /// Every place where a signal handler can interrupt.
 pub mod handlers {
-    pub mod chunks;
     pub mod explorer;
-    pub mod fork_reset;
-    pub mod lock;
-    pub mod named_file;
-    pub mod plain_file;
-    pub mod sync;
-    pub mod thread;
 
-    pub use super::{interruptions, process, recent_data, stack};
+    pub use files::{named_file, plain_file};
+    pub use processes::{fork_reset, process};
+    pub use signals::sync;
+    pub use threads::{lock, thread};
+    pub use trace_file::chunks;
 
-    /// The variables of the one thread.
-    pub mod variables {
-        use super::{chunks, thread};
+    pub mod processes {
+        pub mod fork_reset;
 
-        pub(super) struct Variables {
-            pub(super) thread: thread::Own,
-            pub(super) lane: chunks::Lane,
-        }
+        pub use crate::process;
+    }
 
-        thread_local! {
-            // SAFETY: as in the shim: all fields are valid as zero bytes.
-            static OWN: &'static Variables = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
-        }
+    pub mod signals {
+        pub mod sync;
 
-        pub(super) fn own() -> &'static Variables {
-            OWN.with(|own| *own)
+        pub use crate::interruptions;
+    }
+
+    pub mod call_stacks {
+        pub use crate::stack;
+    }
+
+    pub mod files {
+        pub mod named_file;
+        pub mod plain_file;
+    }
+
+    pub mod trace_file {
+        pub mod chunks;
+    }
+
+    pub mod threads {
+        pub mod lock;
+        pub mod thread;
+
+        pub use crate::recent_data;
+
+        /// The variables of the one thread.
+        pub mod variables {
+            use super::{super::trace_file::chunks, thread};
+
+            pub(crate) struct Variables {
+                pub(crate) thread: thread::Own,
+                pub(crate) lane: chunks::Lane,
+            }
+
+            thread_local! {
+                // SAFETY: as in the shim: all fields are valid as zero bytes.
+                static OWN: &'static Variables = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+            }
+
+            pub(crate) fn own() -> &'static Variables {
+                OWN.with(|own| *own)
+            }
         }
     }
 }

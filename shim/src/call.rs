@@ -15,7 +15,7 @@ use urscope_schema::call::Values;
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
 use crate::raw::args::{Arg, inputs::Arguments, out_params, row::Row};
-use crate::raw::{fork, outer::Outer};
+use crate::raw::{call_stacks::outer::Outer, processes::fork};
 use crate::{chain, commands, devices, inner, stacks};
 
 /// Where a call came from.

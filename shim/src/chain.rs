@@ -14,7 +14,7 @@ use urscope_schema::trace::records::Device;
 
 use crate::knobs::Hot;
 use crate::layer::{Layer, Verdict, trace, validate};
-use crate::raw::{clock, fork_mark, stderr, thread};
+use crate::raw::{clock, processes::fork_mark, stderr, threads::thread};
 
 struct GuardedLayer {
     name: &'static str,

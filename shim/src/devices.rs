@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, role::Device};
 use urscope_schema::{handle::Kind, trace::records};
 
-use crate::raw::{args::Arg, fork_reset::ForkReset, mutex::RwLock, process};
+use crate::raw::processes::{fork_reset::ForkReset, process};
+use crate::raw::{args::Arg, threads::mutex::RwLock};
 use crate::{backend::adapter::device_info, chain};
 
 /// The most devices that are described.

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, UrResult};
 use urscope_schema::{call::Values, handle::Kind};
 
-use crate::commands;
-use crate::raw::{args::inputs::Inputs, fork_reset::ForkReset, hash_map::HashMap, mutex::RwLock};
+use crate::{
+    commands,
+    raw::{args::inputs::Inputs, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::RwLock},
+};
 
 /// The watched events and their reference counts.
 static WATCHED: ForkReset<RwLock<HashMap<usize, u32>>> = ForkReset::new(RwLock::default);

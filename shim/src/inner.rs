@@ -9,7 +9,7 @@ use urscope_schema::api::{Effect, Function};
 use urscope_schema::handle::Kind;
 
 use crate::knobs;
-use crate::raw::outer::{self, Outer};
+use crate::raw::call_stacks::outer::{self, Outer};
 
 static ARE_RECORDED: AtomicBool = AtomicBool::new(false);
 

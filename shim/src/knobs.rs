@@ -9,7 +9,7 @@ use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 use urscope_schema::{placeholders, ranks::Ranks, trace::Form};
 
-use crate::raw::{mutex::Mutex, process};
+use crate::raw::{processes::process, threads::mutex::Mutex};
 
 macro_rules! knobs {
     ($($(#[doc = $doc:literal])* $field:ident: $type:ty = $name:literal, default $default:literal, example $example:literal;)*) => {

@@ -44,7 +44,7 @@ pub fn start() {
     }
     knobs::read();
     inner::start();
-    raw::fork_mark::install();
+    raw::processes::fork_mark::install();
     entry::dlsym::resolve_early();
     entry::exec::resolve();
     layer::trace::notices::install();
@@ -66,8 +66,8 @@ pub fn start() {
         layer::trace::after_fork_in_parent();
         layer::validate::after_fork_in_parent();
     };
-    raw::fork::on_fork(before, in_parent, in_child);
-    raw::process::on_exit(|| {
+    raw::processes::fork::on_fork(before, in_parent, in_child);
+    raw::processes::process::on_exit(|| {
         entry::untraced_adapters::report();
         chain::end("exit");
     });

@@ -8,10 +8,11 @@ use std::{ops::Range, sync::OnceLock};
 use urscope_schema::trace::records::{Hex, Module, PythonFrame, Stack};
 
 use crate::knobs::Hot;
-use crate::raw::stack::{self, Registered};
+use crate::raw::call_stacks::stack::{self, Registered};
+use crate::raw::call_stacks::{caller, unwound_callers};
+use crate::raw::memory::{hash_map::HashMap, reserve};
 use crate::raw::{
-    caller, fork_reset::ForkReset, hash_map::HashMap, interruptions, mutex::Mutex, python, reserve, symbols::modules,
-    unwound_callers,
+    processes::fork_reset::ForkReset, python, signals::interruptions, symbols::modules, threads::mutex::Mutex,
 };
 
 /// The most different stacks in the trace of a process. A program that has more has generated code.

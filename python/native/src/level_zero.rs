@@ -11,7 +11,7 @@ use std::{ffi::c_void, sync::Once};
 
 use urscope_schema::api::{self, UrResult};
 use urscope_shim::backend::{self, level_zero::without_adapter};
-use urscope_shim::raw::fork;
+use urscope_shim::raw::processes::fork;
 
 use crate::references::{ContextRef, DeviceRef};
 use crate::sycl::{Function, HandleData, Sycl};

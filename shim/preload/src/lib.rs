@@ -13,7 +13,9 @@ use urscope_schema::ur_functions;
 use urscope_shim::entry::dlsym::{NEXT_DLSYM, intercept};
 use urscope_shim::entry::exec::{self, CFunction, ExecArguments};
 use urscope_shim::entry::{exports, xpti};
-use urscope_shim::raw::{args::Arg, errno, late_functions, process, reserve::Allocator, signal_stack};
+use urscope_shim::raw::{
+    args::Arg, errno, late_functions, memory::reserve::Allocator, processes::process, signals::signal_stack,
+};
 use urscope_shim::{backend::level_zero::without_adapter, chain, late_functions, note_caller};
 
 #[global_allocator]

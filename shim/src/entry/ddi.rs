@@ -23,7 +23,7 @@ use crate::backend::adapter::{self, ADAPTERS};
 use crate::knobs::{self, Entry};
 use crate::layer::trace;
 use crate::raw::symbols::modules::{self, Module};
-use crate::raw::{args::AdapterHandle, late_functions, mutex::Mutex};
+use crate::raw::{args::AdapterHandle, late_functions, threads::mutex::Mutex};
 
 /// The number of slots of a dispatch table that are searched. The largest known table has 241.
 const DISPATCH_TABLE_LIMIT: usize = 1024;

@@ -12,7 +12,7 @@ use urscope_schema::api::{LEVEL_ZERO, Table};
 use super::{ddi, level_zero};
 use crate::knobs;
 use crate::raw::late_functions::{self, dlvsym};
-use crate::raw::{process, symbols::modules::Module};
+use crate::raw::{processes::process, symbols::modules::Module};
 
 /// The next `dlsym`, to which the trampoline jumps: that of another wrapper, or the C library's. Never null after
 /// [`intercept`] has returned.

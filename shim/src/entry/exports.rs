@@ -20,7 +20,7 @@ use crate::backend::adapter::{self, ADAPTERS, registry};
 use crate::raw::args::row::{self, Row};
 use crate::raw::args::{Arg, inputs::Arguments};
 use crate::raw::symbols::modules::{self, Module};
-use crate::raw::{caller, fork};
+use crate::raw::{call_stacks::caller, processes::fork};
 use crate::{backend, chain, knobs, layer::trace};
 
 /// Marks a function that was not found. It is never called.

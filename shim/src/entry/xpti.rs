@@ -22,7 +22,7 @@ use crate::backend::adapter::registry::{self, VERSION};
 use crate::knobs::{self, BackendChoice, Entry, OnError};
 use crate::observed::{self, Observed};
 use crate::raw::args::{AdapterHandle, observed::Parameters};
-use crate::raw::{caller, interruptions, mutex::Mutex, symbols::modules::Module};
+use crate::raw::{call_stacks::caller, signals::interruptions, symbols::modules::Module, threads::mutex::Mutex};
 use crate::{layer::trace::notices, stacks};
 
 /// The stream of the calls (`ur_tracing_layer.cpp`).

@@ -17,13 +17,13 @@ pub fn say(text: &str) {
 /// Whether `length` bytes can be written to stderr. If it is a file, writing above the limit of file size raises
 /// SIGXFSZ.
 fn has_room(length: u64) -> bool {
-    let limit = super::process::file_size_limit();
+    let limit = super::processes::process::file_size_limit();
     // SAFETY: if stderr is not open, the calls below fail. Nothing here closes it.
     let stderr = unsafe { BorrowedFd::borrow_raw(libc::STDERR_FILENO) };
     if limit == libc::RLIM_INFINITY {
         return true;
     }
-    let Ok(status) = super::plain_file::status_of(&stderr) else { return true };
+    let Ok(status) = super::files::plain_file::status_of(&stderr) else { return true };
     // SAFETY: lseek(2) touches no memory.
     let at = unsafe { libc::lseek(libc::STDERR_FILENO, 0, libc::SEEK_CUR) };
     // A file in append mode is written at its end.

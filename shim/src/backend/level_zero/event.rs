@@ -18,7 +18,7 @@ use super::signal::{self, Barrier, SignalDevice};
 use super::{LevelZero, fetch::Process, handle_data::HandleData, opening, result};
 use crate::backend::{Family, adapter};
 use crate::raw::args::caller::{receive, with_data};
-use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
+use crate::raw::{args::Arg, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex};
 
 /// An event that was made or opened here, with the driver's event; `NULL` if the adapter manages that.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use urscope_schema::api::UrResult;
 
 use super::{handle_data::HandleData, result};
-use crate::raw::{fork_reset::ForkReset, process::start_of};
+use crate::raw::processes::{fork_reset::ForkReset, process::start_of};
 
 /// A process, distinguished from a later one with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ use urscope_schema::api::role::{OutData, OutDataSize};
 use super::fetch::Process;
 use super::handle_data::{self, HandleData};
 use crate::backend::Family;
-use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
+use crate::raw::{args::Arg, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex};
 
 /// The handle data of one get. `K` is the resource that a put releases; a forked child has none for the copies of its
 /// parent's data.

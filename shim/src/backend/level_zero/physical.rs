@@ -20,8 +20,11 @@ use super::handle_data::{HandleData, NATIVE_SIZE};
 use super::issued_handles::{Contents, IssuedHandles};
 use super::{LevelZero, opening, result};
 use crate::backend::{Family, adapter};
+use crate::raw::args::Arg;
 use crate::raw::args::caller::{Query, receive};
-use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex, plain_file};
+use crate::raw::{
+    files::plain_file, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex,
+};
 
 /// `ur_physical_mem_properties_t`
 #[repr(C)]

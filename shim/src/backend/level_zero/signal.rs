@@ -12,7 +12,7 @@ use super::driver::{Driver, ZeHandle, driver};
 use super::{LevelZero, result};
 use crate::backend::adapter;
 use crate::raw::args::{Arg, caller::receive_event};
-use crate::raw::{fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
+use crate::raw::{memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex};
 
 /// The driver's context and device that signal an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

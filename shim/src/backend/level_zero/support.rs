@@ -9,7 +9,7 @@ use super::driver::{Driver, ZeHandle, driver};
 use super::{LevelZero, physical, result};
 use crate::backend::{Family, adapter};
 use crate::raw::args::caller::{Query, receive_bool};
-use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
+use crate::raw::{args::Arg, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex};
 
 static SUPPORT_CACHE: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
 

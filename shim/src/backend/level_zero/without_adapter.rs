@@ -12,7 +12,7 @@ use super::driver::{ZeHandle, driver};
 use super::handle_data::{self, HandleData};
 use super::memory::{ISSUED_HANDLES, Origin, export, open_own, register, unregister};
 use crate::backend::Family;
-use crate::raw::{args::Arg, fork_reset::ForkReset, hash_map::HashMap, mutex::Mutex};
+use crate::raw::{args::Arg, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex};
 
 /// Whether the driver of the process can share memory.
 pub fn shares_memory() -> bool {

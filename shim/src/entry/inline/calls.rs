@@ -12,7 +12,7 @@ use urscope_schema::api::{Function, UrResult, role::*};
 use urscope_schema::ur_functions;
 
 use super::OWN_CODE;
-use crate::raw::{args::Arg, caller, nesting::Outermost};
+use crate::raw::{args::Arg, call_stacks::caller, threads::nesting::Outermost};
 use crate::{backend::adapter, entry::hooks};
 
 /// Instructions of a naked function: store the return address, and call `$to`, which must have the signature of the

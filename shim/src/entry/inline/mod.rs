@@ -22,7 +22,8 @@ use urscope_schema::trace::records::{self, EntryPoint, INLINE};
 use super::ddi::{self, Interception};
 use crate::backend::adapter::{self, ADAPTERS, registry};
 use crate::raw::symbols::modules::{self, Module};
-use crate::raw::{interruptions, mutex::Mutex, symbols::elf, thread};
+use crate::raw::threads::{mutex::Mutex, thread};
+use crate::raw::{signals::interruptions, symbols::elf};
 
 /// The functions of an adapter, with their addresses.
 type Functions = BTreeMap<Function, usize>;

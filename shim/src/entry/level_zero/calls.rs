@@ -14,8 +14,8 @@ use crate::call::{self, Origin};
 use crate::event_filter::{self, Recording};
 use crate::raw::args::row::{self, Row};
 use crate::raw::args::{Arg, extensions, inputs::Arguments};
-use crate::raw::caller::{self, Owner};
-use crate::raw::fork;
+use crate::raw::call_stacks::caller::{self, Owner};
+use crate::raw::processes::fork;
 use crate::{commands, inner, note_caller, stacks};
 
 macro_rules! hooks {

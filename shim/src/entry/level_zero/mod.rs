@@ -19,7 +19,7 @@ use urscope_schema::api::{Function, LEVEL_ZERO, Table, UrResult};
 use urscope_schema::trace::records::{EntryPoint, LEVEL_ZERO_DRIVER};
 
 use crate::layer::trace;
-use crate::raw::{args::extensions, late_functions, mutex::Mutex, software_device, symbols::modules::Module};
+use crate::raw::{args::extensions, late_functions, software_device, symbols::modules::Module, threads::mutex::Mutex};
 
 /// The most drivers in a process: one for each kind of device.
 const DRIVERS: usize = 4;

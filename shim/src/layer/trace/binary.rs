@@ -12,8 +12,8 @@ use urscope_schema::trace::{Form, write::End};
 
 use super::file::{self, Growth};
 use super::{ENTRY_POINTS, PROCESS_TRACE, count_lost, footer, pid};
-use crate::raw::chunks::{self, Appended, Chunks, Record};
-use crate::raw::{interruptions, named_file::MappedByte, process, thread};
+use crate::raw::trace_file::chunks::{self, Appended, Chunks, Record};
+use crate::raw::{files::named_file::MappedByte, processes::process, signals::interruptions, threads::thread};
 
 /// The three records of one side of a call: by itself; short, without what the record before contains, as most are;
 /// and inside of another call.

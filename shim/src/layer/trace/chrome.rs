@@ -7,7 +7,7 @@ use urscope_schema::trace::{Form, records::Gap};
 
 use super::file::{self, Growth};
 use super::{ENTRY_POINTS, PROCESS_TRACE, count_lost, footer};
-use crate::raw::{interruptions, named_file::MappedByte, pages::Pages, process};
+use crate::raw::{files::named_file::MappedByte, processes::process, signals::interruptions, trace_file::pages::Pages};
 
 /// The bytes that are reserved for the footer, so that a file on a full disk can be closed.
 const RESERVE: u64 = 16 << 10;

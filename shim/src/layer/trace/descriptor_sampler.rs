@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use urscope_schema::call::Nanos;
 
-use crate::raw::{clock, interruptions, process, reserve};
+use crate::raw::{clock, memory::reserve, processes::process, signals::interruptions};
 
 /// The interval between two samples: the time since the first one, divided by this, within these limits.
 const INTERVAL_DIVISOR: u64 = 64;

@@ -5,7 +5,7 @@ use std::{io, ops::RangeInclusive, path::Path};
 use urscope_schema::owners::{self, Owners};
 use urscope_schema::trace::{Form, records::Header, write};
 
-use crate::raw::{clock, plain_file, process, stderr, symbols::modules};
+use crate::raw::{clock, files::plain_file, processes::process, stderr, symbols::modules};
 use crate::{command_line, knobs};
 
 /// The pauses after the first failed attempt to grow and at most, in nanoseconds. Each failure doubles the pause.

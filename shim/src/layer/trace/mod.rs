@@ -17,10 +17,10 @@ use urscope_schema::{api::demand::Nulls, trace::fxt};
 use self::{binary::BinaryFile, chrome::ChromeFile};
 use super::{FindingSink, Layer, Verdict};
 use crate::knobs::{self, Hot};
-use crate::raw::named_file::{MappedByte, NamedFile};
-use crate::raw::{
-    clock, fork, fork_lock::ForkLock, fork_mark, fork_reset::ForkReset, interruptions, lock::Lock, process, thread,
-};
+use crate::raw::files::named_file::{MappedByte, NamedFile};
+use crate::raw::processes::{fork, fork_mark, fork_reset::ForkReset, process};
+use crate::raw::threads::{fork_lock::ForkLock, lock::Lock, thread};
+use crate::raw::{clock, signals::interruptions};
 use crate::stacks::StackSink;
 
 mod binary;

@@ -14,10 +14,9 @@ use urscope_schema::{api::demand::Nulls, trace::records::Device};
 
 use super::{Layer, Verdict};
 use crate::knobs::{self, Hot};
-use crate::raw::{
-    clock, fork, fork_lock::ForkLock, fork_reset::ForkReset, interruptions, lock::Lock, process, reserve, stderr,
-    symbols::modules,
-};
+use crate::raw::processes::{fork, fork_reset::ForkReset, process};
+use crate::raw::threads::{fork_lock::ForkLock, lock::Lock};
+use crate::raw::{clock, memory::reserve, signals::interruptions, stderr, symbols::modules};
 
 mod frames;
 mod report;

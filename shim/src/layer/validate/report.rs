@@ -11,7 +11,7 @@ use urscope_schema::{api::Function, trace::records::Found};
 use super::super::{FindingSink, Verdict};
 use super::frames;
 use crate::knobs::{self, OnError};
-use crate::raw::{fork_reset::ForkReset, interruptions, mutex::Mutex, stderr};
+use crate::raw::{processes::fork_reset::ForkReset, signals::interruptions, stderr, threads::mutex::Mutex};
 
 static SINK: OnceLock<&'static dyn FindingSink> = OnceLock::new();
 

@@ -13,7 +13,7 @@ use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint};
 
 use super::umf_header::{UMF_SIZES, UmfHeader};
 use super::{AdapterHandle, Arg, extensions::Extension, handle_data};
-use crate::raw::{open_file, recent_data::fingerprint_of};
+use crate::raw::{files::open_file, threads::recent_data::fingerprint_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;

@@ -15,7 +15,7 @@ use urscope_schema::{api::UrResult, call::Values, handle::descriptor_data};
 use super::inputs::{Arguments, data_fingerprint, descriptor_at, of_file};
 use super::umf_header::{UMF_SIZES, UmfHeader};
 use super::{Arg, extensions::Extension, handle_data, row::Row};
-use crate::raw::process;
+use crate::raw::processes::process;
 
 /// The value of a variable that the callee has not written to; no valid address or size.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{ffi::c_void, mem::MaybeUninit};
 
-use crate::raw::process;
+use crate::raw::processes::process;
 
 /// Whether the kernel refuses the call: because of a seccomp filter, or without support.
 static REFUSED: AtomicBool = AtomicBool::new(false);

@@ -8,7 +8,7 @@ use libloading::os::unix::{Library, RTLD_LAZY};
 use urscope_schema::trace::records::{self, Hex};
 
 use super::find_object;
-use crate::raw::{fork, interruptions};
+use crate::raw::{processes::fork, signals::interruptions};
 
 /// A loaded library.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,1 @@
+../../../../shim/src/raw/files/named_file.rs

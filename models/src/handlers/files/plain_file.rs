@@ -1,0 +1,1 @@
+../../../../shim/src/raw/files/plain_file.rs

@@ -1,1 +1,0 @@
-../../../shim/src/raw/fork_reset.rs

@@ -1,1 +1,0 @@
-../../../shim/src/raw/lock.rs

@@ -1,1 +1,0 @@
-../../../shim/src/raw/thread.rs

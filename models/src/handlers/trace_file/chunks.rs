@@ -1,0 +1,1 @@
+../../../../shim/src/raw/trace_file/chunks.rs

@@ -1,0 +1,1 @@
+../../../../shim/src/raw/processes/fork_reset.rs

@@ -1,0 +1,1 @@
+../../../../shim/src/raw/threads/thread.rs

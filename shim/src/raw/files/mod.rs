@@ -1,0 +1,5 @@
+//! Files, also in places where other users may write.
+
+pub mod named_file;
+pub mod open_file;
+pub mod plain_file;

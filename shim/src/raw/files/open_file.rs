@@ -1,0 +1,32 @@
+//! The file that a descriptor of this process refers to. Preserves errno.
+
+use std::mem::MaybeUninit;
+
+use crate::raw::errno;
+
+/// The device and the inode of the file; `None` if the descriptor is not open.
+pub fn identity(descriptor: u32) -> Option<(u64, u64)> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: fstat(2) refuses a number that is no descriptor, and fills the structure when it returns 0.
+    let filled = errno::preserve(|| unsafe { libc::fstat(descriptor as libc::c_int, status.as_mut_ptr()) }) == 0;
+    // SAFETY: as above.
+    filled.then(|| unsafe { status.assume_init() }).map(|status| (status.st_dev, status.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, os::fd::AsRawFd as _};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_the_same_through_every_descriptor() {
+        let file = File::open("/proc/self/exe").unwrap();
+        let again = file.try_clone().unwrap();
+        let of = |file: &File| identity(file.as_raw_fd() as u32);
+        assert!(of(&file).is_some());
+        assert_eq!(of(&file), of(&again));
+        assert_ne!(of(&file), of(&File::open("/dev/null").unwrap()));
+        assert_eq!(identity(u32::MAX), None);
+    }
+}
