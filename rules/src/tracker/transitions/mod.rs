@@ -104,7 +104,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
         PendingChange::Put { handle, serial } => return handles::has_put(tracker, place, (*handle, *serial), success),
         PendingChange::PutOne { handle, serial } => handles::has_put_one(tracker, (*handle, *serial), place, success),
         PendingChange::PutInherited { handle, born } if success => {
-            handles::inherited_put(tracker, place, *handle, *born)
+            handles::inherited_put(tracker, place, *handle, *born);
         }
         PendingChange::FreeDangling(dangling) => return smallvec![Change::Dangling(dangling.clone())],
         PendingChange::Create(Create { kind, is_shareable, context, size, .. }) => {
@@ -148,7 +148,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
             return pools::released(tracker, place, (*pool, *serial), frees, success);
         }
         PendingChange::RetainContext { context, serial } => {
-            contexts::retained(tracker, who, *context, *serial, success)
+            contexts::retained(tracker, who, *context, *serial, success);
         }
         PendingChange::ReleaseContext { context, serial, shared } => {
             return contexts::released(tracker, place, (*context, *serial), shared.take(), success);

@@ -2,8 +2,9 @@
 //!
 //! [`rows`](crate::rows) makes the types. It is all that is made by a macro of a call's path ([`crate::call`]).
 
-#[allow(clippy::wildcard_imports, reason = "a row may name any role, and the interfaces have a macro each")]
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::api::{Function, UrResult, role::*};
+#[allow(clippy::wildcard_imports, reason = "each interface has a macro for its rows")]
 use urscope_schema::*;
 
 use super::{AdapterHandle, inputs::Arguments, observed::Parameters, out_params::Redirection};
