@@ -1,8 +1,7 @@
 //! One call: the record of its enter and the record of its exit, with typed values.
 
-use crate::api::{Function, UrResult, demand::Fault};
-use crate::handle::Kind;
-use crate::operation::{Begun, Returned};
+use crate::api::{Function, UrResult, demand::Nulls};
+use crate::operation::{Answer, Begun, Operation, Returned};
 pub use crate::values::{Fields, Shape, Values};
 
 /// A moment, in nanoseconds of the host's `CLOCK_MONOTONIC`: comparable between all processes of one boot.
@@ -25,30 +24,21 @@ pub struct Enter {
 }
 
 impl Enter {
-    /// The kind of the handle data that the call opens; `None` if it opens none. An allocation of Level Zero opens
-    /// handle data of memory if it imports a descriptor.
-    pub fn opens(&self) -> Option<Kind> {
-        if self.imports() { Some(Kind::MemHandle) } else { self.function.opens() }
+    /// The arguments that are missing, as far as the record shows.
+    pub fn nulls(&self) -> Nulls {
+        self.function.nulls(&self.values)
     }
 
-    /// What the header specifies an error for in the arguments that the record shows.
-    pub fn fault(&self) -> Option<Fault> {
-        self.function.nulls(&self.values).fault(self.function, &self.values)
-    }
-
-    /// The call, decoded. `fault` is what is wrong with its arguments.
-    pub fn begun(&self, fault: Option<Fault>) -> Begun {
-        Begun::of(self.function, self.call, self.tid, self.time, &self.values, fault)
-    }
-
-    /// Whether the call imports an exported descriptor.
-    pub fn imports(&self) -> bool {
-        self.function.imports(&self.values)
+    /// The call, decoded.
+    pub fn begun(&self, nulls: &Nulls) -> Begun {
+        let Self { function, call, tid, time, ref values } = *self;
+        let (operation, fault) = (Operation::of(function, values), nulls.fault(function, values));
+        Begun { function, call, tid, time, stack: values.stack, operation, fault }
     }
 
     /// Whether the call shares something between processes. The verdict is about these.
     pub fn is_ipc(&self) -> bool {
-        self.function.is_ipc() || self.imports()
+        self.function.is_ipc() || self.function.imports(&self.values)
     }
 }
 
@@ -72,6 +62,7 @@ pub struct Exit {
 impl Exit {
     /// The call, decoded.
     pub fn returned(&self) -> Returned {
-        Returned::of(self.function, self.call, self.tid, self.time, self.result, &self.values)
+        let Self { function, call, tid, time, result, ref values } = *self;
+        Returned { function, call, tid, time, result, answer: Answer::of(function, values) }
     }
 }

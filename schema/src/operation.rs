@@ -203,19 +203,6 @@ pub struct Begun {
 }
 
 impl Begun {
-    #[inline]
-    pub(crate) fn of(
-        function: Function,
-        call: u64,
-        tid: u32,
-        time: Nanos,
-        values: &impl Fields,
-        fault: Option<Fault>,
-    ) -> Self {
-        let operation = Operation::of(function, values);
-        Self { function, call, tid, time, stack: values.stack(), operation, fault }
-    }
-
     /// Whether the call shares something between processes. The verdict is about these.
     pub fn is_ipc(&self) -> bool {
         self.function.is_ipc() || matches!(self.operation, Operation::Open(_))
@@ -237,20 +224,6 @@ pub struct Returned {
     pub result: UrResult,
     /// What it has returned besides.
     pub answer: Answer,
-}
-
-impl Returned {
-    #[inline]
-    pub(crate) fn of(
-        function: Function,
-        call: u64,
-        tid: u32,
-        time: Nanos,
-        result: UrResult,
-        values: &impl Fields,
-    ) -> Self {
-        Self { function, call, tid, time, result, answer: Answer::of(function, values) }
-    }
 }
 
 impl Operation {

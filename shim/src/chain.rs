@@ -5,6 +5,8 @@
 //! switched off with one message. Most records of calls are written by [`trace::record_enter`] and
 //! [`trace::record_exit`], which cannot panic, without the layer.
 
+#![expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,7 +37,6 @@ pub struct Entered {
 }
 
 /// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read.
-#[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
 pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Entered {
     let call = thread::next_call();
@@ -67,7 +68,6 @@ pub fn device(device: &Device) {
 }
 
 /// Shows the exit of a call to every layer, the last one first; returns the result for the caller.
-#[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]
 pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
@@ -91,7 +91,6 @@ pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, value
 }
 
 /// Shows the exit of a call to the trace; returns its result.
-#[expect(clippy::inline_always, reason = "as for `enter`")]
 #[inline(always)]
 fn record(hot: Hot, exit: Exit) -> UrResult {
     let [trace_layer, _] = &LAYERS;

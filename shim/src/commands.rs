@@ -7,6 +7,8 @@
 //! commands before it, because dependencies between commands are not known. So a command that is reported as
 //! unfinished was not waited for by any hooked call.
 
+#![expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
+
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use urscope_schema::api::{Effect, Function, UrResult};
@@ -57,7 +59,6 @@ pub(crate) fn are_recorded() -> bool {
 /// Adds to the arguments of a launch its pointers into shared memory, and to those of a call that ends memory the number
 /// of the first command that the host has not waited for, and the offset of the first byte that an unfinished command
 /// accesses.
-#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = function.effect().ends_memory();
@@ -85,7 +86,6 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
 
 /// Whether a command is recorded. A launch of a kernel is if it has pointers into shared memory; other commands
 /// always are.
-#[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn is_recorded(function: Function, inputs: &Inputs) -> bool {
     are_recorded() && (!launches(function) || nearest(inputs.kernel_pointers()) != [None; 2])
@@ -120,7 +120,6 @@ fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
 }
 
 /// Registers memory that a call has shared: `pointer` is its argument, `answers` are its answers.
-#[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn note_shared(function: Function, pointer: Option<u64>, answers: &Values) {
     let begins = match function.effect() {
@@ -151,7 +150,6 @@ fn add_shared_range(begins: u64, size: u64) {
 }
 
 /// Processes a recorded call that has returned. `call` is its number, `seen` comes from [`before`].
-#[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult) {
     note_return(function, result);
@@ -175,7 +173,6 @@ pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult)
 }
 
 /// Processes a call that has returned, recorded or not: it may be a wait.
-#[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
 pub(crate) fn note_return(function: Function, result: UrResult) {
     if function.waits() && result.is_success() && are_recorded() {

@@ -3,6 +3,8 @@
 //! A SYCL program makes and releases an event for every command. An event is watched from its creation with the IPC
 //! flag, or its open, until its last release. Other calls about events cost one comparison.
 
+#![expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use urscope_schema::api::{Effect, Function, UrResult};
@@ -42,7 +44,6 @@ impl Recording {
 
 /// Whether no call of `function` is recorded now, whatever its arguments are: nothing is shared that it could be
 /// about, or it is a wait.
-#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn passes_any(function: Function) -> bool {
     if is_about_events(function) {
@@ -70,7 +71,6 @@ const fn ends_event(function: Function) -> bool {
 /// Whether a call of `function` is recorded.
 ///
 /// Every call of an IPC function is: with an event that cannot be shared, it is a violation.
-#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     if passes_any(function) {
@@ -91,7 +91,6 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
 
 /// Updates the watched events when a call begins. The last release removes the event here, because its address may be
 /// reused before the release returns.
-#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn enter(function: Function, event: Option<usize>) {
     if let Some(event) = event.filter(|_| ends_event(function)) {
@@ -107,7 +106,6 @@ pub(crate) fn enter(function: Function, event: Option<usize>) {
 }
 
 /// Updates the watched events when a call has returned. `flags` is an argument of the call.
-#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
 #[inline(always)]
 pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>, result: UrResult, answers: &Values) {
     if !result.is_success() {

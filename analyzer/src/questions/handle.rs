@@ -169,7 +169,7 @@ impl HistoryBuilder {
 impl Observer for HistoryBuilder {
     fn enter(&mut self, tracker: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, values, .. } = *enter;
-        let place = Place::of(who, &enter.begun(None));
+        let place = Place::of(who, &enter.begun(&enter.nulls()));
         let index = self.matching_fingerprint(tracker, who, (function, &values)).map(|fingerprint| {
             let value = values.subject();
             self.moments.push(RecordedCall { place, fingerprint, value, result: None, took: None });

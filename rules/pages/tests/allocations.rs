@@ -32,7 +32,7 @@ fn a_call_of_a_correct_program_allocates_nothing() {
                     Event::Enter(who, enter) => {
                         let mut enter = *enter;
                         (enter.call, enter.time) = later(enter.call, enter.time);
-                        tracker.enter(*who, &enter.begun(enter.fault()), &mut checker);
+                        tracker.enter(*who, &enter.begun(&enter.nulls()), &mut checker);
                     }
                     Event::Exit(who, exit) => {
                         let mut exit = *exit;

@@ -169,10 +169,10 @@ fn report(fact: &Fact<'_>, export: &Export, gets: &SubjectGets) -> Finding {
         fact.actor(),
         gets.count,
         gets.repeats,
-        call(export.latest_get()),
+        call(export.latest_get),
         duration(gets.took)
     );
     let finding =
-        Finding::new(&RULE, export.latest_get(), what, message).values(subject.size, Some(export.fingerprint()));
+        Finding::new(&RULE, export.latest_get, what, message).values(subject.size, Some(export.fingerprint()));
     finding.advice("keep the handle data as long as the memory lives, and put it once")
 }

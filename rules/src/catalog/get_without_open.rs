@@ -118,7 +118,7 @@ impl RuleState for Hosts {
                     None => {
                         self.unknown.insert(host);
                     }
-                    Some(export) if export.producer() != fact.at.process => {
+                    Some(export) if export.producer != fact.at.process => {
                         self.exchanging.insert(host);
                     }
                     Some(_) => {}
@@ -154,15 +154,15 @@ impl Hosts {
         let hosts: Set<u64> = hosts.filter(|host| !self.unknown.contains(host) && !may_open(host)).collect();
         let mut places: Map<(u32, Option<Function>, Option<NonZeroU64>), Unopened<'_>> = Map::default();
         for export in lives(tracker, &hosts) {
-            let Place { process, function, stack, .. } = export.latest_get();
+            let Place { process, function, stack, .. } = export.latest_get;
             let unopened = places.entry((process.0, function, stack)).or_insert(Unopened { export, count: 0 });
             unopened.count += 1;
-            if order(&export.latest_get()) < order(&unopened.export.latest_get()) {
+            if order(&export.latest_get) < order(&unopened.export.latest_get) {
                 unopened.export = export;
             }
         }
         let mut all: Vec<_> = places.into_values().collect();
-        all.sort_by_key(|unopened| order(&unopened.export.latest_get()));
+        all.sort_by_key(|unopened| order(&unopened.export.latest_get));
         all
     }
 }
@@ -172,7 +172,7 @@ fn lives<'t>(tracker: &'t Tracker, hosts: &Set<u64>) -> impl Iterator<Item = &'t
     let mut lives = Map::default();
     for export in tracker.exports().iter().filter(|export| hosts.contains(&export.host())) {
         let (first, tried) = lives.entry(export.life()).or_insert((export, export.tried));
-        if order(&export.latest_get()) < order(&first.latest_get()) {
+        if order(&export.latest_get) < order(&first.latest_get) {
             *first = export;
         }
         *tried |= export.tried;
@@ -184,8 +184,7 @@ fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
     let (export, count) = (unopened.export, unopened.count);
     let subject = export.subject;
     let what = handle(subject.kind.shares()?, subject.value?);
-    let (who, size, got) =
-        (name(tracker, export.latest_get().process), of_size(subject.size), call(export.latest_get()));
+    let (who, size, got) = (name(tracker, export.latest_get.process), of_size(subject.size), call(export.latest_get));
     let more = match count - 1 {
         0 => String::new(),
         more => format!(
@@ -196,7 +195,7 @@ fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
     let message =
         format!("{who} got handle data for {what}{size} in {got}, and no process of this run tried to open it{more}");
     let finding =
-        Finding::new(&RULE, export.latest_get(), what, message).values(subject.size, Some(export.fingerprint()));
+        Finding::new(&RULE, export.latest_get, what, message).values(subject.size, Some(export.fingerprint()));
     let finding =
         finding.advice("get handle data when a process asks for it, or find out which process should have received it");
     Finding { count, ..finding }.unless(Promise::HandlesAreDescriptors)

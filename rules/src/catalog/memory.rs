@@ -93,13 +93,13 @@ pub(super) const CHANGED: &str = "open a copy of the bytes and send the original
 pub(super) fn changed(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Option<(Place, String)> {
     let (at, unknown) = &unknown.first;
     let export = tracker.named_export(at.process, unknown.named)?;
-    let who = name(tracker, export.producer());
+    let who = name(tracker, export.producer);
     let text = format!(
         "; the bytes name {:#x} of {who}, whose handle data, got in {}, has other bytes: they were changed on their way",
         export.subject.value?,
-        call(export.latest_get())
+        call(export.latest_get)
     );
-    Some((export.latest_get(), text))
+    Some((export.latest_get, text))
 }
 
 /// The number of leftovers of a kind that are reported one by one when a process ends. The last one

@@ -102,13 +102,13 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let kind = refused.opens?;
     let Some(export) = open.export else { return not_fetched(fact, &refused, open) };
     let export = fact.tracker.exports().get(export)?;
-    let (producer, consumer) = (fact.tracker.state(export.latest_get().process)?, fact.tracker.state(fact.at.process)?);
+    let (producer, consumer) = (fact.tracker.state(export.latest_get.process)?, fact.tracker.state(fact.at.process)?);
     let alive = match (kind, export.subject.value, export.subject.serial) {
         (Kind::MemHandle, Some(pointer), Some(serial)) => producer.is_allocated(pointer, serial),
         _ => true,
     };
     let is_fetched =
-        export.latest_get().process != fact.at.process && export.handles > 0 && alive && producer.ended.is_none();
+        export.latest_get.process != fact.at.process && export.handles > 0 && alive && producer.ended.is_none();
     let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
     if !is_fetched || !KERNEL_REFUSED.contains(&fact.at.meaning(refused.result)) {
         return None;
@@ -118,11 +118,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!(
         "{who} opens {what} in {at}, {}, although it is live handle data of {}: {}",
         which(fact.at, Outcome::Refused(refused.result)),
-        fact.place(export.latest_get()),
+        fact.place(export.latest_get),
         cause(barrier)
     );
     let most = if barrier.is_certain() { Severity::Error } else { Severity::Note };
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get())).at_most(most);
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get)).at_most(most);
     Some(finding.values(None, Some(export.fingerprint())).advice(advice(barrier)))
 }
 
@@ -141,8 +141,8 @@ fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Op
     let consumer = fact.tracker.state(fact.at.process)?;
     let mut latest: Option<(Place, Barrier)> = None;
     for export in fact.tracker.exports().iter() {
-        let producer = fact.tracker.state(export.latest_get().process)?;
-        let counts = export.latest_get().process != fact.at.process
+        let producer = fact.tracker.state(export.latest_get.process)?;
+        let counts = export.latest_get.process != fact.at.process
             && export.host() == consumer.process.host
             && export.subject.kind == Kind::MemHandle
             && export.handles > 0
@@ -150,8 +150,8 @@ fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Op
         if counts {
             let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
             let order = |at: &Place| (at.time, at.process, at.call);
-            if latest.is_none_or(|(got, _)| order(&got) < order(&export.latest_get())) {
-                latest = Some((export.latest_get(), barrier));
+            if latest.is_none_or(|(got, _)| order(&got) < order(&export.latest_get)) {
+                latest = Some((export.latest_get, barrier));
             }
         }
     }

@@ -70,7 +70,6 @@ use super::wording::{call, name};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::lifecycle::Violation;
-use crate::tracker::exports::Export;
 use crate::tracker::fact::{Fact, FactKind, Target, What};
 
 pub(super) static RULE: Rule = Rule {
@@ -93,7 +92,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     // Handle data was opened from this address: the process has a copy of it there.
     let state = fact.tracker.state(fact.at.process)?;
     let original = state.opened_at.get(&what.value).and_then(|id| fact.tracker.exports().get(*id));
-    let original = original.filter(|original| original.subject.kind == what.kind).map(Export::latest_get);
+    let original = original.filter(|original| original.subject.kind == what.kind).map(|export| export.latest_get);
     let copy = original.map_or_else(String::new, |got| {
         let of = if got.process == fact.at.process { "this process".into() } else { name(fact.tracker, got.process) };
         format!("; it is a copy of the handle data that {of} got in {}", call(got))

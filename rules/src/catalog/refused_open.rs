@@ -109,7 +109,7 @@ impl RuleState for Explained {
 fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
     let PendingChange::Open(open) = &refused.call.change else { return None };
     let (export, kind) = (fact.tracker.exports().get(open.export?)?, refused.opens?);
-    let producer = export.latest_get().process;
+    let producer = export.latest_get.process;
     let what = Handle { kind, value: open.open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {
         _ if producer == fact.at.process => "it was got in the same process".into(),
@@ -137,10 +137,10 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
         fact.actor(),
         call(fact.at),
         which(fact.at, Outcome::Refused(refused.result)),
-        fact.place(export.latest_get()),
+        fact.place(export.latest_get),
         other_device(fact, export, open).unwrap_or_default(),
     );
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get()));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get));
     Some(finding.values(open.open.size, open.open.fingerprint).advice(
         "keep the exporter alive until all have opened, use one adapter and one device in all processes, and set \
          UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
@@ -157,7 +157,7 @@ fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &
 /// The device of the exported object, and that of the open, or of its context, if their processes
 /// describe them and differ in it. Handles of two processes say nothing.
 fn other_device(fact: &Fact<'_>, export: &Export, open: &PendingOpen) -> Option<String> {
-    let (producer, consumer) = (export.latest_get().process, fact.at.process);
+    let (producer, consumer) = (export.latest_get.process, fact.at.process);
     let of_context = |who: ProcessId, context: Option<u64>| {
         fact.tracker.state(who)?.contexts.get(&context?).and_then(|it| it.device)
     };

@@ -108,7 +108,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let mut exports = memory.into_iter().flat_map(|memory| &memory.exports);
     let oldest = exports.find_map(|id| fact.tracker.exports().get(*id));
-    let first = oldest.unwrap_or(export).first_get();
+    let first = oldest.unwrap_or(export).first_get;
     let rate = rate(MANY_HANDLES - 1, first.time, fact.at.time);
     let (who, size, at) = (fact.actor(), of_size(exported.data.size), call(fact.at));
     let of = exported.handle.kind.shares().map_or("object", Kind::noun);

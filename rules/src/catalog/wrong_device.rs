@@ -152,7 +152,7 @@ fn wrong_device(
     of_context.filter(wrong).or_else(|| {
         // Handles of another process mean nothing here.
         let export = fact.tracker.exports().get(export?)?;
-        let own = export.subject.value.filter(|_| export.latest_get().process == fact.at.process)?;
+        let own = export.subject.value.filter(|_| export.latest_get.process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
         let of = Handle { kind: Kind::Usm, value: base };
         Some(WrongDevice { device, right: memory.requested.device?, of, made: memory.born }).filter(wrong)

@@ -9,7 +9,7 @@ use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Oper
 use super::fact::{
     Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, Source, StaleUse, Target, What,
 };
-use super::{exports, process_state::ProcessState, records::Origin, state::Tracker, transitions};
+use super::{process_state::ProcessState, records::Origin, state::Tracker, transitions};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
 
@@ -92,9 +92,9 @@ impl Tracker {
     fn stale(&self, state: &ProcessState, address: u64) -> Option<StaleUse> {
         let (pointer, mapping) = state.mapping_at(address)?;
         let export = self.exports.get(mapping.export?)?;
-        let (freed, address) = (export.last_free()?, export.subject.value?);
-        let (_, other) = self.state(export.producer())?.allocation_at(address)?;
-        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(exports::Export::latest_get);
+        let (freed, address) = (export.last_free?, export.subject.value?);
+        let (_, other) = self.state(export.producer)?.allocation_at(address)?;
+        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(|export| export.latest_get);
         let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
         Some(StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },
@@ -113,7 +113,7 @@ impl Tracker {
         let found = of_bytes.and_then(|id| Some((id, self.exports.get(id)?)));
         let mismatch = found.filter(|(_, export)| export.subject.kind != open.of).map(|(_, export)| {
             let is = Handle { kind: export.subject.kind, value: open.data.unwrap_or_default() };
-            KindMismatch { expected: open.of, is, born: export.latest_get(), fingerprint: open.fingerprint }
+            KindMismatch { expected: open.of, is, born: export.latest_get, fingerprint: open.fingerprint }
         });
         let export = found.filter(|_| mismatch.is_none()).map(|(id, _)| id);
         Opening { open, export, mismatch }

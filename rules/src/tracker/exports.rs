@@ -35,17 +35,18 @@ type Bytes = (u64, u64);
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
     bytes: Bytes,
-    process: ProcessId,
+    /// The process that exported it first.
+    pub(crate) producer: ProcessId,
     pub(crate) subject: Subject,
-    first_get: Place,
-    got: Place,
+    pub(crate) first_get: Place,
+    pub(crate) latest_get: Place,
     /// How many gets of it have returned, and how many of its handles are not put.
     pub(crate) gets: u64,
     pub(crate) handles: u64,
     /// The latest put after which no handle was left.
     put: Option<Place>,
     /// The free of its memory.
-    freed: Option<Place>,
+    pub(crate) last_free: Option<Place>,
     /// Whether a process has tried to open it.
     pub(crate) tried: bool,
     /// The mappings of processes that have it open.
@@ -55,26 +56,6 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    /// The process that exported it first.
-    pub(crate) fn producer(&self) -> ProcessId {
-        self.process
-    }
-
-    /// The first get.
-    pub(crate) fn first_get(&self) -> Place {
-        self.first_get
-    }
-
-    /// The latest get.
-    pub(crate) fn latest_get(&self) -> Place {
-        self.got
-    }
-
-    /// The free of its memory.
-    pub(crate) fn last_free(&self) -> Option<Place> {
-        self.freed
-    }
-
     /// Its host.
     pub(crate) fn host(&self) -> u64 {
         self.bytes.0
@@ -89,7 +70,7 @@ impl Export {
     /// was not recorded.
     pub(crate) fn life(&self) -> (ProcessId, Kind, Option<Serial>, Option<u64>) {
         let Subject { kind, serial, value, .. } = self.subject;
-        (self.process, kind, serial, value.filter(|_| serial.is_none()))
+        (self.producer, kind, serial, value.filter(|_| serial.is_none()))
     }
 }
 
@@ -153,7 +134,7 @@ impl Exports {
     pub(crate) fn freed(&self, id: ExportId) -> Option<Place> {
         let export = self.get(id)?;
         let own = u64::from(export.handles > 0);
-        export.freed.filter(|_| self.alive(export).is_some_and(|alive| alive <= own))
+        export.last_free.filter(|_| self.alive(export).is_some_and(|alive| alive <= own))
     }
 
     /// A get of these bytes on this host has returned.
@@ -161,14 +142,14 @@ impl Exports {
         let bytes = (host, fingerprint);
         let before = self.of_bytes(host, fingerprint);
         let same_life = |export: &&mut Export| {
-            (export.process, export.subject.kind, export.subject.serial) == (got.process, subject.kind, subject.serial)
+            (export.producer, export.subject.kind, export.subject.serial) == (got.process, subject.kind, subject.serial)
         };
         if let Some(id) = before
             && let Some(export) = self.all.get_mut(&id).filter(same_life)
         {
             let is_first_handle = export.handles == 0;
             export.gets += 1;
-            export.got = got;
+            export.latest_get = got;
             export.handles += 1;
             export.retired = 0;
             if is_first_handle {
@@ -181,14 +162,14 @@ impl Exports {
         self.by_bytes.insert(bytes, SameBytes { latest: id, alive });
         let new = Export {
             bytes,
-            process: got.process,
+            producer: got.process,
             subject,
             first_get: got,
-            got,
+            latest_get: got,
             gets: 1,
             handles: 1,
             put: None,
-            freed: None,
+            last_free: None,
             tried: false,
             holders: SmallVec::new(),
             retired: 0,
@@ -229,7 +210,7 @@ impl Exports {
     /// Its memory has been freed, by that call.
     pub(crate) fn free(&mut self, id: ExportId, freed: Place) {
         if let Some(export) = self.all.get_mut(&id) {
-            export.freed = Some(freed);
+            export.last_free = Some(freed);
         }
         self.retire(id);
     }

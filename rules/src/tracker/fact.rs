@@ -204,8 +204,6 @@ impl Ending<'_> {
 /// A call that has returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Returned {
-    /// Its number in its process.
-    pub call: u64,
     /// When it returned.
     pub time: Nanos,
     /// Its outcome.

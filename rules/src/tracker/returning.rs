@@ -61,7 +61,7 @@ impl Tracker {
                 self.emit(facts, place, What::OpenedUnknown(unknown));
             }
         }
-        self.emit(facts, place, What::Returned(fact::Returned { call: exit.call, time: exit.time, outcome }));
+        self.emit(facts, place, What::Returned(fact::Returned { time: exit.time, outcome }));
     }
 
     /// Emits the fact of a change by a call that began at `at`.

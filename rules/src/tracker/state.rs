@@ -127,13 +127,13 @@ impl Tracker {
         let (pid, address) = named?;
         let host = self.process(who)?.host;
         let is_named = |export: &&Export| {
-            let exporter = self.process(export.producer());
+            let exporter = self.process(export.producer);
             export.host() == host
                 && export.subject.value == Some(address)
                 && export.subject.kind == Kind::MemHandle
                 && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
         };
-        self.exports.iter().filter(is_named).max_by_key(|export| (export.latest_get().time, export.latest_get().call))
+        self.exports.iter().filter(is_named).max_by_key(|export| (export.latest_get.time, export.latest_get.call))
     }
 
     /// The process with that number on the host and in the pid namespace of another one, as far as that is

@@ -145,10 +145,10 @@ fn as_shared(id: ExportId, export: &Export) -> Shared {
         id,
         kind: export.subject.kind,
         fingerprint: export.fingerprint(),
-        producer: export.latest_get().process,
+        producer: export.latest_get.process,
         value: export.subject.value,
         size: export.subject.size,
-        got: export.latest_get(),
+        got: export.latest_get,
         handles: export.handles,
         holders: Vec::new(),
     }

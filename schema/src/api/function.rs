@@ -1,5 +1,10 @@
 //! Generated from the rows: [`Function`] with names, slots, effects and texts, and `docs/functions.md`.
 
+#![expect(
+    clippy::inline_always,
+    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+)]
+
 use super::role::{self, Role};
 use super::{demand::Nulls, interface::Interface};
 use crate::handle::Kind;
@@ -205,31 +210,24 @@ hooked_functions!(functions);
 
 impl Function {
     /// The interface it belongs to.
-    #[expect(
-        clippy::inline_always,
-        reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
-    )]
     #[inline(always)]
     pub const fn interface(self) -> &'static Interface {
         self.slot().0.interface()
     }
 
     /// Whether the function shares something between processes. The verdict is about these.
-    #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     pub const fn is_ipc(self) -> bool {
         self.effect().is_ipc()
     }
 
     /// Whether the function appends a command that accesses memory to a queue or a command list.
-    #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     pub const fn is_command(self) -> bool {
         matches!(self.effect(), Effect::Enqueues(_))
     }
 
     /// Whether the host knows after a success that commands have completed, or can find out.
-    #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     pub const fn waits(self) -> bool {
         matches!(self.effect(), Effect::Waits(_) | Effect::Asks(Kind::Event))

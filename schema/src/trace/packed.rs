@@ -6,7 +6,7 @@
 use super::read::Record;
 use crate::api::{Function, UrResult};
 use crate::call::{Enter, Exit, Fields, Nanos, Values};
-use crate::operation::{Begun, Returned};
+use crate::operation::{Answer, Begun, Operation, Returned};
 
 /// What the first byte of a record says: the call begins, or it returns.
 const ENTER: u64 = 1;
@@ -89,15 +89,21 @@ impl<'w> PackedCall<'w> {
     pub fn begun(&self) -> Begun {
         // Without a zero and without flags, nothing is missing and nothing undefined.
         let may_lack = self.values.contains(&0) || self.flags().is_some();
-        let fault = if may_lack { self.enter().fault() } else { None };
-        Begun::of(self.function, self.head[2], self.tid(), self.time(), self, fault)
+        if may_lack {
+            let enter = self.enter();
+            return enter.begun(&enter.nulls());
+        }
+        let (function, [_, _, call, _]) = (self.function, *self.head);
+        let (tid, time, operation) = (self.tid(), self.time(), Operation::of(function, self));
+        Begun { function, call, tid, time, stack: self.stack(), operation, fault: None }
     }
 
     /// The call that has returned, decoded.
     #[inline]
     pub fn returned(&self) -> Returned {
-        let [_, _, call, places] = *self.head;
-        Returned::of(self.function, call, self.tid(), self.time(), UrResult((places >> 32) as u32), self)
+        let (function, [_, _, call, places]) = (self.function, *self.head);
+        let (tid, time, result) = (self.tid(), self.time(), UrResult((places >> 32) as u32));
+        Returned { function, call, tid, time, result, answer: Answer::of(function, self) }
     }
 
     /// The record of a call that begins.

@@ -3,6 +3,8 @@
 //! Every line begins with its separator (`\n,`), so a file is complete after each of them. This module must never open
 //! a file, take a lock or format a part of a record: one that does not fit is rejected as a whole.
 
+#![expect(clippy::inline_always, reason = "the category is a constant of the caller")]
+
 use serde_json::json;
 
 use super::records::{Clock, Footer, Found, Named};
@@ -55,7 +57,6 @@ impl Line {
         self.end(pid, base, exit, (INNER, "inside"));
     }
 
-    #[expect(clippy::inline_always, reason = "the category is a constant of the caller")]
     #[inline(always)]
     fn begin(&mut self, pid: u32, base: u64, enter: &Enter, (category, number): (&str, &str)) {
         self.opening(r#"{"ph":"B","pid":"#, pid, enter.tid, enter.time, base);
@@ -65,7 +66,6 @@ impl Line {
         self.0.text("}}");
     }
 
-    #[expect(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     fn end(&mut self, pid: u32, base: u64, exit: &Exit, (category, number): (&str, &str)) {
         self.opening(r#"{"ph":"E","pid":"#, pid, exit.tid, exit.time, base);

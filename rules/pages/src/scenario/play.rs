@@ -49,7 +49,7 @@ pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> V
     for event in events {
         match event {
             Event::Begin(process, _) => drop(tracker.begin(process)),
-            Event::Enter(who, enter) => tracker.enter(who, &enter.begun(enter.fault()), &mut checker),
+            Event::Enter(who, enter) => tracker.enter(who, &enter.begun(&enter.nulls()), &mut checker),
             Event::Exit(who, exit) => tracker.exit(who, &exit.returned(), &mut checker),
             Event::Device(who, handle, index, name) => tracker.device(who, handle, index, &name),
             Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),

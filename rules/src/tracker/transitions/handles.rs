@@ -60,7 +60,7 @@ pub(super) fn get(tracker: &Tracker, at: Place, export: &Export) -> PendingChang
 /// The memory of a descriptor that this process has exported before.
 fn of_descriptor(tracker: &Tracker, who: ProcessId, fingerprint: Option<u64>) -> Option<(u64, Option<Serial>)> {
     let export = tracker.exports.get(tracker.export_of(who, fingerprint)?)?;
-    let is_own = export.producer() == who && export.subject.kind == Kind::MemHandle;
+    let is_own = export.producer == who && export.subject.kind == Kind::MemHandle;
     Some((export.subject.value.filter(|_| is_own)?, export.subject.serial))
 }
 

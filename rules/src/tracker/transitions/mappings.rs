@@ -71,7 +71,7 @@ pub(super) fn opened(
     mapping.fingerprint = fingerprint.or(mapping.fingerprint);
     if let Some(source) = export.and_then(|id| exports.get(id)) {
         mapping.size = source.subject.size.or(mapping.size);
-        mapping.source = Some(source.latest_get());
+        mapping.source = Some(source.latest_get);
     }
     if let Some(new) = export {
         if let Some(old) = mapping.export.replace(new).filter(|old| *old != new) {

@@ -68,12 +68,12 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     let ids = allocation.exports.iter().chain(&allocation.by_children);
     for (id, export) in ids.filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
         // Handle data that its children got is put by them.
-        if export.handles > 0 && export.latest_get().process == at.process {
+        if export.handles > 0 && export.latest_get.process == at.process {
             freed.handles += export.handles;
             // The latest of them may have been put.
             let state = tracker.state(at.process).filter(|_| export.handles < export.gets);
             freed.got =
-                state.and_then(|state| state.latest_get(|data| data.export == Some(*id))).or(Some(export.latest_get()));
+                state.and_then(|state| state.latest_get(|data| data.export == Some(*id))).or(Some(export.latest_get));
             freed.fingerprint = Some(export.fingerprint());
         }
         freed.holders.extend(export.holders.iter().filter_map(|(process, pointer)| {

@@ -60,7 +60,7 @@ pub(super) fn made(
 pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &PendingOpen) -> Change {
     let PendingOpen { open: Open { context, fingerprint, .. }, export, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
-    let (source, size) = from.map_or((None, None), |from| (Some(from.latest_get()), from.subject.size));
+    let (source, size) = from.map_or((None, None), |from| (Some(from.latest_get), from.subject.size));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));
     if let Some(object) = tracker.object_mut(born.process, handle) {
         (object.fingerprint, object.source) = (fingerprint, source);

@@ -35,14 +35,14 @@ fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired
     let reason = match tracker.exports.freed(id) {
         None => Expiry::Put(tracker.exports.over(id)?),
         Some(freed) => {
-            let producer = tracker.state(found.latest_get().process).zip(found.subject.value);
+            let producer = tracker.state(found.latest_get.process).zip(found.subject.value);
             let now = producer.and_then(|(state, pointer)| state.allocation_at(pointer));
             now.map_or(Expiry::Freed(freed), |(_, new)| Expiry::Replaced(freed, new.born))
         }
     };
     let handle = Handle { kind: found.subject.kind, value: data.unwrap_or_default() };
     let Subject { value, size, .. } = found.subject;
-    Some(Expired { handle, got: found.latest_get(), reason, value, size, fingerprint: found.fingerprint() })
+    Some(Expired { handle, got: found.latest_get, reason, value, size, fingerprint: found.fingerprint() })
 }
 
 /// An open returns.

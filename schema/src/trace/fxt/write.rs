@@ -3,6 +3,8 @@
 //! The record of a call is made by a function that is run twice: with [`Measure`] it gives the first word, which contains the length,
 //! and then it gives the other words to where they are kept. So the caller can claim room before anything is written.
 
+#![expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
+
 use super::{Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
 use crate::api::{Function, UrResult};
 use crate::call::{Enter, Exit, Nanos, Shape, Values};
@@ -53,7 +55,6 @@ pub fn is_short_enter(enter: &Enter, before: Before) -> bool {
 }
 
 /// The record of a call that begins, which leaves out its number, and its context if it has one.
-#[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 #[inline(always)]
 pub fn short_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
     begin(enter, None, category(enter.values.context.is_some()), to)
@@ -69,7 +70,6 @@ const fn category(in_context: bool) -> Name {
     if in_context { Name::CallsInContext } else { Name::Calls }
 }
 
-#[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 fn begin(enter: &Enter, number: Option<Name>, category: Name, to: &mut impl Sink) -> Option<u64> {
     let mut values = enter.values;
@@ -96,7 +96,6 @@ pub fn is_short_exit(exit: &Exit, before: Before) -> bool {
 }
 
 /// The record of a call that has returned success, which leaves out its number.
-#[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub fn short_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
     end(&Exit { result: UrResult::SUCCESS, ..*exit }, None, Name::Calls, to)
@@ -107,7 +106,6 @@ pub fn inner_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
     end(exit, Some(Name::Inside), Name::Inner, to)
 }
 
-#[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 fn end(exit: &Exit, number: Option<Name>, category: Name, to: &mut impl Sink) -> Option<u64> {
     let mut event = Event::new(to, exit.time);
@@ -227,7 +225,6 @@ impl<'a, S: Sink> Event<'a, S> {
         self.words += 1;
     }
 
-    #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
     #[inline(always)]
     fn number(&mut self, name: u64, value: u64) {
         self.arguments += 1;
@@ -239,7 +236,6 @@ impl<'a, S: Sink> Event<'a, S> {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
     #[inline(always)]
     fn values(&mut self, values: &Values) {
         values.for_each_place(|place, shape, value| match shape {
@@ -260,7 +256,6 @@ impl<'a, S: Sink> Event<'a, S> {
         text_words(text).for_each(|word| self.word(word));
     }
 
-    #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
     #[inline(always)]
     fn first(self, event: u64, category: Name, name: u64) -> Option<u64> {
         let sizes = self.words << 4 | self.arguments << 20;

@@ -2,6 +2,8 @@
 //!
 //! An error never reaches the program: it is reported once, and records are counted as lost.
 
+#![expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
+
 use std::io;
 
 use urscope_schema::call::{Enter, Exit};
@@ -83,14 +85,12 @@ impl Record for FooterRecord<'_> {
 }
 
 /// Appends the record of a call that begins, if it can be short and fits into this thread's chunk.
-#[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
 pub(super) fn append_short_enter(enter: &Enter) -> bool {
     chunks::append_with(&ShortEnterRecord(enter)) == Appended::Yes
 }
 
 /// Appends the record of a call that returns, if it can be short and fits into this thread's chunk.
-#[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub(super) fn append_short_exit(exit: &Exit) -> bool {
     chunks::append_with(&ShortExitRecord(exit)) == Appended::Yes

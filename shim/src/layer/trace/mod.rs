@@ -6,6 +6,8 @@
 //! cannot be written (a full disk, an unwritable directory, a call in a signal handler that interrupted a write) are
 //! counted as lost.
 
+#![expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -93,7 +95,6 @@ fn is_binary() -> bool {
 }
 
 /// Records a call that begins, without a lock; false if the layer ([`Trace`]) must do it.
-#[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
 pub fn record_enter(hot: Hot, enter: &Enter) -> bool {
     // Also if the call cannot be recorded.
@@ -102,7 +103,6 @@ pub fn record_enter(hot: Hot, enter: &Enter) -> bool {
 }
 
 /// Records a call that has returned, without a lock; false if the layer must do it.
-#[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
     thread::count_return();

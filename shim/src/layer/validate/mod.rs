@@ -60,7 +60,7 @@ impl Validation {
         let Self { tracker, checker, .. } = self;
         match step {
             Step::Enter(enter, nulls) => {
-                tracker.enter(process_id, &enter.begun(nulls.fault(enter.function, &enter.values)), checker);
+                tracker.enter(process_id, &enter.begun(nulls), checker);
             }
             Step::Device(device) => tracker.device(process_id, device.device.0, device.index, &device.name),
             Step::Exit(exit) => tracker.exit(process_id, &exit.returned(), checker),

@@ -2,15 +2,17 @@
 //! processes, whose calls are recorded; `judge TRACE...` prints what the rules find in the traces.
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{io::BufReader, path::Path};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, fs::File, io::BufReader};
 
 use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
-#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::UrResult;
+use urscope_schema::api::role::{Context, DataSize, OpenedData, OutData, OutDataSize, OutPointer, Pointer, Role};
+use urscope_schema::call::Nanos;
 use urscope_schema::trace::read::{Reader, Record};
-use urscope_schema::{call::Nanos, third_functions};
-use urscope_shim::call::{self, Origin};
+use urscope_shim::call::{Origin, intercept};
 use urscope_shim::raw::args::{Arg, row};
 
 /// What is exported, and the address at which another process finds it.
@@ -19,84 +21,53 @@ const MAPPED: usize = 0x7_0000_0000;
 
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// The implementation.
-mod real {
-    use super::*;
-
-    pub extern "C-unwind" fn export(_: usize, _: usize, data: *mut *const u8, size: *mut usize) -> UrResult {
-        // SAFETY: the caller passes two variables.
-        unsafe { (*data, *size) = (HANDLE.as_ptr(), HANDLE.len()) };
-        UrResult(0)
-    }
-
-    pub extern "C-unwind" fn open(_: usize, data: *const u8, size: usize, pointer: *mut usize) -> UrResult {
-        // SAFETY: the caller passes so many bytes, and a variable.
-        unsafe {
-            if std::slice::from_raw_parts(data, size) != HANDLE {
-                return UrResult(1);
-            }
-            *pointer = MAPPED;
-        }
-        IS_OPEN.store(true, Ordering::Relaxed);
-        UrResult(0)
-    }
-
-    pub extern "C-unwind" fn close(_: usize, _: usize) -> UrResult {
-        UrResult(if IS_OPEN.swap(false, Ordering::Relaxed) { 0 } else { 2 })
-    }
+extern "C-unwind" fn export(_: Arg<Context>, _: Arg<Pointer>, data: Arg<OutData>, size: Arg<OutDataSize>) -> UrResult {
+    let (data, size) = (data.get().0 as *mut *const u8, size.get().0 as *mut usize);
+    // SAFETY: the caller passes two variables.
+    unsafe { (*data, *size) = (HANDLE.as_ptr(), HANDLE.len()) };
+    UrResult(0)
 }
 
-macro_rules! stubs {
-    ($($(#[$doc:meta])* fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// The hooks: what a program of this interface calls.
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod hook {
-            use super::*;
+extern "C-unwind" fn open(
+    _: Arg<Context>,
+    data: Arg<OpenedData>,
+    size: Arg<DataSize>,
+    pointer: Arg<OutPointer>,
+) -> UrResult {
+    // SAFETY: the caller passes so many bytes.
+    let data = unsafe { std::slice::from_raw_parts(data.get().0 as *const u8, size.get().0) };
+    if data != HANDLE {
+        return UrResult(1);
+    }
+    // SAFETY: the caller passes a variable.
+    unsafe { *(pointer.get().0 as *mut usize) = MAPPED };
+    IS_OPEN.store(true, Ordering::Relaxed);
+    UrResult(0)
+}
 
-            $(pub extern "C-unwind" fn $name($($param: Arg<$role>),*) -> UrResult {
-                let real = match Function::$name {
-                    Function::thirdExport => real::export as *const (),
-                    Function::thirdOpen => real::open as *const (),
-                    _ => real::close as *const (),
-                };
-                // SAFETY: each has the signature of its row.
-                let real = unsafe { std::mem::transmute::<*const (), extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
-                call::intercept(Origin::Driver, row::$name { $($param),* }, real)
-            })*
-        }
+extern "C-unwind" fn close(_: Arg<Context>, _: Arg<Pointer>) -> UrResult {
+    UrResult(if IS_OPEN.swap(false, Ordering::Relaxed) { 0 } else { 2 })
+}
+
+fn arg<R: Role>(role: R) -> Arg<R> {
+    // SAFETY: the addresses below are those of variables that live during the call.
+    unsafe { Arg::new(role) }
+}
+
+fn opened(bytes: &[u8]) -> (UrResult, usize) {
+    let mut pointer = 0_usize;
+    let row = row::thirdOpen {
+        context: arg(Context(1)),
+        data: arg(OpenedData(bytes.as_ptr() as usize)),
+        data_size: arg(DataSize(bytes.len())),
+        pointer: arg(OutPointer(&raw mut pointer as usize)),
     };
+    (intercept(Origin::Driver, row, open), pointer)
 }
 
-third_functions!(stubs);
-
-/// The hooks with the types of C.
-mod c {
-    use super::*;
-
-    pub fn export(pointer: usize) -> Vec<u8> {
-        let (mut data, mut size) = (std::ptr::null::<u8>(), 0);
-        // SAFETY: the types are those of the row.
-        let function: extern "C-unwind" fn(usize, usize, *mut *const u8, *mut usize) -> UrResult =
-            unsafe { std::mem::transmute(hook::thirdExport as *const ()) };
-        assert_eq!(function(1, pointer, &raw mut data, &raw mut size), UrResult(0));
-        // SAFETY: the export has returned so many bytes.
-        unsafe { std::slice::from_raw_parts(data, size) }.to_vec()
-    }
-
-    pub fn open(data: &[u8]) -> (UrResult, usize) {
-        let mut pointer = 0;
-        // SAFETY: as above.
-        let function: extern "C-unwind" fn(usize, *const u8, usize, *mut usize) -> UrResult =
-            unsafe { std::mem::transmute(hook::thirdOpen as *const ()) };
-        (function(1, data.as_ptr(), data.len(), &raw mut pointer), pointer)
-    }
-
-    pub fn close(pointer: usize) -> UrResult {
-        // SAFETY: as above.
-        let function: extern "C-unwind" fn(usize, usize) -> UrResult =
-            unsafe { std::mem::transmute(hook::thirdClose as *const ()) };
-        function(1, pointer)
-    }
+fn closed(pointer: usize) -> UrResult {
+    let row = row::thirdClose { context: arg(Context(1)), pointer: arg(Pointer(pointer)) };
+    intercept(Origin::Driver, row, close)
 }
 
 fn main() {
@@ -104,14 +75,22 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("export") => {
             urscope_shim::start();
-            fs::write(&arguments[1], c::export(0x5000)).unwrap();
+            let (mut data, mut size) = (std::ptr::null::<u8>(), 0_usize);
+            let row = row::thirdExport {
+                context: arg(Context(1)),
+                pointer: arg(Pointer(0x5000)),
+                data: arg(OutData(&raw mut data as usize)),
+                data_size: arg(OutDataSize(&raw mut size as usize)),
+            };
+            assert_eq!(intercept(Origin::Driver, row, export), UrResult(0));
+            // SAFETY: the export has returned so many bytes.
+            fs::write(&arguments[1], unsafe { std::slice::from_raw_parts(data, size) }).unwrap();
         }
         Some("open") => {
             urscope_shim::start();
-            assert_eq!(c::open(b"no handle at all"), (UrResult(1), 0));
-            let (result, pointer) = c::open(&fs::read(&arguments[1]).unwrap());
-            assert_eq!((result, pointer), (UrResult(0), MAPPED));
-            assert_eq!([c::close(pointer), c::close(pointer)], [UrResult(0), UrResult(2)]);
+            assert_eq!(opened(b"no handle at all"), (UrResult(1), 0));
+            assert_eq!(opened(&fs::read(&arguments[1]).unwrap()), (UrResult(0), MAPPED));
+            assert_eq!([closed(MAPPED), closed(MAPPED)], [UrResult(0), UrResult(2)]);
         }
         _ => judge(&arguments[1..]),
     }
@@ -145,7 +124,7 @@ fn judge(traces: &[String]) {
     let last = records.last().map_or(Nanos(0), |(time, ..)| *time);
     for (_, who, record) in records {
         match record {
-            Record::Enter(enter) => tracker.enter(who, &enter.begun(enter.fault()), &mut checker),
+            Record::Enter(enter) => tracker.enter(who, &enter.begun(&enter.nulls()), &mut checker),
             Record::Exit(exit) => tracker.exit(who, &exit.returned(), &mut checker),
             _ => {}
         }
