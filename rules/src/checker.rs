@@ -1,8 +1,7 @@
 //! The checker: passes each fact to the rules that subscribe to its kind, and collects their findings.
 //!
-//! It stores the state of the rules that have one, and uses nothing of a rule but its [`Rule`]. It
-//! never follows calls by itself: [`crate::Tracker`] does. The validation layer uses it while a program
-//! runs, and the analyzer afterwards.
+//! It stores the state of the rules that have one, and uses nothing of a rule but its [`Rule`]. It never follows calls
+//! by itself: [`crate::Tracker`] does. The validation layer uses it while a program runs, and the analyzer afterwards.
 
 use std::fmt;
 
@@ -20,9 +19,8 @@ pub struct Rule {
     pub when: When,
     /// The violation in one line.
     pub title: &'static str,
-    /// The violation as the end of a sentence that begins with the process:
-    /// `freed {what} while {other} had it open`. `{what}` stands for the object, `{other}` for the other
-    /// process.
+    /// The violation as the end of a sentence that begins with the process: `freed {what} while {other} had it open`.
+    /// `{what}` stands for the object, `{other}` for the other process.
     pub sentence: &'static str,
     /// The kinds of facts that it subscribes to.
     pub facts: &'static [FactKind],

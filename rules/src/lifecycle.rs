@@ -1,9 +1,8 @@
 //! The life of one handle, as one table: states by events.
 //!
-//! A handle is born when the call that makes it has returned, and dies when the call that ends it
-//! begins: in between, its address may already belong to a new handle of another thread, so any other
-//! choice would report correct programs. The tracker keeps one state per address and moves it with
-//! [`step`]; the rules read the violation from it.
+//! A handle is born when the call that makes it has returned, and dies when the call that ends it begins: in between,
+//! its address may already belong to a new handle of another thread, so any other choice would report correct programs.
+//! The tracker keeps one state per address and moves it with [`step`]; the rules read the violation from it.
 //!
 //! The events that complete an ending ([`Event::Ended`], [`Event::Refused`]) belong to the life that
 //! the ending was for. If a new life has begun at the address meanwhile, the tracker drops them.

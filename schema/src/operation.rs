@@ -34,13 +34,8 @@ pub enum Operation {
     Open(Open),
     /// It closes a mapping.
     Close(Free),
-    /// It asks a device whether it can share objects of a kind.
-    AskSupport {
-        /// The device.
-        device: u64,
-        /// The kind.
-        kind: Kind,
-    },
+    /// It asks this device whether it can share objects of this kind.
+    AskSupport(u64, Kind),
     /// It maps physical memory.
     Map {
         /// At which address.
@@ -263,7 +258,7 @@ impl Operation {
             Effect::Asks(Kind::Device) => {
                 let asked = SUPPORT.iter().find(|(property, _)| values.property() == Some(u64::from(*property)));
                 match (asked, device) {
-                    (Some((_, kind)), Some(device)) => Self::AskSupport { device, kind: *kind },
+                    (Some((_, kind)), Some(device)) => Self::AskSupport(device, *kind),
                     _ => Self::Other,
                 }
             }

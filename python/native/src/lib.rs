@@ -1,9 +1,8 @@
 //! `liburscope_ipc.so`: the C functions through which Python shares USM memory between processes.
 //!
-//! `urscope (Python) -> ctypes -> these functions -> libsycl -> Unified Runtime`: names, arguments and
-//! results are those that dpctl's main line has for the same purpose, with dpctl's references to
-//! contexts, devices and USM memory. There is one difference: freeing handle data also puts them, so a
-//! producer's handles do not pile up.
+//! `urscope (Python) -> ctypes -> these functions -> libsycl -> Unified Runtime`: names, arguments and results are
+//! those that dpctl's main line has for the same purpose, with dpctl's references to contexts, devices and USM memory.
+//! There is one difference: freeing handle data also puts them, so a producer's handles do not pile up.
 //!
 //! The functions call libsycl's own exported functions ([`sycl`]) rather than those of Unified Runtime
 //! below them, because only libsycl knows the Unified Runtime handle of a context, and because the
@@ -210,9 +209,8 @@ pub extern "C" fn DPCTLIPCMem_CloseHandle(pointer: UsmRef, context: Option<Conte
     });
 }
 
-/// Puts handle data that [`DPCTLIPCMem_GetHandle`] or a get for another kind of object returned, and
-/// frees them. Null is allowed, as for `free`. For other pointers nothing is done, and
-/// [`urscope_ipc_last_error`] says so.
+/// Puts handle data that [`DPCTLIPCMem_GetHandle`] or a get for another kind of object returned, and frees them. Null
+/// is allowed, as for `free`. For other pointers nothing is done, and [`urscope_ipc_last_error`] says so.
 // SAFETY: as for `DPCTLIPCMem_Available`.
 #[unsafe(no_mangle)]
 pub extern "C" fn DPCTLIPCMem_FreeHandleData(data: *mut c_char) {

@@ -115,7 +115,7 @@ impl RuleState for Churn {
         match fact.what {
             What::Exported(exported) => self.got(fact, exported),
             What::Put(put) => {
-                let subject = put.export.and_then(|id| fact.tracker.exports().get(id)).map(|export| export.subject);
+                let subject = put.export.and_then(|id| fact.tracker.exports.get(id)).map(|export| export.subject);
                 let of_process = self.0.get_mut(fact.at.process);
                 if let Some(gets) = of_process.zip(subject).and_then(|(all, it)| all.get_mut(&(it.serial, it.value))) {
                     gets.took += put.took;
@@ -130,7 +130,7 @@ impl RuleState for Churn {
                 let all = self.0.take(fact.at.process).unwrap_or_default();
                 let frequent = all.into_values().filter(|gets| gets.repeats >= MIN_REPEATS);
                 let mut frequent: Vec<_> =
-                    frequent.filter_map(|gets| Some((fact.tracker.exports().get(gets.export)?, gets))).collect();
+                    frequent.filter_map(|gets| Some((fact.tracker.exports.get(gets.export)?, gets))).collect();
                 frequent.sort_by_key(|(_, gets)| gets.export);
                 found.extend(
                     frequent
@@ -146,7 +146,7 @@ impl RuleState for Churn {
 
 impl Churn {
     fn got(&mut self, fact: &Fact<'_>, Exported { data, took, .. }: Exported<'_>) {
-        let Some((id, export)) = data.export.and_then(|id| Some((id, fact.tracker.exports().get(id)?))) else { return };
+        let Some((id, export)) = data.export.and_then(|id| Some((id, fact.tracker.exports.get(id)?))) else { return };
         let new = || SubjectGets { export: id, count: 0, repeats: 0, took: 0 };
         let all = self.0.get_or_insert_with(fact.at.process, BTreeMap::new);
         let gets = all.entry((export.subject.serial, export.subject.value)).or_insert_with(new);

@@ -196,7 +196,7 @@ fn ended(fact: &Fact<'_>, how: End) -> Vec<EndedOwner> {
 /// Which other processes have an allocation open.
 fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<HeldMemory> {
     let mut held: Option<HeldMemory> = None;
-    for export in memory.exports.iter().filter_map(|id| fact.tracker.exports().get(*id)) {
+    for export in memory.exports.iter().filter_map(|id| fact.tracker.exports.get(*id)) {
         for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != fact.at.process) {
             let mapping = mapping(fact.tracker, *process, *pointer).filter(|mapping| !mapping.ended_wrongly);
             let Some((serial, opened)) = mapping.and_then(|mapping| Some((mapping.serial, mapping.last_open()?)))

@@ -164,7 +164,7 @@ fn context_released(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
 
 /// An open that began before the free of its memory, and returned after it.
 fn freed_meanwhile(fact: &Fact<'_>, opened: &Opened) -> Option<Finding> {
-    let export = fact.tracker.exports().get(opened.export?)?;
+    let export = fact.tracker.exports.get(opened.export?)?;
     let freed = export.last_free.filter(|freed| freed.time > fact.at.time)?;
     let size = export.subject.size;
     let what = Handle { kind: Kind::Usm, value: export.subject.value? };

@@ -114,7 +114,7 @@ impl RuleState for Hosts {
         match fact.what {
             What::Opening(opening) if opening.open.fingerprint.is_some() => {
                 let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
-                match opening.export.and_then(|id| fact.tracker.exports().get(id)) {
+                match opening.export.and_then(|id| fact.tracker.exports.get(id)) {
                     None => {
                         self.unknown.insert(host);
                     }
@@ -141,15 +141,14 @@ struct Unopened<'t> {
 }
 
 impl Hosts {
-    /// The handle data that no process tried to open, on hosts where all processes that could have are
-    /// known and others do exchange handle data: one entry per place in the program that got it, in the
-    /// order of time.
+    /// The handle data that no process tried to open, on hosts where all processes that could have are known and others
+    /// do exchange handle data: one entry per place in the program that got it, in the order of time.
     fn unopened<'t>(&self, tracker: &'t Tracker) -> Vec<Unopened<'t>> {
         // Exports that the tracker has forgotten may have been opened.
         if tracker.has_forgotten() {
             return Vec::new();
         }
-        let may_open = |host: &u64| tracker.states().iter().any(|state| state.may_open(*host));
+        let may_open = |host: &u64| tracker.states.iter().any(|state| state.may_open(*host));
         let hosts = self.exchanging.iter().copied();
         let hosts: Set<u64> = hosts.filter(|host| !self.unknown.contains(host) && !may_open(host)).collect();
         let mut places: Map<(u32, Option<Function>, Option<NonZeroU64>), Unopened<'_>> = Map::default();
@@ -170,7 +169,7 @@ impl Hosts {
 /// The first get of each object on these hosts that no process tried to open through any of its exports.
 fn lives<'t>(tracker: &'t Tracker, hosts: &Set<u64>) -> impl Iterator<Item = &'t Export> {
     let mut lives = Map::default();
-    for export in tracker.exports().iter().filter(|export| hosts.contains(&export.host())) {
+    for export in tracker.exports.iter().filter(|export| hosts.contains(&export.host())) {
         let (first, tried) = lives.entry(export.life()).or_insert((export, export.tried));
         if order(&export.latest_get) < order(&first.latest_get) {
             *first = export;

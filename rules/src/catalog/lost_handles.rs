@@ -6,11 +6,10 @@
 //!
 //! # Why it is bad
 //!
-//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it
-//! with its put only, not with the memory. A program that gets once for each buffer that it shares, and
-//! puts nothing, grows without a bound. A few handles are no more than
-//! [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a handle back with its
-//! memory, so `zeMemGetIpcHandle` is left out.)
+//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only,
+//! not with the memory. A program that gets once for each buffer that it shares, and puts nothing, grows without a
+//! bound. A few handles are no more than [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a
+//! handle back with its memory, so `zeMemGetIpcHandle` is left out.)
 //!
 //! # Example
 //!

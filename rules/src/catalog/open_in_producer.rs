@@ -111,7 +111,7 @@ impl RuleState for OwnOpens {
 }
 
 fn own(fact: &Fact<'_>, opened: &Opened) -> Option<OwnOpen> {
-    let export = fact.tracker.exports().get(opened.export.filter(|_| opened.handle.kind == Kind::Mapping)?)?;
+    let export = fact.tracker.exports.get(opened.export.filter(|_| opened.handle.kind == Kind::Mapping)?)?;
     let (got, size, fingerprint) = (export.latest_get, export.subject.size, export.fingerprint());
     let own = OwnOpen { opened: fact.at, pointer: opened.handle.value, got, size, fingerprint };
     (got.process == fact.at.process).then_some(own)

@@ -101,7 +101,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let PendingChange::Open(open) = &refused.call.change else { return None };
     let kind = refused.opens?;
     let Some(export) = open.export else { return not_fetched(fact, &refused, open) };
-    let export = fact.tracker.exports().get(export)?;
+    let export = fact.tracker.exports.get(export)?;
     let (producer, consumer) = (fact.tracker.state(export.latest_get.process)?, fact.tracker.state(fact.at.process)?);
     let alive = match (kind, export.subject.value, export.subject.serial) {
         (Kind::MemHandle, Some(pointer), Some(serial)) => producer.is_allocated(pointer, serial),
@@ -126,9 +126,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(finding.values(None, Some(export.fingerprint())).advice(advice(barrier)))
 }
 
-/// An open by Level Zero whose descriptor is not one of this process: the application has not fetched
-/// it. The get of the handle is unknown, so it is reported only if the process cannot fetch from any
-/// process that exports.
+/// An open by Level Zero whose descriptor is not one of this process: the application has not fetched it. The get of
+/// the handle is unknown, so it is reported only if the process cannot fetch from any process that exports.
 fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Option<Finding> {
     let is_refused = KERNEL_REFUSED.contains(&fact.at.meaning(refused.result));
     if !fact.at.promises(Promise::HandlesAreDescriptors)
@@ -140,7 +139,7 @@ fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Op
     }
     let consumer = fact.tracker.state(fact.at.process)?;
     let mut latest: Option<(Place, Barrier)> = None;
-    for export in fact.tracker.exports().iter() {
+    for export in fact.tracker.exports.iter() {
         let producer = fact.tracker.state(export.latest_get.process)?;
         let counts = export.latest_get.process != fact.at.process
             && export.host() == consumer.process.host

@@ -89,7 +89,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let Target::Handle(data) = ending.target else { return None };
-    let freed = fact.tracker.exports().get(data.export?)?.last_free?;
+    let freed = fact.tracker.exports.get(data.export?)?.last_free?;
     let (who, what) = (fact.actor(), ending.object);
     let message = format!(
         "{who} puts {what} in {}: it was got in {}, and its memory was freed in {}",

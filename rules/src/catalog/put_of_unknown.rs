@@ -91,7 +91,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, what) = (fact.actor(), ending.object);
     // Handle data was opened from this address: the process has a copy of it there.
     let state = fact.tracker.state(fact.at.process)?;
-    let original = state.opened_at.get(&what.value).and_then(|id| fact.tracker.exports().get(*id));
+    let original = state.opened_at.get(&what.value).and_then(|id| fact.tracker.exports.get(*id));
     let original = original.filter(|original| original.subject.kind == what.kind).map(|export| export.latest_get);
     let copy = original.map_or_else(String::new, |got| {
         let of = if got.process == fact.at.process { "this process".into() } else { name(fact.tracker, got.process) };

@@ -108,7 +108,7 @@ impl RuleState for Explained {
 
 fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
     let PendingChange::Open(open) = &refused.call.change else { return None };
-    let (export, kind) = (fact.tracker.exports().get(open.export?)?, refused.opens?);
+    let (export, kind) = (fact.tracker.exports.get(open.export?)?, refused.opens?);
     let producer = export.latest_get.process;
     let what = Handle { kind, value: open.open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {

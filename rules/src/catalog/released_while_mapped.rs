@@ -1,16 +1,14 @@
 //! # What it does
 //!
-//! Reports physical memory whose last reference is released, by `urPhysicalMemRelease` or
-//! `urIPCClosePhysMemHandleExp`, while the same process has it mapped at addresses (`urVirtualMemMap`).
-//! Addresses that another thread is unmapping by then count as unmapped. Memory that cannot be shared,
-//! because it was made without the IPC flag, is left out.
+//! Reports physical memory whose last reference is released, by `urPhysicalMemRelease` or `urIPCClosePhysMemHandleExp`,
+//! while the same process has it mapped at addresses (`urVirtualMemMap`). Addresses that another thread is unmapping by
+//! then count as unmapped. Memory that cannot be shared, because it was made without the IPC flag, is left out.
 //!
 //! # Why it is bad
 //!
-//! The release does not unmap. SYCL asks the program to unmap before a `physical_mem` object is
-//! destroyed, and Level Zero asks it to make sure that the device does not refer to the memory any
-//! more. Intel's driver deletes its object for the memory, and reads that object again when the
-//! addresses are unmapped.
+//! The release does not unmap. SYCL asks the program to unmap before a `physical_mem` object is destroyed, and Level
+//! Zero asks it to make sure that the device does not refer to the memory any more. Intel's driver deletes its object
+//! for the memory, and reads that object again when the addresses are unmapped.
 //!
 //! It is a note because `ur_api.h` says nothing about it, and because drivers differ: CUDA's keeps the
 //! memory until it is unmapped.

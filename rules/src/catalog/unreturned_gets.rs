@@ -5,10 +5,9 @@
 //!
 //! # Why it is bad
 //!
-//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it
-//! with its put only, not with the memory. A program that gets for every message grows without a bound.
-//! One put that is forgotten before a free is no more than
-//! [`freed-while-exported`](#freed-while-exported); hundreds of them, of many allocations, are
+//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only,
+//! not with the memory. A program that gets for every message grows without a bound. One put that is forgotten before a
+//! free is no more than [`freed-while-exported`](#freed-while-exported); hundreds of them, of many allocations, are
 //! [`lost-handles`](#lost-handles).
 //!
 //! # Example
@@ -95,7 +94,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if memory.is_some_and(|memory| memory.handles != MANY_HANDLES) {
         return None;
     }
-    let export = fact.tracker.exports().get(exported.data.export?)?;
+    let export = fact.tracker.exports.get(exported.data.export?)?;
     let is_memory = exported.handle.kind == Kind::MemHandle;
     let memory = memory.or_else(|| {
         let pointer = exported.data.pointer.filter(|_| is_memory)?;
@@ -107,7 +106,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let mut exports = memory.into_iter().flat_map(|memory| &memory.exports);
-    let oldest = exports.find_map(|id| fact.tracker.exports().get(*id));
+    let oldest = exports.find_map(|id| fact.tracker.exports.get(*id));
     let first = oldest.unwrap_or(export).first_get;
     let rate = rate(MANY_HANDLES - 1, first.time, fact.at.time);
     let (who, size, at) = (fact.actor(), of_size(exported.data.size), call(fact.at));

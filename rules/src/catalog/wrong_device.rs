@@ -92,9 +92,8 @@ const RESULTS: [UrResult; 4] =
 
 /// The pending calls that name another device than they should.
 ///
-/// A device is identified by its handle, which is an address of its process, so nothing can be proved
-/// across processes. For a context of several devices only their number is known, so nothing can be
-/// proved for it either.
+/// A device is identified by its handle, which is an address of its process, so nothing can be proved across processes.
+/// For a context of several devices only their number is known, so nothing can be proved for it either.
 #[derive(Clone, Debug, Default)]
 struct Pending(Vec<(ProcessId, Option<NonZeroU64>, WrongDevice)>);
 
@@ -151,7 +150,7 @@ fn wrong_device(
     let wrong = |wrong: &WrongDevice| wrong.right != device;
     of_context.filter(wrong).or_else(|| {
         // Handles of another process mean nothing here.
-        let export = fact.tracker.exports().get(export?)?;
+        let export = fact.tracker.exports.get(export?)?;
         let own = export.subject.value.filter(|_| export.latest_get.process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
         let of = Handle { kind: Kind::Usm, value: base };

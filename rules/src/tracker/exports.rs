@@ -92,18 +92,13 @@ pub(crate) struct Exports {
     retired: VecDeque<(ExportId, u64)>,
     /// The latest number of an export or of an entry of `retired`.
     latest: u64,
-    has_forgotten: bool,
+    pub(super) has_forgotten: bool,
 }
 
 impl Exports {
     /// The number of exports that are kept although their handles are all put or their memory is freed. An
     /// open of older bytes has an unknown origin.
     pub(crate) const LIMIT: usize = 65_536;
-
-    /// Whether exports have been forgotten.
-    pub(crate) fn have_forgotten(&self) -> bool {
-        self.has_forgotten
-    }
 
     pub(crate) fn get(&self, id: ExportId) -> Option<&Export> {
         self.all.get(&id)

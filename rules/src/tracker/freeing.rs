@@ -62,9 +62,8 @@ pub struct InUse {
     pub fingerprint: Option<u64>,
     /// The call that enqueued such a command: the first one that the host has not waited for, if there is one.
     pub command: Option<Place>,
-    /// How many bytes into the memory an unfinished command accesses it, as the device reports. `None` if the
-    /// device cannot be asked, or if all have completed: then the host has not waited for `command`, and no
-    /// more is known.
+    /// How many bytes into the memory an unfinished command accesses it, as the device reports. `None` if the device
+    /// cannot be asked, or if all have completed: then the host has not waited for `command`, and no more is known.
     pub unfinished: Option<u64>,
 }
 

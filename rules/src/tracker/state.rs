@@ -13,8 +13,8 @@ use crate::place::{Place, ProcessId};
 /// All handles of all processes.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
-    pub(super) states: Vec<ProcessState>,
-    pub(super) exports: Exports,
+    pub(crate) states: Vec<ProcessState>,
+    pub(crate) exports: Exports,
     pub(super) ipc_calls: u64,
     serial: Serial,
 }
@@ -71,9 +71,8 @@ impl Tracker {
         }
     }
 
-    /// An observer saw a process running for the last time at `alive`, and saw for the first time at `gone`
-    /// that it had ended. A killed process held its mappings until between the two. This must be known when
-    /// the process ends.
+    /// An observer saw a process running for the last time at `alive`, and saw for the first time at `gone` that it had
+    /// ended. A killed process held its mappings until between the two. This must be known when the process ends.
     pub fn observed(&mut self, who: ProcessId, alive: Nanos, gone: Nanos) {
         if let Some(state) = self.state_mut(who) {
             state.observed = Some((alive, gone));
@@ -102,7 +101,7 @@ impl Tracker {
 
     /// Whether exports have been forgotten, because too many others have ended since.
     pub fn has_forgotten(&self) -> bool {
-        self.exports.have_forgotten()
+        self.exports.has_forgotten
     }
 
     /// A size of a kind of handle data that gets have returned, if none has returned `size`: gets of the
@@ -148,16 +147,6 @@ impl Tracker {
         };
         let index = self.states.iter().rposition(|state| is_it(&state))?;
         Some(ProcessId(index as u32))
-    }
-
-    /// All exports, for rules.
-    pub(crate) fn exports(&self) -> &Exports {
-        &self.exports
-    }
-
-    /// All processes in the order in which they began, for rules.
-    pub(crate) fn states(&self) -> &[ProcessState] {
-        &self.states
     }
 
     /// The state of a process.

@@ -15,5 +15,5 @@ pub static INTERFACE: Interface = Interface {
     flags: &[],
     importing: None,
     usm_type: |_| None,
-    promises: &[(Promise::PutIsOptional, "it has no put")],
+    promises: &[Promise::PutIsOptional],
 };

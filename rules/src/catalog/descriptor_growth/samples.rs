@@ -78,9 +78,8 @@ impl Samples {
         }
     }
 
-    /// The growth, if the number grew in both parts of the run: after its first quarter, in which the
-    /// runtime opens its own descriptors, up to the middle of the rest, and from there to the end. `limit`
-    /// is how many may be open.
+    /// The growth, if the number grew in both parts of the run: after its first quarter, in which the runtime opens its
+    /// own descriptors, up to the middle of the rest, and from there to the end. `limit` is how many may be open.
     pub(super) fn growth(&self, limit: Option<u64>) -> Option<Growth> {
         let last = self.latest?;
         let count = self.history.len();

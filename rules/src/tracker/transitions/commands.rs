@@ -11,9 +11,8 @@ use crate::tracker::{pending::PendingChange, process_state::ProcessState, record
 /// The number of commands of a process that are remembered: the latest ones.
 const MAX_COMMANDS: usize = 256;
 
-/// A command is enqueued. If its size is not known, as for a kernel, the byte at its address counts. A
-/// command that accesses no shared memory is remembered, too, because it may be the first that was not
-/// waited for.
+/// A command is enqueued. If its size is not known, as for a kernel, the byte at its address counts. A command that
+/// accesses no shared memory is remembered, too, because it may be the first that was not waited for.
 pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Command) -> PendingChange {
     let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));

@@ -57,7 +57,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         Operation::Close(Free { pointer: Some(pointer), context, .. }) => {
             mappings::close(tracker, at, pointer, context)
         }
-        Operation::AskSupport { device, kind } => PendingChange::Ask(Support { device, kind, value: None }),
+        Operation::AskSupport(device, kind) => PendingChange::Ask(Support { device, kind, value: None }),
         Operation::Map { pointer, size, memory } => virtual_memory::map(tracker, at, (pointer, size), memory),
         Operation::Unmap { pointer, size } => virtual_memory::unmap(tracker, who, (pointer, size)),
         Operation::Enqueue(command) => commands::enqueue(tracker, at, &command),

@@ -8,8 +8,7 @@ pub const EXTERNAL_MEMORY_EXPORT_DESC: u64 = 0x18;
 pub const EXTERNAL_MEMORY_IMPORT_FD: u64 = 0x19;
 /// `ze_structure_type_t` of a `ze_external_memory_export_fd_t`: a descriptor of memory is exported.
 pub const EXTERNAL_MEMORY_EXPORT_FD: u64 = 0x1a;
-/// `ze_structure_type_t` of a `ze_driver_ddi_handles_ext_properties_t`: whether handles begin with the driver's
-/// tables.
+/// `ze_structure_type_t` of a `ze_driver_ddi_handles_ext_properties_t`: whether handles begin with the driver's tables.
 pub const DRIVER_DDI_HANDLES_EXT_PROPERTIES: u64 = 0x2_0027;
 /// `ze_driver_ddi_handle_ext_flag_t`: they do.
 pub const DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED: u32 = 1 << 0;

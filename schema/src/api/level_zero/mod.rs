@@ -31,25 +31,19 @@ pub static INTERFACE: Interface = Interface {
     importing: Some(constants::EXTERNAL_MEMORY_IMPORT_FD),
     usm_type: |_| None,
     promises: &[
-        (Promise::PutIsOptional, "the driver takes a handle back with its memory or its process"),
-        (
-            Promise::GetsAreCounted,
-            "a driver returns the same descriptor for the same memory, or makes one at every get",
-        ),
-        (Promise::MemoryOutlivesFree, "the driver keeps the memory until all that opened it have closed it"),
-        (Promise::OpensMayStay, "libraries keep what they have opened in a cache until their process ends"),
-        (
-            Promise::HandlesAreDescriptors,
-            "libraries map the descriptor of a handle by mmap(2), too, which no trace shows",
-        ),
-        (
-            Promise::AnyMemoryIsShareable,
-            "a driver exports memory of any of its contexts, and libraries get it in a context of their own",
-        ),
-        (Promise::PhysicalMemoryIsMemory, "`zeMemGetIpcHandle` takes physical memory, too"),
+        Promise::PutIsOptional,
+        // A driver returns the same descriptor for the same memory, or makes one at every get.
+        Promise::GetsAreCounted,
+        Promise::MemoryOutlivesFree,
+        Promise::OpensMayStay,
+        // Libraries map the descriptor of a handle by mmap(2), too, which no trace shows.
+        Promise::HandlesAreDescriptors,
+        // A driver exports memory of any of its contexts, and libraries get it in a context of their own.
+        Promise::AnyMemoryIsShareable,
+        Promise::PhysicalMemoryIsMemory,
     ],
 };
 
 const fn shareable(kind: Kind, flag: u64, name: &'static str) -> Shareable {
-    Shareable { kind, flag, property: None, name, refused: UrResult::INVALID_ARGUMENT }
+    Shareable::by_flag(kind, flag, name, UrResult::INVALID_ARGUMENT)
 }

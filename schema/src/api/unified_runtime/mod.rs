@@ -11,26 +11,17 @@ use super::interface::{DefinedFlags, Interface, Shareable, UrResult};
 use super::{Effect, Function};
 use crate::{handle::Kind, operation::UsmType};
 
+const IPC_EVENT: u64 = constants::UR_EXP_EVENT_FLAG_IPC_EXP as u64;
+const IPC_MEM: u64 = constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64;
+
 /// The interface. The other ones are described by how they differ from it.
 pub static INTERFACE: Interface = Interface {
     name: "Unified Runtime",
     results: results::RESULTS,
     hex_results: false,
     shareable: &[
-        Shareable {
-            kind: Kind::Event,
-            flag: constants::UR_EXP_EVENT_FLAG_IPC_EXP as u64,
-            property: None,
-            name: "UR_EXP_EVENT_FLAG_IPC_EXP",
-            refused: UrResult::INVALID_EVENT,
-        },
-        Shareable {
-            kind: Kind::PhysicalMem,
-            flag: constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64,
-            property: None,
-            name: "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC",
-            refused: UrResult::INVALID_ARGUMENT,
-        },
+        Shareable::by_flag(Kind::Event, IPC_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP", UrResult::INVALID_EVENT),
+        Shareable::by_flag(Kind::PhysicalMem, IPC_MEM, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC", UrResult::INVALID_ARGUMENT),
     ],
     flags: &[
         // Events with profiling cannot be exported.

@@ -197,8 +197,7 @@ unsafe fn completed(
         values.size = Some(extent);
     }
     if caller.context != 0 {
-        // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled
-        // (`urContextCreate`).
+        // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
         values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
     }
     if caller.ipc_handle != 0 {
@@ -208,8 +207,7 @@ unsafe fn completed(
         values.fingerprint = of_file(descriptor);
     }
     if caller.event_handle != 0 {
-        // SAFETY: the call succeeded, so the caller's variable holds an IPC handle
-        // (`zeEventCounterBasedGetIpcHandle`).
+        // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeEventCounterBasedGetIpcHandle`).
         values.fingerprint = unsafe { data_fingerprint(caller.event_handle, size_of::<EventHandle>()) };
         values.data = values.fingerprint;
     }

@@ -119,8 +119,7 @@ impl NamedFile {
     pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
         let file = self.reopen()?;
         let page = plain_file::map(&file, at - at % PAGE, PAGE as usize)?;
-        // A child must not write into its parent's file.
-        // SAFETY: the mapping that has just been made.
+        // A child must not write into its parent's file. SAFETY: the mapping that has just been made.
         unsafe { libc::madvise(page.as_ptr(), PAGE as usize, libc::MADV_DONTFORK) };
         Ok(MappedByte { page: page.cast(), at })
     }
