@@ -60,6 +60,7 @@ kinds! {
 
 impl Kind {
     /// The kind of object that handle data of this kind share; `None` for other kinds.
+    #[inline]
     pub const fn shares(self) -> Option<Self> {
         match self {
             Self::MemHandle => Some(Self::Usm),
@@ -71,6 +72,7 @@ impl Kind {
     }
 
     /// The kind of the handle data of such objects; `None` for kinds that are not shared.
+    #[inline]
     pub const fn handle_data(self) -> Option<Self> {
         match self {
             Self::Usm => Some(Self::MemHandle),
@@ -99,6 +101,28 @@ pub struct Handle {
 impl std::fmt::Display for Handle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {:#x}", self.kind.noun(), self.value)
+    }
+}
+
+/// The type of USM (`ur_usm_type_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsmType {
+    /// Memory of a device.
+    Device,
+    /// Memory of the host.
+    Host,
+    /// Memory that moves between host and device.
+    Shared,
+}
+
+impl UsmType {
+    /// As in `shared USM`.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Device => "device USM",
+            Self::Host => "host USM",
+            Self::Shared => "shared USM",
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! ([`crate::call::Values`]); here each field has one. A field is absent where the record does not show it.
 
 use crate::api::{Effect, Function, UrResult, demand::Fault, unified_runtime::SUPPORT};
-use crate::handle::{Handle, Kind};
+use crate::handle::{Handle, Kind, UsmType};
 use crate::{call::Nanos, values::Fields};
 
 /// What a call does.
@@ -73,28 +73,6 @@ pub struct Requested {
     pub context: Option<u64>,
     /// The pool that it comes from, if that is not the default one.
     pub pool: Option<u64>,
-}
-
-/// The type of USM (`ur_usm_type_t`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsmType {
-    /// Memory of a device.
-    Device,
-    /// Memory of the host.
-    Host,
-    /// Memory that moves between host and device.
-    Shared,
-}
-
-impl UsmType {
-    /// As in `shared USM`.
-    pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Device => "device USM",
-            Self::Host => "host USM",
-            Self::Shared => "shared USM",
-        }
-    }
 }
 
 /// A free of memory, or a close of a mapping.
@@ -231,7 +209,7 @@ impl Operation {
                 Self::Open(open(function.effect().kind(), Kind::MemHandle, values, true))
             }
             Effect::Allocates(_) => {
-                let usm = (function.interface().usm_type)(function);
+                let usm = function.usm_type();
                 Self::Allocate(Requested { usm, size, device, context, pool: object })
             }
             Effect::Frees(_) | Effect::FreesLater(_) => Self::Free(free(function, values)),

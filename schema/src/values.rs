@@ -4,8 +4,6 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::packed::PackedCall;
-
 /// How a value is written in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -34,23 +32,27 @@ macro_rules! values {
 
         /// The values of a call, in any form.
         pub trait Fields {
-            $($(#[$doc])* fn $field(&self) -> Option<u64>;)*
-        }
+            /// The value at a position of [`Values::FIELDS`].
+            fn value_at(&self, place: usize) -> Option<u64>;
 
-        impl Fields for Values {
             $(
+                $(#[$doc])*
                 #[inline]
                 fn $field(&self) -> Option<u64> {
-                    self.$field
+                    self.value_at(FieldIndex::$field as usize)
                 }
             )*
         }
 
-        impl Fields for PackedCall<'_> {
+        impl Fields for Values {
+            fn value_at(&self, place: usize) -> Option<u64> {
+                [$(self.$field),*].get(place).copied().flatten()
+            }
+
             $(
                 #[inline]
                 fn $field(&self) -> Option<u64> {
-                    self.value(FieldIndex::$field as usize)
+                    self.$field
                 }
             )*
         }

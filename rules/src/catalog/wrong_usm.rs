@@ -58,7 +58,7 @@
 //! Share memory of `malloc_device` only, and get its handle data in the context that it was allocated in.
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::Promise, operation::UsmType};
+use urscope_schema::{api::Promise, handle::UsmType};
 
 use super::wording::{call, of_size};
 use super::{Check, Rule, When};

@@ -4,33 +4,8 @@
 //! only what `ur_api.h` lists among a function's results and can be checked without an adapter. This module reports
 //! faults; the rules and the shim decide what follows from one.
 
-use super::{Effect, Function, UrResult};
+use super::{Effect, Function, UrResult, common_roles::Null};
 use crate::{handle::Kind, values::Values};
-
-/// What is missing if an argument is null or zero, by role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Null {
-    /// A handle.
-    Handle,
-    /// A pointer to what is read or written.
-    Pointer,
-    /// An address of memory.
-    Memory,
-    /// An out-parameter of a get.
-    Answer,
-    /// The buffer for the value of a property.
-    Value,
-    /// The size of that buffer.
-    ValueSize,
-    /// The out-parameter for the size of the value.
-    AnswerSize,
-    /// A description.
-    Description,
-    /// A number of objects.
-    Count,
-    /// A size in bytes.
-    Size,
-}
 
 /// The arguments of a call that are null or zero and must not be: the first of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

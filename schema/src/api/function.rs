@@ -6,80 +6,9 @@
 )]
 
 use super::role::{self, Role};
-use super::{demand::Nulls, interface::Interface};
-use crate::handle::Kind;
+use super::{demand::Nulls, effect::Effect, interface::Interface, interface::UrResult};
+use crate::handle::{Kind, UsmType};
 use crate::values::{Fields, Values};
-
-macro_rules! effects {
-    ($($(#[$doc:meta])* $effect:ident,)*) => {
-        /// What a successful call does to an object of a kind. An object is born at the exit of a call, and dies at the
-        /// enter of one.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Effect {
-            $($(#[$doc])* $effect(Kind),)*
-        }
-
-        impl Effect {
-            /// The kind of the object. An effect on handle data or on a mapping has the kind of what is shared.
-            pub const fn kind(self) -> Kind {
-                match self { $(Self::$effect(kind) => kind,)* }
-            }
-        }
-    };
-}
-
-effects! {
-    /// It allocates memory, or imports it if its description names a descriptor.
-    Allocates,
-    /// It frees memory.
-    Frees,
-    /// It frees memory when a queue executes its command.
-    FreesLater,
-    /// It creates the object.
-    Creates,
-    /// It adds a reference to the object.
-    Retains,
-    /// It releases a reference to the object; the last one ends it.
-    Releases,
-    /// It ends the object.
-    Destroys,
-    /// It gets handle data for the object.
-    Exports,
-    /// It exports a descriptor of the object if its structure asks for one, and shares nothing otherwise.
-    MayExport,
-    /// It puts handle data of the object back.
-    Puts,
-    /// It opens handle data: maps memory, or makes an object.
-    Opens,
-    /// It closes what was opened.
-    Closes,
-    /// It asks the object for a property.
-    Asks,
-    /// It uses the object in another way.
-    Uses,
-    /// It maps physical memory.
-    Maps,
-    /// It unmaps physical memory.
-    Unmaps,
-    /// It appends a command that accesses memory to a queue or a command list.
-    Enqueues,
-    /// It makes a queue signal an event.
-    Signals,
-    /// It waits on the host for the object, or lets the program do so.
-    Waits,
-}
-
-impl Effect {
-    /// Whether it shares something between processes. The verdict is about these.
-    pub const fn is_ipc(self) -> bool {
-        matches!(self, Self::Exports(_) | Self::MayExport(_) | Self::Puts(_) | Self::Opens(_) | Self::Closes(_))
-    }
-
-    /// Whether it ends memory of this process or a mapping.
-    pub const fn ends_memory(self) -> bool {
-        matches!(self, Self::Frees(_) | Self::FreesLater(_) | Self::Closes(Kind::Usm))
-    }
-}
 
 macro_rules! tables {
     ($($interface:ident { $($table:ident $structure:literal $getter:literal $([$($slots:tt)*])?;)* })*) => {
@@ -233,7 +162,18 @@ impl Function {
         matches!(self.effect(), Effect::Waits(_) | Effect::Asks(Kind::Event))
     }
 
+    /// The type of USM that it allocates, where only some types can be shared.
+    pub const fn usm_type(self) -> Option<UsmType> {
+        match self {
+            Self::urUSMDeviceAlloc | Self::urEnqueueUSMDeviceAllocExp => Some(UsmType::Device),
+            Self::urUSMHostAlloc | Self::urEnqueueUSMHostAllocExp => Some(UsmType::Host),
+            Self::urUSMSharedAlloc | Self::urEnqueueUSMSharedAllocExp => Some(UsmType::Shared),
+            _ => None,
+        }
+    }
+
     /// Whether a call with these arguments imports a descriptor that was exported.
+    #[inline(always)]
     pub fn imports(self, asked: &impl Fields) -> bool {
         matches!(self.effect(), Effect::Allocates(_) | Effect::Creates(_))
             && asked.property().is_some()
@@ -241,6 +181,7 @@ impl Function {
     }
 
     /// The kind of the handle data that the function opens; `None` if it opens none.
+    #[inline(always)]
     pub const fn opens(self) -> Option<Kind> {
         match self.effect() {
             Effect::Opens(kind) => kind.handle_data(),
@@ -260,6 +201,29 @@ impl Function {
             ((Table::Enqueue | Table::EnqueueExp, _), _) => None,
             ((_, slot), _) => Some(slot),
         }
+    }
+}
+
+impl UrResult {
+    /// The name in the header of the function that returned it; `None` for a number that the header does not define.
+    pub fn name_of(self, function: Function) -> Option<&'static str> {
+        function.interface().named(self).map(|found| found.name)
+    }
+
+    /// The name in the header of the function that returned it, with the number.
+    pub fn text_of(self, function: Function) -> String {
+        match self.name_of(function) {
+            Some(name) if function.interface().hex_results && self.0 != 0 => format!("{name} ({:#x})", self.0),
+            Some(name) => format!("{name} ({})", self.0),
+            None => format!("unknown result {:#x}", self.0),
+        }
+    }
+
+    /// The code of Unified Runtime with the meaning of one that a function has returned; a number that the header does
+    /// not define, unchanged.
+    #[must_use]
+    pub fn meaning_of(self, function: Function) -> Self {
+        function.interface().named(self).map_or(self, |found| found.meaning)
     }
 }
 
@@ -287,6 +251,7 @@ pub fn functions_md() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::LEVEL_ZERO;
 
     #[test]
     fn a_name_leads_back_to_its_function() {
@@ -319,5 +284,25 @@ mod tests {
             std::fs::write(path, functions_md()).unwrap();
         }
         assert_eq!(std::fs::read_to_string(path).unwrap(), functions_md(), "run with BLESS=1");
+    }
+
+    #[test]
+    fn a_code_is_shown_with_its_name_and_number() {
+        let text = |code, function| UrResult(code).text_of(function);
+        assert_eq!(text(45, Function::urUSMFree), "UR_RESULT_ERROR_INVALID_ARGUMENT (45)");
+        assert_eq!(text(0x1234_5678, Function::urUSMFree), "unknown result 0x12345678");
+        assert_eq!(text(0x7800_0004, Function::zeMemFree), "ZE_RESULT_ERROR_INVALID_ARGUMENT (0x78000004)");
+        assert_eq!(text(0, Function::zeMemFree), "ZE_RESULT_SUCCESS (0)");
+        assert_eq!(text(0, Function::urUSMFree), "UR_RESULT_SUCCESS (0)");
+        assert_eq!(text(45, Function::zeMemFree), "unknown result 0x2d");
+    }
+
+    #[test]
+    fn a_code_has_the_same_meaning_in_both_directions() {
+        let invalid = UrResult(0x7800_0004);
+        assert_eq!(invalid.meaning_of(Function::zeMemFree), UrResult::INVALID_ARGUMENT);
+        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_ARGUMENT), invalid);
+        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_KERNEL_ARGS), UrResult::UNKNOWN);
+        assert_eq!(LEVEL_ZERO.result(UrResult::SUCCESS), UrResult::SUCCESS);
     }
 }

@@ -3,8 +3,8 @@
 //! Each has a folder beside this file with the same file names, and one value of [`Interface`]. The tracker and the
 //! rules ask this value, and never which interface it is.
 
-use super::{Effect, Function};
-use crate::{handle::Kind, operation::UsmType};
+use super::effect::Effect;
+use crate::handle::Kind;
 
 /// The result of a function, a number whose meaning depends on the function's interface. The constants are the codes of
 /// Unified Runtime, by which urscope's own code names a result.
@@ -27,8 +27,6 @@ pub struct Interface {
     pub flags: &'static [DefinedFlags],
     /// The `property` of an allocation that imports a descriptor, if there are such allocations.
     pub importing: Option<u64>,
-    /// The type of USM that a function allocates, where only some types can be shared.
-    pub usm_type: fn(Function) -> Option<UsmType>,
     /// What it promises beyond Unified Runtime.
     pub promises: &'static [Promise],
 }
@@ -113,7 +111,8 @@ impl Interface {
         self.shareable.iter().find(|shareable| shareable.kind == kind)
     }
 
-    fn named(&self, result: UrResult) -> Option<&'static NamedResult> {
+    /// The row of a result.
+    pub(super) fn named(&self, result: UrResult) -> Option<&'static NamedResult> {
         self.results.iter().find(|known| known.code == result.0)
     }
 }
@@ -128,52 +127,5 @@ impl UrResult {
     /// Whether the call succeeded.
     pub const fn is_success(self) -> bool {
         self.0 == 0
-    }
-
-    /// The name in the header of the function that returned it; `None` for a number that the header does not define.
-    pub fn name_of(self, function: Function) -> Option<&'static str> {
-        function.interface().named(self).map(|found| found.name)
-    }
-
-    /// The name in the header of the function that returned it, with the number.
-    pub fn text_of(self, function: Function) -> String {
-        match self.name_of(function) {
-            Some(name) if function.interface().hex_results && self.0 != 0 => format!("{name} ({:#x})", self.0),
-            Some(name) => format!("{name} ({})", self.0),
-            None => format!("unknown result {:#x}", self.0),
-        }
-    }
-
-    /// The code of Unified Runtime with the meaning of one that a function has returned; a number that the header does
-    /// not define, unchanged.
-    #[must_use]
-    pub fn meaning_of(self, function: Function) -> Self {
-        function.interface().named(self).map_or(self, |found| found.meaning)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::LEVEL_ZERO;
-
-    #[test]
-    fn a_code_is_shown_with_its_name_and_number() {
-        let text = |code, function| UrResult(code).text_of(function);
-        assert_eq!(text(45, Function::urUSMFree), "UR_RESULT_ERROR_INVALID_ARGUMENT (45)");
-        assert_eq!(text(0x1234_5678, Function::urUSMFree), "unknown result 0x12345678");
-        assert_eq!(text(0x7800_0004, Function::zeMemFree), "ZE_RESULT_ERROR_INVALID_ARGUMENT (0x78000004)");
-        assert_eq!(text(0, Function::zeMemFree), "ZE_RESULT_SUCCESS (0)");
-        assert_eq!(text(0, Function::urUSMFree), "UR_RESULT_SUCCESS (0)");
-        assert_eq!(text(45, Function::zeMemFree), "unknown result 0x2d");
-    }
-
-    #[test]
-    fn a_code_has_the_same_meaning_in_both_directions() {
-        let invalid = UrResult(0x7800_0004);
-        assert_eq!(invalid.meaning_of(Function::zeMemFree), UrResult::INVALID_ARGUMENT);
-        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_ARGUMENT), invalid);
-        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_KERNEL_ARGS), UrResult::UNKNOWN);
-        assert_eq!(LEVEL_ZERO.result(UrResult::SUCCESS), UrResult::SUCCESS);
     }
 }

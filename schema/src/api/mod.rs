@@ -7,7 +7,7 @@
 
 pub mod demand;
 #[macro_use]
-pub mod role;
+pub mod common_roles;
 #[macro_use]
 pub mod unified_runtime;
 #[macro_use]
@@ -28,10 +28,14 @@ macro_rules! hooked_tables {
     };
 }
 
+pub mod effect;
 pub mod function;
 pub mod interface;
+pub mod role;
+mod signatures;
 
-pub use function::{Effect, Function, Table};
+pub use effect::Effect;
+pub use function::{Function, Table};
 pub use interface::{Interface, Promise, UrResult};
 pub use level_zero::INTERFACE as LEVEL_ZERO;
 pub use unified_runtime::INTERFACE as UNIFIED_RUNTIME;

@@ -4,7 +4,7 @@
 //! use in this form. A record is four words and its values, in the order of [`Values::FIELDS`].
 
 use super::read::Record;
-use crate::api::{Function, UrResult};
+use crate::api::{Effect, Function, UrResult};
 use crate::call::{Enter, Exit, Fields, Nanos, Values};
 use crate::operation::{Answer, Begun, Operation, Returned};
 
@@ -75,20 +75,12 @@ impl<'w> PackedCall<'w> {
         Nanos(self.head[1])
     }
 
-    /// The value at a position of [`Values::FIELDS`].
-    #[inline]
-    pub(crate) fn value(&self, place: usize) -> Option<u64> {
-        let [.., places] = *self.head;
-        let bit = 1_u64 << place;
-        let index = (places & (bit - 1)).count_ones() as usize;
-        if places & bit != 0 { self.values.get(index).copied() } else { None }
-    }
-
     /// The call that begins, decoded.
     #[inline]
     pub fn begun(&self) -> Begun {
-        // Without a zero and without flags, nothing is missing and nothing undefined.
-        let may_lack = self.values.contains(&0) || self.flags().is_some();
+        // Without a zero, flags and a description, nothing is missing and nothing undefined.
+        let is_described = matches!(self.function.effect(), Effect::Creates(_));
+        let may_lack = is_described || self.values.contains(&0) || self.flags().is_some();
         if may_lack {
             let enter = self.enter();
             return enter.begun(&enter.nulls());
@@ -130,6 +122,16 @@ impl<'w> PackedCall<'w> {
             (true, true) => Record::InnerEnter(self.enter()),
             (false, true) => Record::InnerExit(self.exit()),
         }
+    }
+}
+
+impl Fields for PackedCall<'_> {
+    #[inline]
+    fn value_at(&self, place: usize) -> Option<u64> {
+        let [.., places] = *self.head;
+        let bit = 1_u64 << place;
+        let index = (places & (bit - 1)).count_ones() as usize;
+        if places & bit != 0 { self.values.get(index).copied() } else { None }
     }
 }
 

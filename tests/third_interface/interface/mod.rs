@@ -14,6 +14,5 @@ pub static INTERFACE: Interface = Interface {
     shareable: &[],
     flags: &[],
     importing: None,
-    usm_type: |_| None,
     promises: &[Promise::PutIsOptional],
 };

@@ -29,7 +29,6 @@ pub static INTERFACE: Interface = Interface {
     ],
     flags: &[],
     importing: Some(constants::EXTERNAL_MEMORY_IMPORT_FD),
-    usm_type: |_| None,
     promises: &[
         Promise::PutIsOptional,
         // A driver returns the same descriptor for the same memory, or makes one at every get.

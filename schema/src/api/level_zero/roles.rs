@@ -1,7 +1,6 @@
 //! The roles of parameters that only functions of Level Zero have.
 
-use crate::api::demand::Null;
-use crate::api::role::{OutParams, Role, Sources};
+use crate::api::common_roles::{Null, OutParams, Role, Sources};
 use crate::handle::{descriptor_data, fingerprint};
 use crate::values::Values;
 

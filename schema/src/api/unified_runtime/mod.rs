@@ -5,11 +5,10 @@ mod results;
 pub mod roles;
 #[macro_use]
 pub mod rows;
-mod signatures;
 
+use super::effect::Effect;
 use super::interface::{DefinedFlags, Interface, Shareable, UrResult};
-use super::{Effect, Function};
-use crate::{handle::Kind, operation::UsmType};
+use crate::handle::Kind;
 
 const IPC_EVENT: u64 = constants::UR_EXP_EVENT_FLAG_IPC_EXP as u64;
 const IPC_MEM: u64 = constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64;
@@ -38,21 +37,11 @@ pub static INTERFACE: Interface = Interface {
         defined(Effect::Maps(Kind::PhysicalMem), constants::UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK),
     ],
     importing: None,
-    usm_type,
     promises: &[],
 };
 
 const fn defined(effect: Effect, undefined: u32) -> DefinedFlags {
     DefinedFlags { effect, undefined, exclusive: 0 }
-}
-
-fn usm_type(function: Function) -> Option<UsmType> {
-    match function {
-        Function::urUSMDeviceAlloc | Function::urEnqueueUSMDeviceAllocExp => Some(UsmType::Device),
-        Function::urUSMHostAlloc | Function::urEnqueueUSMHostAllocExp => Some(UsmType::Host),
-        Function::urUSMSharedAlloc | Function::urEnqueueUSMSharedAllocExp => Some(UsmType::Shared),
-        _ => None,
-    }
 }
 
 /// The properties of a device that say what can be shared, with the kind.

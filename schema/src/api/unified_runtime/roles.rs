@@ -4,8 +4,7 @@ use super::constants::{
     UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
     UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
 };
-use crate::api::demand::Null;
-use crate::api::role::{OutParams, Role, Sources};
+use crate::api::common_roles::{Null, OutParams, Role, Sources};
 use crate::values::Values;
 
 roles! {

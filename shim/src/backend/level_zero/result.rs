@@ -4,7 +4,7 @@
 
 use std::io;
 
-use urscope_schema::api::{UrResult, demand::Null, role::Role};
+use urscope_schema::api::{UrResult, role::Null, role::Role};
 
 use crate::raw::args::Arg;
 

@@ -8,7 +8,7 @@
 
 use std::ffi::c_void;
 
-use urscope_schema::api::demand::Null;
+use urscope_schema::api::role::Null;
 use urscope_schema::api::role::{Adapter, Context, Device, Event, PhysicalMem, Role};
 
 pub mod caller;

@@ -1,0 +1,77 @@
+//! What the functions do to the objects that they are about.
+
+use crate::handle::Kind;
+
+macro_rules! effects {
+    ($($(#[$doc:meta])* $effect:ident,)*) => {
+        /// What a successful call does to an object of a kind. An object is born at the exit of a call, and dies at the
+        /// enter of one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Effect {
+            $($(#[$doc])* $effect(Kind),)*
+        }
+
+        impl Effect {
+            /// The kind of the object. An effect on handle data or on a mapping has the kind of what is shared.
+            #[inline]
+            pub const fn kind(self) -> Kind {
+                match self { $(Self::$effect(kind) => kind,)* }
+            }
+        }
+    };
+}
+
+effects! {
+    /// It allocates memory, or imports it if its description names a descriptor.
+    Allocates,
+    /// It frees memory.
+    Frees,
+    /// It frees memory when a queue executes its command.
+    FreesLater,
+    /// It creates the object.
+    Creates,
+    /// It adds a reference to the object.
+    Retains,
+    /// It releases a reference to the object; the last one ends it.
+    Releases,
+    /// It ends the object.
+    Destroys,
+    /// It gets handle data for the object.
+    Exports,
+    /// It exports a descriptor of the object if its structure asks for one, and shares nothing otherwise.
+    MayExport,
+    /// It puts handle data of the object back.
+    Puts,
+    /// It opens handle data: maps memory, or makes an object.
+    Opens,
+    /// It closes what was opened.
+    Closes,
+    /// It asks the object for a property.
+    Asks,
+    /// It uses the object in another way.
+    Uses,
+    /// It maps physical memory.
+    Maps,
+    /// It unmaps physical memory.
+    Unmaps,
+    /// It appends a command that accesses memory to a queue or a command list.
+    Enqueues,
+    /// It makes a queue signal an event.
+    Signals,
+    /// It waits on the host for the object, or lets the program do so.
+    Waits,
+}
+
+impl Effect {
+    /// Whether it shares something between processes. The verdict is about these.
+    #[inline]
+    pub const fn is_ipc(self) -> bool {
+        matches!(self, Self::Exports(_) | Self::MayExport(_) | Self::Puts(_) | Self::Opens(_) | Self::Closes(_))
+    }
+
+    /// Whether it ends memory of this process or a mapping.
+    #[inline]
+    pub const fn ends_memory(self) -> bool {
+        matches!(self, Self::Frees(_) | Self::FreesLater(_) | Self::Closes(Kind::Usm))
+    }
+}
