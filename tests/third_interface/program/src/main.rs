@@ -2,10 +2,9 @@
 //! processes, whose calls are recorded; `judge TRACE...` prints what the rules find in the traces.
 
 use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, fs::File, io::BufReader};
 
 use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
 use urscope_schema::api::UrResult;
