@@ -92,5 +92,5 @@ fn a_third_interface_is_a_folder_and_its_lines_in_the_list() {
     assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));
     let codes: Vec<&str> = found.lines().map(|line| line.split_once(':').unwrap().0).collect();
     assert_eq!(codes, ["error double-close", "note garbage-handle"], "{found}");
-    assert!(found.contains("(thirdClose)") && found.contains("THIRD_UNKNOWN_HANDLE (1)"), "{found}");
+    assert!(found.contains("(thirdClose,") && found.contains("THIRD_UNKNOWN_HANDLE (1)"), "{found}");
 }
