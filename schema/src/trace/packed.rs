@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn calls_are_unpacked_as_they_were(
+        fn calls_are_unpacked_and_decoded_as_they_were(
             calls in prop::collection::vec(
                 (0..Function::COUNT, any::<u64>(), any::<u32>(), any::<u64>(), any::<Option<u32>>(), any::<[Option<u64>; 18]>()),
                 1..8,
@@ -248,8 +248,9 @@ mod tests {
                 let (function, time) = (Function::ALL[row], Nanos(time));
                 let mut values = Values::NONE;
                 for (place, value) in fields.into_iter().enumerate() {
+                    // A zero is a missing argument.
                     if let Some(value) = value {
-                        values.set(place, value);
+                        values.set(place, if value % 4 == 0 { 0 } else { value });
                     }
                 }
                 let is_inner = call % 2 == 0;
@@ -270,6 +271,13 @@ mod tests {
             for record in records {
                 let call = PackedCall::first_of(rest).unwrap();
                 let is_inner = matches!(record, Record::InnerEnter(_) | Record::InnerExit(_));
+                match &record {
+                    Record::Enter(enter) | Record::InnerEnter(enter) => {
+                        prop_assert_eq!(call.begun(), enter.begun(&enter.nulls()));
+                    }
+                    Record::Exit(exit) | Record::InnerExit(exit) => prop_assert_eq!(call.returned(), exit.returned()),
+                    _ => unreachable!(),
+                }
                 prop_assert_eq!((call.record(), call.is_inner()), (record, is_inner));
                 rest = &rest[call.size()..];
             }
