@@ -118,17 +118,17 @@ impl Finding {
 
     /// This finding, unless an interface promises what makes it no violation there.
     pub fn unless(self, promise: Promise) -> Option<Self> {
-        (!self.is_under(promise)).then_some(self)
+        (!self.is_promised(promise)).then_some(self)
     }
 
     /// A note where an interface promises this, unless the finding stands for many.
     #[must_use]
     pub fn note_where(self, promise: Promise) -> Self {
-        if self.count == 1 && self.is_under(promise) { self.at_most(Severity::Note) } else { self }
+        if self.count == 1 && self.is_promised(promise) { self.at_most(Severity::Note) } else { self }
     }
 
     /// Whether the interface of one of its two calls promises this.
-    fn is_under(&self, promise: Promise) -> bool {
+    fn is_promised(&self, promise: Promise) -> bool {
         self.at.promises(promise) || self.other.is_some_and(|other| other.promises(promise))
     }
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::api::{Function, Promise, UrResult};
+use urscope_schema::api::{Effect, Function, Promise, UrResult};
 use urscope_schema::{call::Nanos, operation::Begun};
 
 /// A process, numbered by the tracker in the order of arrival.
@@ -38,6 +38,11 @@ impl Place {
         let Begun { function, call, tid, time, stack, .. } = *begun;
         let (call, stack) = (NonZeroU64::new(call), stack.and_then(NonZeroU64::new));
         Self { process, tid, time, call, function: Some(function), stack }
+    }
+
+    /// What the call does to its object.
+    pub fn effect(&self) -> Option<Effect> {
+        self.function.map(Function::effect)
     }
 
     /// Whether the interface of the call promises something.

@@ -3,7 +3,7 @@
 //! The tracker and the rules use this form only. In a record, a word may have another meaning for each function
 //! ([`crate::call::Values`]); here each field has one. A field is absent where the record does not show it.
 
-use crate::api::{Effect, Function, UrResult, demand::Fault, unified_runtime::SUPPORT};
+use crate::api::{Effect, Function, UrResult, demand::Fault};
 use crate::handle::{Handle, Kind, UsmType};
 use crate::{call::Nanos, values::Fields};
 
@@ -157,7 +157,7 @@ pub struct Command {
 }
 
 /// A call that begins, decoded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
     /// The function.
     pub function: Function,
@@ -183,7 +183,7 @@ impl Begun {
 }
 
 /// A call that has returned, decoded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned {
     /// The function.
     pub function: Function,
@@ -234,7 +234,11 @@ impl Operation {
                 None => Self::Other,
             },
             Effect::Asks(Kind::Device) => {
-                let asked = SUPPORT.iter().find(|(property, _)| values.property() == Some(u64::from(*property)));
+                let asked = function
+                    .interface()
+                    .support
+                    .iter()
+                    .find(|(property, _)| values.property() == Some(u64::from(*property)));
                 match (asked, device) {
                     (Some((_, kind)), Some(device)) => Self::AskSupport(device, *kind),
                     _ => Self::Other,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::api::{Effect, Function, Promise};
+use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested};
 
@@ -153,7 +153,7 @@ fn source<'t>(at: Place, state: &'t ProcessState, export: &Export) -> Source<'t>
 fn ending<'t>(at: Place, state: &'t ProcessState, object: Handle, free: Option<&Free>) -> What<'t> {
     let Handle { kind, value } = object;
     let context = free.and_then(|free| free.context);
-    let effect = at.function.map(Function::effect);
+    let effect = at.effect();
     let mut target = state.target(kind, value);
     let before = match target {
         Target::Handle(data) => data.state,

@@ -3,7 +3,7 @@
 //! Plain data: the transitions change it, facts refer to it.
 
 use smallvec::SmallVec;
-use urscope_schema::api::{Effect, Function};
+use urscope_schema::api::Effect;
 use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
 
 use crate::{lifecycle::State, place::Place};
@@ -55,7 +55,7 @@ pub struct HandleData {
 impl HandleData {
     /// Whether it is a descriptor that a query for properties has exported. Its close is not recorded.
     pub(crate) fn is_descriptor(&self) -> bool {
-        matches!(self.born.function.map(Function::effect), Some(Effect::MayExport(_)))
+        matches!(self.born.effect(), Some(Effect::MayExport(_)))
     }
 }
 

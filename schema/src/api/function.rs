@@ -163,13 +163,9 @@ impl Function {
     }
 
     /// The type of USM that it allocates, where only some types can be shared.
-    pub const fn usm_type(self) -> Option<UsmType> {
-        match self {
-            Self::urUSMDeviceAlloc | Self::urEnqueueUSMDeviceAllocExp => Some(UsmType::Device),
-            Self::urUSMHostAlloc | Self::urEnqueueUSMHostAllocExp => Some(UsmType::Host),
-            Self::urUSMSharedAlloc | Self::urEnqueueUSMSharedAllocExp => Some(UsmType::Shared),
-            _ => None,
-        }
+    pub fn usm_type(self) -> Option<UsmType> {
+        let known = self.interface().usm_types.iter().find(|(name, _)| *name == self.name());
+        known.map(|(_, usm)| *usm)
     }
 
     /// Whether a call with these arguments imports a descriptor that was exported.

@@ -4,7 +4,7 @@
 //! rules ask this value, and never which interface it is.
 
 use super::effect::Effect;
-use crate::handle::Kind;
+use crate::handle::{Kind, UsmType};
 
 /// The result of a function, a number whose meaning depends on the function's interface. The constants are the codes of
 /// Unified Runtime, by which urscope's own code names a result.
@@ -27,6 +27,10 @@ pub struct Interface {
     pub flags: &'static [DefinedFlags],
     /// The `property` of an allocation that imports a descriptor, if there are such allocations.
     pub importing: Option<u64>,
+    /// The functions that allocate USM of a type, where only some types can be shared.
+    pub usm_types: &'static [(&'static str, UsmType)],
+    /// The properties of a device that say what can be shared, with the kind.
+    pub support: &'static [(u32, Kind)],
     /// What it promises beyond Unified Runtime.
     pub promises: &'static [Promise],
 }

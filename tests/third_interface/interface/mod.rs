@@ -14,5 +14,7 @@ pub static INTERFACE: Interface = Interface {
     shareable: &[],
     flags: &[],
     importing: None,
+    usm_types: &[],
+    support: &[],
     promises: &[Promise::PutIsOptional],
 };

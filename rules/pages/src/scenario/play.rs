@@ -6,7 +6,7 @@ use urscope_rules::{Checker, End, Finding, Process, ProcessId, Tracker};
 use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
-use urscope_schema::api::{Function, UrResult, unified_runtime::SUPPORT};
+use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::handle::{Kind, fingerprint};
 
@@ -371,8 +371,11 @@ impl Player {
                     "physical" => Kind::PhysicalMem,
                     _ => Kind::Event,
                 };
-                let property =
-                    SUPPORT.iter().find(|(_, kind)| *kind == asked).map(|(property, _)| u64::from(*property));
+                let property = UNIFIED_RUNTIME
+                    .support
+                    .iter()
+                    .find(|(_, kind)| *kind == asked)
+                    .map(|(property, _)| u64::from(*property));
                 let yes = call.result.as_deref() == Some("yes");
                 let ask = Values { device, property, ..nothing };
                 (ask, Values { value: Some(u64::from(yes)), ..nothing })

@@ -1,7 +1,7 @@
 //! Handle data: born at the exit of a get, dead at the enter of its put.
 
 use smallvec::smallvec;
-use urscope_schema::api::{Effect, Function, Promise};
+use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Export, Requested};
 
@@ -172,7 +172,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let who = born.process;
     let From { value: pointer, exported: aimed, context, .. } = from;
     let fingerprint = answer.fingerprint;
-    let is_descriptor = matches!(born.function.map(Function::effect), Some(Effect::MayExport(_)));
+    let is_descriptor = matches!(born.effect(), Some(Effect::MayExport(_)));
     let memory = pointer.filter(|_| handle.kind == Kind::MemHandle);
     // Memory whose allocation was not recorded is known from now on.
     let is_known = |pointer| tracker.state(who).is_some_and(|state| state.allocation_at(pointer).is_some());

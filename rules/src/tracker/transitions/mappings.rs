@@ -1,6 +1,6 @@
 //! Mappings: counted opens, removed at the enter of a close.
 
-use urscope_schema::api::{Effect, Function};
+use urscope_schema::api::Effect;
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation;
 
@@ -30,7 +30,7 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
         end_wrongly(tracker, who, Kind::Mapping, pointer);
         return PendingChange::Nothing;
     };
-    let frees = at.function.map(Function::effect) != Some(Effect::Closes(Kind::Usm));
+    let frees = at.effect() != Some(Effect::Closes(Kind::Usm));
     let wrongly = base != pointer || !mapping.is_open_in(context) || mapping.imported != frees;
     let Some(open) = mapping.take(context, at.time) else { return PendingChange::Nothing };
     mapping.closed += 1;

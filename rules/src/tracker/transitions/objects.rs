@@ -1,7 +1,7 @@
 //! Physical memory, events and event pools: born at the exit of the call that made or opened them, dead
 //! at the enter of their last release.
 
-use urscope_schema::api::{Effect, Function, Promise};
+use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::Open;
 
@@ -149,7 +149,7 @@ fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Seria
 /// is certain to be one of it, because commands hold references, too.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
     state.objects.remove(&handle);
-    if handle.kind != Kind::Event || !matches!(died.function.map(Function::effect), Some(Effect::Releases(_))) {
+    if handle.kind != Kind::Event || !matches!(died.effect(), Some(Effect::Releases(_))) {
         let Object { born, size, fingerprint, .. } = *object;
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });
     }

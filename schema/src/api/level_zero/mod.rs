@@ -29,6 +29,8 @@ pub static INTERFACE: Interface = Interface {
     ],
     flags: &[],
     importing: Some(constants::EXTERNAL_MEMORY_IMPORT_FD),
+    usm_types: &[],
+    support: &[],
     promises: &[
         Promise::PutIsOptional,
         // A driver returns the same descriptor for the same memory, or makes one at every get.

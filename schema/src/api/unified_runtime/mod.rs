@@ -8,7 +8,7 @@ pub mod rows;
 
 use super::effect::Effect;
 use super::interface::{DefinedFlags, Interface, Shareable, UrResult};
-use crate::handle::Kind;
+use crate::handle::{Kind, UsmType};
 
 const IPC_EVENT: u64 = constants::UR_EXP_EVENT_FLAG_IPC_EXP as u64;
 const IPC_MEM: u64 = constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64;
@@ -37,16 +37,22 @@ pub static INTERFACE: Interface = Interface {
         defined(Effect::Maps(Kind::PhysicalMem), constants::UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK),
     ],
     importing: None,
+    usm_types: &[
+        ("urUSMDeviceAlloc", UsmType::Device),
+        ("urEnqueueUSMDeviceAllocExp", UsmType::Device),
+        ("urUSMHostAlloc", UsmType::Host),
+        ("urEnqueueUSMHostAllocExp", UsmType::Host),
+        ("urUSMSharedAlloc", UsmType::Shared),
+        ("urEnqueueUSMSharedAllocExp", UsmType::Shared),
+    ],
+    support: &[
+        (constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, Kind::Usm),
+        (constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, Kind::PhysicalMem),
+        (constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, Kind::Event),
+    ],
     promises: &[],
 };
 
 const fn defined(effect: Effect, undefined: u32) -> DefinedFlags {
     DefinedFlags { effect, undefined, exclusive: 0 }
 }
-
-/// The properties of a device that say what can be shared, with the kind.
-pub const SUPPORT: [(u32, Kind); 3] = [
-    (constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, Kind::Usm),
-    (constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, Kind::PhysicalMem),
-    (constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, Kind::Event),
-];

@@ -1,9 +1,6 @@
 //! The roles of parameters that only functions of Unified Runtime have.
 
-use super::constants::{
-    UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
-    UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
-};
+use super::INTERFACE;
 use crate::api::common_roles::{Null, OutParams, Role, Sources};
 use crate::values::Values;
 
@@ -80,16 +77,7 @@ roles! {
     IpcProperty(u32) enter property {
         #[inline]
         fn watched(self) -> bool {
-            Self::ASKED.contains(&self.0)
+            INTERFACE.support.iter().any(|(property, _)| *property == self.0)
         }
     };
-}
-
-impl IpcProperty {
-    /// The properties that say what can be shared.
-    pub const ASKED: [u32; 3] = [
-        UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
-        UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
-        UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
-    ];
 }
