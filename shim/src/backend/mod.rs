@@ -46,10 +46,16 @@ impl Family {
     /// The family of a function; `None` if it belongs to all of them.
     const fn of(function: Function) -> Option<Self> {
         match function.effect().kind() {
-            Kind::Usm => Some(Self::Memory),
-            Kind::PhysicalMem => Some(Self::PhysicalMem),
-            Kind::Event => Some(Self::Event),
-            _ => None,
+            Kind::Usm | Kind::MemHandle | Kind::Mapping => Some(Self::Memory),
+            Kind::PhysicalMem | Kind::PhysicalMemHandle => Some(Self::PhysicalMem),
+            Kind::Event | Kind::EventHandle => Some(Self::Event),
+            Kind::Adapter
+            | Kind::Device
+            | Kind::Context
+            | Kind::Pool
+            | Kind::EventPool
+            | Kind::EventPoolHandle
+            | Kind::Queue => None,
         }
     }
 
