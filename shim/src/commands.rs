@@ -40,6 +40,10 @@ static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
 /// The assumed size of memory whose size is unknown.
 const UNKNOWN_SIZE: u64 = 1 << 32;
 
+/// The Level Zero queues and immediate command lists in which a command has completed when its call returns; 0 for
+/// none. Of more than fit, the later ones are taken for asynchronous.
+static SYNCHRONOUS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
+
 /// What [`before`] has seen, for [`after`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
@@ -57,7 +61,7 @@ pub(crate) fn are_recorded() -> bool {
 }
 
 /// Adds to the arguments of a launch its pointers into shared memory, and to those of a call that ends memory the number
-/// of the first command that the host has not waited for, and the offset of the first byte that an unfinished command
+/// of the first command that the host has not waited for, unless the device says that all have completed, and the offset of the first byte that an unfinished command
 /// accesses.
 #[inline(always)]
 pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
@@ -69,8 +73,11 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         LATEST_RANGE.store(0, Ordering::Relaxed);
     }
     if ends_memory && at_once && are_recorded() {
-        values.value = Some(FIRST_UNWAITED.load(Ordering::Relaxed) & CALL_MASK).filter(|call| *call != 0);
-        values.offset = values.pointer.and_then(software_device::unfinished_from);
+        let unfinished = values.pointer.and_then(software_device::unfinished_from);
+        values.offset = unfinished.flatten();
+        if unfinished != Some(None) {
+            values.value = Some(FIRST_UNWAITED.load(Ordering::Relaxed) & CALL_MASK).filter(|call| *call != 0);
+        }
     }
     if launches(function) {
         [values.pointer, values.source] = nearest(inputs.kernel_pointers());
@@ -79,7 +86,8 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
     Seen {
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
-        is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0),
+        is_blocking: is_command
+            && (values.value.is_some_and(|blocking| blocking as u8 != 0) || is_synchronous(inputs.queue())),
         imports: function.imports(values),
     }
 }
@@ -180,6 +188,37 @@ pub(crate) fn note_return(function: Function, result: UrResult) {
     }
 }
 
+/// Processes a call of a driver's function that has returned and is not recorded: it may make a queue, or be a wait.
+#[inline(always)]
+pub(crate) fn note_driver_return(function: Function, inputs: &Inputs, result: UrResult) {
+    if matches!(function.effect(), Effect::Creates(Kind::Queue)) {
+        if result.is_success() {
+            note_queue(inputs);
+        }
+    } else if inputs.queue() == 0 || is_synchronous(inputs.queue()) {
+        note_return(function, result);
+    }
+}
+
+/// Registers a new queue. Its handle may have been that of another one.
+#[cold]
+fn note_queue(inputs: &Inputs) {
+    let Some((queue, is_synchronous)) = inputs.new_queue() else { return };
+    let replace = |old: usize, new: usize| {
+        let is_replaced =
+            |known: &AtomicUsize| known.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        SYNCHRONOUS.iter().any(is_replaced)
+    };
+    replace(queue, 0);
+    if is_synchronous {
+        replace(0, queue);
+    }
+}
+
+fn is_synchronous(queue: usize) -> bool {
+    queue != 0 && SYNCHRONOUS.iter().any(|known| known.load(Ordering::Relaxed) == queue)
+}
+
 fn note_wait() {
     let next = |waits: u64| Some((waits & !CALL_MASK).wrapping_add(1 << CALL_BITS));
     let _ = FIRST_UNWAITED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -250,6 +289,29 @@ mod tests {
         assert_eq!(queued, Values::NONE, "it waits for its turn");
         note_return(Function::urEventGetInfo, done);
         assert_eq!(of_a_close(), None);
+
+        // On a synchronous queue, a command and an execution of a list wait.
+        let (mut desc, handle) = ([0; 10], 0x7000);
+        let made = |desc: &[u32; 10]| {
+            let inputs = Inputs::of_queue(desc, &handle, 0);
+            note_driver_return(Function::zeCommandQueueCreate, &inputs, done);
+        };
+        let (append, execute) = (Function::zeCommandListAppendMemoryCopy, Function::zeCommandQueueExecuteCommandLists);
+        let on_queue = Inputs::of_queue(&desc, &handle, handle);
+        let append_on = |inputs: &Inputs, call| {
+            let seen = before(append, inputs, &mut Values::NONE.clone());
+            after(append, call, seen, done);
+        };
+        for (mode, is_synchronous) in [(2, false), (1, true), (2, false)] {
+            desc[7] = mode;
+            made(&desc);
+            append_on(&on_queue, 10);
+            assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
+            append_on(&Inputs::default(), 11);
+            note_driver_return(execute, &on_queue, done);
+            assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
+            wait(done);
+        }
 
         // Another thread enqueues and waits while this one is in the adapter.
         let seen = before(copy, &Inputs::default(), &mut queued);

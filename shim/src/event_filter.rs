@@ -43,13 +43,15 @@ impl Recording {
 }
 
 /// Whether no call of `function` is recorded now, whatever its arguments are: nothing is shared that it could be
-/// about, or it is a wait.
+/// about, it is a wait, or it makes a queue.
 #[inline(always)]
 pub(crate) fn passes_any(function: Function) -> bool {
     if is_about_events(function) {
         !function.is_ipc() && COUNT.load(Ordering::Acquire) == 0
     } else {
-        function.waits() || function.is_command() && !commands::are_recorded()
+        function.waits()
+            || matches!(function.effect(), Effect::Creates(Kind::Queue))
+            || function.is_command() && !commands::are_recorded()
     }
 }
 

@@ -135,9 +135,9 @@ public:
 
   static void check(uint32_t result, const std::string &what) { require(result == 0, what + " returned " + std::to_string(result)); }
 
-  // An immediate list whose commands are not waited for.
-  ze_handle_t immediate_list() const {
-    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
+  // An immediate list. Only a synchronous one (mode 1, otherwise 2) waits for its commands.
+  ze_handle_t immediate_list(uint32_t mode = 2) const {
+    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, mode, 0};
     ze_handle_t list = nullptr;
     check(zeCommandListCreateImmediate(context, device, &desc, &list), "zeCommandListCreateImmediate");
     return list;
@@ -199,6 +199,23 @@ public:
 
 // How a copy is given to the device: as one, as a copy of rows, or in a closed list that is executed for the second time.
 enum class By { copy, rows, closed_list };
+
+// A copy that has completed when the call returns: on a synchronous list, or in a list on a synchronous queue.
+inline void copy_at_once(const Ze &ze, void *to, const void *from, size_t size, bool in_queue) {
+  const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 1, 0};
+  const ze_command_list_desc_t list_desc = {0xf, nullptr, 0, 0};
+  ze_handle_t list = nullptr, queue = nullptr;
+  if (in_queue) {
+    Ze::check(ze.zeCommandQueueCreate(ze.context, ze.device, &desc, &queue), "zeCommandQueueCreate");
+    Ze::check(ze.zeCommandListCreate(ze.context, ze.device, &list_desc, &list), "zeCommandListCreate");
+  } else {
+    list = ze.immediate_list(desc.mode);
+  }
+  Ze::check(ze.zeCommandListAppendMemoryCopy(list, to, from, size, nullptr, 0, nullptr), "zeCommandListAppendMemoryCopy");
+  if (!in_queue) return;
+  Ze::check(ze.zeCommandListClose(list), "zeCommandListClose");
+  Ze::check(ze.zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr), "zeCommandQueueExecuteCommandLists");
+}
 
 // A copy that does not begin before the host lets it.
 class HeldCopy {

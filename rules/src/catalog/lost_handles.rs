@@ -8,7 +8,8 @@
 //!
 //! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only,
 //! not with the memory. A program that gets once for each buffer that it shares, and puts nothing, grows without a
-//! bound. A few handles are no more than [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a
+//! bound. SYCL allows a program to free memory without a put, so this is a note until about 8,000 handles, a megabyte
+//! of such buffers, are lost. A few handles are no more than [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a
 //! handle back with its memory, so `zeMemGetIpcHandle` is left out.)
 //!
 //! # Example
@@ -73,16 +74,16 @@ use urscope_schema::api::Promise;
 use urscope_schema::{api::Function, handle::Kind, size};
 
 use super::wording::{call, rate};
-use super::{Check, Rule, When, memory::MANY_HANDLES};
+use super::{Check, Rule, When, memory::{MANY_HANDLES, not_put}};
 use crate::finding::{Finding, Severity};
 use crate::lifecycle::State;
 use crate::tracker::fact::{Fact, FactKind, What};
 use crate::tracker::records::{HandleData, Serial};
-use crate::tracker::{End, Map};
+use crate::tracker::Map;
 
 pub(super) static RULE: Rule = Rule {
     code: "lost-handles",
-    severity: Severity::Warning,
+    severity: Severity::Note,
     when: When::End,
     title: "hundreds of handles are never put and outlive their memory",
     sentence: "got hundreds of handles that outlived their memory",
@@ -93,6 +94,9 @@ pub(super) static RULE: Rule = Rule {
 /// The buffer that the runtime keeps for each handle until its put, in bytes, as measured with release 2026.2.
 const BUFFER_SIZE: u64 = 120;
 
+/// The number of handles from which on their buffers, about 1 MB, are growth.
+const GROWTH: u64 = 8192;
+
 /// Handles of one place in the program.
 struct Lost<'t> {
     first: &'t HandleData,
@@ -102,12 +106,7 @@ struct Lost<'t> {
 
 fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     let What::ProcessEnded(end) = fact.what else { return };
-    let most = match end {
-        End::Exited | End::Exec => Severity::Error,
-        // The puts may not have been made yet.
-        End::Killed | End::Incomplete => Severity::Note,
-        End::Running => return,
-    };
+    let Some(most) = not_put(end) else { return };
     let Some(state) = fact.tracker.state(fact.at.process) else { return };
     let is_lost = |kind: Kind, data: &HandleData| {
         let must_be_put = !data.born.promises(Promise::PutIsOptional);
@@ -152,6 +151,7 @@ fn report(fact: &Fact<'_>, lost: &Lost<'_>) -> Finding {
         rate(count - 1, first.time, last.time),
         size(count * BUFFER_SIZE),
     );
-    let finding = Finding::of_call(&RULE, last, message).other(Some(first));
+    let severity = if count < GROWTH { RULE.severity } else { Severity::Warning };
+    let finding = Finding { severity, ..Finding::of_call(&RULE, last, message).other(Some(first)) };
     finding.advice("put each handle once its bytes are sent and opened, before the free of its memory")
 }

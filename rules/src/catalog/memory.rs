@@ -5,12 +5,21 @@ use std::num::NonZeroU64;
 use urscope_schema::call::Nanos;
 
 use super::wording::{call, name};
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Place, Severity};
 use crate::tracker::fact::{Fact, Leftover, UnknownHandle, What};
-use crate::tracker::{ProcessId, Tracker};
+use crate::tracker::{End, ProcessId, Tracker};
 
 /// The number of handles that are not put from which on they count as growth, not as forgotten handles.
 pub(super) const MANY_HANDLES: u64 = 256;
+
+/// The most that a finding about handles which a process has not put can be at its end; `None` where it goes on.
+pub(super) fn not_put(end: End) -> Option<Severity> {
+    match end {
+        End::Exited | End::Exec => Some(Severity::Error),
+        End::Killed | End::Incomplete => Some(Severity::Note),
+        End::Running => None,
+    }
+}
 
 /// One value of each process, found by its number.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! # What it does
 //!
-//! Reports handle data that is got again and again for one allocation, physical memory or event and not
-//! put, so that hundreds of handles of it are outstanding.
+//! Reports hundreds of handles of one allocation or one event pool that are not put when their process ends.
 //!
 //! # Why it is bad
 //!
@@ -45,21 +44,22 @@
 //! 300 times
 //! producer: get p -> h$
 //! end
-//! 300 times
-//! producer: put h$
-//! end
 //! producer: free p
+//! producer: exit
 //! ```
 //!
 //! # Good trace
 //!
 //! ```text
 //! producer: alloc p 4096
-//! 8 times
-//! producer: get p -> h
-//! producer: put h
+//! 300 times
+//! producer: get p -> h$
+//! end
+//! 300 times
+//! producer: put h$
 //! end
 //! producer: free p
+//! producer: exit
 //! ```
 //!
 //! # What to do
@@ -67,60 +67,63 @@
 //! Get once, keep the handle data while the memory lives, and send copies of its bytes; or put each
 //! handle once its bytes are sent and opened.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::handle::{Handle, Kind};
 
 use super::wording::{call, of_size, rate};
-use super::{Check, Rule, When, memory::MANY_HANDLES};
+use super::memory::{MANY_HANDLES, not_put};
+use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
+use crate::lifecycle::State;
 use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::records::HandleData;
+use crate::tracker::Map;
 
 pub(super) static RULE: Rule = Rule {
     code: "unreturned-gets",
     severity: Severity::Warning,
-    when: When::Exit,
+    when: When::End,
     title: "hundreds of handles of one allocation are got and not put",
     sentence: "got hundreds of handles of one allocation and did not put them",
-    facts: &[FactKind::Exported],
-    check: Check::Stateless(check),
+    facts: &[FactKind::ProcessEnded],
+    check: Check::Each(check),
 };
 
-/// The get that makes it so many is reported. Gets of one allocation count together, because they may
-/// return different bytes.
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Exported(exported) = fact.what else { return None };
-    let state = fact.tracker.state(fact.at.process)?;
-    let memory = state.memory_of(exported.data);
-    // Most gets end here.
-    if memory.is_some_and(|memory| memory.handles != MANY_HANDLES) {
-        return None;
+fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
+    let What::ProcessEnded(end) = fact.what else { return };
+    let Some(most) = not_put(end) else { return };
+    let Some(state) = fact.tracker.state(fact.at.process) else { return };
+    let mut of_one: Map<_, Vec<(Handle, &HandleData)>> = Map::default();
+    for (handle, data) in state.handles.iter() {
+        // SYCL keeps the handle data of an event with the event, and calls its put optional.
+        let is_optional = handle.kind == Kind::EventHandle || data.is_descriptor();
+        if data.state == State::Alive && !data.ended_wrongly && !is_optional {
+            of_one.entry((handle.kind, data.exported, data.pointer)).or_default().push((*handle, data));
+        }
     }
-    let export = fact.tracker.exports.get(exported.data.export?)?;
-    let is_memory = exported.handle.kind == Kind::MemHandle;
-    let memory = memory.or_else(|| {
-        let pointer = exported.data.pointer.filter(|_| is_memory)?;
-        state.allocation_at(pointer).map(|(_, memory)| memory)
-    });
-    let handles = memory.map_or(export.handles, |memory| memory.handles);
-    // SYCL keeps the handle data of an event with the event, and calls its put optional.
-    if handles != MANY_HANDLES || exported.handle.kind == Kind::EventHandle || exported.data.is_descriptor() {
-        return None;
+    let mut many: Vec<_> = of_one.into_values().filter(|handles| handles.len() as u64 >= MANY_HANDLES).collect();
+    for handles in &mut many {
+        handles.sort_unstable_by_key(|(_, data)| data.serial);
     }
-    let mut exports = memory.into_iter().flat_map(|memory| &memory.exports);
-    let oldest = exports.find_map(|id| fact.tracker.exports.get(*id));
-    let first = oldest.unwrap_or(export).first_get;
-    let rate = rate(MANY_HANDLES - 1, first.time, fact.at.time);
-    let (who, size, at) = (fact.actor(), of_size(exported.data.size), call(fact.at));
-    let of = exported.handle.kind.shares().map_or("object", Kind::noun);
-    let value = exported.data.pointer.map_or_else(String::new, |value| format!(" {value:#x}"));
+    many.sort_unstable_by_key(|handles| handles.first().map(|(_, data)| data.serial));
+    found.extend(many.iter().filter_map(|handles| report(fact, handles)).map(|finding| finding.at_most(most)));
+}
+
+fn report(fact: &Fact<'_>, handles: &[(Handle, &HandleData)]) -> Option<Finding> {
+    let ((_, first), (handle, last)) = handles.first().zip(handles.last())?;
+    let count = handles.len();
+    let rate = rate(count as u64 - 1, first.born.time, last.born.time);
+    let (who, size) = (fact.actor(), of_size(last.size));
+    let of = handle.kind.shares().map_or("object", Kind::noun);
+    let value = last.pointer.map_or_else(String::new, |value| format!(" {value:#x}"));
     let message = format!(
-        "{who} has {MANY_HANDLES} handles of the {of}{value}{size} that are not put, the last of them got in {at}, the first in {}{rate}; each \
-         keeps a buffer until its put",
-        call(first)
+        "{who} got {count} handles of the {of}{value}{size} from {} to {}{rate}, and did not put them; each keeps a buffer until its put",
+        call(first.born),
+        call(last.born)
     );
-    let finding = Finding::new(&RULE, fact.at, exported.handle, message).other(Some(first));
+    let finding = Finding::of_call(&RULE, last.born, message).other(Some(first.born));
     Some(
         finding
-            .values(exported.data.size, exported.data.fingerprint)
+            .values(last.size, last.fingerprint)
             .advice("get once and send copies of the bytes, or put each handle once its bytes have been opened"),
     )
 }

@@ -38,7 +38,6 @@ pub(crate) struct Export {
     /// The process that exported it first.
     pub(crate) producer: ProcessId,
     pub(crate) subject: Subject,
-    pub(crate) first_get: Place,
     pub(crate) latest_get: Place,
     /// How many gets of it have returned, and how many of its handles are not put.
     pub(crate) gets: u64,
@@ -159,7 +158,6 @@ impl Exports {
             bytes,
             producer: got.process,
             subject,
-            first_get: got,
             latest_get: got,
             gets: 1,
             handles: 1,

@@ -98,6 +98,12 @@ pub struct Sources {
     pub extended: usize,
     /// Of a `ze_physical_mem_desc_t`.
     pub physical_desc: usize,
+    /// A Level Zero queue or command list that a command goes to.
+    pub queue: usize,
+    /// Of a `ze_command_queue_desc_t`.
+    pub queue_desc: usize,
+    /// Of a variable that receives a new queue or command list.
+    pub new_queue: usize,
     /// Of a list of `ur_exp_kernel_arg_properties_t`.
     pub kernel_args: usize,
     /// The number of its elements.

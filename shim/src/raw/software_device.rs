@@ -20,9 +20,9 @@ pub fn found(library: &Module) {
     }
 }
 
-/// The offset from an address of the first byte that an unfinished command of this process accesses; `None` if there
-/// is none, or with another device.
-pub fn unfinished_from(address: u64) -> Option<u64> {
+/// The offset from an address of the first byte that an unfinished command of this process accesses, `None` if all have
+/// completed; `None` with another device, which cannot be asked.
+pub fn unfinished_from(address: u64) -> Option<Option<u64>> {
     let function = FUNCTION.load(Ordering::Acquire);
     if function.is_null() {
         return None;
@@ -30,5 +30,5 @@ pub fn unfinished_from(address: u64) -> Option<u64> {
     // SAFETY: `found` found it under this name in the software device, whose README has this signature. It does not
     // read the caller's memory.
     let ask = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(usize) -> usize>(function) };
-    Some(ask(address as usize)).filter(|distance| *distance != usize::MAX).map(|distance| distance as u64)
+    Some(Some(ask(address as usize)).filter(|distance| *distance != usize::MAX).map(|distance| distance as u64))
 }

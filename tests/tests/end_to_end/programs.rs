@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 42] = [
+const PROGRAMS: [(&str, Shares, Runs); 41] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -72,7 +72,6 @@ const PROGRAMS: [(&str, Shares, Runs); 42] = [
     // These have nothing to do with an adapter.
     ("museum_compute_runtime_974", AllKinds, Once),
     ("museum_mpich_6959", AllKinds, Once),
-    ("museum_mpich_7055", AllKinds, Once),
     ("museum_mpich_7302", AllKinds, Once),
     ("museum_mpich_7329", AllKinds, Once),
     ("museum_mpich_7977", AllKinds, Once),

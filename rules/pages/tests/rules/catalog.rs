@@ -8,7 +8,11 @@ use urscope_rules::{Severity, catalog::RULES};
 use crate::scenarios::play;
 
 /// Rules whose bad trace cannot be without a note of another rule: of that which is allowed until something else follows.
-const BESIDE: [(&str, &str); 2] = [("lost-handles", "freed-while-exported"), ("stale-mapping", "freed-while-open")];
+const BESIDE: [(&str, &str); 3] = [
+    ("lost-handles", "freed-while-exported"),
+    ("unreturned-gets", "freed-while-exported"),
+    ("stale-mapping", "freed-while-open"),
+];
 
 #[test]
 fn every_bad_trace_violates_its_rule_once_and_every_good_trace_none() {

@@ -18,13 +18,44 @@ fn handles_that_outlive_their_memory_are_counted_from_hundreds_on() {
     assert!(repeated(255, LOSES, "p: exit").is_empty());
     let found = repeated(256, LOSES, "p: exit");
     assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), ["lost-handles"]);
-    assert_eq!((found[0].severity, found[0].other.unwrap().call.map(u64::from)), (Severity::Warning, Some(2)));
+    assert_eq!((found[0].severity, found[0].other.unwrap().call.map(u64::from)), (Severity::Note, Some(2)));
     for part in ["got 256 handles from call 2 (", " per second, never put them", "30 KiB (30,720 bytes) in all"] {
         assert!(found[0].message.contains(part), "{}", found[0].message);
     }
     // At a few of each, they count together.
     let three = "p: alloc a$ 64\np: get a$ -> h$\np: get a$ -> i$\np: get a$ -> j$\np: free a$";
     assert_eq!(repeated(86, three, "p: exit").len(), 1);
+    // A megabyte of buffers is growth.
+    assert_eq!(repeated(8191, LOSES, "p: exit")[0].severity, Severity::Note);
+    assert_eq!(repeated(8192, LOSES, "p: exit")[0].severity, Severity::Warning);
+}
+
+/// However many are out at a time.
+#[test]
+fn hundreds_of_handles_of_one_allocation_may_be_put_later() {
+    let puts =
+        |count: usize| format!("300 times\np: get a -> h$\nend\n{count} times\np: put h$\nend\np: free a\np: exit");
+    let found = |count| scenarios::play(&format!("p: alloc a 64\n{}", puts(count)));
+    assert!(found(300).is_empty(), "{:#?}", found(300));
+    assert!(found(45).iter().all(|finding| finding.rule.code != "unreturned-gets"));
+    let many = found(44);
+    let many = many.iter().find(|finding| finding.rule.code == "unreturned-gets").expect("256 are left");
+    assert!(
+        many.message.contains("got 256 handles of the USM") && many.message.contains(" per second"),
+        "{}",
+        many.message
+    );
+}
+
+/// As libfabric's gets for each message do.
+#[test]
+fn gets_that_return_the_same_bytes_keep_nothing() {
+    let again = "p: alloc a 64 ze\n300 times\np: get a -> h ze\nend\np: free a ze\np: exit";
+    let found = scenarios::play(again);
+    assert!(
+        found.iter().all(|finding| finding.severity == Severity::Note && finding.rule.code != "unreturned-gets"),
+        "{found:#?}"
+    );
 }
 
 #[test]

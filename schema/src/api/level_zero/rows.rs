@@ -57,16 +57,24 @@ macro_rules! ze_functions {
             fn zeVirtualMemMap(context: Context, pointer: Pointer, size: Length, memory: PhysicalMem, offset: Offset, access: Unseen32) in ZeVirtualMem[3] Maps PhysicalMem;
             /// Unmaps the memory that is mapped at an address.
             fn zeVirtualMemUnmap(context: Context, pointer: Pointer, size: Length) in ZeVirtualMem[4] Unmaps PhysicalMem;
+            /// Creates a queue; like the functions that follow with this effect, never recorded.
+            fn zeCommandQueueCreate(context: Unseen, device: Unseen, desc: QueueDesc, queue: OutQueue) in ZeCommandQueue[0] Creates Queue;
+            /// Creates an immediate command list, which is a queue too.
+            fn zeCommandListCreateImmediate(context: Unseen, device: Unseen, desc: QueueDesc, list: OutQueue) in ZeCommandList[1] Creates Queue;
+            /// Creates a command list, whose handle may have been that of an immediate one.
+            fn zeCommandListCreate(context: Unseen, device: Unseen, desc: Unseen, list: OutQueue) in ZeCommandList[0] Creates Queue;
+            /// Executes command lists; a wait if the queue is synchronous.
+            fn zeCommandQueueExecuteCommandLists(queue: Queue, count: Unseen32, lists: Unseen, fence: Unseen) in ZeCommandQueue[2] Waits Queue;
             /// Appends a copy of memory to a command list; like all commands that follow, recorded once the process shares memory.
-            fn zeCommandListAppendMemoryCopy(list: Unseen, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] Enqueues Usm;
+            fn zeCommandListAppendMemoryCopy(list: Queue, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] Enqueues Usm;
             /// Appends a fill of memory to a command list.
-            fn zeCommandListAppendMemoryFill(list: Unseen, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[9] Enqueues Usm;
+            fn zeCommandListAppendMemoryFill(list: Queue, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[9] Enqueues Usm;
             /// Appends a copy of a region of memory, which begins behind the addresses that are recorded.
-            fn zeCommandListAppendMemoryCopyRegion(list: Unseen, pointer: Accessed, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, source: CopiedFrom, source_region: Unseen, source_pitch: Unseen32, source_slice_pitch: Unseen32, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[10] Enqueues Usm;
+            fn zeCommandListAppendMemoryCopyRegion(list: Queue, pointer: Accessed, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, source: CopiedFrom, source_region: Unseen, source_pitch: Unseen32, source_slice_pitch: Unseen32, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[10] Enqueues Usm;
             /// Appends a copy of memory that another context has allocated.
-            fn zeCommandListAppendMemoryCopyFromContext(list: Unseen, pointer: Accessed, source_context: Unseen, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[11] Enqueues Usm;
+            fn zeCommandListAppendMemoryCopyFromContext(list: Queue, pointer: Accessed, source_context: Unseen, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[11] Enqueues Usm;
             /// Appends a migration of memory to a command list.
-            fn zeCommandListAppendMemoryPrefetch(list: Unseen, pointer: Accessed, size: Length) in ZeCommandList[16] Enqueues Usm;
+            fn zeCommandListAppendMemoryPrefetch(list: Queue, pointer: Accessed, size: Length) in ZeCommandList[16] Enqueues Usm;
             /// Waits on the host for a command list; like all waits that follow, never recorded.
             fn zeCommandListHostSynchronize(list: Unseen, timeout: Unseen) in ZeCommandList[28] Waits Queue;
             /// Waits on the host for a queue.

@@ -131,7 +131,7 @@ impl EntryKind {
             Self::Command
         } else if may_export(function) {
             Self::Property
-        } else if matches!(function.effect(), Effect::Waits(Kind::Queue)) {
+        } else if matches!(function.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue)) {
             Self::Wait
         } else {
             Self::Caller
@@ -165,7 +165,7 @@ fn pass<R: Row>(via: usize, row: R) -> UrResult {
         }
     }
     let result = row.call(real);
-    commands::note_return(R::FUNCTION, result);
+    commands::note_driver_return(R::FUNCTION, row.arguments().inputs(), result);
     result
 }
 

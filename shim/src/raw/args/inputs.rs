@@ -37,6 +37,10 @@ struct KernelArgument {
 /// `UR_EXP_KERNEL_ARG_TYPE_POINTER`.
 const KERNEL_ARG_TYPE_POINTER: u32 = 1;
 
+/// The offset of the mode in a `ze_command_queue_desc_t`, after ordinal, index and flags, and its synchronous value.
+const QUEUE_MODE: usize = 28;
+const SYNCHRONOUS: u32 = 1;
+
 /// The inputs of a call that are passed by reference: descriptions, and lists of events and devices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inputs(Sources);
@@ -53,6 +57,27 @@ impl Inputs {
             device
         };
         Some(Arg(Device(handle))).filter(|_| handle != 0)
+    }
+
+    /// The Level Zero queue or command list that the call adds a command to, 0 if there is none.
+    #[inline]
+    pub const fn queue(&self) -> usize {
+        self.0.queue
+    }
+
+    /// The Level Zero queue or command list that a call which has succeeded has created, and whether each command in
+    /// it has completed when its call returns.
+    pub fn new_queue(&self) -> Option<(usize, bool)> {
+        let Sources { queue_desc, new_queue, .. } = self.0;
+        let mode = |desc: usize| {
+            // SAFETY: the caller has passed a `ze_command_queue_desc_t` to the driver, which has read it.
+            unsafe { std::ptr::with_exposed_provenance::<u32>(desc + QUEUE_MODE).read_unaligned() }
+        };
+        (new_queue != 0).then(|| {
+            // SAFETY: the driver has written a handle to the caller's variable.
+            let handle = unsafe { std::ptr::with_exposed_provenance::<usize>(new_queue).read_unaligned() };
+            (handle, queue_desc != 0 && mode(queue_desc) == SYNCHRONOUS)
+        })
     }
 
     /// The pointers among the arguments of a kernel.
@@ -132,6 +157,13 @@ impl Inputs {
 
 #[cfg(test)]
 impl Inputs {
+    /// The inputs of a call that has made a queue with such a description, or that adds a command to `queue`.
+    pub(crate) fn of_queue(desc: &[u32; 10], new_queue: &usize, queue: usize) -> Self {
+        let address = |pointer: *const u32| pointer.expose_provenance();
+        let (queue_desc, new_queue) = (address(desc.as_ptr()), address(std::ptr::from_ref(new_queue).cast()));
+        Self(Sources { queue, queue_desc, new_queue, ..Sources::default() })
+    }
+
     /// The inputs of a call about one event.
     pub(crate) fn of_event(event: usize) -> Self {
         Self(Sources { event, ..Sources::default() })
