@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use urscope_tests::Adapter::{self, V1, V2};
-use urscope_tests::{Outcome, Release, TestRun, apps, hunt::Script, run, trace};
+use urscope_tests::{Outcome, Release, TestRun, apps, hunt::Script, run};
 
 use crate::{circumstances, closed_twice, level_zero, missing_results, museum};
 
@@ -67,7 +67,9 @@ pub(crate) fn is_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     let place = &finding["process"];
     let traces = outcome.traces();
     let its_own = traces.iter().find(|trace| place["pid"] == trace.pid()).expect("a process that has a trace");
-    let call = its_own.calls("B").find(|call| trace::call_number(call) == finding["call"].as_u64().unwrap_or(0));
+    // The calls of a process are numbered in their order.
+    let number = finding["call"].as_u64().expect("a finding in a call") as usize;
+    let call = its_own.calls("B").nth(number - 1);
     assert_eq!(call.map(|call| &call["name"]), Some(&finding["function"]), "{finding:#?}");
     let file = format!("{}.cpp", app.split(' ').next().unwrap_or_default());
     let line = apps::line_of(&file, text);
