@@ -27,8 +27,11 @@ function verdict({ run, check }) {
     : check.verdict === 'clean'
       ? 'clean'
       : (some[0]?.severity ?? 'error');
+  const limits = check.limits ?? [];
+  const onlyDeaths = limits.length > 0 && limits.every((/** @type {any} */ limit) => limit.cause === 'death');
+  const partly = onlyDeaths ? 'Clean, but a process died' : 'Partly judged';
   const word =
-    { clean: 'Clean', findings: 'Findings', 'partly-judged': 'Partly judged', 'not-judged': 'Not judged' }[
+    { clean: 'Clean', findings: 'Findings', 'partly-judged': partly, 'not-judged': 'Not judged' }[
       /** @type {'clean'} */ (check.verdict)
     ] ?? check.verdict;
   const worstAt = check.findings.findIndex((/** @type {any} */ found) => !found.excuse);

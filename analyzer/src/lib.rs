@@ -18,6 +18,7 @@ mod nearest;
 pub mod plain;
 pub mod questions;
 pub mod report;
+pub mod signals;
 
 pub use analysis::{
     AnalysisError, ExemptionError, Exemptions, Judgement, Options, Report, ReportError, Verdict, analyze, judge,

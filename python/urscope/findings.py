@@ -117,7 +117,7 @@ class Report(Sequence[Finding]):
     verdict: str
     """``"clean"``, ``"findings"``, ``"partly-judged"`` or ``"not-judged"``."""
     reason: Optional[str]
-    """Why nothing was judged, if so."""
+    """Why nothing was judged, or not everything."""
     findings: Tuple[Finding, ...]
     processes: Tuple[Process, ...]
     calls: Mapping[str, int]

@@ -15,6 +15,8 @@ pub struct ProcStat<'a> {
     /// Field 22: when the process started, in clock ticks since boot. Pid and start identify a process, because the
     /// kernel reuses pids.
     pub start: u64,
+    /// Field 52: how it ended, as `wait` returns it; 0 while it runs, or if this process may not inspect it.
+    pub exit_code: Option<i32>,
 }
 
 impl<'a> ProcStat<'a> {
@@ -27,7 +29,9 @@ impl<'a> ProcStat<'a> {
         let parent = fields.next()?.parse().ok()?;
         // Fields 5 to 21 are skipped.
         let start = fields.nth(17)?.parse().ok()?;
-        Some(Self { name, state, parent, start })
+        // Fields 23 to 51 are skipped.
+        let exit_code = fields.nth(29).and_then(|code| code.parse().ok());
+        Some(Self { name, state, parent, start, exit_code })
     }
 
     /// Whether the process has ended.
@@ -45,7 +49,7 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let stat = ProcStat::parse(STAT).unwrap();
-        assert_eq!(stat, ProcStat { name: "a) b (c", state: 'S', parent: 3, start: 12345 });
+        assert_eq!(stat, ProcStat { name: "a) b (c", state: 'S', parent: 3, start: 12345, exit_code: None });
         assert!(!stat.has_ended());
         assert!(ProcStat::parse(&STAT.replace(" S ", " Z ")).unwrap().has_ended());
     }
@@ -62,6 +66,6 @@ mod tests {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
         let stat = ProcStat::parse(&stat).unwrap();
         assert_eq!(stat.parent, std::os::unix::process::parent_id());
-        assert!(stat.start > 0 && !stat.has_ended());
+        assert!(stat.start > 0 && !stat.has_ended() && stat.exit_code == Some(0));
     }
 }

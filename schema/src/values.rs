@@ -151,9 +151,10 @@ values! {
 }
 
 impl Values {
-    /// The positions of two fields in [`Self::FIELDS`].
+    /// The positions of some fields in [`Self::FIELDS`].
     pub(crate) const VIA: usize = FieldIndex::via as usize;
     pub(crate) const CONTEXT: usize = FieldIndex::context as usize;
+    pub(crate) const VALUE: usize = FieldIndex::value as usize;
 
     /// The address or handle that a call is about: handle data, or else memory, or else an object.
     pub fn subject(&self) -> Option<u64> {

@@ -3,7 +3,7 @@
 //! The binary calls only `main`. [`view`] and [`export`] are public so that tests can use them in their own process.
 //! The library `urscope-analyzer` computes everything about a trace; this crate must not.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arguments;
 mod commands;

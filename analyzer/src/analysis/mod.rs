@@ -28,8 +28,8 @@ pub(crate) use findings::report_text;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
 pub use following::{Following, HOLD};
 pub use judgement::{
-    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Location, Occurrence, ProcessSummary,
-    SkippedLine, SuppressionUse, VERSION, Verdict, report_schema,
+    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Limit, LimitCause, Location, Occurrence,
+    ProcessSummary, SkippedLine, SuppressionUse, VERSION, Verdict, report_schema,
 };
 use merging::Merger;
 use node_report::Locator;
@@ -57,6 +57,11 @@ pub struct Options {
     /// Whether the paths of files were found by listing a directory, and not named by a person. A file that is no trace
     /// is then ignored, and the judgement says so, as for files inside a directory that is given.
     pub listed: bool,
+    /// The signals that end processes on purpose, such as `SIGKILL`. A process that was killed by a signal that is not known counts as killed
+    /// by one of them, if there are any.
+    pub expected_signals: Vec<String>,
+    /// The names of other runs that wrote traces into the same directory at the same time, and are not judged with this one.
+    pub beside: Vec<String>,
     /// Whether the results contain the command lines of the processes. They may contain secrets, and results are published.
     pub command_lines: bool,
 }
@@ -71,6 +76,8 @@ impl Default for Options {
             wrappers: Wrappers::default(),
             progress: Arc::default(),
             listed: false,
+            expected_signals: Vec::new(),
+            beside: Vec::new(),
             command_lines: false,
         }
     }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{num::NonZeroU64, path::PathBuf};
 
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
-use urscope_schema::trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER};
+use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
 use urscope_schema::{counted, ranks::process_name};
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};
 use super::{Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary, symbols::Symbolizer};
+use crate::signals;
 
 /// The results, by node. This takes the findings out of `merger`.
 pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
@@ -24,14 +25,15 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
     for process in &merger.processes {
         let node = nodes.entry(process.host).or_insert_with(|| {
             let count = counts.get(&process.host).copied().unwrap_or_default();
-            Node { processes: Vec::with_capacity(count), ..node(process) }
+            let unopened = merger.unopened.get(process.host as usize).copied().unwrap_or_default();
+            Node { processes: Vec::with_capacity(count), unopened, ..node(process) }
         });
         node.key.runs.insert(process.header.run.clone());
         node.processes.push(summary(process));
         for (function, count) in &process.notes.calls {
             *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
-        node.unseen.extend(unseen(process));
+        unseen(process, node);
         node.gaps.extend(process.has_gaps().then(|| gap(process)));
         node.skipped.extend(process.notes.skipped.iter().cloned());
         node.skipped_lines += process.notes.skipped_lines;
@@ -190,11 +192,24 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         calls: calls().map(|(_, n)| n).sum(),
         ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),
         lost: process.lost(),
-        ended: process.ended,
-        inside: process.inside.map(|function| function.name().to_owned()),
+        ended: ended(process),
+        signal: process.signal.filter(|signal| *signal > 0).map(signals::name),
+        inside: process.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
+        inside_call: process.inside.and_then(|place| place.call).map(NonZeroU64::get),
         torn: notes.torn,
         doors: notes.entry_points.clone(),
         file: notes.stacks.path().display().to_string(),
+    }
+}
+
+/// How a process ended, as its trace and what was seen from outside say.
+fn ended(process: &TracedProcess) -> Ended {
+    match (process.ended, process.signal) {
+        // It died in its exit handlers, after its footer.
+        (Ended::Exited, Some(1..)) => Ended::Killed,
+        // It ended by a system call of its own, without a footer.
+        (Ended::Killed, Some(0)) => Ended::Exited,
+        (ended, _) => ended,
     }
 }
 
@@ -210,23 +225,25 @@ fn gap(process: &TracedProcess) -> String {
 }
 
 /// What the verdict does not cover of a process.
-fn unseen(process: &TracedProcess) -> Vec<String> {
-    let mut unseen = Vec::new();
+fn unseen(process: &TracedProcess, node: &mut Node) {
     let is_silent = process.notes.calls.is_empty();
-    for entry_point in &process.notes.entry_points {
-        let EntryPoint { kind, library, problem, .. } = entry_point;
-        if kind == UNSEEN_ADAPTER {
-            unseen.push(format!("calls of {} through {library} were not seen: {problem}", name(process)));
-        } else if is_silent && !problem.is_empty() {
+    let entry_points = &process.notes.entry_points;
+    for EntryPoint { kind, library, problem, .. } in entry_points.iter().filter(|it| !it.problem.is_empty()) {
+        // What comes in by another interface says nothing of an adapter. The code of one may be watched instead of its table.
+        let is_watched = entry_points.iter().any(|other| other.library == *library && other.is_open());
+        let is_blind = kind == UNSEEN_ADAPTER || (kind == ADAPTER_TABLE && !is_watched);
+        let text = if kind == UNSEEN_ADAPTER {
+            format!("calls of {} through {library} were not seen: {problem}", name(process))
+        } else if is_silent || is_blind {
             let library = if library.is_empty() { String::new() } else { format!(" of {library}") };
-            unseen.push(format!(
-                "in {} the entry point {kind}{library} could not be intercepted: {problem}",
-                name(process)
-            ));
-        }
+            format!("in {} the entry point {kind}{library} could not be intercepted: {problem}", name(process))
+        } else {
+            continue;
+        };
+        node.blind.extend(is_blind.then(|| text.clone()));
+        node.unseen.push(text);
     }
     if process.ended == Ended::Incomplete {
-        unseen.push(gap(process));
+        node.unseen.push(gap(process));
     }
-    unseen
 }

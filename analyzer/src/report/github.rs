@@ -10,7 +10,7 @@ use urscope_rules::Severity;
 
 use super::source;
 use super::text::{HOSTS, headline, hosts, repeated, whereabouts};
-use crate::analysis::{FoundFinding, Judgement};
+use crate::analysis::{FoundFinding, Judgement, Verdict};
 
 pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::Result<()> {
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
@@ -28,7 +28,12 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
         writeln!(out, "::{command} {}::{}", properties.join(","), data(&message(finding)))?;
     }
     if let Some(reason) = &judgement.reason {
-        writeln!(out, "::error title={}::{}", property("urscope: not judged"), data(reason))?;
+        let (command, title) = match judgement.verdict {
+            Verdict::NotJudged => ("error", "urscope: not judged"),
+            Verdict::PartlyJudged => ("error", "urscope: partly judged"),
+            Verdict::Clean | Verdict::Findings => ("warning", "urscope: not seen"),
+        };
+        writeln!(out, "::{command} title={}::{}", property(title), data(reason))?;
     }
     for unused in judgement.suppressions.iter().filter(|suppression| suppression.count == 0) {
         let message = format!("{} was not needed: {}", unused.place, unused.text);

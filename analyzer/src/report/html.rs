@@ -10,7 +10,7 @@ use urscope_rules::{Rule, Severity};
 use urscope_schema::counted;
 
 use super::paint::since;
-use super::text::{fate, hosts, named, ordered, repeated, runs, verdict, whereabouts, written};
+use super::text::{fate, hosts, named, ordered, reason, repeated, runs, verdict, whereabouts, written};
 use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
 const STYLE: &str = include_str!("page.css");
@@ -36,7 +36,7 @@ pub(super) fn page(judgement: &Judgement) -> String {
                 header {
                     h1 { "urscope " span class=(grade(judgement)) { (verdict) } }
                     p.faint { (total(judgement)) }
-                    @if let Some(reason) = &judgement.reason { p { (reason) } }
+                    @if let Some(reason) = reason(judgement) { p { (reason) } }
                     @if let Some(runs) = runs(judgement) { p { (runs) } }
                 }
                 main {

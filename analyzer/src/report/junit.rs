@@ -12,7 +12,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use urscope_rules::catalog::{NO_CALLS_SEEN, RULES};
 
 use super::text::{HOSTS, details, hosts};
-use crate::analysis::{FoundFinding, Judgement, ProcessSummary, file_name};
+use crate::analysis::{FoundFinding, Judgement, ProcessSummary, Verdict, file_name};
 
 pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     let mut alike: BTreeMap<(Option<u32>, &str), Vec<&ProcessSummary>> = BTreeMap::new();
@@ -55,15 +55,18 @@ enum Outcome {
     /// A finding that makes the verdict.
     Failed { grade: &'static str, message: String, text: String },
     /// There was nothing to judge.
-    Broken { reason: String },
+    Broken { verdict: &'static str, reason: String },
     /// All findings are excused.
     Skipped { why: String },
 }
 
 /// The suite of the run, with one case: whether the run could be judged.
 fn run(judgement: &Judgement) -> Suite {
-    let passed = || Outcome::Passed(String::new());
-    let outcome = judgement.reason.clone().map_or_else(passed, |reason| Outcome::Broken { reason });
+    let reason = judgement.reason.clone().unwrap_or_default();
+    let outcome = match judgement.verdict {
+        Verdict::Clean | Verdict::Findings => Outcome::Passed(reason),
+        verdict => Outcome::Broken { verdict: verdict.name(), reason },
+    };
     Suite { name: "run".into(), host: None, properties: Vec::new(), cases: vec![Case { name: "judged", outcome }] }
 }
 
@@ -170,9 +173,9 @@ impl Outcome {
                 let failure = xml.create_element("failure").with_attribute(("message", message.as_str()));
                 failure.with_attribute(("type", *grade)).write_text_content(BytesText::new(text))
             }
-            Self::Broken { reason } => {
+            Self::Broken { verdict, reason } => {
                 let error = xml.create_element("error").with_attribute(("message", reason.as_str()));
-                error.with_attribute(("type", "not-judged")).write_empty()
+                error.with_attribute(("type", *verdict)).write_empty()
             }
             Self::Skipped { why } => {
                 xml.create_element("skipped").with_attribute(("message", why.as_str())).write_empty()

@@ -67,7 +67,8 @@ fn descriptor(rule: &Rule) -> Value {
 /// Why the results may be incomplete, and suppressions that were not needed (3.20.21).
 fn notifications(judgement: &Judgement) -> Vec<Value> {
     let notification = |level: &str, text: &str| json!({"level": level, "message": {"text": text}});
-    let mut all: Vec<_> = judgement.reason.iter().map(|reason| notification("error", reason)).collect();
+    let level = if judgement.verdict == Verdict::Findings { "warning" } else { "error" };
+    let mut all: Vec<_> = judgement.reason.iter().map(|reason| notification(level, reason)).collect();
     all.extend(judgement.unseen.iter().map(|unseen| notification("warning", unseen)));
     if judgement.skipped_lines > 0 {
         let lines = counted(judgement.skipped_lines, "line");

@@ -18,7 +18,7 @@ pub(super) const HOSTS: usize = 8;
 
 pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
     writeln!(out, "{}", headline(judgement, paint))?;
-    if let Some(reason) = &judgement.reason {
+    if let Some(reason) = reason(judgement) {
         writeln!(out, "  {}", wrapped(reason, "  ", paint.width))?;
     }
     if let Some(runs) = runs(judgement) {
@@ -58,6 +58,11 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         }
     }
     Ok(())
+}
+
+/// The reason of a judgement, unless its headline says it.
+pub(super) fn reason(judgement: &Judgement) -> Option<&str> {
+    judgement.reason.as_deref().filter(|_| judgement.deaths_only().is_none())
 }
 
 /// That the traces are of several runs, if they are.
@@ -130,12 +135,13 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
     let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none());
     let worst = worst.map_or(Severity::Note, |finding| finding.severity);
     let clean = if judgement.is_running() { "clean so far" } else { "clean" };
-    match judgement.verdict {
-        Verdict::Clean if counts.is_empty() => paint.good(clean),
-        Verdict::Clean => format!("{}, {}", paint.good(clean), counts.join(", ")),
-        Verdict::Findings => paint.severity(worst, counts.join(", ")),
-        Verdict::PartlyJudged => paint.severity(Severity::Warning, "partly judged"),
-        Verdict::NotJudged => paint.severity(Severity::Warning, "not judged"),
+    let notes = if counts.is_empty() { String::new() } else { format!(", {}", counts.join(", ")) };
+    match (judgement.verdict, judgement.deaths_only()) {
+        (_, Some(deaths)) => format!("{}{notes}", paint.severity(Severity::Warning, format!("{clean}, but {deaths}"))),
+        (Verdict::Clean, _) => format!("{}{notes}", paint.good(clean)),
+        (Verdict::Findings, _) => paint.severity(worst, counts.join(", ")),
+        (Verdict::PartlyJudged, _) => paint.severity(Severity::Warning, "partly judged"),
+        (Verdict::NotJudged, _) => paint.severity(Severity::Warning, "not judged"),
     }
 }
 
@@ -244,16 +250,19 @@ pub(super) fn whereabouts(side: &Location) -> String {
 pub(super) fn fate(process: &ProcessSummary) -> String {
     let ended = match process.ended {
         Ended::Exited => "exited",
+        Ended::Killed if process.signal.is_some() => "died",
         Ended::Killed => "killed",
         Ended::Running => "still running",
         Ended::Exec => "became another program",
+        Ended::Incomplete if process.signal.is_some() => "incomplete trace, died",
         Ended::Incomplete => "incomplete trace",
     };
+    let signal = process.signal.as_ref().map_or_else(String::new, |signal| format!(" of {signal}"));
     let inside = process.inside.as_ref().map_or_else(String::new, |inside| format!(" inside {inside}"));
     let torn = if process.torn { ", last line cut short" } else { "" };
     let lost = if process.lost > 0 { format!(", {} lost", counted(process.lost, "record")) } else { String::new() };
     let calls = counted(process.calls, "call");
-    format!("{calls}, {} of them IPC; {ended}{inside}{torn}{lost}", process.ipc_calls)
+    format!("{calls}, {} of them IPC; {ended}{signal}{inside}{torn}{lost}", process.ipc_calls)
 }
 
 /// The name of a process, and its program where the name does not have it.

@@ -12,7 +12,12 @@ use crate::traces::{FAULTY_RUN, files, files_with, judged, judged_with};
 
 fn suppressing_with(text: &str, fail_on: Severity) -> Options {
     let suppressions = Suppressions::parse(Path::new("known.txt"), text).unwrap();
-    Options { fail_on, exemptions: Exemptions { suppressions, baseline: None }, ..Options::default() }
+    Options {
+        fail_on,
+        exemptions: Exemptions { suppressions, baseline: None },
+        expected_signals: vec!["SIGKILL".into()],
+        ..Options::default()
+    }
 }
 
 /// The judgement of the faulty run with the lines of a suppressions file.

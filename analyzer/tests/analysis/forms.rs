@@ -73,7 +73,11 @@ pub(crate) fn exempting(suppressions: &str, before: &Judgement) -> Options {
     let suppressions = Suppressions::parse(Path::new("known.txt"), suppressions).unwrap();
     let text = form(|out| report::json(before, out));
     let baseline = Some(Baseline::parse(Path::new("main.json"), text.as_bytes()).unwrap());
-    Options { exemptions: Exemptions { suppressions, baseline }, ..Options::default() }
+    Options {
+        exemptions: Exemptions { suppressions, baseline },
+        expected_signals: vec!["SIGKILL".into()],
+        ..Options::default()
+    }
 }
 
 fn assert_valid(schema: &jsonschema::Validator, report: &Value) {
@@ -104,7 +108,9 @@ fn sarif_has_both_sides_with_their_lines_and_stacks() {
     assert_eq!(run["originalUriBaseIds"]["SRCROOT"]["uri"], "file:///home/me/app/");
     assert_eq!(
         run["invocations"][0],
-        json!({"executionSuccessful": true, "exitCode": 1, "toolExecutionNotifications": []})
+        json!({"executionSuccessful": true, "exitCode": 1, "toolExecutionNotifications": [
+            {"level": "warning", "message": {"text": "consumer (pid 200) was killed inside call 2 (urIPCOpenMemHandleExp)"}}
+        ]})
     );
     let result = &run["results"][0];
     let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
@@ -212,13 +218,14 @@ fn junit_has_a_case_per_rule_and_process() {
 fn github_has_an_annotation_for_each_finding_at_its_line() {
     let output = github(&with_stacks());
     let lines: Vec<_> = output.lines().collect();
-    assert_eq!(lines.len(), 4, "{output}");
+    assert_eq!(lines.len(), 5, "{output}");
     let head = "::error file=src/gpu core.cpp,line=37,title=urscope%3A freed-while-open::producer (pid 100) frees";
     assert!(lines[0].starts_with(head), "{output}");
     assert!(lines[0].contains("%0Athere: consumer (pid 200)") && lines[0].contains("%0Ahelp: "), "{output}");
     assert!(lines[1].starts_with("::warning title=urscope%3A leaked-handle::"), "{output}");
     assert!(lines[2].starts_with("::notice title="), "{output}");
-    assert_eq!(lines[3], "urscope: 1 error, 1 warning, 1 note (2 processes, 8 calls)");
+    assert!(lines[3].starts_with("::warning title=urscope%3A not seen::consumer (pid 200) was killed"), "{output}");
+    assert_eq!(lines[4], "urscope: 1 error, 1 warning, 1 note (2 processes, 8 calls)");
     let empty = github(&judged(&files("")));
     assert!(empty.starts_with("::error title=urscope%3A not judged::no trace files"), "{empty}");
 }

@@ -28,7 +28,7 @@ fn poisoned(judgement: &Judgement, evil: &str) -> Judgement {
             Value::String(text) => *text = format!("{evil}{text}{evil}"),
             Value::Array(values) => values.iter_mut().for_each(|value| poison(value, evil)),
             Value::Object(fields) => {
-                let fixed = ["verdict", "severity", "ended", "by", "offset", "identity"];
+                let fixed = ["verdict", "severity", "ended", "by", "cause", "offset", "identity"];
                 fields.iter_mut().filter(|field| !fixed.contains(&field.0.as_str())).for_each(|it| poison(it.1, evil));
             }
             _ => {}

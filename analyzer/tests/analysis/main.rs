@@ -18,9 +18,11 @@ mod traces;
 use std::collections::BTreeMap;
 
 use traces::{codes, files, files_with, judged};
-use urscope_analyzer::{Options, Verdict, analysis::Ended, judge};
+use urscope_analyzer::analysis::{Ended, LimitCause};
+use urscope_analyzer::{Options, Verdict, judge};
 use urscope_rule_pages::{Page, scenario::Scenario};
 use urscope_rules::{Finding, Severity, catalog::RULES};
+use urscope_schema::trace::process_times::{FILE, ProcessTimes};
 
 const CLEAN_RUN: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nconsumer: close m\n\
                          producer: put h\nproducer: free p";
@@ -61,7 +63,9 @@ fn the_findings_of_traces_equal_those_of_scenarios() {
                 assert!(expected.iter().find(same).is_some(), "{} {heading}: {}", rule.code, finding.message);
             }
             assert_eq!(judgement.verdict == Verdict::NotJudged, unjudged, "{} {heading}", rule.code);
-            let partly = rule.code == "untraced-peer" && heading == "Bad trace";
+            let limited = rule.code == "untraced-peer" && heading == "Bad trace" || scenario.contains(": killed");
+            assert_eq!(judgement.limits.is_empty(), !limited, "{} {heading}", rule.code);
+            let partly = limited && !unjudged && !judgement.findings.iter().any(|finding| finding.fails);
             assert_eq!(judgement.verdict == Verdict::PartlyJudged, partly, "{} {heading}", rule.code);
             assert!(!partly || (judgement.exit == 2 && judgement.reason.is_some()));
         }
@@ -91,11 +95,128 @@ fn the_severity_that_fails_a_run_is_an_option() {
 fn a_killed_process_is_distinguished_from_one_that_exited() {
     let scenario = "p: get a -> h\nc: open h -> m\nc/2: open h -> m begins\nc: killed\np: put h";
     let judgement = judged(&files(scenario));
-    assert_eq!(judgement.verdict, Verdict::Clean);
+    assert_eq!((judgement.verdict, judgement.exit), (Verdict::PartlyJudged, 2));
+    assert_eq!(judgement.reason.as_deref(), Some("c (pid 200) was killed inside call 2 (urIPCOpenMemHandleExp)"));
     assert_eq!(codes(&judgement), [("leaked-mapping", 1)]);
     let killed = &judgement.processes[1];
     assert_eq!((killed.ended, killed.inside.as_deref()), (Ended::Killed, Some("urIPCOpenMemHandleExp")));
     assert!(!killed.torn);
+}
+
+/// Files, with what `urscope run` saw of how the second process ended.
+fn with_signal(mut files: BTreeMap<String, Vec<u8>>, signal: u32) -> BTreeMap<String, Vec<u8>> {
+    let name = files.keys().find(|name| name.contains("-200-")).unwrap();
+    let (pid, start) = urscope_schema::trace::write::writer_of(name).unwrap();
+    let (boot_id, signal) = ("boot 1".into(), Some(signal));
+    let times = ProcessTimes { boot_id, pid, start, gone_ns: u64::MAX, signal, ..ProcessTimes::default() };
+    files.insert(FILE.into(), serde_json::to_vec(&times).unwrap());
+    files
+}
+
+#[test]
+fn a_death_by_a_signal_is_never_plain_clean_unless_it_is_expected() {
+    let scenario = "p: get a -> h\nc: open h -> m\nc: close m\nc: killed\np: put h";
+    let judge = |signal, expected: &[&str]| {
+        let expected_signals = expected.iter().map(|name| (*name).to_owned()).collect();
+        traces::judged_with(&with_signal(files(scenario), signal), &Options { expected_signals, ..Options::default() })
+    };
+    let died = judge(11, &["SIGKILL"]);
+    let process = &died.processes[1];
+    assert_eq!((process.ended, process.signal.as_deref(), died.exit), (Ended::Killed, Some("SIGSEGV"), 2));
+    assert_eq!(died.limits[0].cause, LimitCause::Death);
+    let text = forms::form(|out| urscope_analyzer::report::text(&died, out, false));
+    assert!(text.starts_with("urscope: clean, but c (pid 200) died of SIGSEGV (2 processes, 4 calls)\n\n"), "{text}");
+    assert!(text.contains("2 calls, 2 of them IPC; died of SIGSEGV\n"), "{text}");
+    assert_eq!((judge(9, &["SIGKILL"]).verdict, judge(9, &[]).verdict), (Verdict::Clean, Verdict::PartlyJudged));
+
+    let by_itself = judge(0, &[]);
+    assert_eq!(
+        (by_itself.verdict, by_itself.processes[1].ended),
+        (Verdict::Clean, Ended::Exited),
+        "by a bare exit_group"
+    );
+    let unknown =
+        |expected_signals| traces::judged_with(&files(scenario), &Options { expected_signals, ..Options::default() });
+    assert_eq!(unknown(vec![]).reason.as_deref(), Some("c (pid 200) was killed"));
+    assert_eq!(unknown(vec!["SIGTERM".into()]).verdict, Verdict::Clean);
+
+    let in_exit_handlers = judged(&with_signal(files(&scenario.replace("c: killed\n", "c: exit\n")), 11));
+    assert_eq!(in_exit_handlers.reason.as_deref(), Some("c (pid 200) died of SIGSEGV"));
+
+    let faulty = judged(&with_signal(files(&format!("{scenario}\np: put h")), 11));
+    assert_eq!((faulty.verdict, faulty.exit), (Verdict::Findings, 1));
+    assert_eq!(faulty.reason.as_deref(), Some("c (pid 200) died of SIGSEGV"), "beside findings, too");
+}
+
+#[test]
+fn every_form_says_what_was_not_seen_beside_findings() {
+    let judgement =
+        judged(&with_signal(files("p: get a -> h\nc: open h -> m\nc: close m\nc: killed\np: put h\np: put h"), 11));
+    assert_eq!(judgement.verdict, Verdict::Findings);
+    let said = "c (pid 200) died of SIGSEGV";
+    let root = std::path::Path::new("/");
+    for form in [
+        forms::form(|out| urscope_analyzer::report::text(&judgement, out, false)),
+        forms::form(|out| urscope_analyzer::report::json(&judgement, out)),
+        forms::form(|out| urscope_analyzer::report::html(&judgement, out)),
+        forms::form(|out| urscope_analyzer::report::junit(&judgement, out)),
+        forms::form(|out| urscope_analyzer::report::sarif(&judgement, root, out)),
+        forms::form(|out| urscope_analyzer::report::github(&judgement, root, out)),
+    ] {
+        assert!(form.contains(said), "{form}");
+    }
+}
+
+#[test]
+fn calls_are_numbered_in_the_order_of_their_process() {
+    // The recorder gives each thread a block of numbers.
+    let in_blocks: BTreeMap<String, Vec<u8>> = (files("p: get a -> h\np/2: put h\np/2: put h\np: get b -> i")
+        .into_iter())
+    .map(|(name, bytes)| {
+        let text = String::from_utf8(bytes).unwrap();
+        let text = text.replace("\"call\":2,", "\"call\":65,").replace("\"call\":3,", "\"call\":66,");
+        (name, text.replace("\"call\":4,", "\"call\":2,").into_bytes())
+    })
+    .collect();
+    let judgement = judged(&in_blocks);
+    assert_eq!(codes(&judgement), [("double-put", 1), ("leaked-handle", 1)]);
+    let calls: Vec<_> = judgement.findings.iter().map(|finding| finding.call).collect();
+    assert_eq!((calls, judgement.findings[0].other.as_ref().unwrap().call), (vec![Some(3), Some(4)], Some(2)));
+    assert!(judgement.findings[0].message.contains("in call 3 ("), "{}", judgement.findings[0].message);
+}
+
+#[test]
+fn a_consumer_in_another_run_of_the_directory_may_have_what_nobody_opened() {
+    let beside = |scenario: &str| {
+        let options = Options { beside: vec!["another".into()], ..Options::default() };
+        traces::judged_with(&files(scenario), &options)
+    };
+    let server = beside("server: alloc p 4096\nserver: get p -> h\nserver: put h\nserver: free p");
+    assert_eq!((server.verdict, server.limits[0].cause), (Verdict::PartlyJudged, LimitCause::OtherRun));
+    assert!(
+        server
+            .reason
+            .unwrap()
+            .starts_with("no process of this run opened 1 exported object of its own, and another run wrote")
+    );
+    assert_eq!(beside(CLEAN_RUN).verdict, Verdict::Clean, "all were opened here");
+}
+
+#[test]
+fn an_adapter_that_was_not_seen_is_a_limit_where_other_calls_were_seen() {
+    let blind = |library: &str, watched: bool| {
+        let library = library.to_owned();
+        judged(&files_with(CLEAN_RUN, move |_, entry_point| {
+            (entry_point.library, entry_point.problem) = (library.clone(), "it uses Unified Runtime 0.13".into());
+            entry_point.slots = if watched { 13 } else { 0 };
+        }))
+    };
+    let judgement = blind("libother.so", false);
+    assert_eq!(judgement.verdict, Verdict::PartlyJudged);
+    let said = "in producer (pid 100) the entry point adapter-table of libother.so could not be intercepted: it uses Unified Runtime 0.13";
+    assert!(judgement.limits.iter().all(|limit| limit.cause == LimitCause::UnseenCalls), "{:?}", judgement.limits);
+    assert!(judgement.reason.unwrap().starts_with(said) && judgement.unseen.is_empty());
+    assert_eq!(blind("libother.so", true).verdict, Verdict::Clean, "a part of it was intercepted");
 }
 
 #[test]
@@ -196,7 +317,7 @@ fn what_a_process_has_from_before_it_was_traced_is_no_mistake() {
     assert!(judgement.processes[0].late);
     let faulty = judged(&files_with("p: get a -> h\np: put h\np: put h", late));
     assert_eq!(faulty.verdict, Verdict::Findings);
-    assert!(faulty.unseen[0].starts_with("urscope came into p"), "{:?}", faulty.unseen);
+    assert!(faulty.reason.unwrap().starts_with("urscope came into p"), "{:?}", faulty.limits);
 }
 
 #[test]
@@ -207,7 +328,7 @@ fn a_run_of_which_ranks_were_left_out_is_not_clean() {
     assert!(judgement.reason.unwrap().starts_with("only the ranks 0,3-5 were traced"));
     let faulty = judged(&files_with("p: get a -> h\np: put h\np: put h", chosen));
     assert_eq!(faulty.verdict, Verdict::Findings);
-    assert!(faulty.unseen[0].starts_with("only the ranks 0,3-5 were traced"), "{:?}", faulty.unseen);
+    assert!(faulty.reason.unwrap().starts_with("only the ranks 0,3-5 were traced"), "{:?}", faulty.limits);
 }
 
 #[test]

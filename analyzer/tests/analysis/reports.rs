@@ -75,7 +75,9 @@ fn the_json_has_the_documented_fields() {
     let empty = json("");
     let json = json(FAULTY_RUN);
     assert_eq!(json["version"], 1);
-    assert_eq!((&json["verdict"], &json["exit"], &json["reason"]), (&json!("findings"), &json!(1), &Value::Null));
+    assert_eq!((&json["verdict"], &json["exit"]), (&json!("findings"), &json!(1)));
+    let died = "consumer (pid 200) was killed inside call 2 (urIPCOpenMemHandleExp)";
+    assert_eq!((&json["reason"], &json["limits"]), (&json!(died), &json!([{"cause": "death", "text": died}])));
     assert_eq!(json["calls"]["urIPCGetMemHandleExp"], 3);
     let consumer = &json["processes"][1];
     assert_eq!(consumer["ended"], "killed");

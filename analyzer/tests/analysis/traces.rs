@@ -98,12 +98,12 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
             Event::Observed(who, alive, gone) => {
                 let Event::Begin(process, _) = &begun[who.0 as usize] else { unreachable!("only begins are kept") };
                 let times = ProcessTimes {
-                    pid_namespace: 0,
                     boot_id: format!("boot {}", process.host),
                     pid: process.pid,
                     start: process.start,
                     alive_ns: alive.0.saturating_add(START),
                     gone_ns: gone.0.saturating_add(START),
+                    ..ProcessTimes::default()
                 };
                 observed.extend(serde_json::to_vec(&times).unwrap());
                 observed.push(b'\n');

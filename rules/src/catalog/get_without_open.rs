@@ -187,12 +187,12 @@ fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
     let more = match count - 1 {
         0 => String::new(),
         more => format!(
-            "; the same place got handle data for {}, which no process tried to open either",
+            "; the same place got handle data for {}, which none tried to open either",
             counted(more, "more object")
         ),
     };
     let message =
-        format!("{who} got handle data for {what}{size} in {got}, and no process of this run tried to open it{more}");
+        format!("{who} got handle data for {what}{size} in {got}, and no traced process tried to open it{more}");
     let finding =
         Finding::new(&RULE, export.latest_get, what, message).values(subject.size, Some(export.fingerprint()));
     let finding =

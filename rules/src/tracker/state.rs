@@ -94,6 +94,11 @@ impl Tracker {
         self.state(who)?.inside()
     }
 
+    /// How many exports of processes of a host no process has tried to open.
+    pub fn unopened(&self, host: u64) -> u64 {
+        self.exports.iter().filter(|export| export.host() == host && !export.tried).count() as u64
+    }
+
     /// How many `urIPC*` calls have begun, in all processes.
     pub fn ipc_calls(&self) -> u64 {
         self.ipc_calls

@@ -6,6 +6,7 @@
 use super::read::Record;
 use crate::api::{Effect, Function, UrResult};
 use crate::call::{Enter, Exit, Fields, Nanos, Values};
+use crate::handle::Kind;
 use crate::operation::{Answer, Begun, Operation, Returned};
 
 /// What the first byte of a record says: the call begins, or it returns.
@@ -114,6 +115,20 @@ impl<'w> PackedCall<'w> {
         Exit { function: self.function, call, tid: self.tid(), time: Nanos(time), result, values }
     }
 
+    /// The number of the call in its process, or of the one that it is inside of.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.head[2]
+    }
+
+    /// Where the value at a position of [`Values::FIELDS`] is among the values, if it is there.
+    #[inline]
+    fn index_of(&self, place: usize) -> Option<usize> {
+        let [.., places] = *self.head;
+        let bit = 1_u64 << place;
+        (places & bit != 0).then(|| (places & (bit - 1)).count_ones() as usize)
+    }
+
     /// The call as a record of a trace.
     pub fn record(&self) -> Record {
         match (self.enters(), self.is_inner()) {
@@ -125,13 +140,24 @@ impl<'w> PackedCall<'w> {
     }
 }
 
+/// Changes the number of the call at the front of `words`, and by `command` that of the command which a free or a close names.
+#[inline]
+pub fn renumber(words: &mut [u64], number: u64, command: impl FnOnce(u64) -> u64) {
+    let Some(call) = PackedCall::first_of(words) else { return };
+    let ends = matches!(call.function.effect(), Effect::Frees(_) | Effect::FreesLater(_) | Effect::Closes(Kind::Usm));
+    let named = if ends && call.enters() { call.index_of(Values::VALUE) } else { None };
+    if let Some((head, values)) = words.split_first_chunk_mut::<4>() {
+        head[2] = number;
+        if let Some(value) = named.and_then(|index| values.get_mut(index)) {
+            *value = command(*value);
+        }
+    }
+}
+
 impl Fields for PackedCall<'_> {
     #[inline]
     fn value_at(&self, place: usize) -> Option<u64> {
-        let [.., places] = *self.head;
-        let bit = 1_u64 << place;
-        let index = (places & (bit - 1)).count_ones() as usize;
-        if places & bit != 0 { self.values.get(index).copied() } else { None }
+        self.values.get(self.index_of(place)?).copied()
     }
 }
 

@@ -23,4 +23,7 @@ pub struct ProcessTimes {
     pub alive_ns: u64,
     /// The first time at which it was not there any more, in nanoseconds of `CLOCK_MONOTONIC`.
     pub gone_ns: u64,
+    /// The number of the signal that ended it; 0 if it ended by itself, absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<u32>,
 }

@@ -114,7 +114,7 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
-    /// `adapter-table`, `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], or [`UNSEEN_ADAPTER`].
+    /// [`ADAPTER_TABLE`], `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], or [`UNSEEN_ADAPTER`].
     #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
@@ -141,6 +141,9 @@ impl EntryPoint {
         self.slots > 0 || (self.kind == XPTI && !self.functions.is_empty())
     }
 }
+
+/// The kind of an [`EntryPoint`] for an adapter whose table was asked for through urscope.
+pub const ADAPTER_TABLE: &str = "adapter-table";
 
 /// The kind of an [`EntryPoint`] for an adapter that was found loaded when the process ended, and through which calls
 /// may have come that urscope could not see.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::{collections::BTreeSet, ops::Range, ptr::null_mut, sync::OnceLock};
 
 use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME, UrResult};
-use urscope_schema::trace::records::{EntryPoint, INLINE, XPTI};
+use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, INLINE, XPTI};
 
 use super::hooks::hook;
 use crate::backend::Family;
@@ -266,7 +266,7 @@ fn take_report(via: usize) -> Option<EntryPoint> {
     let known = adapters.get_mut(via).filter(|known| !known.reported)?;
     known.reported = true;
     Some(EntryPoint {
-        kind: "adapter-table".into(),
+        kind: ADAPTER_TABLE.into(),
         via: via as u64,
         library: known.module.file_name(),
         directory: known.module.directory(),

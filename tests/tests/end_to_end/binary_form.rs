@@ -55,7 +55,7 @@ on_both_adapters! {
         let opinion = perfetto::opinion(&killed[0].path, &[]);
         opinion.assert_ok();
         assert_eq!(opinion.count("unfinished"), 1);
-        assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+        assert_eq!((outcome.code, outcome.report().verdict()), (2, "partly-judged"), "{}", outcome.stderr);
     }
 }
 

@@ -194,3 +194,16 @@ fn a_rank_alone_is_judged_in_part() {
     };
     assert_eq!([judged(0), judged(1)], [(0, "clean".to_owned()), (2, "partly-judged".to_owned())]);
 }
+
+/// A launcher says that there are two ranks, and one of them ran under urscope.
+#[test]
+fn a_rank_that_never_joined_is_said() {
+    for (ranks, code, verdict) in [("2", 2, "partly-judged"), ("1", 0, "clean")] {
+        let run = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("PMI_RANK", "0").env("PMI_SIZE", ranks);
+        let outcome = run.run();
+        let report = outcome.report();
+        assert_eq!((outcome.code, report.verdict()), (code, verdict), "{report:#?}");
+        let said = report.reason().map(|reason| reason.starts_with("1 of the 2 ranks of the job ran under urscope"));
+        assert_eq!(said, (ranks == "2").then_some(true), "{report:#?}");
+    }
+}

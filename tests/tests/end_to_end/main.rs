@@ -50,6 +50,7 @@ mod neighbours;
 mod no_skips;
 mod nothing_to_judge;
 mod other_adapters;
+mod other_runs;
 mod other_users;
 mod perfetto_importer;
 mod physical;

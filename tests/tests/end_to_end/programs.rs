@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 41] = [
+const PROGRAMS: [(&str, Shares, Runs); 42] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -45,6 +45,7 @@ const PROGRAMS: [(&str, Shares, Runs); 41] = [
     ("clean", Memory, Once),
     ("clean_threads", Memory, Once),
     ("comes_late", Memory, Once),
+    ("ends_by_signal", Memory, With(&["15"])),
     ("free_while_open", Memory, Once),
     ("hostile_data", AllKinds, Once),
     ("ipc_refusals", AllKinds, Once),
@@ -82,7 +83,7 @@ const PROGRAMS: [(&str, Shares, Runs); 41] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 15] = [
+const LEFT_OUT: [(&str, &str); 16] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("device_aspects", "it makes no IPC call"),
@@ -94,6 +95,7 @@ const LEFT_OUT: [(&str, &str); 15] = [
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
     ("scenario", "it is run with each of its scenarios"),
     ("stepped_calls", "the tests of interrupted calls run it"),
+    ("two_terminals", "it is started twice"),
     ("violent_ends", "the tests of violent ends run it"),
     ("which_gpu", "it makes no IPC call"),
     ("ze_table_driver", "it is the driver of ze_table_loader"),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use urscope_analyzer::analysis::{Wrappers, exemptions::Suppressions};
-use urscope_analyzer::{Exemptions, Options, Verdict};
+use urscope_analyzer::{Exemptions, Options, Verdict, signals};
 
 pub(crate) use choices::{
     Choice, Color, DIVISIONS, Device, FailOn, FileFormat, Format, PageFormat, PlainFormat, one_of,
@@ -69,6 +69,11 @@ pub(crate) struct VerdictArguments {
     /// Write a suppressions file that covers all findings of this run.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_suppressions: Option<PathBuf>,
+
+    /// A signal that ends processes on purpose, by name or number, as in `KILL`. Without it, a verdict is not clean where a process died
+    /// of a signal. May be given several times.
+    #[arg(long, value_name = "SIGNAL", value_parser = signals::parse)]
+    pub(crate) expect_signal: Vec<String>,
 
     /// Put the command lines of the processes into reports in JSON, and of a run into its traces. They may contain secrets.
     #[arg(long)]
@@ -156,6 +161,7 @@ impl VerdictArguments {
             exemptions,
             wrappers: Wrappers::new(self.wrapper.iter().map(String::as_str)),
             command_lines: self.command_lines,
+            expected_signals: self.expect_signal.clone(),
             ..default
         }
     }

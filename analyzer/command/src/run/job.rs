@@ -10,7 +10,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::time::{Duration, Instant};
 use std::{os::unix::ffi::OsStrExt as _, process, thread};
 
-use urscope_analyzer::analysis::is_running;
+use urscope_analyzer::analysis::{Limit, LimitCause, is_running};
 use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::placeholders;
 
@@ -38,6 +38,8 @@ pub(crate) struct Job {
     pub(crate) name: String,
     /// The number of ranks on this host, where the launcher tells it.
     here: Option<usize>,
+    /// The number of ranks that may be on this host: that, or else of all ranks. `None` under Slurm, whose other ranks may be elsewhere.
+    size: Option<usize>,
 }
 
 impl Job {
@@ -51,13 +53,24 @@ impl Job {
     fn new(variable: impl Fn(&str) -> Option<OsString>, pid: u32, start: u64) -> Option<Self> {
         let number = |name: &str| variable(name)?.to_str()?.parse::<usize>().ok();
         let rank = placeholders::rank(&variable)?;
-        let (_, here) = SIZES.into_iter().find(|(size, _)| number(size).is_some_and(|size| size > 1))?;
+        let (all, here) = SIZES.into_iter().find(|(size, _)| number(size).is_some_and(|size| size > 1))?;
         let named = NAMES.into_iter().find_map(|name| Some(plain(&variable(name)?)));
         let name = match named {
             Some(name) => format!("{name}-{pid}-{start:x}"),
             None => format!("{pid}-{start:x}"),
         };
-        Some(Self { rank, name, here: number(here) })
+        let size = number(if here.is_empty() { here } else { all });
+        let here = number(here);
+        Some(Self { rank, name, here, size: here.or(size) })
+    }
+
+    /// What is not known where only so many ranks ran under urscope.
+    pub(crate) fn absent(&self, joined: usize) -> Option<Limit> {
+        let size = self.size.filter(|size| joined < *size)?;
+        let text = format!(
+            "{joined} of the {size} ranks of the job ran under urscope here: what the others did with memory that they share is not known"
+        );
+        Some(Limit { cause: LimitCause::NotTraced, text })
     }
 
     /// Adds this rank to those that have begun in the directory.
@@ -94,13 +107,14 @@ impl Ranks {
         self.folder.path().join(&self.name).display().to_string()
     }
 
-    /// Adds this rank to those that have ended. Returns whether it was the last.
+    /// Adds this rank to those that have ended. Returns, if it was the last, how many there were.
     /// The error says why the ranks cannot agree.
-    pub(crate) fn end(&self) -> io::Result<bool> {
+    pub(crate) fn end(&self) -> io::Result<Option<usize>> {
         let began = Instant::now();
         loop {
-            let (mut is_last, mut is_known) = (None, true);
+            let (mut is_last, mut is_known, mut joined) = (None, true, 0);
             self.change(|known| {
+                joined = known.len();
                 is_known = known.iter().any(|rank| rank.pid == process::id() && rank.start == self.start);
                 let has_ended =
                     |rank: &Known| rank.pid == process::id() || rank.has_ended || !is_running(rank.pid, rank.start);
@@ -116,7 +130,7 @@ impl Ranks {
                 return Err(io::Error::other("the line of this rank is no longer there"));
             }
             match is_last {
-                Some(is_last) => return Ok(is_last),
+                Some(is_last) => return Ok(is_last.then_some(joined)),
                 None => thread::sleep(PERIOD),
             }
         }
@@ -202,7 +216,7 @@ mod tests {
 
     #[test]
     fn launchers_tell_rank_and_number_of_ranks() {
-        let of = |rank, name: &str, here| Some(Job { rank, name: name.into(), here });
+        let of = |rank, name: &str, here| Some(Job { rank, name: name.into(), here, size: here });
         assert_eq!(job(&[("PMI_RANK", "1"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")]), of(1, "7-10", Some(2)));
         let open_mpi =
             [("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
@@ -223,7 +237,7 @@ mod tests {
     }
 
     fn begun(folder: &tempfile::TempDir, name: &str, here: Option<usize>) -> io::Result<Ranks> {
-        Job { rank: 0, name: name.into(), here }.begin(&Folder::open(folder.path()).unwrap())
+        Job { rank: 0, name: name.into(), here, size: here }.begin(&Folder::open(folder.path()).unwrap())
     }
 
     #[test]
@@ -238,9 +252,11 @@ mod tests {
             Known { pid: u32::MAX, start: 1, has_ended: false },
         ];
         this.change(|known| known.extend(others)).unwrap();
-        assert!(!this.end().unwrap());
+        assert_eq!(this.end().unwrap(), None);
         this.change(|known| known[1].has_ended = true).unwrap();
-        assert!(this.end().unwrap());
+        assert_eq!(this.end().unwrap(), Some(3));
+        assert_eq!(this.job.absent(3), None);
+        assert!(this.job.absent(2).unwrap().text.starts_with("2 of the 3 ranks"));
         this.forget();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -271,8 +287,8 @@ mod tests {
                 thread::sleep(PERIOD * 3);
                 this.change(|known| known.push(Known { pid: u32::MAX, start: 1, has_ended: true })).unwrap();
             });
-            assert!(this.end().unwrap());
+            assert_eq!(this.end().unwrap(), Some(2));
         });
-        assert!(begun(&folder, "k", Some(2)).unwrap().end().unwrap());
+        assert_eq!(begun(&folder, "k", Some(2)).unwrap().end().unwrap(), Some(1));
     }
 }

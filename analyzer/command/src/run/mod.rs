@@ -4,6 +4,7 @@
 //! so that a long run is never lost because a directory cannot be written.
 
 mod descendants;
+mod end_of_process;
 mod environment;
 mod job;
 mod merged;
@@ -108,19 +109,21 @@ pub(crate) fn run(
             tell_alone(ranks, error);
         }
         let merged = match reporting {
-            Some(_) if matches!(is_last, Ok(Some(false))) => {
+            Some(_) if matches!(is_last, Ok(Some(None))) => {
                 tell_job(traces, ranks.as_ref());
                 return Ok(code.into());
             }
             Some(reporting) => {
-                let (judged, merged) = verdict::give(verdict, reporting, (traces, &seen), &program, &end);
+                let joined = is_last.as_ref().ok().copied().flatten().flatten();
+                let absent = ranks.as_ref().zip(joined).and_then(|(ranks, joined)| ranks.job.absent(joined));
+                let (judged, merged) = verdict::give(verdict, reporting, (traces, &seen), &program, &end, absent);
                 code = if code == 0 { judged } else { code };
                 merged
             }
             None if traces.has_new() => Merged::NotAsked,
             None => Merged::Nothing,
         };
-        if let (Some(ranks), Ok(Some(true))) = (&ranks, is_last) {
+        if let (Some(ranks), Ok(Some(Some(_)))) = (&ranks, is_last) {
             ranks.forget();
         }
         traces.tidy();

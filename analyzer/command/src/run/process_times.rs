@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::{fd::OwnedFd, unix::ffi::OsStrExt as _};
 use std::sync::mpsc::{self, Receiver};
-use std::{fs::File, mem::MaybeUninit, thread, time::Duration};
+use std::{fs, fs::File, mem::MaybeUninit, thread, time::Duration};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -21,6 +21,7 @@ use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::trace::process_times::{FILE, ProcessTimes};
 use urscope_schema::trace::write::{UNFINISHED, writer_of};
 
+use super::end_of_process;
 use crate::output::complain;
 
 /// How often it is checked that the processes still run. Their ends are seen at once.
@@ -94,6 +95,8 @@ struct Processes {
     known: HashSet<Key>,
     seen: Seen,
     running: HashMap<Key, Running>,
+    /// The processes whose ends have woken this thread, and when they had ended at the latest.
+    woken_by: (HashSet<Key>, u64),
     file: Option<File>,
     /// Whether the user knows that the file cannot be written.
     said: bool,
@@ -104,8 +107,18 @@ impl Processes {
         let created = created_in(&folder).ok();
         let (known, running, seen) = (HashSet::new(), HashMap::new(), Seen::default());
         let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
-        let mut processes =
-            Self { folder, boot_id, pid_namespace, created, known, seen, running, file: None, said: false };
+        let mut processes = Self {
+            folder,
+            boot_id,
+            pid_namespace,
+            created,
+            known,
+            seen,
+            running,
+            woken_by: Default::default(),
+            file: None,
+            said: false,
+        };
         for writer in processes.names().iter().filter_map(writer) {
             if is_running(writer.0, writer.1) {
                 processes.add(writer);
@@ -116,13 +129,23 @@ impl Processes {
     }
 
     /// Waits until there is something to observe. Returns whether `stop` is readable.
-    fn wait(&self, stop: &OwnedFd, most: Duration) -> bool {
-        let mut waits = vec![PollFd::new(stop, PollFlags::IN)];
-        let ends = self.running.values().filter_map(|process| process.pidfd.as_ref());
-        waits.extend(self.created.iter().chain(ends).map(|fd| PollFd::new(fd, PollFlags::IN)));
+    fn wait(&mut self, stop: &OwnedFd, most: Duration) -> bool {
+        let ends: Vec<_> =
+            self.running.iter().filter_map(|(key, process)| Some((*key, process.pidfd.as_ref()?))).collect();
+        let others = [Some(stop), self.created.as_ref()].into_iter().flatten();
+        let ends_at = 1 + usize::from(self.created.is_some());
+        let mut waits: Vec<_> =
+            others.chain(ends.iter().map(|(_, fd)| *fd)).map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+        let before = Scheduled::now();
         match poll(&mut waits, Some(&timeout)) {
-            Ok(_) => waits.first().is_some_and(is_ready),
+            Ok(_) => {
+                let woken_ns = now() - Scheduled::now().zip(before).map_or(0, |(now, before)| now.delay_since(before));
+                let ended = ends.iter().zip(waits.iter().skip(ends_at)).filter(|(_, wait)| is_ready(wait));
+                let is_stopped = waits.first().is_some_and(is_ready);
+                self.woken_by = (ended.map(|((key, _), _)| *key).collect(), woken_ns);
+                is_stopped
+            }
             Err(Errno::INTR) => false,
             Err(_) => {
                 thread::sleep(most);
@@ -148,7 +171,9 @@ impl Processes {
         let gone_ns = now();
         for writer in ended {
             if let Some(process) = self.running.remove(&writer) {
-                self.write(writer, process.alive_ns, gone_ns);
+                let (woken_by, woken_ns) = &self.woken_by;
+                let gone_ns = if woken_by.contains(&writer) { *woken_ns } else { gone_ns };
+                self.write(writer, process, gone_ns);
             }
         }
         self.running.values_mut().for_each(|process| process.alive_ns = before);
@@ -173,7 +198,7 @@ impl Processes {
         if is_running(pid, start) {
             self.running.insert((pid, start), Running { pidfd, alive_ns });
         } else {
-            self.write((pid, start), 0, now());
+            self.write((pid, start), Running { pidfd: None, alive_ns: 0 }, now());
         }
     }
 
@@ -197,9 +222,10 @@ impl Processes {
         self.folder.names().unwrap_or_default()
     }
 
-    fn write(&mut self, (pid, start): Key, alive_ns: u64, gone_ns: u64) {
+    fn write(&mut self, (pid, start): Key, Running { pidfd, alive_ns }: Running, gone_ns: u64) {
+        let signal = end_of_process::signal(pidfd, pid, start);
         let (boot_id, pid_namespace) = (self.boot_id.clone(), self.pid_namespace);
-        let times = ProcessTimes { boot_id, pid_namespace, pid, start, alive_ns, gone_ns };
+        let times = ProcessTimes { boot_id, pid_namespace, pid, start, alive_ns, gone_ns, signal };
         let Ok(mut line) = serde_json::to_vec(&times) else { return };
         line.push(b'\n');
         if self.file.is_none() && !self.said {
@@ -217,6 +243,29 @@ impl Processes {
         }
         // One write per line: runs that share a directory append to one file.
         drop(self.file.as_mut().map(|file| file.write_all(&line)));
+    }
+}
+
+/// How this thread was scheduled so far.
+#[derive(Clone, Copy, Debug)]
+struct Scheduled {
+    /// How long it had to wait for a processor, in nanoseconds.
+    waited_ns: u64,
+    /// How often it got one.
+    times: u64,
+}
+
+impl Scheduled {
+    /// `None` where the kernel does not count.
+    fn now() -> Option<Self> {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        let mut numbers = text.split_ascii_whitespace().skip(1).map(str::parse);
+        Some(Self { waited_ns: numbers.next()?.ok()?, times: numbers.next()?.ok()? })
+    }
+
+    /// How long after what woke it the thread went on, on a busy machine; 0 if it is not sure that it waited only then.
+    fn delay_since(self, before: Self) -> u64 {
+        if self.times == before.times + 1 { self.waited_ns.saturating_sub(before.waited_ns) } else { 0 }
     }
 }
 
@@ -251,8 +300,8 @@ fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::process::{Child, Command};
-    use std::{fs, path::Path};
 
     use super::*;
 
@@ -292,6 +341,8 @@ mod tests {
         processes.observe();
         let [times] = &*written(folder.path()) else { panic!("not one line") };
         assert_eq!((times.pid, times.start), (sleeper.id(), start));
+        // An older kernel does not know how a process ended that was waited for.
+        assert!(matches!(times.signal, Some(9) | None), "{times:?}");
         assert!(began <= times.alive_ns && times.alive_ns <= killed && killed <= times.gone_ns, "{times:?}");
     }
 

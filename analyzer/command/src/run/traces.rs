@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io, process};
 
-use urscope_analyzer::analysis::header_of;
+use urscope_analyzer::analysis::{header_of, is_running};
 use urscope_analyzer::files::{Folder, owners};
-use urscope_schema::trace::Form;
+use urscope_schema::trace::{Form, write::writer_of};
 
 use super::{job::Job, process_times::Seen};
 use crate::input::HOME;
@@ -22,6 +22,8 @@ pub(crate) struct Traces {
     /// The name of the run, which the headers of its traces contain.
     pub(crate) run: String,
     before: HashSet<OsString>,
+    /// Those of them whose processes were running.
+    running: HashSet<OsString>,
     unnamed: bool,
     made: bool,
 }
@@ -43,9 +45,13 @@ impl Traces {
             (folder, made) = (new_folder(&folder, &plain_name(program)).map_err(failed)?, true);
         }
         let run = job.map_or_else(run_name, |job| format!("job-{}", job.name));
-        let mut traces = Self { folder, run, before: HashSet::new(), unnamed, made: made || unnamed };
+        let mut traces =
+            Self { folder, run, before: HashSet::new(), running: HashSet::new(), unnamed, made: made || unnamed };
         traces.check().inspect_err(|_| traces.tidy()).map_err(failed)?;
         traces.before = names_in(&traces.folder).map_err(failed)?.into_iter().collect();
+        let runs =
+            |name: &&OsString| name.to_str().and_then(writer_of).is_some_and(|(pid, start)| is_running(pid, start));
+        traces.running = traces.before.iter().filter(runs).cloned().collect();
         Ok(traces)
     }
 
@@ -88,6 +94,13 @@ impl Traces {
         names.retain(is_ours);
         names.sort();
         Ok(names.iter().map(|name| self.path().join(name)).collect())
+    }
+
+    /// The names of other runs that wrote traces into the directory during this one.
+    pub(crate) fn beside(&self, seen: &Seen) -> Vec<String> {
+        let names: BTreeSet<&OsString> = self.running.iter().chain(&seen.appeared).collect();
+        let runs = names.into_iter().filter_map(|name| Some(header_of(&self.path().join(name))?.run));
+        runs.filter(|run| *run != self.run).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// What makes the traces an incomplete record of the run, as part of a message.

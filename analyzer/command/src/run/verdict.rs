@@ -4,7 +4,8 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::{error::Error, fs::File, os::unix::process::ExitStatusExt as _};
 
-use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, files, judge, plain::plain};
+use urscope_analyzer::analysis::{Limit, LimitCause};
+use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, files, judge, plain::plain, signals};
 
 use urscope_schema::counted;
 
@@ -47,9 +48,10 @@ pub(crate) fn give(
     (traces, seen): (&Traces, &Seen),
     program: &Program,
     end: &End,
+    absent: Option<Limit>,
 ) -> (u8, Merged) {
     let Reporting { exemptions, file, outputs } = reporting;
-    let options = Options { listed: true, ..arguments.options(exemptions) };
+    let options = Options { listed: true, beside: traces.beside(seen), ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
         let folder = traces.path().display();
         (
@@ -71,6 +73,8 @@ pub(crate) fn give(
         Some(loss) => without(judgement, loss),
         None => judgement,
     };
+    let death = death(end, &judgement, &options);
+    let judgement = judgement.limited(death.into_iter().chain(absent));
     let judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     let code = report(arguments, &judgement, file, outputs, end).map_or_else(
         |error| {
@@ -127,10 +131,20 @@ fn not_judged(options: &Options, reason: String) -> Judgement {
 fn without(mut judgement: Judgement, loss: String) -> Judgement {
     if judgement.verdict != Verdict::Findings {
         judgement.verdict = Verdict::NotJudged;
-        judgement.reason = Some(loss.clone());
+        let known = judgement.reason.map_or_else(String::new, |known| format!("; {known}"));
+        judgement.reason = Some(format!("{loss}{known}"));
     }
     judgement.unseen.push(loss);
     judgement
+}
+
+/// That the program died of a signal, where no trace shows it.
+fn death(end: &End, judgement: &Judgement, options: &Options) -> Option<Limit> {
+    let signal = signals::name(end.status.signal()?.unsigned_abs());
+    let mut limits = judgement.limits.iter();
+    let is_known = options.expected_signals.contains(&signal) || limits.any(|limit| limit.cause == LimitCause::Death);
+    let (cause, text) = (LimitCause::Death, format!("the program died of {signal}"));
+    (!is_known).then_some(Limit { cause, text })
 }
 
 /// Why there is no trace. The program's obstacle is only a part of the reason: its children could have been traced.
@@ -147,8 +161,8 @@ fn remarks(end: &End) -> Vec<String> {
     let mut remarks = Vec::new();
     let code = exit_code(end.status);
     if let Some(number) = end.status.signal() {
-        let name = signal_hook::low_level::signal_name(number).map(|name| format!(" ({name})")).unwrap_or_default();
-        remarks.push(format!("the program was ended by signal {number}{name}; urscope ends with exit code {code}"));
+        let name = signals::name(number.unsigned_abs());
+        remarks.push(format!("the program was ended by signal {number} ({name}); urscope ends with exit code {code}"));
     } else if code != 0 {
         remarks.push(format!("the program ended with exit code {code}; urscope ends with the same code"));
     }

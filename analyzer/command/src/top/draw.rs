@@ -171,14 +171,14 @@ fn verdict(judgement: &Judgement) -> String {
         let count = counts.count();
         (count > 0).then(|| counted(count, severity.name()))
     });
-    let grades: Vec<_> = grades.collect();
-    match judgement.verdict {
-        _ if !grades.is_empty() => grades.join(", "),
-        Verdict::PartlyJudged => "partly judged".to_owned(),
-        Verdict::NotJudged => "not judged".to_owned(),
-        Verdict::Clean if judgement.is_running() => "clean so far".to_owned(),
-        _ => "clean".to_owned(),
-    }
+    let word = match judgement.verdict {
+        Verdict::PartlyJudged => Some("partly judged"),
+        Verdict::NotJudged => Some("not judged"),
+        Verdict::Clean if judgement.findings.is_empty() && judgement.is_running() => Some("clean so far"),
+        Verdict::Clean if judgement.findings.is_empty() => Some("clean"),
+        Verdict::Clean | Verdict::Findings => None,
+    };
+    word.map(str::to_owned).into_iter().chain(grades).collect::<Vec<_>>().join(", ")
 }
 
 /// The indices of the columns that are not empty, and their widths.

@@ -154,7 +154,8 @@ fn the_exit_code_of_findings_can_be_chosen() {
         (&["--fail-on", "never", "--error-exitcode", "66"], 0, "clean"),
         (&["--fail-on", "never"], 0, "clean"),
     ] {
-        let ended = workspace.run(&[&["check", "--format", "json"][..], options, &["traces"]].concat());
+        let check = ["check", "--format", "json", "--expect-signal", "KILL"];
+        let ended = workspace.run(&[&check[..], options, &["traces"]].concat());
         let report: Value = serde_json::from_str(&ended.stdout).unwrap();
         let expected = (code, &Value::from(verdict), &Value::from(code));
         assert_eq!((ended.code, &report["verdict"], &report["exit"]), expected, "{options:?}: {report:#}");
@@ -198,7 +199,12 @@ fn the_old_name_of_the_node_report_still_works() {
     for option in ["--node-report", "--report"] {
         let file = format!("node{option}.urscope");
         workspace.run(&["check", option, &file, "traces"]);
-        assert_eq!(workspace.run(&["merge", &file]).code, 0, "{option}");
+        assert_eq!(workspace.run(&["merge", "--expect-signal", "KILL", &file]).code, 0, "{option}");
+        let merged = workspace.run(&["merge", &file]);
+        assert!(
+            merged.code == 2 && merged.stdout.starts_with("urscope: clean, but pid 7 was killed, 1 note ("),
+            "{merged:?}"
+        );
         assert!(!workspace.run(&["check", "--help"]).stdout.contains("--report <"));
     }
 }
@@ -230,7 +236,8 @@ fn a_project_says_what_it_wants_of_every_verdict() {
     let workspace = Workspace::new();
     put_trace(&workspace, "traces/urscope-app-7-1.json", "one", 7);
     let config = |text: &str| fs::write(workspace.path().join("urscope.toml"), text).unwrap();
-    let check = |options: &[&str]| workspace.run(&[&["check"][..], options, &["traces"]].concat());
+    let check =
+        |options: &[&str]| workspace.run(&[&["check", "--expect-signal", "9"][..], options, &["traces"]].concat());
     assert_eq!(check(&[]).code, 0);
     config("fail-on = \"note\"");
     let strict = check(&[]);

@@ -229,7 +229,8 @@ END
 
 /// Runs [`ONE_CALL`] and then `script`.
 fn one_call(workspace: &Workspace, options: &[&str], script: &str) -> Ended {
-    workspace.run_traced(options, &format!("{ONE_CALL}{script}"))
+    // The trace has no footer.
+    workspace.run_traced(&[&["--expect-signal", "KILL"], options].concat(), &format!("{ONE_CALL}{script}"))
 }
 
 #[test]
@@ -256,7 +257,8 @@ fn a_merged_trace_that_cannot_be_written_changes_neither_verdict_nor_exit_code()
     assert!(whole.stderr.contains("open urscope-traces/sh-1/merged.json with"), "{}", whole.stderr);
     let workspace = Workspace::new();
     // The limit is that of urscope, which is the parent of the program.
-    let mut command = workspace.traced(&[], &format!("{ONE_CALL}prlimit --pid $PPID --fsize=64"));
+    let mut command =
+        workspace.traced(&["--expect-signal", "KILL"], &format!("{ONE_CALL}prlimit --pid $PPID --fsize=64"));
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(whole.code), "{stderr}");

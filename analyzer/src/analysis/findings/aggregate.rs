@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use urscope_rules::Severity;
 
-use urscope_schema::counted;
+use urscope_schema::{counted, ranks::process_name};
 
 use super::{Node, Report};
-use crate::analysis::{FoundFinding, Judgement, Location, Options, ProcessSummary, VERSION, Verdict, clock, reading};
+use crate::analysis::{
+    Ended, FoundFinding, Judgement, Limit, LimitCause, Location, Options, ProcessSummary, VERSION, Verdict, clock,
+    reading,
+};
 
 /// Computes the verdict over all nodes of a report.
 pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -> Judgement {
@@ -38,20 +41,21 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
         true if failed => None,
         true => gaps(nodes),
     };
-    let (verdict, reason) = match (reason, failed) {
-        (Some(reason), _) => (Verdict::NotJudged, Some(reason)),
-        (None, true) => (Verdict::Findings, None),
-        (None, false) => {
-            match untraced(&findings).into_iter().chain(not_traced(nodes)).collect::<Vec<_>>().join("; ") {
-                reason if !reason.is_empty() => (Verdict::PartlyJudged, Some(reason)),
-                _ => (Verdict::Clean, None),
-            }
-        }
+    let verdict = match (&reason, failed) {
+        (Some(_), _) => Verdict::NotJudged,
+        (None, true) => Verdict::Findings,
+        (None, false) => Verdict::Clean,
     };
+    let mut limits = limits(nodes, &findings, options);
+    // Where nothing was judged, the list of what was not seen says it.
+    limits.extend(
+        blind(nodes)
+            .filter(|_| reason.is_none())
+            .map(|text| Limit { cause: LimitCause::UnseenCalls, text: text.clone() }),
+    );
     let mut unseen = unseen;
-    // Otherwise the reason says it.
-    unseen.extend(not_traced(nodes).filter(|_| verdict != Verdict::PartlyJudged));
-    Judgement {
+    unseen.retain(|text| reason.is_some() || !blind(nodes).any(|blind| blind == text));
+    let judgement = Judgement {
         version: VERSION,
         verdict,
         exit: verdict.exit_code(),
@@ -64,7 +68,61 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
         skipped_lines: nodes.iter().map(|node| node.skipped_lines).sum(),
         suppressions,
         baseline,
-    }
+        limits: Vec::new(),
+    };
+    judgement.limited(limits)
+}
+
+/// What keeps a verdict without findings from being clean.
+fn limits(nodes: &[Node], findings: &[FoundFinding], options: &Options) -> Vec<Limit> {
+    let limits = [
+        (LimitCause::Death, deaths(nodes, options)),
+        (LimitCause::UntracedPeer, untraced(findings)),
+        (LimitCause::NotTraced, left_out(nodes)),
+        (LimitCause::Late, came_late(nodes)),
+        (LimitCause::OtherRun, may_be_elsewhere(nodes, options)),
+    ];
+    limits.into_iter().filter_map(|(cause, text)| Some(Limit { cause, text: text? })).collect()
+}
+
+/// The adapters whose calls were not seen.
+fn blind(nodes: &[Node]) -> impl Iterator<Item = &String> {
+    nodes.iter().flat_map(|node| &node.blind)
+}
+
+/// What processes of other runs may have open.
+fn may_be_elsewhere(nodes: &[Node], options: &Options) -> Option<String> {
+    let unopened: u64 = nodes.iter().map(|node| node.unopened).sum();
+    let runs = &options.beside;
+    (unopened > 0 && !runs.is_empty()).then(|| {
+        format!(
+            "no process of this run opened {} of its own, and {} wrote traces into its directory at the same time: what its processes did with them is \
+             not known. `urscope check` of the directory judges all runs together",
+            counted(unopened, "exported object"),
+            if runs.len() == 1 { "another run".to_owned() } else { format!("{} other runs", runs.len()) },
+        )
+    })
+}
+
+/// Which processes died of signals, but for those that are expected.
+fn deaths(nodes: &[Node], options: &Options) -> Option<String> {
+    let expected = |process: &ProcessSummary| match &process.signal {
+        Some(signal) => options.expected_signals.contains(signal),
+        None => process.ended != Ended::Killed || !options.expected_signals.is_empty(),
+    };
+    let mut died = nodes.iter().flat_map(|node| &node.processes).filter(|process| !expected(process));
+    let first = died.next()?;
+    let name = process_name(&first.executable, first.pid, first.rank);
+    let how = first.signal.as_ref().map_or_else(|| "was killed".to_owned(), |signal| format!("died of {signal}"));
+    let inside = first.inside.as_ref().map_or_else(String::new, |function| match first.inside_call {
+        Some(call) => format!(" inside call {call} ({function})"),
+        None => format!(" inside {function}"),
+    });
+    let others = match died.count() {
+        0 => String::new(),
+        others => format!(", and {} died, too", counted(others, "other process")),
+    };
+    Some(format!("{name} {how}{inside}{others}"))
 }
 
 /// What was opened from processes that were not traced, unless an exemption excuses that.
@@ -104,11 +162,6 @@ fn came_late(nodes: &[Node]) -> Option<String> {
         others => format!(" and into {}", counted(others, "other process")),
     };
     Some(format!("urscope came into {name} (pid {pid}){others} while it ran: what it had done before is not known"))
-}
-
-/// What was left out of the traces.
-fn not_traced(nodes: &[Node]) -> impl Iterator<Item = String> {
-    left_out(nodes).into_iter().chain(came_late(nodes))
 }
 
 /// The rule that finds opens of what no traced process got.

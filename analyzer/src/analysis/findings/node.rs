@@ -92,6 +92,12 @@ pub(crate) struct Node {
     /// first process.
     pub(crate) findings: Vec<FoundFinding>,
     pub(crate) unseen: Vec<String>,
+    /// Those of `unseen` that keep the verdict from being clean: adapters whose calls were not seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) blind: Vec<String>,
+    /// How many exports no process has tried to open.
+    #[serde(default)]
+    pub(crate) unopened: u64,
     /// Where calls are missing, so that a run without findings proves nothing.
     pub(crate) gaps: Vec<String>,
     pub(crate) skipped: Vec<SkippedLine>,
@@ -250,7 +256,7 @@ impl Node {
             |finding: &FoundFinding| finding.hosts.values().chain([&finding.count]).copied().collect::<Vec<_>>();
         let processes = self.processes.iter().flat_map(|process| [process.calls, process.ipc_calls, process.lost]);
         let all = processes.chain(self.calls.values().copied()).chain(self.findings.iter().flat_map(of_findings));
-        all.chain([self.skipped_lines, self.duplicates])
+        all.chain([self.skipped_lines, self.duplicates, self.unopened])
     }
 
     /// How much later than the first node this one began, in nanoseconds. `first` is in nanoseconds of `CLOCK_REALTIME`.

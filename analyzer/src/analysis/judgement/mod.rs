@@ -26,8 +26,7 @@ pub enum Verdict {
     Clean,
     /// There are findings at or above the requested severity.
     Findings,
-    /// There are no such findings, but handle data came from processes that were not traced, so what became of it is not known. This is not
-    /// the same as clean.
+    /// There are no such findings, but there are [`Judgement::limits`]. This is not the same as clean.
     PartlyJudged,
     /// There was nothing to judge, or calls are missing. This is not the same as clean.
     #[default]
@@ -64,8 +63,11 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The exit code of the command.
     pub exit: u8,
-    /// Why nothing was judged, or not everything.
+    /// Why nothing was judged, or not everything. It may stand beside findings.
     pub reason: Option<String>,
+    /// What keeps a verdict without findings from being clean: what happened that the traces do not show.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
     /// The processes, in the order in which they began.
     pub processes: Vec<ProcessSummary>,
     /// The number of calls of each function that was called.
@@ -87,10 +89,58 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// Adds limits, and what follows from them for the verdict and its reason.
+    #[must_use]
+    pub fn limited(mut self, limits: impl IntoIterator<Item = Limit>) -> Self {
+        for limit in limits {
+            self.reason =
+                Some(self.reason.map_or_else(|| limit.text.clone(), |known| format!("{known}; {}", limit.text)));
+            self.limits.push(limit);
+        }
+        if self.verdict == Verdict::Clean && !self.limits.is_empty() {
+            self.verdict = Verdict::PartlyJudged;
+            self.exit = self.verdict.exit_code();
+        }
+        self
+    }
+
+    /// How processes died, if nothing else keeps the verdict from being clean.
+    pub(crate) fn deaths_only(&self) -> Option<&str> {
+        let only = self.verdict == Verdict::PartlyJudged && self.limits.iter().all(|it| it.cause == LimitCause::Death);
+        self.reason.as_deref().filter(|_| only)
+    }
+
     /// Whether a process of the run is still running.
     pub fn is_running(&self) -> bool {
         self.processes.iter().any(|process| process.ended == Ended::Running)
     }
+}
+
+/// What keeps a verdict without findings from being clean.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// What it comes from.
+    pub cause: LimitCause,
+    /// What is not known, and of which processes.
+    pub text: String,
+}
+
+/// What a [`Limit`] comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitCause {
+    /// A process died of a signal that nobody expected.
+    Death,
+    /// Handle data came from processes that were not traced.
+    UntracedPeer,
+    /// Ranks or other processes were not traced.
+    NotTraced,
+    /// A process was not traced from its beginning on.
+    Late,
+    /// Calls through an adapter were not seen.
+    UnseenCalls,
+    /// Processes of another run may have opened what this one exported.
+    OtherRun,
 }
 
 /// A process, as its trace describes it.
@@ -127,8 +177,14 @@ pub struct ProcessSummary {
     pub lost: u64,
     /// How it ended.
     pub ended: Ended,
+    /// The signal that ended it, such as `SIGSEGV`; absent if none did, or if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// The function that it was executing when it ended.
     pub inside: Option<String>,
+    /// The number of that call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside_call: Option<u64>,
     /// Whether the last line of its trace is incomplete.
     pub torn: bool,
     /// The entry points at which urscope tried to intercept calls.

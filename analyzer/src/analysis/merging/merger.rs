@@ -34,6 +34,8 @@ pub(crate) struct Merger {
     alignments: Vec<ClockAlignment>,
     /// The time of the latest event, in nanoseconds since the run began.
     now: u64,
+    /// How many exports no process has tried to open, by host number.
+    pub(crate) unopened: Vec<u64>,
     /// What was observed of the processes from outside.
     pub(crate) times: ObservedTimes,
 }
@@ -206,6 +208,7 @@ impl Merger {
     /// Ends the analysis: all events were fed. From here on nobody asks the tracker, and its memory is free for the report.
     pub(crate) fn finish(&mut self) {
         self.tracker.finish(&mut self.checker);
+        self.unopened = (0..self.hosts.len() as u64).map(|host| self.tracker.unopened(host)).collect();
         self.deduplicator.add(&mut self.checker.take());
         (self.tracker, self.checker) = (Tracker::default(), Checker::default());
     }
@@ -347,14 +350,17 @@ impl Merger {
                 observer.descriptors(&self.tracker, id, at, *open);
             }
             (Other::End(at), Some(id)) => {
-                process.inside = self.tracker.inside(id).and_then(|place| place.function);
+                process.inside = self.tracker.inside(id);
                 let (ended, how) = process.how_it_ended();
                 process.ended = ended;
                 let (time, at) = (*at, alignment.at(*at));
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
-                let observed =
-                    self.times.of(&process.header).map(|times| (Nanos(times.alive_ns), Nanos(times.gone_ns)));
+                let observed = self.times.of(&process.header);
+                // A program that became another one did not end by a signal.
+                let is_last = process.execs.or(process.notes.exec).is_none();
+                process.signal = observed.filter(|_| is_last).and_then(|times| times.signal);
+                let observed = observed.map(|times| (Nanos(times.alive_ns), Nanos(times.gone_ns)));
                 let observed = match (process.execs, process.notes.exec) {
                     // What was observed is the whole process, with the programs that it became.
                     (Some(next), _) => Some((time, next)),

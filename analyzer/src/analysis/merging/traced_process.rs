@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use urscope_rules::{End, ProcessId, Rights};
+use urscope_rules::{End, Place, ProcessId, Rights};
+use urscope_schema::call::Nanos;
 use urscope_schema::trace::records::{self, Header};
-use urscope_schema::{api::Function, call::Nanos};
 
 use crate::analysis::reading::{Notes, is_alive};
 use crate::analysis::{Ended, Stacks};
@@ -26,8 +26,10 @@ pub(crate) struct TracedProcess {
     /// When the next trace of the same process begins: it became another program by `exec` before that.
     pub(crate) execs: Option<Nanos>,
     pub(crate) ended: Ended,
-    /// The function that it was in then.
-    pub(crate) inside: Option<Function>,
+    /// The call that it was in then.
+    pub(crate) inside: Option<Place>,
+    /// The number of the signal that ended it; 0 if it ended by itself, `None` if that is not known.
+    pub(crate) signal: Option<u32>,
 }
 
 /// The notes of all processes whose traces are being read.
@@ -48,6 +50,7 @@ impl TracedProcess {
             execs: None,
             ended: Ended::Incomplete,
             inside: None,
+            signal: None,
         }
     }
 

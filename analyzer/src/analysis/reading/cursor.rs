@@ -12,7 +12,7 @@ use urscope_schema::{api::Function, call::Nanos, trace::FORMAT_VERSION};
 
 use super::event::{Event, Events, Moment, Other, label, rank_of};
 use super::input::{Input, Kind};
-use super::{source::Source, stack_index::Stacks};
+use super::{numbers::Numbers, source::Source, stack_index::Stacks};
 use crate::analysis::{AnalysisError, SkippedLine};
 
 /// The number of unusable lines of a file that are listed; others are only counted.
@@ -50,6 +50,7 @@ pub(crate) struct Cursor {
     header: Arc<Header>,
     pub(crate) notes: Notes,
     input: Input,
+    numbers: Numbers,
     /// The time of the latest event.
     now: Nanos,
     /// What was read at the opening: the first event, with the names that precede it.
@@ -186,6 +187,7 @@ impl Cursor {
             header: Arc::new(header),
             notes,
             input,
+            numbers: Numbers::default(),
             now: Nanos(0),
             ahead: Events::default(),
             names: Vec::new(),
@@ -279,7 +281,8 @@ impl Cursor {
             return Ok((events, self.notes.clone()));
         };
         let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
-        let mut rest = Self { header, notes, input, ahead: Events::default(), names, ..*self };
+        let numbers = self.numbers.clone();
+        let mut rest = Self { header, notes, input, numbers, ahead: Events::default(), names, ..*self };
         rest.fill(&mut events, usize::MAX)?;
         Ok((events, rest.notes))
     }
@@ -324,8 +327,12 @@ impl Cursor {
 
     /// Adds events as long as the records are calls, at most `limit`, and returns their number. Nearly all records are calls.
     fn fill_with_calls(&mut self, events: &mut Events, limit: usize) -> usize {
-        let Self { input, notes, now, .. } = self;
-        input.next_calls(events.calls(), limit, |call| notes.count(call, now))
+        let Self { input, numbers, notes, now, .. } = self;
+        let words = events.calls();
+        let start = words.len();
+        let count = input.next_calls(words, limit, |call| notes.count(call, now));
+        numbers.apply(words.get_mut(start..).unwrap_or_default());
+        count
     }
 
     /// Adds the next event, after the names that precede it. False if there is none yet.
@@ -375,7 +382,9 @@ impl Cursor {
                     pack(&record, &mut words);
                     if let Some(call) = PackedCall::first_of(&words) {
                         notes.count(&call, &mut self.now);
-                        self.push_names((self.now, rank_of(&call)), events);
+                        let rank = rank_of(&call);
+                        self.numbers.apply(&mut words);
+                        self.push_names((self.now, rank), events);
                         events.calls().append(&mut words);
                         return Ok(true);
                     }

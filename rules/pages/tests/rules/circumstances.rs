@@ -17,7 +17,7 @@ const CIRCUMSTANCES: [(&str, &[&str]); 11] = [
     ("churn", &["alloc own 64", "101 times", "get own -> mine", "put mine", "end", "free own"]),
     ("descriptor-growth", &["alloc own 64", "descriptors 10", "get own -> mine", "descriptors 20", "put mine"]),
     ("calls-lost", &["alloc own 64", "incomplete"]),
-    ("slow-call", &["1000 times", "support memory -> yes", "end", "support memory -> yes takes 50"]),
+    ("slow-call", &["1000 times", "support memory -> yes", "end", "support memory -> yes takes 5000"]),
 ];
 
 /// The lines of a history with a circumstance inserted at `place`; none if it needs handle data and there is none.

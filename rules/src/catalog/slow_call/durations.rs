@@ -5,9 +5,9 @@ use urscope_schema::api::Function;
 
 use crate::{place::Place, tracker::Map};
 
-/// The duration from which on a call is reported, in nanoseconds. No scheduler lets a runnable thread
-/// wait so long on a machine that is not overloaded.
-const SLOW_CALL: u64 = 10_000_000;
+/// The duration from which on a call is reported, in nanoseconds. A runnable thread may wait for tens of milliseconds on a
+/// busy machine, which must not change what is found.
+const SLOW_CALL: u64 = 500_000_000;
 
 /// The number of calls of a function that a distribution needs.
 const MIN_CALLS: u64 = 1000;

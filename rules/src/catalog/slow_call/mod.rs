@@ -1,12 +1,12 @@
 //! # What it does
 //!
 //! Reports calls of a function that took more than a hundred times as long as half of its calls in this process, and
-//! more than ten milliseconds. The rule needs a thousand calls of the function. Calls that wait for other processes are
-//! left out.
+//! more than half a second: so long no call waits for a processor, also on a busy machine. The rule needs a thousand
+//! calls of the function. Calls that wait for other processes are left out.
 //!
 //! # Why it is bad
 //!
-//! A function that normally returns in microseconds and sometimes in milliseconds was delayed by something else: a
+//! A function that normally returns in microseconds and sometimes in a second was delayed by something else: a
 //! lock, a page that was swapped out, a cache that was emptied, or a thread that was not scheduled. The median hides
 //! such calls, but users notice them.
 //!
@@ -24,7 +24,7 @@
 //! producer: get p -> h
 //! producer: put h
 //! end
-//! producer: get p -> h takes 50
+//! producer: get p -> h takes 5000
 //! producer: put h
 //! producer: put g
 //! ```
@@ -37,7 +37,7 @@
 //! producer: alloc p 4096
 //! producer: get p -> g
 //! 1000 times
-//! producer: get p -> h takes 50
+//! producer: get p -> h takes 5000
 //! producer: put h
 //! end
 //! producer: put g

@@ -1,0 +1,83 @@
+//! Which signal ended a process that this one did not start, and so cannot wait for.
+//!
+//! This is the only file of the analyzer with unsafe code: no safe function asks a pidfd.
+
+#![allow(unsafe_code, reason = "neither the standard library nor rustix has PIDFD_GET_INFO")]
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::{fs, os::unix::process::ExitStatusExt as _, process::ExitStatus};
+
+use rustix::ioctl::{self, Updater, opcode};
+use urscope_schema::proc_stat::ProcStat;
+
+/// The first version of the kernel's `struct pidfd_info` (`linux/pidfd.h`). Later fields follow it.
+#[repr(C)]
+#[derive(Default)]
+struct PidfdInfo {
+    mask: u64,
+    cgroup: u64,
+    pids: [u32; 3],
+    credentials: [u32; 8],
+    /// As `wait` returns it.
+    exit_code: i32,
+}
+
+/// `PIDFD_INFO_EXIT`: the field `exit_code` is asked for, and filled in.
+const EXIT: u64 = 1 << 3;
+
+/// `PIDFD_GET_INFO`.
+const GET_INFO: ioctl::Opcode = opcode::read_write::<PidfdInfo>(0xff, 11);
+
+/// The number of the signal that ended a process, or 0 if it ended by itself. `None` if that is not known: Linux tells it of a process
+/// that its parent has waited for since 6.15 only.
+pub(super) fn signal(pidfd: Option<impl AsFd>, pid: u32, start: u64) -> Option<u32> {
+    // The parent may wait for it at any moment: before that /proc tells the status, and afterwards the pidfd.
+    let status = of_zombie(pid, start).or_else(|| of_pidfd(pidfd?.as_fd()))?;
+    Some(ExitStatus::from_raw(status).signal().unwrap_or_default().unsigned_abs())
+}
+
+fn of_zombie(pid: u32, start: u64) -> Option<i32> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let stat = ProcStat::parse(&text).filter(|stat| stat.start == start && stat.has_ended())?;
+    stat.exit_code
+}
+
+fn of_pidfd(pidfd: BorrowedFd<'_>) -> Option<i32> {
+    let mut info = PidfdInfo { mask: EXIT, ..PidfdInfo::default() };
+    // SAFETY: the opcode has the size of `PidfdInfo` in it, and the kernel writes no more than that, integers only.
+    unsafe { ioctl::ioctl(pidfd, Updater::<GET_INFO, _>::new(&mut info)) }.ok()?;
+    (info.mask & EXIT != 0).then_some(info.exit_code)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    use super::*;
+
+    fn start(child: &Child) -> u64 {
+        ProcStat::parse(&fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap()).unwrap().start
+    }
+
+    #[test]
+    fn the_signal_is_known_before_the_parent_waits() {
+        for (command, expected) in [("read _; kill -SEGV $$", 11), ("read _; exit 3", 0)] {
+            let mut child =
+                Command::new("sh").args(["-c", command]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+            let (pid, start) = (child.id(), start(&child));
+            let pidfd = pidfd_open(Pid::from_raw(pid as i32).unwrap(), PidfdFlags::empty()).unwrap();
+            assert_eq!(signal(Some(&pidfd), pid, start), None, "it runs");
+            drop(child.stdin.take());
+            while signal(Some(&pidfd), pid, start).is_none() {
+                std::thread::yield_now();
+            }
+            assert_eq!(signal(Some(&pidfd), pid, start), Some(expected), "{command}");
+            child.wait().unwrap();
+            // An older kernel does not know.
+            assert!([Some(expected), None].contains(&signal(Some(&pidfd), pid, start)), "{command}");
+        }
+    }
+}
