@@ -4,9 +4,12 @@
 //! by itself: [`crate::Tracker`] does. The validation layer uses it while a program runs, and the analyzer afterwards.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
 use crate::catalog::RULES;
 use crate::finding::{Finding, Severity};
+use crate::place::{Place, ProcessId};
+use crate::tracker::Map;
 use crate::tracker::fact::{Fact, FactConsumer, FactKind};
 
 /// A rule: its header, and what it does with a fact.
@@ -100,6 +103,8 @@ pub struct Checker {
     /// The rules that subscribe to each kind of fact.
     subscribers: [Vec<Subscriber>; FactKind::COUNT],
     found: Vec<Finding>,
+    /// The latest call of each thread in which something was found: it explains why the call is refused.
+    explained: Map<(ProcessId, u32), NonZeroU64>,
 }
 
 /// A rule that subscribes to a kind of fact.
@@ -119,7 +124,12 @@ impl Clone for Box<dyn RuleState> {
 
 impl Clone for Checker {
     fn clone(&self) -> Self {
-        Self { states: self.states.clone(), subscribers: self.subscribers.clone(), found: Vec::new() }
+        Self {
+            states: self.states.clone(),
+            subscribers: self.subscribers.clone(),
+            found: Vec::new(),
+            explained: self.explained.clone(),
+        }
     }
 }
 
@@ -137,8 +147,12 @@ impl Checker {
 
     /// With these rules.
     pub fn with_rules<'r>(rules: impl IntoIterator<Item = &'r Rule>) -> Self {
-        let mut checker =
-            Self { states: Vec::new(), subscribers: [const { Vec::new() }; FactKind::COUNT], found: Vec::new() };
+        let mut checker = Self {
+            states: Vec::new(),
+            subscribers: [const { Vec::new() }; FactKind::COUNT],
+            found: Vec::new(),
+            explained: Map::default(),
+        };
         for rule in rules {
             let subscriber = match rule.check {
                 Check::Stateless(check) => Subscriber::Stateless(check),
@@ -170,7 +184,11 @@ impl Checker {
 
 impl FactConsumer for Checker {
     fn consume(&mut self, fact: &Fact<'_>) {
-        let Some(subscribers) = self.subscribers.get(fact.what.kind() as usize) else { return };
+        let (thread, kind, known) = ((fact.at.process, fact.at.tid), fact.what.kind(), self.found.len());
+        if kind == FactKind::CallFailed && self.explained.get(&thread).copied() == fact.at.call {
+            return;
+        }
+        let Some(subscribers) = self.subscribers.get(kind as usize) else { return };
         for subscriber in subscribers {
             match *subscriber {
                 Subscriber::Stateful(index) => {
@@ -185,6 +203,12 @@ impl FactConsumer for Checker {
                 }
                 Subscriber::Each(check) => check(fact, &mut self.found),
             }
+        }
+        let is_here = |at: &Place| (at.process, at.call) == (fact.at.process, fact.at.call);
+        if let Some(call) = fact.at.call
+            && self.found.iter().skip(known).any(|finding| is_here(&finding.at))
+        {
+            self.explained.insert(thread, call);
         }
     }
 

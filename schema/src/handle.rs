@@ -2,6 +2,8 @@
 //!
 //! A [`Handle`] always has its [`Kind`]: one address can be USM, then a mapping, then handle data.
 
+use std::ops::Range;
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $noun:literal;)*) => {
         /// The type of an object.
@@ -149,6 +151,49 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     fold(state.rotate_left(29), u64::from_le_bytes(last))
 }
 
+/// A second hash of handle data, by which [`changed_bytes`] tells how two pieces of handle data differ.
+///
+/// The little-endian words of eight bytes (the last one padded with zeros) are the coefficients of a polynomial, modulo
+/// the prime 2^64 - 59: the first word has the highest power.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(0, |sum, chunk| {
+        let mut word = [0; 8];
+        word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        reduced(u128::from(sum) * FACTOR + u128::from(u64::from_le_bytes(word)))
+    })
+}
+
+/// The modulus of [`checksum`], its base, and the inverse of that.
+const MODULUS: u64 = u64::MAX - 58;
+const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15;
+const INVERSE: u128 = 0x1b31_fd93_2dd6_dc65;
+
+/// A number modulo [`MODULUS`].
+const fn reduced(number: u128) -> u64 {
+    // 2^64 is 59.
+    let folded = (number >> 64) * 59 + (number as u64) as u128;
+    let folded = (folded >> 64) * 59 + (folded as u64) as u128;
+    (folded % MODULUS as u128) as u64
+}
+
+/// The bytes in which two pieces of handle data of a size differ, by their [`checksum`]s, if one word holds them all: the
+/// fewest that explain it. For
+/// other data it is a made-up range: one of a single byte comes out by chance once in 2^44 times, and one more byte makes
+/// that 2^8 times as likely.
+pub fn changed_bytes(size: usize, one: u64, other: u64) -> Option<Range<usize>> {
+    let mut change = reduced(u128::from(other) + u128::from(MODULUS - one % MODULUS));
+    let words = (0..size.div_ceil(8)).rev().flat_map(|word| {
+        // It has grown or shrunk.
+        let by = [change, MODULUS - change];
+        change = reduced(u128::from(change) * INVERSE);
+        by.map(|by| {
+            let (first, end) = (by.trailing_zeros() as usize / 8, 8 - by.leading_zeros() as usize / 8);
+            word * 8 + first..word * 8 + end
+        })
+    });
+    words.filter(|bytes| one != other && bytes.end <= size).min_by_key(Range::len)
+}
+
 /// The value that identifies a Level Zero IPC handle in its process: its descriptor, with bit 32 set, so that it is
 /// neither 0 nor an address of memory (the lowest 64 KiB are never mapped, and no descriptor is that large).
 pub const fn descriptor_data(descriptor: u32) -> u64 {
@@ -198,6 +243,28 @@ mod tests {
     fn files_are_told_apart_by_device_and_inode() {
         let of = [file_fingerprint(1, 2), file_fingerprint(2, 1), file_fingerprint(1, 3), file_fingerprint(1 << 40, 2)];
         assert_eq!(std::collections::HashSet::from(of).len(), 4);
+    }
+
+    #[test]
+    fn one_changed_byte_or_number_is_found_by_the_checksums() {
+        assert_eq!(reduced(FACTOR * INVERSE), 1);
+        let bytes: Vec<u8> = (0..120_u8).map(|byte| byte.wrapping_mul(37)).collect();
+        for size in [16, 64, 108, 120] {
+            let original = &bytes[..size];
+            let changed = |at: usize, with: &[u8]| {
+                let mut changed = original.to_vec();
+                changed[at..at + with.len()].copy_from_slice(with);
+                changed_bytes(size, checksum(original), checksum(&changed))
+            };
+            for (at, byte) in original.iter().enumerate() {
+                for bit in 0..8 {
+                    assert_eq!(changed(at, &[byte ^ 1 << bit]), Some(at..at + 1), "size {size}, byte {at}");
+                }
+            }
+            assert_eq!(changed(0, &original[..1]), None);
+            assert_eq!(changed(4, &[original[4] + 1, original[5] + 1]), Some(4..6));
+            assert_ne!(changed(1, &[!original[1]; 14]).unwrap().len(), 1, "no single byte");
+        }
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub enum Operation {
     Destroy(Kind, Option<u64>),
     /// It gets handle data.
     Export(Export),
-    /// It puts handle data back.
-    Put(Handle),
+    /// It puts handle data back, in this context.
+    Put(Handle, Option<u64>),
     /// It opens handle data, or imports a descriptor.
     Open(Open),
     /// It closes a mapping.
@@ -135,6 +135,8 @@ pub struct Open {
     pub device: Option<u64>,
     /// The fingerprint of the handle data.
     pub fingerprint: Option<u64>,
+    /// The [`checksum`](crate::handle::checksum) of the handle data, unless its thread has recorded it before.
+    pub checksum: Option<u64>,
     /// The process and the address in it that the handle data names.
     pub named: Option<(u64, u64)>,
     /// The address of the handle data.
@@ -226,7 +228,7 @@ impl Operation {
                 Self::Export(Export { kind, pointer, object, context, fingerprint: values.fingerprint() })
             }
             Effect::Puts(kind) => match (kind.handle_data(), values.data()) {
-                (Some(kind), Some(value)) => Self::Put(Handle { kind, value }),
+                (Some(kind), Some(value)) => Self::Put(Handle { kind, value }, context),
                 _ => Self::Other,
             },
             Effect::Opens(kind) => match kind.handle_data() {
@@ -263,6 +265,22 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// The context that the call passes.
+    pub const fn context(&self) -> Option<u64> {
+        match *self {
+            Self::Allocate(Requested { context, .. })
+            | Self::Free(Free { context, .. })
+            | Self::Close(Free { context, .. })
+            | Self::Create(Create { context, .. })
+            | Self::Export(Export { context, .. })
+            | Self::Open(Open { context, .. })
+            | Self::Put(_, context) => context,
+            _ => None,
+        }
+    }
+}
+
 /// What a call has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -278,7 +296,8 @@ pub struct Answer {
     pub base: Option<u64>,
     /// The size of that allocation, or of the range that the driver has mapped, in bytes.
     pub extent: Option<u64>,
-    /// The value of the property that was asked for.
+    /// The value of the property that was asked for; of a get, the [`checksum`](crate::handle::checksum) of the handle data,
+    /// unless its thread has recorded it before.
     pub value: Option<u64>,
 }
 
@@ -326,7 +345,8 @@ fn open(shared: Kind, of: Kind, values: &impl Fields, imports: bool) -> Open {
     let (data, size) = (values.data(), values.data_size());
     let makes = if shared == Kind::Usm { Kind::Mapping } else { shared };
     let named = values.exporter().zip(values.exported());
-    Open { makes, of, context, device, fingerprint, named, data, size, imports }
+    let checksum = values.value();
+    Open { makes, of, context, device, fingerprint, checksum, named, data, size, imports }
 }
 
 /// Whether the description of an object says that it can be shared.

@@ -130,6 +130,7 @@ static Bytes received(const Step &step) {
   require(slot != nullptr, "no bytes are known");
   Bytes bytes = is_known ? Bytes(slot->data, slot->data + slot->size) : pattern(slot->size, 1);
   if (step.has("sized")) bytes.resize(step.number("sized"));
+  if (step.has("flipped")) bytes.at(step.number("flipped")) ^= std::byte(1);
   return bytes;
 }
 

@@ -89,7 +89,7 @@ private:
 
   void add(unsigned line, const std::string &text) {
     static const std::set<std::string> marks = {"ipc", "queued", "fails", "may-fail"};
-    static const std::set<std::string> valued = {"+", "->", "in", "as", "from", "sized", "seed"};
+    static const std::set<std::string> valued = {"+", "->", "in", "as", "from", "sized", "flipped", "seed"};
     std::istringstream words(text);
     Step step;
     step.line = line;

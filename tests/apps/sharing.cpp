@@ -163,6 +163,20 @@ CHILD_MODE(damaged_handle, share_and_put, producer) {
   producer.say("done");
 }
 
+// One byte is changed on the way, which no adapter need notice: the lowest of the offset in libumf's header.
+template <bool is_altered> void open_one(Peer &producer) {
+  Gpu gpu;
+  Bytes data = producer.receive();
+  if (is_altered) data.at(32) ^= std::byte{1};
+  print("open " + outcome([&] {
+    void *memory = ipc::open(data, gpu.context, gpu.device); // @open
+    if (memory != nullptr) close(memory, gpu);
+  }));
+  producer.say("closed");
+}
+ADD_MODE(altered_byte, share, open_one<true>);
+ADD_MODE(unaltered_byte, share, open_one<false>);
+
 void produce_or_forward(Peer &parent) {
   if (parent.receive_word() == "produce") {
     Shared shared(unpooled, 25);

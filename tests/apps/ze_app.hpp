@@ -181,8 +181,8 @@ public:
     return handle;
   }
   // Puts a handle; nothing where the loader is older than the function.
-  void put(const ze_ipc_mem_handle_t &handle) const {
-    if (zeMemPutIpcHandle) zeMemPutIpcHandle(context, handle);
+  uint32_t put(const ze_ipc_mem_handle_t &handle) const {
+    return zeMemPutIpcHandle ? zeMemPutIpcHandle(context, handle) : 0;
   }
   uint32_t try_open(const ze_ipc_mem_handle_t &handle, void **memory) const {
     return zeMemOpenIpcHandle(context, device, handle, 0, memory);

@@ -34,6 +34,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-after-put", "alloc get > fetch < put > open? < free"},
     {"memory-after-free", "alloc get > fetch < free > open?"},
     {"memory-close-of-own", "alloc get > fetch open read close < close? put free"},
+    {"memory-context-first", "alloc get > fetch open read end-context close? < put free"},
+    {"memory-producers-context-first", "alloc get > fetch open read close < end-context put? free?"},
     {"memory-got-twice", "alloc get get-and-put > fetch open read close < put free"},
     {"memory-copied", "alloc get > fetch open read copy let-go await close < put free"},
     {"memory-closed-unproved", "alloc get > fetch open read copy let-go poll close < put free"},
@@ -74,6 +76,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"pool-never-put", "pool in-pool 301*get-pool " POOL "close-pool < destroy-event destroy-pool"},
     {"pool-left-open", "pool in-pool get-pool " POOL "< destroy-event destroy-pool"},
     {"pool-close-twice", "pool in-pool get-pool " POOL "close-pool close-pool? < destroy-event destroy-pool"},
+    {"pool-after-destroy", "pool in-pool get-pool > fetch < destroy-event destroy-pool > open-pool? close-descriptor"},
     {"pool-without-flag", "unshared-pool in-pool get-pool? destroy-event destroy-pool"},
 
     {"event-right", "event get-event > " EVENT "close-event < destroy-event"},
@@ -137,6 +140,7 @@ constexpr uint32_t POOL_HOST_VISIBLE = 1, POOL_IPC = 2, IMMEDIATE = 1, HOST_VISI
 
 const std::map<std::string, uint32_t (*)(Side &)> operations = {
     {"swap", MAKES { return std::swap(my.own, my.aside), 0; }},
+    {"end-context", MAKES { return my.zeContextDestroy(my.context); }},
     {"fetch", MAKES { return my.own.handle = fetched(my.received), 0; }},
     // The bytes are passed on as they came: the driver fetches what belongs to them.
     {"take", MAKES { return std::memcpy(&my.own.handle, my.received.data(), sizeof my.own.handle), 0; }},
@@ -158,7 +162,7 @@ const std::map<std::string, uint32_t (*)(Side &)> operations = {
        require(count == 1, "the memory has several parts");
        return zex.get(my.context, my.own.memory, &count, &my.own.handle);
      }},
-    {"put", MAKES { return my.put(my.own.handle), 0; }},
+    {"put", MAKES { return my.put(my.own.handle); }},
     {"open", MAKES { return my.opened(my.try_open(my.own.handle, &my.own.memory)); }},
     {"open-by-extension", MAKES {
        return my.opened(Zex(my).open(my.context, my.device, 1, &my.own.handle, 0, &my.own.memory));

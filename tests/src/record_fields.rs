@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 54] = [
+const FIELDS: [(&str, &str, &str); 56] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -42,6 +42,8 @@ const FIELDS: [(&str, &str, &str); 54] = [
     ("urIPCGetEventHandleExp", "object", "data data_size fingerprint"),
     ("urIPCPutEventHandleExp", "context data", ""),
     ("urIPCOpenEventHandleExp", "context data data_size fingerprint", "object"),
+    ("zeContextCreate", "", "context"),
+    ("zeContextDestroy", "context", ""),
     ("zeMemAllocDevice", "context device size", "pointer"),
     ("zeMemFree", "context pointer", ""),
     ("zeMemGetIpcHandle", "context pointer", "data fingerprint"),

@@ -7,6 +7,8 @@
 //! The bytes were damaged in transit, were never handle data, or come from a process that is not
 //! traced. The specification guarantees nothing for such bytes: one adapter refuses them, another opens
 //! what they happen to name. It is a note, because a trace cannot show which of the three cases it is.
+//! (Where only a few bytes differ from those of a get, or all are zero, the rule
+//! [`altered-handle`](#altered-handle) reports it.)
 //! If the bytes name memory that a traced process exported, the message says so: they were changed on
 //! their way. Otherwise it says what else is known of them: that gets return another size, or which
 //! process their header names. The v1 adapter overwrites the descriptor in bytes that it opens.
@@ -63,7 +65,7 @@
 
 use urscope_schema::api::UrResult;
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, changed};
+use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, depends_on_bytes, is_damaged};
 use super::wording::{call, name, one, result_text, times};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -79,16 +81,6 @@ pub(super) static RULE: Rule = Rule {
     facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Refusals::default())),
 };
-
-/// Results that do not depend on the bytes.
-const RESULTS_FOR_ANY_BYTES: [UrResult; 6] = [
-    UrResult::UNINITIALIZED,
-    UrResult::OUT_OF_HOST_MEMORY,
-    UrResult::OUT_OF_RESOURCES,
-    UrResult::UNSUPPORTED_FEATURE,
-    UrResult::INVALID_NULL_HANDLE,
-    UrResult::INVALID_NULL_POINTER,
-];
 
 /// The refused opens of each process, and those that returned success and no result.
 #[derive(Clone, Debug, Default)]
@@ -107,9 +99,12 @@ impl RuleState for Refusals {
             return;
         };
         let Outcome::Refused(result) = unknown.outcome else { return };
+        if is_damaged(&unknown) {
+            return;
+        }
         if result.is_success() {
             self.silent.count(fact.at, unknown);
-        } else if !RESULTS_FOR_ANY_BYTES.contains(&result) && !is_of_other_size(fact, &unknown, result) {
+        } else if depends_on_bytes(result) && !is_of_other_size(fact, &unknown, result) {
             self.refused.count(fact.at, unknown);
         }
     }

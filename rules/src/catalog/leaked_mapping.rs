@@ -84,9 +84,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let what = handle(Kind::Mapping, pointer);
     let from =
         mapping.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
-    let closed = match (mapping.opened, mapping.closed) {
-        (1, _) => "never closed it".into(),
-        (all, closed) => format!("closed it {} for {} opens", times(closed), all),
+    let closed = match (mapping.opened, mapping.closed, mapping.close_refused) {
+        (1, _, None) => "never closed it".into(),
+        (1, _, Some(refused)) => format!("did not close it, because {} was refused", call(refused)),
+        (all, closed, _) => format!("closed it {} for {} opens", times(closed), all),
     };
     let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
     let among = among(how, count, opened);

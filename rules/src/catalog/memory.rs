@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::call::Nanos;
+use urscope_schema::{api::UrResult, call::Nanos, handle::fingerprint};
 
 use super::wording::{call, name};
 use crate::finding::{Finding, Place, Severity};
@@ -92,6 +92,30 @@ impl UnknownOpens {
         let known = matches!(fact.what, What::Finished) && !self.calls_missing && !fact.tracker.has_forgotten();
         self.opens.iter().filter(move |_| known)
     }
+}
+
+/// Whether bytes are certainly not what a get returned, which has a rule of its own.
+pub(super) fn is_damaged(unknown: &UnknownHandle) -> bool {
+    unknown.altered.is_some() || is_all_zero(unknown)
+}
+
+/// Whether an open that is refused with this result may be refused because of the bytes.
+pub(super) fn depends_on_bytes(result: UrResult) -> bool {
+    !matches!(
+        result,
+        UrResult::UNINITIALIZED
+            | UrResult::OUT_OF_HOST_MEMORY
+            | UrResult::OUT_OF_RESOURCES
+            | UrResult::UNSUPPORTED_FEATURE
+            | UrResult::INVALID_NULL_HANDLE
+            | UrResult::INVALID_NULL_POINTER
+    )
+}
+
+/// Whether unknown bytes are all zero.
+pub(super) fn is_all_zero(unknown: &UnknownHandle) -> bool {
+    let zeros = |size: u64| Some(fingerprint([0; 256].get(..usize::try_from(size).ok()?)?));
+    unknown.size.and_then(zeros) == Some(unknown.fingerprint)
 }
 
 /// What to do about handle data that was changed on its way.

@@ -22,6 +22,7 @@ macro_rules! register {
 // A rule is its file or folder and its line here. (`cargo fmt` does not look into macros: format a new
 // rule with `rustfmt`; `scripts/test` checks it.)
 register! {
+    altered_handle;
     calls_lost;
     churn;
     close_of_unknown;
@@ -54,6 +55,7 @@ register! {
     profiled_ipc_event;
     put_after_free;
     put_of_unknown;
+    refused_call;
     refused_open;
     released_while_mapped;
     size_mismatch;

@@ -57,15 +57,13 @@
 //! Let the exporter live until all processes have opened, and let all of them use the same adapter and
 //! device. The adapter logs the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
 
-use std::num::NonZeroU64;
-
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::{api::UrResult, counted};
 
 use super::wording::{call, device, name, which};
-use super::{Check, Rule, RuleState, When};
+use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
-use crate::tracker::fact::{Fact, FactKind, Outcome, Refused, What};
+use crate::tracker::fact::{Fact, FactKind, Outcome, What};
 use crate::tracker::pending::{PendingChange, PendingOpen};
 use crate::tracker::{End, ProcessId, exports::Export};
 
@@ -75,40 +73,18 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "an open of valid handle data was refused, and nothing explains it",
     sentence: "was refused an open of valid handle data",
-    facts: &[FactKind::InvalidArgument, FactKind::Opening, FactKind::OpenFailed],
-    check: Check::Stateful(|| Box::new(Explained::default())),
+    facts: &[FactKind::CallFailed],
+    check: Check::Stateless(check),
 };
 
-/// The pending opens with an invalid argument or with handle data of another kind: other rules report these.
-#[derive(Clone, Debug, Default)]
-struct Explained(Vec<(ProcessId, Option<NonZeroU64>)>);
-
-impl RuleState for Explained {
-    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
-        let this = (fact.at.process, fact.at.call);
-        match fact.what {
-            What::InvalidArgument(_) if fact.at.function.is_some_and(|function| function.opens().is_some()) => {
-                self.0.push(this);
-            }
-            What::Opening(opening) if opening.mismatch.is_some() => self.0.push(this),
-            What::OpenFailed(refused) => {
-                let before = self.0.len();
-                self.0.retain(|known| *known != this);
-                // A null argument, which the record need not show.
-                let named = [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&refused.result);
-                let now = |finding: &Finding| (finding.at.process, finding.at.call) == this;
-                if self.0.len() == before && !named && !found.iter().any(now) {
-                    found.extend(report(fact, &refused));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::CallFailed(refused) = fact.what else { return None };
     let PendingChange::Open(open) = &refused.call.change else { return None };
-    let (export, kind) = (fact.tracker.exports.get(open.export?)?, refused.opens?);
+    let (export, kind) = (fact.tracker.exports.get(open.export?)?, open.open.of);
+    // A null argument, which the record need not show.
+    if open.open.imports || [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&refused.result) {
+        return None;
+    }
     let producer = export.latest_get.process;
     let what = Handle { kind, value: open.open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {

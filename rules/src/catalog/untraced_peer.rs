@@ -1,6 +1,7 @@
 //! # What it does
 //!
-//! Reports, once per process, that it opened handle data which no get of a traced process returned.
+//! Reports, once per process, that it opened handle data which no get of a traced process returned, neither as it is nor
+//! before it was changed on its way (see [`altered-handle`](#altered-handle)).
 //!
 //! # Why it is bad
 //!
@@ -47,7 +48,7 @@
 //! traces of all processes of a host to one `urscope check`. If the other process is not yours, suppress this rule
 //! (`urscope check --suppressions FILE`).
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, changed};
+use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, is_damaged};
 use super::wording::{call, name, one, times};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -73,7 +74,7 @@ impl RuleState for UntracedOpens {
         match fact.what {
             What::OpenedUnknown(unknown) => {
                 // An adapter may have written into known bytes, also for another thread that opens the same ones.
-                if unknown.outcome == Outcome::Succeeded && !unknown.overwritten {
+                if unknown.outcome == Outcome::Succeeded && !unknown.overwritten && !is_damaged(&unknown) {
                     self.0.count(fact.at, unknown);
                 }
             }

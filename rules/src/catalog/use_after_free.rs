@@ -84,11 +84,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (got, freed_in) = (call(old.got), fact.place(freed));
     let why = match old.handle.kind {
         Kind::EventHandle => format!("it was got in {got}, and its event was destroyed in {freed_in}"),
+        Kind::EventPoolHandle => format!("it was got in {got}, and its event pool was destroyed in {freed_in}"),
         _ => format!("its memory was exported in {got} and freed in {freed_in}"),
     };
     let finding = expired(&RULE, fact, old, outcome, &why).other(Some(freed));
-    if old.handle.kind == Kind::EventHandle {
-        return Some(finding.advice("destroy an event when every process has opened it, or later"));
+    if matches!(old.handle.kind, Kind::EventHandle | Kind::EventPoolHandle) {
+        return Some(finding.advice("destroy it when every process has opened it, or later"));
     }
     Some(finding.advice("free when every process has closed what it opened: wait for a message back, or a barrier"))
 }

@@ -41,7 +41,7 @@ impl Tracker {
     fn facts_of_enter(&self, at: Place, operation: &Operation, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(at.process) else { return };
         let (kind, value, end) = match operation {
-            Operation::Put(handle) => (handle.kind, Some(handle.value), None),
+            Operation::Put(handle, _) => (handle.kind, Some(handle.value), None),
             // Memory that an allocation has imported is a mapping.
             Operation::Free(free) if free.pointer.is_some_and(|it| state.is_imported(it)) => {
                 (Kind::Mapping, free.pointer, Some(free))

@@ -26,6 +26,8 @@ pub(crate) struct Subject {
     pub(crate) size: Option<u64>,
     /// The device that it is on, in its process.
     pub(crate) device: Option<u64>,
+    /// The size of its handle data in bytes, and their checksum.
+    pub(crate) data: Option<(u64, u64)>,
 }
 
 /// The host and the fingerprint of handle data.
@@ -132,9 +134,11 @@ impl Exports {
     }
 
     /// A get of these bytes on this host has returned.
-    pub(crate) fn export(&mut self, (host, fingerprint): (u64, u64), subject: Subject, got: Place) -> ExportId {
+    pub(crate) fn export(&mut self, (host, fingerprint): (u64, u64), mut subject: Subject, got: Place) -> ExportId {
         let bytes = (host, fingerprint);
         let before = self.of_bytes(host, fingerprint);
+        // A thread records a checksum once, and a forked child may have it from its parent.
+        subject.data = subject.data.or_else(|| self.get(before?)?.subject.data);
         let same_life = |export: &&mut Export| {
             (export.producer, export.subject.kind, export.subject.serial) == (got.process, subject.kind, subject.serial)
         };

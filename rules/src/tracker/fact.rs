@@ -11,7 +11,7 @@ use urscope_schema::operation::{Answer, Create, Export, Open};
 
 pub use super::changes::{Ended, Opened};
 pub use super::freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped};
-pub use super::observations::{DanglingUse, Expired, Expiry, KindMismatch, Support};
+pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
 use super::records::{Allocation, ExportId, HandleData, Mapping, Object, Serial};
 pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
 use super::{pending::PendingCall, process::End, state::Tracker};
@@ -126,8 +126,9 @@ pub enum What<'t> {
     ContextReleased(&'t Freed),
     /// A put, close, free or release has failed: the object that it was to end is still alive.
     EndRefused(Handle),
-    /// An open has failed. No other fact about the call follows.
-    OpenFailed(Refused<'t>),
+    /// A call has returned an error. No other fact about the call follows. [`Checker`](crate::Checker) passes it on only if no
+    /// rule has found anything in the call.
+    CallFailed(CallFailed<'t>),
     /// A device has reported whether it can share a kind of object.
     Support(Support),
     /// A sample of the open descriptors of a process.
@@ -232,6 +233,15 @@ pub struct Refused<'t> {
     pub call: &'t PendingCall,
 }
 
+/// A call that has returned an error.
+#[derive(Clone, Copy, Debug)]
+pub struct CallFailed<'t> {
+    /// Its result.
+    pub result: UrResult,
+    /// The call, with what was known at its enter.
+    pub call: &'t PendingCall,
+}
+
 /// An open of bytes that no traced get has returned.
 #[derive(Clone, Copy, Debug)]
 pub struct UnknownHandle {
@@ -247,6 +257,8 @@ pub struct UnknownHandle {
     pub overwritten: bool,
     /// The process and the address in it that the bytes name: [`super::Tracker::named_export`] finds its export.
     pub named: Option<(u64, u64)>,
+    /// The latest get of the same bytes but for a few that stand together, if there is one.
+    pub altered: Option<Altered>,
 }
 
 /// Handle data that a get has returned.

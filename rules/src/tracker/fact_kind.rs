@@ -49,7 +49,7 @@ kinds! {
     Freed,
     ContextReleased,
     EndRefused,
-    OpenFailed,
+    CallFailed,
     Support,
     Descriptors,
     LeftHandle,

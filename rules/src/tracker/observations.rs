@@ -49,6 +49,19 @@ pub struct Expired {
     pub fingerprint: u64,
 }
 
+/// Handle data that a traced process got, and that was changed before it was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Altered {
+    /// The latest get.
+    pub got: Place,
+    /// The exported address, or object.
+    pub value: Option<u64>,
+    /// The first byte that differs, counted from 0.
+    pub first: usize,
+    /// How many bytes may differ from there on.
+    pub length: usize,
+}
+
 /// Why handle data has expired.
 #[derive(Clone, Copy, Debug)]
 pub enum Expiry {

@@ -1,10 +1,10 @@
 //! Calls that have begun and not returned, with the data that their return needs.
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::operation::{Create, Open, Requested};
+use urscope_schema::operation::{Create, Open, Operation, Requested};
 
 use super::freeing::{Freed, Freeing, StillMapped};
-use super::observations::{DanglingUse, Expired, Support};
+use super::observations::{Altered, DanglingUse, Expired, Support};
 use super::records::{self, ExportId, MappedRange, Serial};
 use crate::place::Place;
 
@@ -13,6 +13,8 @@ use crate::place::Place;
 pub struct PendingCall {
     /// Where it began.
     pub place: Place,
+    /// What it does.
+    pub operation: Operation,
     /// What its return changes.
     pub change: PendingChange,
 }
@@ -165,4 +167,6 @@ pub struct PendingOpen {
     pub export: Option<ExportId>,
     /// The handle data had expired when the call began.
     pub expired: Option<Box<Expired>>,
+    /// The bytes are known but for a few.
+    pub altered: Option<Box<Altered>>,
 }

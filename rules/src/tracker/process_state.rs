@@ -8,7 +8,7 @@ use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
 
 use super::maps::{Map, Set};
-use super::observations::{DanglingUse, KindMismatch};
+use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
 use super::records::{
     Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
@@ -93,6 +93,8 @@ pub(crate) struct ProcessState {
     pub(crate) tombstones: Tombstones,
     /// The addresses of opened handle data that a traced process had exported, with the export.
     pub(crate) opened_at: Map<u64, ExportId>,
+    /// The fingerprints of opened handle data that was changed on its way, with what is known of it.
+    pub(crate) altered: Map<u64, Altered>,
     /// The sizes of handle data that its gets have returned, each with the first such get.
     pub(crate) data_sizes: Vec<DataSize>,
     /// The file names of the libraries of its adapters.
@@ -134,6 +136,7 @@ impl ProcessState {
             commands: VecDeque::new(),
             tombstones,
             opened_at: Map::default(),
+            altered: Map::default(),
             data_sizes: Vec::new(),
             adapters: Vec::new(),
             devices: Map::default(),

@@ -76,6 +76,8 @@ pub struct Mapping {
     pub closed: u64,
     /// When the latest close began.
     pub last_close: Nanos,
+    /// The latest close that was refused.
+    pub close_refused: Option<Place>,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// How many bytes from its pointer on the driver has mapped, according to its handle data; its size if
@@ -118,6 +120,7 @@ impl Mapping {
             opened: 0,
             closed: 0,
             last_close: Nanos(0),
+            close_refused: None,
             size: None,
             extent: None,
             fingerprint: None,

@@ -6,7 +6,7 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Create, Export, Open, Operation, Returned};
 use urscope_schema::{api::Effect, call::Values};
 
-use super::fact::{self, Exported, FactConsumer, Freed, Outcome, Put, Refused, UnknownHandle, What};
+use super::fact::{self, CallFailed, Exported, FactConsumer, Freed, Outcome, Put, Refused, UnknownHandle, What};
 use super::pending::{PendingCall, PendingChange, PendingOpen};
 use super::{changes::Change, state::Tracker, transitions};
 use crate::place::{Place, ProcessId};
@@ -32,12 +32,8 @@ impl Tracker {
         for change in transitions::exit(self, &mut pending, exit.result.is_success(), &answer) {
             self.fact_of_change(place, &change, exit, facts);
         }
-        if outcome != Outcome::Succeeded
-            && let Some(kind) = answer.makes
-            && let Some(opens) = exit.function.opens()
-        {
-            let refused = Refused { kind, result: exit.result, opens: Some(opens), call: &pending };
-            self.emit(facts, place, What::OpenFailed(refused));
+        if has_begun && !exit.result.is_success() {
+            self.emit(facts, place, What::CallFailed(CallFailed { result: exit.result, call: &pending }));
         }
     }
 
@@ -105,7 +101,8 @@ impl Tracker {
         let overwritten =
             data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
-        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named })
+        let altered = open.altered.as_deref().copied();
+        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named, altered })
     }
 }
 
@@ -113,12 +110,13 @@ impl Tracker {
 fn without_enter(process: ProcessId, exit: &Returned) -> PendingCall {
     let Returned { function, call, tid, time, .. } = *exit;
     let place = Place { process, tid, time, call: NonZeroU64::new(call), function: Some(function), stack: None };
-    let change = match Operation::of(function, &Values::NONE) {
+    let operation = Operation::of(function, &Values::NONE);
+    let change = match operation {
         Operation::Export(Export { kind, .. }) => match kind.handle_data() {
             Some(kind) => PendingChange::Get { kind, value: None, exported: None, context: None, dangling: None },
             None => PendingChange::Nothing,
         },
-        Operation::Open(open) => PendingChange::Open(PendingOpen { open, export: None, expired: None }),
+        Operation::Open(open) => PendingChange::Open(PendingOpen { open, export: None, expired: None, altered: None }),
         // Its flags are not known. A shareable object is never a violation.
         Operation::Create(create) => PendingChange::Create(Create { is_shareable: true, ..create }),
         Operation::Allocate(requested) => PendingChange::Allocate(requested),
@@ -126,5 +124,5 @@ fn without_enter(process: ProcessId, exit: &Returned) -> PendingCall {
         _ if matches!(function.effect(), Effect::Unmaps(_)) => PendingChange::UnmapUnknown,
         _ => PendingChange::Nothing,
     };
-    PendingCall { place, change }
+    PendingCall { place, operation, change }
 }

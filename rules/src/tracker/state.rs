@@ -1,9 +1,11 @@
 //! The state of the tracker: the processes, and what they have exported.
 
 use urscope_schema::call::Nanos;
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::handle::{Handle, Kind, changed_bytes};
+use urscope_schema::operation::Open;
 
 use super::exports::{Export, Exports};
+use super::observations::Altered;
 use super::process::{Missing, Process};
 use super::process_state::{DataSize, Inherited, ProcessState};
 use super::records::{Device, ExportId, Serial};
@@ -138,6 +140,35 @@ impl Tracker {
                 && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
         };
         self.exports.iter().filter(is_named).max_by_key(|export| (export.latest_get.time, export.latest_get.call))
+    }
+
+    /// The processes on the host of one.
+    pub(crate) fn on_host_of(&self, who: ProcessId) -> Vec<ProcessId> {
+        let Some(host) = self.process(who).map(|process| process.host) else { return Vec::new() };
+        (0..)
+            .map(ProcessId)
+            .zip(&self.states)
+            .filter(|(_, state)| state.process.host == host)
+            .map(|(who, _)| who)
+            .collect()
+    }
+
+    /// The handle data of a kind that unknown bytes were before a few of them were changed. If the bytes name it, that is a
+    /// number in them, otherwise one byte.
+    pub(super) fn altered(&self, who: ProcessId, open: &Open) -> Option<Altered> {
+        let (size, checksum) = (open.size?, open.checksum?);
+        let host = self.process(who)?.host;
+        let change = |export: &Export| {
+            let (original, got) = export.subject.data?;
+            let is_like = export.host() == host && export.subject.kind == open.of && original == size;
+            is_like.then(|| changed_bytes(usize::try_from(size).ok()?, got, checksum)).flatten()
+        };
+        let named = self.named_export(who, open.named).and_then(|export| Some((export, change(export)?)));
+        let others = self.exports.iter().filter_map(|export| Some((export, change(export)?)));
+        let of_one_byte = others.filter(|(_, bytes)| bytes.len() == 1);
+        let latest = of_one_byte.max_by_key(|(export, _)| (export.latest_get.time, export.latest_get.call));
+        let (export, bytes) = latest.or(named.filter(|(_, bytes)| bytes.len() <= size_of::<u32>()))?;
+        Some(Altered { got: export.latest_get, value: export.subject.value, first: bytes.start, length: bytes.len() })
     }
 
     /// The process with that number on the host and in the pid namespace of another one, as far as that is

@@ -242,6 +242,8 @@ roles! {
     OutPointer(usize) absent pointer out pointer null Pointer in pointer;
     /// A `ur_physical_mem_handle_t *`, `ur_event_handle_t *`, `ur_usm_pool_handle_t *` or `ze_event_pool_handle_t *`.
     OutObject(usize) absent object out object null Pointer in object;
+    /// A `ur_context_handle_t *`.
+    OutContext(usize) absent context out context null Pointer in context;
     /// A `void *` to memory that a command accesses when it executes.
     Accessed(usize) enter pointer;
     /// A `const void *` to memory that a command copies from when it executes.

@@ -9,6 +9,7 @@ const FROM_POOL: &[Kind] = &[Kind::FromPool];
 const QUEUED: &[Kind] = &[Kind::Queued, Kind::FromPool];
 const PHYSICAL: &[Kind] = &[Kind::Physical];
 const EVENT: &[Kind] = &[Kind::Event];
+const SIZED: &[Kind] = &[Kind::Pooled, Kind::Unpooled, Kind::Physical];
 const ALL: &[Kind] = &[Kind::Pooled, Kind::Unpooled, Kind::Physical, Kind::Event];
 
 /// Every mistake, its name, and the kinds of objects that it is made with.
@@ -56,6 +57,7 @@ mistakes! {
     NeverOpened, "never-opened", ALL;
     GarbageBytes, "garbage-bytes", ALL;
     CutBytes, "cut-bytes", ALL;
+    FlippedBit, "flipped-bit", SIZED;
     OtherKind, "other-kind", MEMORY;
     OwnerEnds, "owner-ends", MEMORY;
     Churn, "churn", MEMORY;
@@ -64,6 +66,7 @@ mistakes! {
     PhysicalDoublePut, "physical-double-put", PHYSICAL;
     PhysicalUseAfterPut, "physical-use-after-put", PHYSICAL;
     PhysicalFreedBeforePut, "physical-freed-before-put", PHYSICAL;
+    RefusedGet, "refused-get", PHYSICAL;
     LeakedEvent, "leaked-event", EVENT;
     LeakedEventHandle, "leaked-event-handle", EVENT;
 }
@@ -104,6 +107,8 @@ impl Mistake {
             // The adapters would close a descriptor of something else.
             Self::PhysicalDoublePut => stage.is_ours(),
             Self::OtherKind => Kind::Physical.is_on(stage),
+            // Level Zero shares what is mapped at an address.
+            Self::RefusedGet => !stage.is_ours(),
             _ => true,
         };
         is_harmless && !self.kinds(stage).is_empty()

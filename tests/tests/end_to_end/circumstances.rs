@@ -5,6 +5,9 @@ use urscope_tests::{Adapter, Outcome, Release, TestRun};
 
 use Adapter::{V1, V2};
 
+use crate::violations::is_at;
+
+const ALTERED_HANDLE: &str = "error altered-handle";
 const CHURN: &str = "note churn";
 const DESCRIPTOR_GROWTH: &str = "note descriptor-growth";
 const GARBAGE_HANDLE: &str = "note garbage-handle";
@@ -17,7 +20,8 @@ const UNTRACED_PEER: &str = "note untraced-peer";
 const WRONG_DEVICE: &str = "error wrong-device";
 
 /// What the tests of this module find, as "severity rule".
-pub(crate) const EXPECTED: [&str; 10] = [
+pub(crate) const EXPECTED: [&str; 11] = [
+    ALTERED_HANDLE,
     CHURN,
     DESCRIPTOR_GROWTH,
     GARBAGE_HANDLE,
@@ -54,13 +58,29 @@ fn a_refusal_of_the_kernel_is_reported_with_its_cause() {
 
 #[test]
 fn handle_data_that_no_get_returned_are_found() {
-    let outcome = run("ur_memory only open-of-zeros", V2, None);
+    let outcome = run("ur_memory only open-of-garbage", V2, None);
     assert_eq!(outcome.report().violations(), [GARBAGE_HANDLE], "{}", outcome.stdout);
-    // The adapter does not notice every changed bit.
+    let outcome = run("ur_memory only open-of-zeros", V2, None);
+    assert_eq!(outcome.report().violations(), [ALTERED_HANDLE], "{}", outcome.stdout);
+    message_contains(&outcome, "altered-handle", ": all of them are zero, so they were never filled in");
     let outcome = run("sharing damaged_handle", V2, None);
     let violations = outcome.report().violations();
-    for violation in [UNTRACED_PEER, SIZE_MISMATCH] {
+    for violation in [ALTERED_HANDLE, SIZE_MISMATCH] {
         assert!(violations.iter().any(|found| found == violation), "{violations:?}");
+    }
+}
+
+/// The consumer was traced, and so was the process that got the bytes.
+#[test]
+fn a_byte_that_changed_on_its_way_is_an_error_at_its_open() {
+    for adapter in [V1, V2] {
+        let altered = run("sharing altered_byte", adapter, None);
+        assert_eq!(altered.report().violations(), [ALTERED_HANDLE], "{}", altered.stdout);
+        message_contains(&altered, "altered-handle", "they differ in byte 32 (counted from 0)");
+        is_at(&altered, "sharing", altered.report().finding("altered-handle"), "// @open");
+        let unaltered = run("sharing unaltered_byte", adapter, None);
+        assert!(unaltered.stdout.contains("open accepted"), "{}", unaltered.stdout);
+        assert!(unaltered.report().findings().is_empty(), "{}", unaltered.stderr);
     }
 }
 
@@ -68,9 +88,10 @@ fn handle_data_that_no_get_returned_are_found() {
 fn bytes_that_an_untraced_process_overwrote_are_named() {
     let changed = run("sharing overwritten_bytes", V1, None);
     assert!(changed.stdout.ends_with("the bytes have changed\nopen handed out no pointer\n"), "{}", changed.stdout);
-    assert_eq!(changed.report().violations(), ["error success-without-result", GARBAGE_HANDLE], "{}", changed.stderr);
-    message_contains(&changed, "garbage-handle", "; the bytes name 0x");
-    assert_eq!(changed.report().finding("garbage-handle")["other"]["function"], "urIPCGetMemHandleExp");
+    let violations = [ALTERED_HANDLE, "error success-without-result"];
+    assert_eq!(changed.report().violations(), violations, "{}", changed.stderr);
+    message_contains(&changed, "altered-handle", "differ in bytes 44 to 45 (counted from 0)");
+    assert_eq!(changed.report().finding("altered-handle")["other"]["function"], "urIPCGetMemHandleExp");
     let unchanged = run("sharing overwritten_bytes", V2, None);
     assert!(unchanged.stdout.ends_with("the bytes are unchanged\nopened\n"), "{}", unchanged.stdout);
     assert!(unchanged.report().findings().is_empty(), "{}", unchanged.stderr);

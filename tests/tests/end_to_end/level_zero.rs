@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 55] = [
+pub(crate) const CASES: [(&str, &[&str]); 58] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-free-first", &[]),
@@ -20,6 +20,8 @@ pub(crate) const CASES: [(&str, &[&str]); 55] = [
     ("memory-after-put", &["error use-after-put"]),
     ("memory-after-free", &["error use-after-free"]),
     ("memory-close-of-own", &["error close-of-unknown"]),
+    ("memory-context-first", &[]),
+    ("memory-producers-context-first", &[]),
     ("memory-got-twice", &[]),
     ("memory-copied", &[]),
     ("memory-closed-unproved", &[]),
@@ -54,6 +56,7 @@ pub(crate) const CASES: [(&str, &[&str]); 55] = [
     ("pool-never-put", &[]),
     ("pool-left-open", &[]),
     ("pool-close-twice", &["error double-release"]),
+    ("pool-after-destroy", &["error use-after-free"]),
     ("pool-without-flag", &["error export-without-flag"]),
     ("event-right", &[]),
     ("event-by-extension", &[]),
@@ -90,6 +93,28 @@ fn what_the_device_has_completed_is_not_in_use() {
     for case in ["memory-copied-at-once", "memory-executed-at-once", "memory-closed-unproved"] {
         let report = run(case).report();
         assert_eq!((report.violations(), report.verdict()), (vec![], "clean"), "{case}");
+    }
+}
+
+/// What is refused because its context is gone is said, with the call that ended the context.
+#[test]
+fn a_call_in_a_context_that_is_gone_is_a_note() {
+    for (case, refused) in [
+        ("memory-context-first", &["zeMemCloseIpcHandle"][..]),
+        ("memory-producers-context-first", &["zeMemPutIpcHandle", "zeMemFree"]),
+    ] {
+        let report = run(case).report();
+        let notes: Vec<_> = report.findings().iter().filter(|finding| finding["rule"] == "refused-call").collect();
+        assert_eq!(notes.len(), refused.len(), "{case}: {report:#?}");
+        for (note, function) in notes.iter().zip(refused) {
+            assert_eq!((&note["function"], &note["severity"]), (&(*function).into(), &"note".into()), "{note}");
+            assert_eq!(note["other"]["function"], "zeContextDestroy", "{note}");
+            let message = note["message"].as_str().unwrap();
+            assert!(
+                message.contains("ZE_RESULT_ERROR_") && message.contains(": its context was released"),
+                "{message}"
+            );
+        }
     }
 }
 
@@ -284,7 +309,7 @@ fn calls_are_listed_one_a_line() {
     let all = listed(&[]);
     let names: Vec<_> = all.lines().map(|line| line.split(['(', ')']).nth(2).unwrap().trim().to_owned()).collect();
     assert_eq!(names, ["zeMemGetIpcHandle", "zeMemOpenIpcHandle", "zeMemCloseIpcHandle", "zeMemPutIpcHandle"], "{all}");
-    assert_eq!(listed(&["--all"]).lines().count(), 6);
+    assert_eq!(listed(&["--all"]).lines().count(), 8);
     assert_eq!(listed(&["--level", "ur"]), "");
     assert_eq!(listed(&["--kind", "event"]), "");
     let as_json = listed(&["--format", "json"]);

@@ -31,10 +31,10 @@ fn besides(call: &str) -> Vec<&'static str> {
     if call == "open" { vec!["note leaked-handle"] } else { vec![] }
 }
 
-/// The same where the call returns an error: nothing else explains why the open was refused.
+/// The same where the call returns an error: nothing else explains why it was refused.
 fn besides_an_error(call: &str) -> Vec<&'static str> {
-    let refused = (call == "open").then_some("note refused-open");
-    besides(call).into_iter().chain(refused).collect()
+    let refused = if call == "open" { "note refused-open" } else { "note refused-call" };
+    besides(call).into_iter().chain([refused]).collect()
 }
 
 fn reported(outcome: &Outcome) -> usize {

@@ -8,7 +8,7 @@ use urscope_schema::api::unified_runtime::constants::{
 };
 use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
-use urscope_schema::handle::{Kind, fingerprint};
+use urscope_schema::handle::{Kind, checksum, fingerprint};
 
 use super::{Call, Fate, REFUSED, Scenario, ScenarioError, SetRight, Step, Verb};
 
@@ -307,7 +307,8 @@ impl Player {
         // The block that the driver exports.
         let exported =
             Values { pointer: call.exposes.map(|_| address - call.offset), size: call.exposes, ..Values::default() };
-        Values { data: Some(data), data_size: data_size(call), fingerprint: Some(bytes), ..exported }
+        let value = Some(checksum(&made_up(bytes, call)));
+        Values { data: Some(data), data_size: data_size(call), fingerprint: Some(bytes), value, ..exported }
     }
 
     /// The fingerprint of the handle data of that name. A name that was never got has bytes of its own, and so has data that
@@ -355,14 +356,17 @@ impl Player {
             Verb::GetEvent => (object, self.got(actor, call, address, result)),
             Verb::Put | Verb::PutPhysical | Verb::PutEvent => (Values { data: Some(address), ..within }, nothing),
             Verb::Open | Verb::OpenPhysical | Verb::OpenEvent => {
-                let (data, fingerprint) = (Some(0xda7a_0000 + actor as u64), Some(self.bytes_of(name, call.size)));
+                let (data, bytes) = (Some(0xda7a_0000 + actor as u64), self.bytes_of(name, call.size));
+                let opened = made_up(bytes, call);
+                let value = Some(checksum(&opened));
+                let fingerprint = Some(if call.flipped.is_some() { fingerprint(&opened) } else { bytes });
                 let device = device.filter(|_| call.verb != Verb::OpenEvent);
                 let opened = if call.verb == Verb::Open {
                     Values { pointer: result, ..nothing }
                 } else {
                     Values { object: result, ..nothing }
                 };
-                (Values { device, data, data_size: data_size(call), fingerprint, ..within }, opened)
+                (Values { device, data, data_size: data_size(call), fingerprint, value, ..within }, opened)
             }
             Verb::Copy => (Values { pointer: Some(address), size: call.size, value: Some(0), ..nothing }, nothing),
             Verb::Support => {
@@ -394,6 +398,13 @@ impl Player {
         };
         (function, enter, exit)
     }
+}
+
+/// Handle data with that fingerprint, as far as a checksum goes.
+fn made_up(bytes: u64, call: &Call) -> Vec<u8> {
+    let size = data_size(call).unwrap_or_default();
+    let of = |(at, byte): (u64, u8)| if call.flipped == Some(at) { byte ^ 1 } else { byte };
+    (0..size).zip(bytes.to_le_bytes().into_iter().cycle()).map(of).collect()
 }
 
 /// The size of handle data, unless the call says another.

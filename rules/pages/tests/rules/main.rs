@@ -20,4 +20,5 @@ mod mutations;
 mod object_histories;
 mod own_rule;
 mod received;
+mod refused;
 mod scenarios;

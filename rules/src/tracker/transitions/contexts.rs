@@ -1,15 +1,18 @@
 //! Contexts: counted references. The objects in a context store that the application has released the last one.
 
+use urscope_schema::handle::{Handle, Kind};
+
 use super::memory;
 use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Changes};
 use crate::tracker::freeing::{Freed, Freeing};
-use crate::tracker::records::{Allocation, Context, Serial};
+use crate::tracker::records::{Allocation, Context, Serial, Tombstone};
 use crate::tracker::{pending::PendingChange, state::Tracker};
 
 pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>) {
     let serial = tracker.next_serial();
     if let Some(state) = tracker.state_mut(born.process) {
+        state.tombstones.forget(Handle { kind: Kind::Context, value: context });
         state.contexts.insert(context, Context { serial, references: 1, born, device });
     }
 }
@@ -75,8 +78,10 @@ pub(super) fn released(
     }
     let Some(shared) = shared else { return Changes::new() };
     // The context's address may have been used again before the release returned.
-    if counted.is_some_and(|counted| counted.references == 0) {
+    if let Some(Context { references: 0, born, .. }) = counted.copied() {
         state.contexts.remove(&context);
+        let gone = Tombstone { born, died: at, size: None, fingerprint: None, excused: false };
+        state.tombstones.add(Handle { kind: Kind::Context, value: context }, gone);
     }
     // Objects that were made after the release began belong to the new context.
     let inside = |context_of: Option<u64>, born: Place| context_of == Some(context) && born.call < at.call;

@@ -195,7 +195,8 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let exported = aimed.or(allocation.map(|(_, memory)| memory.serial));
     let of_context = || state.contexts.get(&context?)?.device;
     let device = allocation.and_then(|(_, memory)| memory.requested.device).or_else(of_context);
-    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device };
+    let data = answer.data_size.zip(answer.value);
+    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device, data };
     let base = allocation.map(|(base, _)| base);
     let host = state.process.host;
     let export = fingerprint.map(|bytes| exports.export((host, bytes), subject, born));

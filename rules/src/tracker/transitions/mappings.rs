@@ -104,6 +104,7 @@ pub(super) fn closed(
         mapping.state = step(mapping.state, Event::Refused).next;
         mapping.opens.push(*open);
         mapping.closed -= 1;
+        mapping.close_refused = Some(died);
         mapping.ended_wrongly |= wrongly;
         if let Some(export) = mapping.export {
             exports.hold(export, who, pointer);

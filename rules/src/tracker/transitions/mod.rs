@@ -30,7 +30,7 @@ pub(super) fn enter(tracker: &mut Tracker, at: Place, operation: &Operation) {
     let change = begun(tracker, at, operation);
     let Some(call) = at.call else { return };
     if let Some(state) = tracker.state_mut(at.process) {
-        state.pending.insert(call.get(), PendingCall { place: at, change });
+        state.pending.insert(call.get(), PendingCall { place: at, operation: *operation, change });
     }
 }
 
@@ -52,7 +52,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
             objects::release(tracker, who, kind, object)
         }
         Operation::Export(export) => handles::get(tracker, at, &export),
-        Operation::Put(handle) => handles::put(tracker, at, handle),
+        Operation::Put(handle, _) => handles::put(tracker, at, handle),
         Operation::Open(open) => opens::open(tracker, who, open),
         Operation::Close(Free { pointer: Some(pointer), context, .. }) => {
             mappings::close(tracker, at, pointer, context)

@@ -129,9 +129,10 @@ pub(super) fn released(
     Some(Change::FreedWith(Box::new(Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) })))
 }
 
-/// Where a put is optional, the handles of an event end with it, as those of memory do: nothing puts them.
+/// Where a put is optional, the handles of an event end with it, as those of memory do: nothing puts them. Those of an
+/// event pool may still be put, but not opened.
 fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Serial) {
-    if object.kind != Kind::Event || !died.promises(Promise::PutIsOptional) {
+    if !matches!(object.kind, Kind::Event | Kind::EventPool) || !died.promises(Promise::PutIsOptional) {
         return;
     }
     let Tracker { states, exports, .. } = tracker;
@@ -141,7 +142,7 @@ fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Seria
         if let Some(export) = data.export.filter(|_| is_of_it) {
             exports.free(export, died);
         }
-        !is_of_it
+        !is_of_it || object.kind == Kind::EventPool
     });
 }
 

@@ -5,12 +5,15 @@ use urscope_schema::operation::{Answer, Open};
 
 use super::{mappings, objects};
 use crate::place::{Place, ProcessId};
-use crate::tracker::observations::{Expired, Expiry};
+use crate::tracker::observations::{Altered, Expired, Expiry};
 use crate::tracker::pending::{PendingChange, PendingOpen};
 use crate::tracker::{changes::Change, exports::Subject, records::ExportId, state::Tracker};
 
 /// The number of addresses of handle data that are remembered for a process.
 const MAX_OPENED_AT: usize = 1 << 16;
+
+/// The number of changed handle data that are remembered for a process.
+const MAX_ALTERED: usize = 1 << 10;
 
 /// An open begins: finds the export of its bytes, and whether they have expired.
 ///
@@ -27,7 +30,20 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: Open) -> Pending
             state.opened_at.insert(data, id);
         }
     }
-    PendingChange::Open(PendingOpen { open, export, expired })
+    let altered = if export.is_none() { altered(tracker, who, &open).map(Box::new) } else { None };
+    PendingChange::Open(PendingOpen { open, export, expired, altered })
+}
+
+/// What unknown bytes were before they were changed. Their checksum is recorded once in a thread.
+fn altered(tracker: &mut Tracker, who: ProcessId, open: &Open) -> Option<Altered> {
+    let fingerprint = open.fingerprint?;
+    if let Some(altered) = tracker.altered(who, open)
+        && let Some(state) = tracker.state_mut(who)
+        && state.altered.len() < MAX_ALTERED
+    {
+        state.altered.insert(fingerprint, altered);
+    }
+    tracker.state(who)?.altered.get(&fingerprint).copied()
 }
 
 fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired> {

@@ -21,6 +21,12 @@ macro_rules! ze_functions {
     (@rows [$($sink:tt)*] $($front:tt)*) => {
         $($sink)*! {
             $($front)*
+            /// Creates a context of all devices of a driver.
+            fn zeContextCreate(driver: Unseen, desc: Unseen, context: OutContext) in ZeContext[0] Creates Context;
+            /// Creates a context of these devices.
+            fn zeContextCreateEx(driver: Unseen, desc: Unseen, count: Unseen32, devices: Unseen, context: OutContext) in ZeContext[8] Creates Context;
+            /// Destroys a context.
+            fn zeContextDestroy(context: Context) in ZeContext[1] Releases Context;
             /// Allocates shared memory; like the next two, it imports memory instead if its description asks for that.
             fn zeMemAllocShared(context: Context, desc: AllocDesc, host_desc: Unseen, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[0] Allocates Usm;
             /// Allocates device memory.
@@ -136,6 +142,7 @@ macro_rules! ze_tables {
             $($front)*
             level_zero {
                 ZeMem "ze_mem_dditable_t" "zeGetMemProcAddrTable" [(0, 9), (3, 10), (6, 11), (9, 12), (15, 13)];
+                ZeContext "ze_context_dditable_t" "zeGetContextProcAddrTable" [(0, 8), (1, 9)];
                 ZeEventPool "ze_event_pool_dditable_t" "zeGetEventPoolProcAddrTable" [(0, 5), (6, 6), (9, 8)];
                 ZeCommandList "ze_command_list_dditable_t" "zeGetCommandListProcAddrTable" [(0, 26), (3, 28), (6, 29), (9, 34), (12, 36), (14, 38), (16, 41), (17, 52)];
                 ZeCommandQueue "ze_command_queue_dditable_t" "zeGetCommandQueueProcAddrTable" [(0, 4), (9, 6), (17, 9)];

@@ -25,8 +25,6 @@ roles! {
     OutData(usize) absent data out data null Answer in data;
     /// A `size_t *` that receives the size of the handle data, or null.
     OutDataSize(usize) absent data_size out data_size null Answer in data_size;
-    /// A `ur_context_handle_t *`.
-    OutContext(usize) absent context out context null Pointer in context;
     /// A `ur_bool_t *` that receives the value of a property, or null.
     OutBool(usize) absent value out value null Value in value;
     /// The buffer for the value of a property, which is not recorded, or null.

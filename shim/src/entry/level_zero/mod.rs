@@ -25,8 +25,9 @@ use crate::raw::{args::extensions, late_functions, software_device, symbols::mod
 const DRIVERS: usize = 4;
 
 /// The tables in which functions are replaced.
-const TABLES: [Table; 9] = [
+const TABLES: [Table; 10] = [
     Table::ZeMem,
+    Table::ZeContext,
     Table::ZeEventPool,
     Table::ZeCommandList,
     Table::ZeCommandQueue,
@@ -101,8 +102,8 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
             }
         };
     }
-    const { assert!(TABLES.len() == 9, "each has a getter") };
-    of_tables!(0 1 2 3 4 5 6 7 8)
+    const { assert!(TABLES.len() == 10, "each has a getter") };
+    of_tables!(0 1 2 3 4 5 6 7 8 9)
 }
 
 /// The number of the driver that has a getter; `None` if it is no driver, or there is no room for another one.

@@ -13,7 +13,7 @@ use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint};
 
 use super::umf_header::{UMF_SIZES, UmfHeader};
 use super::{AdapterHandle, Arg, extensions::Extension, handle_data};
-use crate::raw::{files::open_file, threads::recent_data::fingerprint_of};
+use crate::raw::{files::open_file, threads::recent_data::hashes_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
@@ -217,7 +217,9 @@ impl Arguments {
         self.inputs.describe(&mut values);
         if let Some((data, size)) = self.data() {
             // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
-            values.fingerprint = unsafe { handle_data::read(data, size, fingerprint_of) };
+            let hashes = unsafe { handle_data::read(data, size, hashes_of) };
+            values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
+            values.value = hashes.and_then(|(_, checksum)| checksum).or(values.value);
             if values.fingerprint.is_some() && UMF_SIZES.contains(&size) {
                 // SAFETY: so many bytes have just been read.
                 let header = unsafe { UmfHeader::read(data, size) };
@@ -292,19 +294,19 @@ pub(super) fn of_file(descriptor: u32) -> Option<u64> {
     open_file::identity(descriptor).map(|(device, inode)| file_fingerprint(device, inode))
 }
 
-/// The fingerprint of handle data from a get; `None` for a null pointer or an implausible size.
+/// The hashes of handle data from a get ([`hashes_of`]); `None` for a null pointer or an implausible size.
 ///
 /// # Safety
 ///
 /// `address` is null, or `size` bytes can be read there.
 #[inline]
-pub(super) unsafe fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
+pub(super) unsafe fn data_hashes(address: usize, size: usize) -> Option<(u64, Option<u64>)> {
     if address == 0 || size == 0 || size > handle_data::SIZE_LIMIT {
         return None;
     }
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(address), size) };
-    Some(fingerprint_of(bytes))
+    Some(hashes_of(bytes))
 }
 
 #[cfg(test)]
@@ -318,7 +320,7 @@ mod tests {
         let bytes = [3_u8; 16];
         let address = bytes.as_ptr().expose_provenance();
         // SAFETY: 16 bytes stand there, and no other size is read.
-        let fingerprint_of = |address, size| unsafe { data_fingerprint(address, size) };
+        let fingerprint_of = |address, size| unsafe { data_hashes(address, size) }.map(|(fingerprint, _)| fingerprint);
         assert_eq!(fingerprint_of(address, 16), Some(fingerprint(&bytes)));
         assert_eq!(fingerprint_of(address, usize::MAX), None);
         assert_eq!(fingerprint_of(0, 16), None);

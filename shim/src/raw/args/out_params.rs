@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use urscope_schema::api::role::{EventHandle, OutParams, Role};
 use urscope_schema::{api::UrResult, call::Values, handle::descriptor_data};
 
-use super::inputs::{Arguments, data_fingerprint, descriptor_at, of_file};
+use super::inputs::{Arguments, data_hashes, descriptor_at, of_file};
 use super::umf_header::{UMF_SIZES, UmfHeader};
 use super::{Arg, extensions::Extension, handle_data, row::Row};
 use crate::raw::processes::process;
@@ -187,7 +187,9 @@ unsafe fn completed(
     if let (Some(data), Some(size)) = (values.data, values.data_size) {
         // SAFETY: the callee has just made `size` bytes of handle data.
         unsafe {
-            values.fingerprint = data_fingerprint(data as usize, size as usize);
+            if let Some((fingerprint, checksum)) = data_hashes(data as usize, size as usize) {
+                (values.fingerprint, values.value) = (Some(fingerprint), checksum);
+            }
             add_allocation(exported, &mut values);
         }
     }
@@ -208,7 +210,8 @@ unsafe fn completed(
     }
     if caller.event_handle != 0 {
         // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeEventCounterBasedGetIpcHandle`).
-        values.fingerprint = unsafe { data_fingerprint(caller.event_handle, size_of::<EventHandle>()) };
+        let hashes = unsafe { data_hashes(caller.event_handle, size_of::<EventHandle>()) };
+        values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
         values.data = values.fingerprint;
     }
     if caller.exporting != 0 {

@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 
-use urscope_schema::handle::fingerprint;
+use urscope_schema::handle::{checksum, fingerprint};
 
 use super::thread;
 use crate::raw::signals::sync::{Ordering, compiler_fence};
@@ -39,20 +39,20 @@ impl Default for Slot {
 // SAFETY: one thread at a time uses it (`thread::recent_data`).
 unsafe impl Sync for RecentData {}
 
-/// The [fingerprint] of handle data.
+/// The [fingerprint] of handle data, and its [checksum] unless the thread has had it lately.
 #[inline]
-pub(crate) fn fingerprint_of(data: &[u8]) -> u64 {
+pub(crate) fn hashes_of(data: &[u8]) -> (u64, Option<u64>) {
     let cached = if (MIN_SIZE..=MAX_SIZE).contains(&data.len()) { thread::recent_data() } else { None };
     let place = data.as_ptr().addr() / 16 % SLOTS;
     match cached.and_then(|cached| cached.0.get(place)) {
-        Some(slot) => slot.fingerprint_of(data),
-        None => fingerprint(data),
+        Some(slot) => slot.hashes_of(data),
+        None => (fingerprint(data), Some(checksum(data))),
     }
 }
 
 impl Slot {
     #[inline]
-    fn fingerprint_of(&self, data: &[u8]) -> u64 {
+    fn hashes_of(&self, data: &[u8]) -> (u64, Option<u64>) {
         let turn = self.turn.get();
         compiler_fence(Ordering::SeqCst);
         // SAFETY: only this thread writes there. If a handler does so during the comparison, the turn differs.
@@ -60,7 +60,11 @@ impl Slot {
         let is_it = self.size.get() == data.len() && bytes.get(..data.len()) == Some(data);
         let cached = self.fingerprint.get();
         compiler_fence(Ordering::SeqCst);
-        if is_it && turn.is_multiple_of(2) && self.turn.get() == turn { cached } else { self.renew(data) }
+        if is_it && turn.is_multiple_of(2) && self.turn.get() == turn {
+            (cached, None)
+        } else {
+            (self.renew(data), Some(checksum(data)))
+        }
     }
 
     #[inline(never)]
@@ -103,8 +107,8 @@ mod tests {
                     bytes[at] ^= turn;
                     bytes[size.max(1) - 1] ^= 1;
                 }
-                assert_eq!(fingerprint_of(&bytes[..size]), fingerprint(&bytes[..size]), "{size} in turn {turn}");
-                assert_eq!(fingerprint_of(&bytes[..size]), fingerprint(&bytes[..size]), "{size} in turn {turn}, again");
+                assert_eq!(hashes_of(&bytes[..size]).0, fingerprint(&bytes[..size]), "{size} in turn {turn}");
+                assert_eq!(hashes_of(&bytes[..size]).0, fingerprint(&bytes[..size]), "{size} in turn {turn}, again");
             }
         }
     }
@@ -113,13 +117,13 @@ mod tests {
     fn data_is_kept_whole_or_not_at_all_where_a_handler_comes_in_between() {
         let slot = Slot::default();
         let [one, other] = [[1_u8; 120], [2; 120]];
-        assert_eq!(slot.fingerprint_of(&one), fingerprint(&one));
+        assert_eq!(slot.hashes_of(&one).0, fingerprint(&one));
         assert_eq!(slot.turn.get(), 2);
         // As in a handler that has interrupted a change.
         slot.turn.set(3);
         slot.fingerprint.set(0);
-        assert_eq!(slot.fingerprint_of(&one), fingerprint(&one));
-        assert_eq!(slot.fingerprint_of(&other), fingerprint(&other));
+        assert_eq!(slot.hashes_of(&one).0, fingerprint(&one));
+        assert_eq!(slot.hashes_of(&other).0, fingerprint(&other));
         assert_eq!((slot.turn.get(), slot.fingerprint.get()), (3, 0));
     }
 }

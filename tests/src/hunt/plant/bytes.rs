@@ -3,7 +3,7 @@
 use super::super::Stage;
 use super::super::draft::Draft;
 use super::super::mistake::Mistake;
-use super::super::sharing::Sharing;
+use super::super::sharing::{Kind, Sharing};
 use super::refused_open;
 
 /// Plants one of these mistakes. Returns false for another one.
@@ -27,6 +27,21 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             draft.nodes[wrong.0].step += " 4";
             draft.expect("error size-mismatch", Some(wrong), None);
             draft.anywhere();
+        }
+        Mistake::FlippedBit => {
+            // The highest byte of the number of the process. libumf knows memory by it, and opens what it does not know.
+            let is_opened = sharing.kind != Kind::Physical && !draft.stage.is_ours();
+            let byte = if sharing.kind == Kind::Physical { 3 } else { 19 };
+            let (object, place) = (draft.register(), sharing.openings[0].place);
+            let step = format!("open{suffix} h{handle} flipped {byte} -> m{object} in c{}", place.context);
+            let wrong = draft.add(place.process, step, &[sharing.sent.get, place.ready]);
+            if is_opened {
+                let close = draft.add(place.process, format!("close m{object} in c{}", place.context), &[wrong]);
+                draft.order(close, sharing.end);
+            } else {
+                draft.refusable(wrong);
+            }
+            draft.expect("error altered-handle", Some(wrong), sharing.gets());
         }
         Mistake::OtherKind => {
             let wrong = refused_open(draft, sharing, "-physical", &format!("h{handle}"));

@@ -28,6 +28,7 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::FreedBeforePut => {
             draft.release(put, end);
+            draft.order(get, end);
             draft.order(end, put);
             draft.expect("note freed-while-exported", Some(end), Some(get));
         }

@@ -1,6 +1,6 @@
 //! Mistakes with physical memory and events.
 
-use super::super::draft::Draft;
+use super::super::draft::{Draft, Id, Node};
 use super::super::mistake::Mistake;
 use super::super::sharing::{Got, Sharing};
 
@@ -40,6 +40,19 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
                 draft.order(opening.open, sharing.end);
             }
             draft.expect("note freed-while-exported", Some(sharing.end), Some(get));
+        }
+        Mistake::RefusedGet => {
+            let (object, owner) = (sharing.object, sharing.owner);
+            let (range, handle) = (draft.register(), draft.register());
+            let is_other = |node: &Node| node.process == owner.process && node.step == format!("unmap v{object}");
+            let other = draft.nodes.iter().position(is_other).map(Id);
+            let after: Vec<Id> = other.into_iter().chain([sharing.make]).collect();
+            let map = draft.add(owner.process, format!("map m{object} -> v{range} in c{}", owner.context), &after);
+            let wrong = draft.add(owner.process, format!("get v{range} -> h{handle} in c{}", owner.context), &[map]);
+            draft.refusable(wrong);
+            let unmap = draft.add(owner.process, format!("unmap v{range}"), &[wrong]);
+            draft.order(unmap, sharing.end);
+            draft.expect("note refused-call", Some(wrong), Some(map));
         }
         Mistake::LeakedEvent => {
             draft.remove(opening.close);

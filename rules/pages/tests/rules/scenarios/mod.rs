@@ -21,15 +21,15 @@ pub(crate) fn play(scenario: &str) -> Vec<Finding> {
 /// producer opens.
 pub(crate) const OF_RUNS: [&str; 2] = ["get-without-open", "open-in-producer"];
 
-/// The note about an open that fails, which histories have by chance.
-const REFUSED_OPEN: &str = "refused-open";
+/// The notes about calls that fail, which histories have by chance.
+const REFUSED: [&str; 2] = ["refused-call", "refused-open"];
 
 /// Whether a rule only counts where it is expected.
 fn is_by_the_way(code: &str) -> bool {
-    OF_RUNS.contains(&code) || code == REFUSED_OPEN
+    OF_RUNS.contains(&code) || REFUSED.contains(&code)
 }
 
-/// Plays a scenario and expects exactly these findings. Notes about the whole run and about opens that fail only count if they are
+/// Plays a scenario and expects exactly these findings. Notes about the whole run and about calls that fail only count if they are
 /// expected.
 #[track_caller]
 pub(crate) fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {

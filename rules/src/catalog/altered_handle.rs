@@ -1,0 +1,118 @@
+//! # What it does
+//!
+//! Reports handle data that is opened and that no get returned as it is: a few bytes differ from those of a get, or all are
+//! zero.
+//!
+//! # Why it is bad
+//!
+//! The bytes were changed on their way, or never filled in. An adapter does not notice every change: the open succeeds
+//! and maps other memory, or the same memory from another address on, and the process reads wrong data. The message names
+//! the get of the bytes and the first byte that differs.
+//!
+//! It is a note if the process that got the bytes was not traced from its start: a get before may have returned these.
+//!
+//! # Example
+//!
+//! The process that opens:
+//!
+//! ```cpp
+//! auto data = receive();
+//! // Wrong: handle data is no text.
+//! data.back() = std::byte(0);
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h flipped 33 -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Send handle data as bytes, all of them, and open it when they have arrived. The v1 adapter writes its own descriptor
+//! into bytes that it opens: open a copy, and send the original on. (urscope gives that adapter a copy.)
+
+use super::memory::{CHANGED, FirstOf, UnknownOpens, is_damaged};
+use super::wording::{call, name, one, times, which};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Altered, Fact, FactKind, UnknownHandle, What};
+use crate::tracker::{ProcessId, Tracker};
+
+pub(super) static RULE: Rule = Rule {
+    code: "altered-handle",
+    severity: Severity::Error,
+    when: When::Run,
+    title: "handle data is opened that was changed on its way, or never filled in",
+    sentence: "opened handle data that was changed on its way, or never filled in",
+    facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
+    check: Check::Stateful(|| Box::new(Damaged::default())),
+};
+
+/// The opens of such bytes, by process.
+#[derive(Clone, Debug, Default)]
+struct Damaged(UnknownOpens);
+
+impl RuleState for Damaged {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::OpenedUnknown(unknown) if is_damaged(&unknown) => self.0.count(fact.at, unknown),
+            What::OpenedUnknown(_) => {}
+            _ => found.extend(self.0.at_end(fact).map(|first| report(fact.tracker, first))),
+        }
+    }
+}
+
+fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Finding {
+    let FirstOf { first: (at, bytes), count } = *unknown;
+    let (who, what, which) = (name(tracker, at.process), one(bytes.handle.kind), which(at, bytes.outcome));
+    let (first, size) = (if count > 1 { ", first" } else { "" }, bytes.size.unwrap_or_default());
+    let opens = format!("{who} opened {size} bytes as {what} {}{first} in {}, {which}", times(count), call(at));
+    let finding = |why: &str| {
+        let values = (None, Some(bytes.fingerprint));
+        Finding::new(&RULE, at, bytes.handle, format!("{opens}: {why}")).values(values.0, values.1)
+    };
+    let Some(altered) = bytes.altered else {
+        let advice = "open handle data when it has arrived, and check the result of the get that makes it";
+        return finding("all of them are zero, so they were never filled in").advice(advice);
+    };
+    let finding = finding(&change(tracker, &altered)).other(Some(altered.got)).advice(CHANGED);
+    let late = tracker.process(altered.got.process).is_some_and(|of| of.forked_from == Some(ProcessId::UNKNOWN));
+    finding.at_most(if late { Severity::Note } else { Severity::Error })
+}
+
+/// How bytes differ from those of their get, in words.
+fn change(tracker: &Tracker, altered: &Altered) -> String {
+    let Altered { got, value, first, length } = *altered;
+    let of = value.map_or_else(String::new, |value| format!(" for {value:#x}"));
+    let bytes = if length == 1 { format!("byte {first}") } else { format!("bytes {first} to {}", first + length - 1) };
+    format!(
+        "they differ in {bytes} (counted from 0) from the handle data that {} got{of} in {}: they were changed on their way",
+        name(tracker, got.process),
+        call(got)
+    )
+}

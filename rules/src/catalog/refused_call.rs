@@ -1,0 +1,229 @@
+//! # What it does
+//!
+//! Reports a get, put, open, close, free, map, unmap or release that returned an error, where no other rule explains it.
+//!
+//! # Why it is bad
+//!
+//! The program does not have what it asked for, or still holds what it wanted to give back. The message says what is known
+//! of the reason: the context of the call was released before, the address lies in mapped physical memory, or the memory
+//! comes from a pool. It is a note, because a program may try what is not supported, and go another way. It is a warning
+//! if the program goes on with a result that it does not have: it passes null in the place of what it was refused, or
+//! bytes that nobody filled in are opened.
+//!
+//! # Example
+//!
+//! The process that opened the memory, by Level Zero:
+//!
+//! ```cpp
+//! ze_ipc_mem_handle_t handle = received();
+//! void *p = nullptr;
+//! zeMemOpenIpcHandle(
+//!     context, device, handle, 0, &p);
+//! zeContextDestroy(context);
+//! // Wrong: the context of p is gone.
+//! zeMemCloseIpcHandle(context, p);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! ze_ipc_mem_handle_t handle = received();
+//! void *p = nullptr;
+//! zeMemOpenIpcHandle(
+//!     context, device, handle, 0, &p);
+//! zeMemCloseIpcHandle(context, p);
+//! zeContextDestroy(context);
+//! ```
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: map m -> v
+//! producer: get v -> h fails
+//! producer: put null fails
+//! ```
+//!
+//! # Good trace
+//!
+//! What is mapped is shared as physical memory.
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: map m -> v
+//! producer: get-physical m -> h
+//! consumer: open-physical h -> n
+//! consumer: close-physical n
+//! producer: put-physical h
+//! producer: unmap v
+//! producer: release-physical m
+//! ```
+//!
+//! # What to do
+//!
+//! Check the result of the call. End what belongs to a context before the context. Get handle data for what can be shared:
+//! device memory that is not from a pool, or physical memory itself instead of an address that it is mapped at.
+
+use urscope_schema::api::demand::Wrong;
+use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::{Export, Free, Open, Operation};
+
+use super::memory::{PerProcess, depends_on_bytes, is_all_zero};
+use super::wording::{call, name, result_text};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{CallFailed, Fact, FactKind, What};
+use crate::tracker::{ProcessId, pending::PendingChange};
+
+pub(super) static RULE: Rule = Rule {
+    code: "refused-call",
+    severity: Severity::Warning,
+    when: When::Run,
+    title: "a call was refused, and nothing else explains it",
+    sentence: "was refused a call",
+    facts: &[FactKind::CallFailed, FactKind::InvalidArgument, FactKind::OpenedUnknown, FactKind::Finished],
+    check: Check::Stateful(|| Box::new(Refusals::default())),
+};
+
+/// The number of places in a program whose refused calls are reported.
+const MAX_PLACES: usize = 256;
+
+/// The refused calls of each process, one for each place in the program.
+#[derive(Clone, Debug, Default)]
+struct Refusals(PerProcess<Vec<Refusal>>);
+
+#[derive(Clone, Debug)]
+struct Refusal {
+    finding: Finding,
+    /// The kind of what is shared, if the call was to get or open it.
+    shares: Option<Kind>,
+    /// What the program does without the result.
+    goes_on: Option<String>,
+}
+
+impl RuleState for Refusals {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::CallFailed(failed) => self.refused(fact, &failed),
+            What::InvalidArgument(fault) => {
+                let effect = fact.at.effect().filter(|effect| effect.is_ipc());
+                if let Some(effect) = effect.filter(|_| fault.why == Wrong::Null) {
+                    let goes_on = || format!("the process then passes null in {}", call(fact.at));
+                    self.go_on(&[fact.at.process], effect.kind(), goes_on);
+                }
+            }
+            What::OpenedUnknown(unknown) if is_all_zero(&unknown) => {
+                let Some(kind) = unknown.handle.kind.shares() else { return };
+                let goes_on = || format!("{} then opens zeros in {}", fact.actor(), call(fact.at));
+                self.go_on(&fact.tracker.on_host_of(fact.at.process), kind, goes_on);
+            }
+            What::Finished => found.extend(self.0.iter().flatten().map(Refusal::report)),
+            _ => {}
+        }
+    }
+}
+
+impl Refusals {
+    fn refused(&mut self, fact: &Fact<'_>, failed: &CallFailed<'_>) {
+        let Some((does, what)) = act(fact, failed) else { return };
+        let known = self.0.get_or_insert_with(fact.at.process, Vec::new);
+        let is_here = |at: &Place| (at.function, at.stack) == (fact.at.function, fact.at.stack);
+        if let Some(same) = known.iter_mut().find(|same| is_here(&same.finding.at)) {
+            same.finding.count += 1;
+        } else if known.len() < MAX_PLACES {
+            let shares = match failed.call.operation {
+                Operation::Export(Export { kind, .. }) => Some(kind),
+                Operation::Open(open) => open.of.shares(),
+                _ => None,
+            };
+            known.push(Refusal { finding: finding(fact, failed, does, what), shares, goes_on: None });
+        }
+    }
+
+    /// A process goes on without a result of this kind: one of these processes was refused it.
+    fn go_on(&mut self, who: &[ProcessId], kind: Kind, how: impl Fn() -> String) {
+        for who in who {
+            let of_process = self.0.get_mut(*who).into_iter().flatten();
+            if let Some(refusal) = of_process.rev().find(|refusal| refusal.shares == Some(kind)) {
+                refusal.goes_on.get_or_insert_with(&how);
+            }
+        }
+    }
+}
+
+impl Refusal {
+    fn report(&self) -> Finding {
+        let finding = self.finding.clone();
+        match &self.goes_on {
+            None => finding.at_most(Severity::Note),
+            Some(goes_on) => Finding { message: format!("{}; {goes_on}", finding.message), ..finding },
+        }
+    }
+}
+
+/// What a call was to do, and with what. An open of bytes whose origin is known, or that may be damaged, has other rules.
+fn act(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(&'static str, Handle)> {
+    let of = |kind, value: Option<u64>| Some(Handle { kind, value: value.filter(|value| *value != 0)? });
+    let (does, what) = match failed.call.operation {
+        Operation::Export(Export { kind, pointer, object, .. }) => {
+            let address = pointer.map(|pointer| Handle { kind, value: pointer });
+            ("gets handle data for", address.or(of(kind, object)))
+        }
+        Operation::Put(handle, _) => ("puts", Some(handle)),
+        Operation::Open(Open { of: kind, data, imports, fingerprint, .. }) => {
+            let PendingChange::Open(open) = &failed.call.change else { return None };
+            let is_other = open.export.is_some() || fingerprint.is_some() && depends_on_bytes(failed.result);
+            if is_other && !imports {
+                return None;
+            }
+            (if imports { "imports" } else { "opens" }, of(kind, data))
+        }
+        Operation::Close(Free { pointer, .. }) => ("closes", of(Kind::Mapping, pointer)),
+        Operation::Free(Free { pointer, .. }) => ("frees", of(Kind::Usm, pointer)),
+        Operation::Release(kind, object) => ("releases", of(kind, object)),
+        Operation::Destroy(kind, object) => {
+            (if fact.at.effect()?.is_ipc() { "closes" } else { "destroys" }, of(kind, object))
+        }
+        Operation::Map { memory, .. } => ("maps", of(Kind::PhysicalMem, Some(memory))),
+        Operation::Unmap { pointer, .. } => ("unmaps", of(Kind::Mapping, Some(pointer))),
+        _ => return None,
+    };
+    Some((does, what?))
+}
+
+fn finding(fact: &Fact<'_>, failed: &CallFailed<'_>, does: &str, what: Handle) -> Finding {
+    let known = reason(fact, failed);
+    let (why, other, advice) = known.unwrap_or_else(|| {
+        let advice = "check its result; UR_LOG_LEVEL_ZERO=level:debug;output:stderr makes the adapter log the reason";
+        ("the reason is not known".into(), None, advice)
+    });
+    let shown = if does == "unmaps" { format!("{:#x}", what.value) } else { what.to_string() };
+    let (who, at) = (name(fact.tracker, fact.at.process), call(fact.at));
+    let message =
+        format!("{who} {does} {shown} in {at}, which returned {}: {why}", result_text(fact.at, failed.result));
+    Finding::new(&RULE, fact.at, what, message).other(other).advice(advice)
+}
+
+/// What is known of the reason: in words, the call that it comes from, and what to do.
+fn reason(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(String, Option<Place>, &'static str)> {
+    let state = fact.tracker.state(fact.at.process)?;
+    let context = failed.call.operation.context();
+    let gone = context.and_then(|value| state.tombstones.get(Handle { kind: Kind::Context, value }));
+    if let Some(gone) = gone {
+        let why = format!("its context was released in {}", call(gone.died));
+        return Some((why, Some(gone.died), "end what belongs to a context before the context"));
+    }
+    let Operation::Export(Export { kind: Kind::Usm, pointer: Some(pointer), .. }) = failed.call.operation else {
+        return None;
+    };
+    if let Some(mapped) = state.mapped.at(pointer) {
+        let why = format!("the address lies in {}, which was mapped there in {}", mapped.memory, call(mapped.place));
+        return Some((why, Some(mapped.place), "get handle data for the physical memory itself"));
+    }
+    let Some((_, memory)) = state.allocation_at(pointer) else {
+        return Some(("no recorded call has allocated it".into(), None, "get handle data for device memory"));
+    };
+    let pool = memory.requested.pool?;
+    let why = format!("it comes from USM pool {pool:#x}");
+    Some((why, memory.born, "allocate what is to be shared outside of a pool"))
+}
