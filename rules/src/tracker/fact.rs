@@ -247,6 +247,8 @@ pub struct UnknownHandle {
     pub overwritten: bool,
     /// The process and the address in it that the bytes name: [`super::Tracker::named_export`] finds its export.
     pub named: Option<(u64, u64)>,
+    /// Two gets, one of which has returned it: its bytes do not say which.
+    pub one_of: Option<[Place; 2]>,
 }
 
 /// Handle data that a get has returned.
