@@ -205,6 +205,12 @@ pub const fn descriptor_in(data: u64) -> Option<u32> {
     if data >> 32 == 1 { Some(data as u32) } else { None }
 }
 
+/// The fingerprint of a Level Zero IPC handle that names a descriptor of another process, which has that number: of these
+/// two, because that process may have closed its descriptor.
+pub fn named_fingerprint(process: u64, descriptor: u32) -> u64 {
+    file_fingerprint(process, u64::MAX << 32 | u64::from(descriptor))
+}
+
 /// The fingerprint of a Level Zero IPC handle: of the file that its descriptor refers to, which is the same in every
 /// process.
 pub fn file_fingerprint(device: u64, inode: u64) -> u64 {

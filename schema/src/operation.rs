@@ -3,7 +3,7 @@
 //! The tracker and the rules use this form only. In a record, a word may have another meaning for each function
 //! ([`crate::call::Values`]); here each field has one. A field is absent where the record does not show it.
 
-use crate::api::{Effect, Function, UrResult, demand::Fault};
+use crate::api::{Effect, Function, Promise, UrResult, demand::Fault};
 use crate::handle::{Handle, Kind, UsmType};
 use crate::{call::Nanos, values::Fields};
 
@@ -139,12 +139,26 @@ pub struct Open {
     pub checksum: Option<u64>,
     /// The process and the address in it that the handle data names.
     pub named: Option<(u64, u64)>,
+    /// The process whose descriptor the handle data names, instead of an address.
+    pub exporter: Option<Exporter>,
+    /// The fingerprints of two exports, one of which it is. The tracker finds them; a record has none.
+    pub one_of: Option<[u64; 2]>,
     /// The address of the handle data.
     pub data: Option<u64>,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// An allocation imports it as a descriptor.
     pub imports: bool,
+}
+
+/// The process whose descriptor handle data names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exporter {
+    /// Its number, in its own pid namespace.
+    pub process: u64,
+    /// What its get returned; unknown where the driver does not write that. In place of the descriptor a program may have
+    /// stored one of its own process.
+    pub got: Option<u64>,
 }
 
 /// A command that accesses memory.
@@ -208,7 +222,7 @@ impl Operation {
         let (pointer, size) = (values.pointer(), values.size());
         match function.effect() {
             Effect::Allocates(_) | Effect::Creates(_) if function.imports(values) => {
-                Self::Open(open(function.effect().kind(), Kind::MemHandle, values, true))
+                Self::Open(open(function, function.effect().kind(), Kind::MemHandle, values, true))
             }
             Effect::Allocates(_) => {
                 let usm = function.usm_type();
@@ -232,7 +246,7 @@ impl Operation {
                 _ => Self::Other,
             },
             Effect::Opens(kind) => match kind.handle_data() {
-                Some(of) => Self::Open(open(kind, of, values, false)),
+                Some(of) => Self::Open(open(function, kind, of, values, false)),
                 None => Self::Other,
             },
             Effect::Asks(Kind::Device) => {
@@ -340,13 +354,17 @@ fn free(function: Function, values: &impl Fields) -> Free {
     }
 }
 
-fn open(shared: Kind, of: Kind, values: &impl Fields, imports: bool) -> Open {
+fn open(function: Function, shared: Kind, of: Kind, values: &impl Fields, imports: bool) -> Open {
     let (context, device, fingerprint) = (values.context(), values.device(), values.fingerprint());
     let (data, size) = (values.data(), values.data_size());
     let makes = if shared == Kind::Usm { Kind::Mapping } else { shared };
-    let named = values.exporter().zip(values.exported());
     let checksum = values.value();
-    Open { makes, of, context, device, fingerprint, checksum, named, data, size, imports }
+    let (process, exported) = (values.exporter(), values.exported());
+    let (mut named, mut exporter) = (process.zip(exported), None);
+    if function.interface().promises(Promise::HandlesAreDescriptors) {
+        (named, exporter) = (None, process.map(|process| Exporter { process, got: exported }));
+    }
+    Open { makes, of, context, device, fingerprint, checksum, named, exporter, one_of: None, data, size, imports }
 }
 
 /// Whether the description of an object says that it can be shared.

@@ -142,7 +142,7 @@ values! {
     value: Number,
     /// The process that opened handle data names as its exporter, in that one's pid namespace.
     exporter: Number,
-    /// The address in its exporter that opened handle data names.
+    /// The address in its exporter that opened handle data names; in Level Zero, the descriptor there ([`crate::handle::descriptor_data`]).
     exported: Hex,
     /// The address that a command copies from.
     source: Hex,

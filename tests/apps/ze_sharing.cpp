@@ -48,6 +48,16 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-executed-again", "alloc get > fetch open read execute-again let-go await close < put free"},
     {"memory-closed-while-executed-again", "alloc get > fetch open read execute-again close let-go await < put free"},
 
+    // The bytes of a handle are opened as they came. The consumer may have a handle with the same number, or another file.
+    {"bytes-right", "alloc get > take open-bytes read close < put free"},
+    {"bytes-of-like-process", "alloc get > swap alloc get put swap take open-bytes read close swap free < put free"},
+    {"bytes-number-in-use", "alloc get > take occupy open-bytes read close < put free"},
+    {"bytes-upper-half-set", "alloc get > fetch set-upper-half open read close < put free"},
+    {"bytes-after-put", "alloc get > take < put > swap alloc get swap open-bytes? swap put free < free"},
+    {"bytes-after-free", "alloc get > take < free > swap alloc get swap open-bytes? swap put free"},
+    {"bytes-of-pool", "pool in-pool get-pool > swap pool get-pool put-pool swap take open-pool in-pool < signal | wait "
+                      "destroy-event close-pool swap destroy-pool < destroy-event destroy-pool"},
+
     {"descriptor-right", "alloc-exportable export > fetch import read free < free"},
     {"descriptor-again-and-again", "alloc-exportable 301*export > fetch import read free < free"},
     {"descriptor-as-handle", "alloc-exportable export handle-of > fetch open < put > read close < free"},
@@ -167,6 +177,13 @@ const std::map<std::string, uint32_t (*)(Side &)> operations = {
     {"open-by-extension", MAKES {
        return my.opened(Zex(my).open(my.context, my.device, 1, &my.own.handle, 0, &my.own.memory));
      }},
+    {"open-bytes", MAKES {
+       const uint32_t result = my.try_open(my.own.handle, &my.own.memory);
+       return print(result == 0 ? "opened" : "refused"), result;
+     }},
+    {"occupy", MAKES { return require(dup2(0, descriptor(my.own.handle)) >= 0, "dup2"), 0; }},
+    // Intel SHMEM writes a descriptor as eight bytes, and -1 into the upper half.
+    {"set-upper-half", MAKES { return std::memset(my.own.handle.data + 4, 0xff, 4), 0; }},
     {"close", MAKES { return my.zeMemCloseIpcHandle(my.context, my.own.memory); }},
 
     {"export", MAKES {

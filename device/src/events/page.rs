@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::platform::log;
-use crate::shared_memory::import::{self, Import, ImportError};
+use crate::platform::{log, settings};
+use crate::shared_memory::import::{Import, ImportError};
 use crate::shared_memory::mapping::{Mapping, SharedState};
 use crate::shared_memory::own_file::{Description, NO_DEVICE};
 use crate::shared_memory::{PAGE, exports, handle_data::HandleData, segment::Span};
@@ -103,10 +103,6 @@ impl EventPage {
         let data = HandleData::decode(bytes)
             .filter(|data| data.kind == purpose as u16)
             .ok_or_else(|| refuse("the bytes are damaged or not a handle of this device"))?;
-        // The first four bytes are as the producer wrote them, or a descriptor that the caller has received.
-        if data.descriptor != data.exported && !import::is_here(&data) {
-            return Err(refuse("the descriptor in it is not that of its file"));
-        }
         if !data.size.is_multiple_of(PAGE as u64) {
             return Err(refuse("its size is not a multiple of the page size"));
         }
@@ -126,7 +122,9 @@ impl EventPage {
     /// A handle for another process: `INVALID_ARGUMENT` if the page was itself opened from one.
     pub(crate) fn handle(&self) -> Outcome<[u8; 64]> {
         let Memory::Own { mapping, span, purpose } = &self.memory else { return Err(ZeResult::INVALID_ARGUMENT) };
-        exports::get(span, Description { kind: *purpose as u16, device: NO_DEVICE, size: mapping.length() as u64 })
+        let description = Description { kind: *purpose as u16, device: NO_DEVICE, size: mapping.length() as u64 };
+        // The handle of an event is passed on as it is, so it always names its producer.
+        exports::get(span, description, *purpose == Purpose::Event || !settings::get().bare_handles)
     }
 
     /// Refuses further opens. Processes that have the page open keep it.

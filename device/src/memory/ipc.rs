@@ -4,8 +4,8 @@
 //! pages and no others (`shared_memory::import`). An open that fails returns `INVALID_ARGUMENT`, as with Intel's
 //! driver. Must never export what was itself opened or imported.
 
+use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
-use std::process;
 
 use super::allocation::{Allocation, Kind, Origin};
 use super::{lookup, physical, shareable::Shareable};
@@ -13,7 +13,7 @@ use crate::discovery::{context::Context, device::Device};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out, Pointer, handles::Handle, layout::IpcHandle};
 use crate::platform::{descriptor, log, settings};
-use crate::shared_memory::import::{Import, ImportError, is_here};
+use crate::shared_memory::import::{Import, ImportError, fetch, is_here};
 use crate::shared_memory::{PAGE, exports, handle_data::HandleData, own_file::Description};
 
 /// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the
@@ -47,7 +47,7 @@ fn named(pointer: Address) -> Outcome<Shareable> {
 /// A handle of memory of this process: `INVALID_ARGUMENT` for memory that was opened or imported.
 fn export(memory: &Shareable) -> Outcome<IpcHandle> {
     let span = memory.span().ok_or(ZeResult::INVALID_ARGUMENT)?;
-    Ok(IpcHandle { data: exports::get(span, memory.description())? })
+    Ok(IpcHandle { data: exports::get(span, memory.description(), !settings::get().bare_handles)? })
 }
 
 /// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h). The descriptor in a handle of this process. It belongs to the
@@ -57,11 +57,9 @@ pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcHandle, de
     call(|| {
         context.get()?;
         descriptor.check()?;
-        let own = |data: &HandleData| {
-            is_memory(data.kind) && data.pid == process::id() && exports::is_exported(data.identity)
-        };
+        let own = |data: &HandleData| is_memory(data.kind) && exports::is_exported(data);
         let data = HandleData::decode(&handle.data).filter(own).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
-        descriptor.write(data.exported as u64)
+        descriptor.write(data.descriptor as u64)
     })
 }
 
@@ -134,7 +132,7 @@ fn leak_descriptor(bytes: &[u8; 64]) {
     let leaked = match (HandleData::bare_descriptor(bytes), HandleData::decode(bytes)) {
         (Some(number), _) => descriptor::duplicate(number),
         (None, Some(data)) if is_here(&data) => descriptor::duplicate(data.descriptor),
-        (None, Some(data)) => descriptor::fetch(data.pid, data.started, data.exported).map(OwnedFd::from),
+        (None, Some(data)) => fetch(&data).map(OwnedFd::from).map_err(io::Error::other),
         (None, None) => return,
     };
     drop(leaked.map(IntoRawFd::into_raw_fd));

@@ -19,7 +19,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 15] = [
+pub const VARIABLES: [Variable; 16] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -93,6 +93,14 @@ pub const VARIABLES: [Variable; 15] = [
         read: |text, to| set(&mut to.keep_import_fd, either(text, "copy", "keep")),
     },
     Variable {
+        name: "ZE_SOFT_HANDLES",
+        default: "opaque",
+        doc: "what IPC handles of memory and of event pools hold: `opaque`: the descriptor and the process that it is one of, so \
+              that the bytes can be opened as they are; `descriptor`: only the descriptor, in place of which a program stores one \
+              of its own, as with older drivers of Intel",
+        read: |text, to| set(&mut to.bare_handles, either(text, "opaque", "descriptor")),
+    },
+    Variable {
         name: "ZE_SOFT_OPEN_FD",
         default: "none",
         doc: "what an open of memory leaves behind when it is closed: `none`; `leak` one descriptor of this process for each \
@@ -147,6 +155,8 @@ pub struct Settings {
     pub one_export_fd: bool,
     /// Take over the caller's descriptor at an import and close it with the memory, instead of duplicating it.
     pub keep_import_fd: bool,
+    /// Leave the process out of IPC handles of memory and of event pools.
+    pub bare_handles: bool,
     /// Duplicate the descriptor of memory at each open, and never close the duplicate.
     pub leak_open_fd: bool,
     /// The engine that runs kernels.
@@ -343,6 +353,7 @@ mod tests {
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
         assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
+        assert!(read("ZE_SOFT_HANDLES", "descriptor").0.bare_handles);
         assert!(read("ZE_SOFT_OPEN_FD", "leak").0.leak_open_fd);
         for (text, expected) in [("0", 0), ("200us", 200), ("50ms", 50_000), ("2s", 2_000_000), ("0s", 0)] {
             assert_eq!(read("ZE_SOFT_DELAY", text).0.delay, Duration::from_micros(expected), "{text}");
@@ -356,7 +367,7 @@ mod tests {
 
     #[test]
     fn an_invalid_value_is_one_warning_and_the_default_applies() {
-        let cases: [(&str, &[&str]); 15] = [
+        let cases: [(&str, &[&str]); 16] = [
             ("ZE_SOFT_MEMORY", &["lots", "99999999999T", "4K"]),
             ("ZE_SOFT_DEVICES", &["0", "-1"]),
             ("ZE_SOFT_SUB_DEVICES", &["1", "17"]),
@@ -368,6 +379,7 @@ mod tests {
             ("ZE_SOFT_LOG", &["yes"]),
             ("ZE_SOFT_EXPORT_FD", &["two"]),
             ("ZE_SOFT_IMPORT_FD", &["one"]),
+            ("ZE_SOFT_HANDLES", &["bare"]),
             ("ZE_SOFT_OPEN_FD", &["keep"]),
             ("ZE_SOFT_ENGINE", &["on"]),
             ("ZE_SOFT_DELAY", &["5", "ms", "-1ms", "1.5s", "1 s", "61s", "99999999999999999999s"]),

@@ -16,12 +16,23 @@ static EXPORTS: Mutex<BTreeMap<u64, Export>> = Mutex::new(BTreeMap::new());
 
 struct Export {
     record: ExportRecord,
+    /// The inode of its file.
+    inode: u64,
+    /// The process that exported it. A forked child has a copy of the entry.
+    process: u32,
     handles: u64,
 }
 
+impl Export {
+    /// Whether it is this process's, and the one of a handle.
+    fn is_of(&self, data: &HandleData) -> bool {
+        self.process == process::id() && self.inode == data.inode
+    }
+}
+
 /// Counts one more handle of a range, and returns it. From now on other processes can open it. `OUT_OF_HOST_MEMORY` if
-/// its record cannot be mapped.
-pub(crate) fn get(span: &Span, description: Description) -> Outcome<[u8; 64]> {
+/// its record cannot be mapped. `names_producer`: others may open it without its descriptor.
+pub(crate) fn get(span: &Span, description: Description, names_producer: bool) -> Outcome<[u8; 64]> {
     let mut exports = EXPORTS.lock();
     if let Some(export) = exports.get_mut(&span.identity) {
         export.handles += 1;
@@ -31,19 +42,19 @@ pub(crate) fn get(span: &Span, description: Description) -> Outcome<[u8; 64]> {
             span.describe(description)?;
         }
         record.publish(span.identity);
-        exports.insert(span.identity, Export { record, handles: 1 });
+        let export = Export { record, inode: span.inode, process: process::id(), handles: 1 };
+        exports.insert(span.identity, export);
     }
     drop(exports);
-    Ok(HandleData::of(span, description).encode())
+    Ok(HandleData::of(span, description, names_producer).encode())
 }
 
 /// Puts a handle of this process if `accepts` is true for its kind. Anything else is ignored: bytes that are not a
 /// handle, handles of other processes, and handles that were put already.
 pub(crate) fn put(bytes: &[u8; 64], accepts: impl FnOnce(u16) -> bool) {
-    let own = |data: &HandleData| data.pid == process::id() && accepts(data.kind);
-    let Some(data) = HandleData::decode(bytes).filter(own) else { return };
+    let Some(data) = HandleData::decode(bytes).filter(|data| accepts(data.kind)) else { return };
     let mut exports = EXPORTS.lock();
-    if let Some(export) = exports.get_mut(&data.identity) {
+    if let Some(export) = exports.get_mut(&data.identity).filter(|export| export.is_of(&data)) {
         export.handles -= 1;
         if export.handles == 0 {
             export.record.withdraw();
@@ -52,9 +63,9 @@ pub(crate) fn put(bytes: &[u8; 64], accepts: impl FnOnce(u16) -> bool) {
     }
 }
 
-/// Whether this range has a handle that is not put.
-pub(crate) fn is_exported(identity: u64) -> bool {
-    EXPORTS.lock().contains_key(&identity)
+/// Whether this is a handle of this process, whose range has a handle that is not put.
+pub(crate) fn is_exported(data: &HandleData) -> bool {
+    EXPORTS.lock().get(&data.identity).is_some_and(|export| export.is_of(data))
 }
 
 /// Ends all handles of a range, because its memory was freed.

@@ -1,35 +1,36 @@
 //! The 64 bytes of an IPC handle: of memory, of an event, or of an event pool.
 //!
-//! The first four bytes are a descriptor number, because libumf and the Unified Runtime fetch that descriptor from the
-//! producer and store their own in its place before they open the handle. The rest is the device's format, with a
-//! checksum over all but those four bytes. The checksum detects damage; it does not authenticate, so every field must
-//! be checked before use. Must never use a field before the magic, the version and the checksum are right.
+//! Their fields are those of Intel's driver (`IpcOpaqueMemoryData` in its `context.h`), at the same places: a descriptor
+//! number, of which the upper four bytes are ignored, an offset, the producer's pid, and the number once more. Programs
+//! fetch that descriptor from the producer and store their own in its place, so the two numbers differ then. With
+//! `ZE_SOFT_HANDLES=descriptor`, handles of memory and of pools lack the pid and the second number, as those of older
+//! drivers do. The device's own fields are in the reserved bytes, with a checksum over all bytes that no program
+//! changes. The checksum detects damage; it does not authenticate, so every field must be checked before use. Must never
+//! use a field before the checksum is right.
 
 use std::{process, sync::LazyLock};
 
 use super::{own_file::Description, segment::Span};
 
-/// Marks the format.
-const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");
-/// Version of the format. Any other version is refused.
-const VERSION: u8 = 3;
-
 type Bytes = [u8; 64];
+
+/// Where the checksum is, in bytes.
+const CHECKSUM: usize = 58;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandleData {
-    /// The descriptor in the first four bytes: the producer's number, or that of a copy in the consumer.
+    /// The descriptor: the producer's number, or that of a copy in the consumer.
     pub descriptor: i32,
+    /// The producer, if the handle names it.
+    pub producer: Option<Producer>,
     /// `ze_memory_type_t` of memory, or the purpose of a shared event page.
     pub kind: u16,
     /// The number of the device that memory is on, or `NO_DEVICE`.
     pub device: u8,
-    /// The pid of the producer, in its own pid namespace.
-    pub pid: u32,
-    /// When the producer started, in clock ticks since boot. Distinguishes it from a later process with its pid.
+    /// When the producer started, in clock ticks since boot, 40 bits. Distinguishes it from a later process with its pid.
     pub started: u64,
     pub inode: u64,
-    /// Size that was requested, in bytes.
+    /// Size that was requested, in bytes, 48 bits.
     pub size: u64,
     /// Where the range begins in the file, in bytes.
     pub offset: u64,
@@ -37,8 +38,14 @@ pub(crate) struct HandleData {
     pub record: u16,
     /// Identity of the range, 40 bits.
     pub identity: u64,
-    /// The producer's descriptor of the file.
-    pub exported: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Producer {
+    /// Its pid, in its own pid namespace.
+    pub pid: u32,
+    /// Its descriptor of the file.
+    pub descriptor: i32,
 }
 
 /// When this process started. Read once: it cannot change, and a forked child exports nothing.
@@ -46,74 +53,82 @@ static STARTED: LazyLock<u64> = LazyLock::new(|| crate::platform::process::start
 
 impl HandleData {
     /// The fields for a range of this process.
-    pub(crate) fn of(span: &Span, Description { kind, device, size }: Description) -> Self {
+    pub(crate) fn of(span: &Span, Description { kind, device, size }: Description, names_producer: bool) -> Self {
+        let descriptor = span.descriptor();
         Self {
-            descriptor: span.descriptor(),
+            descriptor,
+            producer: names_producer.then(|| Producer { pid: process::id(), descriptor }),
             kind,
             device,
-            pid: process::id(),
             started: *STARTED,
             inode: span.inode,
             size,
             offset: span.offset,
             record: span.record as u16,
             identity: span.identity,
-            exported: span.descriptor(),
         }
     }
 
     /// The descriptor of a handle that consists of nothing else: the other bytes are zero. `None` for any other bytes.
     pub(crate) fn bare_descriptor(bytes: &Bytes) -> Option<i32> {
         let (descriptor, rest) = bytes.split_first_chunk()?;
-        rest.iter().all(|byte| *byte == 0).then(|| i32::from_le_bytes(*descriptor))
+        rest.iter().skip(4).all(|byte| *byte == 0).then(|| i32::from_le_bytes(*descriptor))
+    }
+
+    /// The producer of a handle whose descriptor is as the producer wrote it.
+    pub(crate) fn unchanged(&self) -> Option<Producer> {
+        self.producer.filter(|producer| producer.descriptor == self.descriptor)
     }
 
     pub(crate) fn encode(&self) -> Bytes {
+        let Producer { pid, descriptor } = self.producer.unwrap_or(Producer { pid: 0, descriptor: 0 });
+        let [kind, purpose] = self.kind.to_le_bytes();
         let mut writer = Writer { bytes: [0; 64], at: 0 };
-        writer.put(&self.descriptor.to_le_bytes());
-        writer.put(&MAGIC.to_le_bytes());
-        writer.put(&[VERSION, self.device]);
-        writer.put(&self.kind.to_le_bytes());
-        writer.put(&self.pid.to_le_bytes());
-        writer.put(&self.started.to_le_bytes());
-        writer.put(&self.inode.to_le_bytes());
-        writer.put(&self.size.to_le_bytes());
-        // Identity and record share a word: 40 and 16 bits.
-        writer.put(&(self.identity << 16 | u64::from(self.record)).to_le_bytes());
-        writer.put(&self.offset.to_le_bytes());
-        writer.put(&self.exported.to_le_bytes());
-        let sum = checksum(&writer.bytes);
-        writer.put(&sum.to_le_bytes());
+        writer.put(u64::from(self.descriptor as u32), 8);
+        writer.put(self.offset, 8);
+        writer.put(pid.into(), 4);
+        // The type of the handle: a descriptor.
+        writer.put(0, 1);
+        writer.put(kind.into(), 1);
+        writer.put(u64::from(descriptor as u32), 8);
+        writer.put(self.inode, 8);
+        writer.put(self.identity << 16 | u64::from(self.record), 7);
+        writer.put(self.started << 8 | u64::from(self.device), 6);
+        writer.put(self.size << 8 | u64::from(purpose), 7);
+        writer.put(checksum(&writer.bytes).into(), 4);
         writer.bytes
     }
 
     /// The fields of a handle, or `None` if the bytes are damaged or not a handle of the device.
     pub(crate) fn decode(bytes: &Bytes) -> Option<Self> {
         let mut reader = Reader { bytes };
-        let descriptor = i32::from_le_bytes(reader.take()?);
-        let magic = u32::from_le_bytes(reader.take()?);
-        let [version, device] = reader.take()?;
-        let kind = u16::from_le_bytes(reader.take()?);
-        let pid = u32::from_le_bytes(reader.take()?);
-        let started = u64::from_le_bytes(reader.take()?);
-        let inode = u64::from_le_bytes(reader.take()?);
-        let size = u64::from_le_bytes(reader.take()?);
-        let word = u64::from_le_bytes(reader.take()?);
-        let offset = u64::from_le_bytes(reader.take()?);
-        let exported = i32::from_le_bytes(reader.take()?);
-        let sum = u32::from_le_bytes(reader.take()?);
-        if magic != MAGIC || version != VERSION || sum != checksum(bytes) {
+        let descriptor = reader.take(8)? as i32;
+        let offset = reader.take(8)?;
+        let pid = reader.take(4)? as u32;
+        let [_, kind] = [reader.take(1)?, reader.take(1)?];
+        let original = reader.take(8)? as i32;
+        let inode = reader.take(8)?;
+        let (identity, record) = split(reader.take(7)?, 16);
+        let (started, device) = split(reader.take(6)?, 8);
+        let (size, purpose) = split(reader.take(7)?, 8);
+        if reader.take(4)? as u32 != checksum(bytes) {
             return None;
         }
-        let (identity, record) = (word >> 16, word as u16);
-        Some(Self { descriptor, kind, device, pid, started, inode, size, offset, record, identity, exported })
+        let producer = (pid != 0).then_some(Producer { pid, descriptor: original });
+        let (kind, device, record) = ((purpose << 8 | kind) as u16, device as u8, record as u16);
+        Some(Self { descriptor, producer, kind, device, started, inode, size, offset, record, identity })
     }
 }
 
-/// FNV-1a over all but the first four bytes and the last four.
+/// The bits above the lowest `low`, and these.
+fn split(word: u64, low: u32) -> (u64, u64) {
+    (word >> low, word & ((1 << low) - 1))
+}
+
+/// FNV-1a over all but the descriptor and the checksum itself.
 fn checksum(bytes: &Bytes) -> u32 {
-    let covered = bytes.iter().skip(4).take(56);
-    covered.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    let covered = bytes.iter().enumerate().filter(|(at, _)| *at >= 8 && !(CHECKSUM..CHECKSUM + 4).contains(at));
+    covered.fold(0x811c_9dc5, |sum, (_, byte)| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 struct Writer {
@@ -122,11 +137,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn put(&mut self, field: &[u8]) {
-        for (place, byte) in self.bytes.iter_mut().skip(self.at).zip(field) {
-            *place = *byte;
+    /// A number of `size` bytes, at most 8.
+    fn put(&mut self, number: u64, size: usize) {
+        for (place, byte) in self.bytes.iter_mut().skip(self.at).zip(number.to_le_bytes()).take(size) {
+            *place = byte;
         }
-        self.at += field.len();
+        self.at += size;
     }
 }
 
@@ -135,10 +151,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (field, rest) = self.bytes.split_first_chunk::<N>()?;
+    /// A number of `size` bytes, at most 8.
+    fn take(&mut self, size: usize) -> Option<u64> {
+        let (field, rest) = self.bytes.split_at_checked(size)?;
         self.bytes = rest;
-        Some(*field)
+        Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 }
 
@@ -148,16 +165,15 @@ mod tests {
 
     const SAMPLE: HandleData = HandleData {
         descriptor: 7,
-        kind: 2,
+        producer: Some(Producer { pid: 4_000_000, descriptor: 7 }),
+        kind: 0x202,
         device: 63,
-        pid: 4_000_000,
         started: 123_456_789_012,
         inode: 1 << 33,
         size: 1 << 40,
         offset: 1 << 41,
         record: 8191,
         identity: (1 << 40) - 1,
-        exported: 7,
     };
 
     #[test]
@@ -167,14 +183,39 @@ mod tests {
 
     #[test]
     fn the_descriptor_may_be_replaced() {
-        let mut bytes = SAMPLE.encode();
-        bytes[..4].copy_from_slice(&99_i32.to_le_bytes());
-        assert_eq!(HandleData::decode(&bytes), Some(HandleData { descriptor: 99, ..SAMPLE }));
+        let replaced = HandleData { descriptor: 99, ..SAMPLE };
+        for upper in [0, u32::MAX] {
+            let mut bytes = SAMPLE.encode();
+            bytes[..8].copy_from_slice(&(u64::from(upper) << 32 | 0x63).to_le_bytes());
+            assert_eq!(HandleData::decode(&bytes), Some(replaced));
+        }
+        assert_eq!((SAMPLE.unchanged(), replaced.unchanged()), (SAMPLE.producer, None));
+    }
+
+    #[test]
+    fn the_fields_of_the_driver_are_at_its_places() {
+        let bytes = SAMPLE.encode();
+        let number = |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!([0, 16, 22].map(number), [7, 4_000_000, 7]);
+        let unnamed = HandleData { producer: None, ..SAMPLE };
+        assert_eq!(HandleData::decode(&unnamed.encode()), Some(unnamed));
+        assert_eq!(unnamed.encode()[16..20], [0; 4]);
+    }
+
+    #[test]
+    fn nothing_but_a_descriptor_is_known_whatever_its_upper_half_is() {
+        let mut bytes = [0; 64];
+        bytes[0] = 7;
+        assert_eq!(HandleData::bare_descriptor(&bytes), Some(7));
+        bytes[4..8].fill(0xff);
+        assert_eq!(HandleData::bare_descriptor(&bytes), Some(7));
+        bytes[8] = 1;
+        assert_eq!(HandleData::bare_descriptor(&bytes), None);
     }
 
     #[test]
     fn any_other_changed_bit_is_detected() {
-        for bit in 32..512 {
+        for bit in 64..512 {
             let mut bytes = SAMPLE.encode();
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(HandleData::decode(&bytes), None, "bit {bit}");

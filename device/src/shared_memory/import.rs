@@ -1,17 +1,18 @@
 //! Opening a handle: finds the file, maps the range, and counts this process in its record.
 //!
-//! The descriptor in the handle is one of this process if libumf or the Unified Runtime has already fetched it, or if
-//! the producer opens its own handle. Otherwise it is fetched from the producer. If a handle is nothing but a
-//! descriptor, the file describes itself (`own_file`): as with a dma-buf, whoever has the descriptor can open the
+//! The descriptor in the handle is one of this process if a program has stored it there, or if the producer opens its own
+//! handle. If it is as the producer wrote it, and the handle names the producer, it is fetched from there. If a handle is
+//! nothing but a descriptor, the file describes itself (`own_file`): as with a dma-buf, whoever has the descriptor can open the
 //! memory, also after the producer has put the handle or freed the memory. Must never close a descriptor that came in a
 //! handle, never touch a file that is not one of the device, and leave nothing open or mapped when it fails.
 
 use std::os::{fd::AsFd, unix::fs::MetadataExt};
 use std::{fs::File, mem::ManuallyDrop};
 
+use super::handle_data::{HandleData, Producer};
 use super::own_file::{Description, description};
 use super::record::{OpenRecord, RECORD_SIZE};
-use super::{PAGE, handle_data::HandleData, mapping::Mapping, memory_file::is_memory_file};
+use super::{PAGE, mapping::Mapping, memory_file::is_memory_file};
 use crate::ffi::result::ZeResult;
 use crate::platform::descriptor;
 
@@ -67,12 +68,16 @@ impl Import {
 }
 
 /// The file that a handle names, from its producer, or the reason why it cannot be had.
-fn fetch(data: &HandleData) -> Result<File, String> {
-    let file = descriptor::fetch(data.pid, data.started, data.exported)
-        .map_err(|error| format!("its file cannot be fetched from process {}: {error}", data.pid))?;
+pub(crate) fn fetch(data: &HandleData) -> Result<File, String> {
+    let Some(Producer { pid, descriptor }) = data.unchanged() else {
+        return Err(format!("descriptor {} of this process is not that of its file", data.descriptor));
+    };
+    let file = descriptor::fetch(pid, data.started, descriptor)
+        .map_err(|error| format!("its file cannot be fetched from process {pid}: {error}"))?;
     let is_segment = is_segment(&file, data.inode);
-    let other = || format!("descriptor {} of process {} now refers to another file", data.exported, data.pid);
-    is_segment.then_some(file).ok_or_else(other)
+    is_segment
+        .then_some(file)
+        .ok_or_else(|| format!("descriptor {descriptor} of process {pid} now refers to another file"))
 }
 
 /// Whether a file of `size` bytes, whole pages, contains the range that a handle describes, and its record after it.

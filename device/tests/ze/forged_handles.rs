@@ -7,9 +7,12 @@ use crate::peer::{Peer, Pipe};
 
 type Bytes = [u8; 64];
 
-/// Offsets of the fields: descriptor, magic, version, kind, pid, start, inode, size, record, identity, offset,
-/// exported.
-const FIELDS: [usize; 13] = [0, 4, 8, 10, 12, 16, 24, 32, 40, 42, 48, 56, 60];
+/// Offsets of the fields: descriptor, offset, pid, types, the producer's descriptor, inode, record, identity, device, start,
+/// purpose, size.
+const FIELDS: [usize; 13] = [0, 8, 16, 20, 22, 30, 38, 40, 45, 46, 51, 52, CHECKSUM];
+
+/// Where the checksum is. It covers all other bytes but those of the descriptor.
+const CHECKSUM: usize = 58;
 
 /// Pseudo-random numbers, the same in every run.
 struct Random(u64);
@@ -40,9 +43,9 @@ impl Random {
 }
 
 fn set_checksum(handle: &mut Bytes) {
-    let sum =
-        handle[4..60].iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    handle[60..].copy_from_slice(&sum.to_le_bytes());
+    let covered = handle[8..CHECKSUM].iter().chain(&handle[CHECKSUM + 4..]);
+    let sum = covered.fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    handle[CHECKSUM..CHECKSUM + 4].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Handles of memory that shares its file, of memory that does not, of an event and of a pool.

@@ -92,9 +92,45 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     drop(fetched);
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
     ok(zeMemCloseIpcHandle(setup.context, memory));
-    // The number of another file of this process is not mistaken for the segment.
+    // Whoever replaces the descriptor means one of this process.
     let other = std::fs::File::open("/proc/self/exe").unwrap();
-    ok(zeMemCloseIpcHandle(setup.context, open(setup, with_number(handle, other.as_raw_fd()))));
+    assert_eq!(refused(setup, with_number(handle, other.as_raw_fd())), INVALID_ARGUMENT);
+    peer.end();
+}
+
+#[test]
+fn the_bytes_as_they_are_open_whatever_file_has_their_number_here() {
+    let mut peer = peer!(produce());
+    let setup = Setup::new();
+    let mut handle = IpcHandle { data: peer.receive() };
+    // SAFETY: a number that no file of this process has: those of the device begin above it.
+    assert_eq!(unsafe { libc::dup2(0, number_in(handle)) }, number_in(handle));
+    ok(zeMemCloseIpcHandle(setup.context, open(setup, handle)));
+    // Intel's driver uses the lower half of the first eight bytes.
+    handle.data[4..8].fill(0xff);
+    ok(zeMemCloseIpcHandle(setup.context, open(setup, handle)));
+    peer.end();
+}
+
+#[test]
+fn without_the_process_a_handle_opens_only_by_a_descriptor_of_the_own_process() {
+    if role().as_deref() == Some("producer") {
+        return produce();
+    }
+    alone!(&[("ZE_SOFT_HANDLES", "descriptor")]);
+    let mut peer = Peer::start(this_test!(), "producer");
+    let setup = Setup::new();
+    let handle = IpcHandle { data: peer.receive() };
+    assert_eq!((&handle.data[16..20], &handle.data[22..30]), (&[0; 4][..], &[0; 8][..]));
+    assert_eq!(refused(setup, handle), INVALID_ARGUMENT);
+    let fetched = fetch(peer.process.id(), number_in(handle));
+    ok(zeMemCloseIpcHandle(setup.context, open(setup, with_number(handle, fetched.as_raw_fd()))));
+    // In its own process it opens and is put.
+    let memory = setup.device_memory(SIZE);
+    let own = get(setup, memory);
+    ok(zeMemCloseIpcHandle(setup.context, open(setup, own)));
+    ok(zeMemPutIpcHandle(setup.context, own));
+    assert_eq!(refused(setup, own), INVALID_ARGUMENT);
     peer.end();
 }
 
@@ -210,7 +246,7 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
     let memory = setup.device_memory(SIZE);
     let handle = get(setup, memory);
     let before = (open_descriptors(), mappings());
-    for byte in 4..64 {
+    for byte in 8..64 {
         for change in [0x01, 0x80, 0xff] {
             let mut damaged = handle;
             damaged.data[byte] ^= change;

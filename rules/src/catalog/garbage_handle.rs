@@ -65,7 +65,7 @@
 
 use urscope_schema::api::UrResult;
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, depends_on_bytes, is_damaged};
+use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, depends_on_bytes, either, is_damaged};
 use super::wording::{call, name, one, result_text, times};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -122,8 +122,10 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Optio
     let changed = changed(tracker, unknown);
     let (who, what) = (name(tracker, at.process), one(handle.handle.kind));
     let first = if count > 1 { ", the first time" } else { "" };
+    let which = either(tracker, &handle);
+    let which = which.as_deref().unwrap_or("that no traced process of this host got");
     let message = format!(
-        "{who} tried {} to open bytes as {what} that no traced process of this host got; the open was refused{first} in {}, which \
+        "{who} tried {} to open bytes as {what} {which}; the open was refused{first} in {}, which \
          returned {}{}",
         times(count),
         call(at),

@@ -135,6 +135,12 @@ pub(super) fn changed(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle
     Some((export.latest_get, text))
 }
 
+/// The two gets of which one has returned unknown bytes, in words.
+pub(super) fn either(tracker: &Tracker, unknown: &UnknownHandle) -> Option<String> {
+    let [one, other] = unknown.one_of?.map(|got| format!("what {} got in {}", name(tracker, got.process), call(got)));
+    Some(format!("that is one of these, {one}, or {other}: its bytes do not say which"))
+}
+
 /// The number of leftovers of a kind that are reported one by one when a process ends. The last one
 /// stands for all others.
 const MAX_REPORTED: usize = 256;

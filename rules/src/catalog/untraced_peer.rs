@@ -6,7 +6,8 @@
 //! # Why it is bad
 //!
 //! The other process is not observed. It may free what is open here, or never put what it got, and urscope cannot find
-//! that. So a run without other findings is "partly judged" instead of clean.
+//! that. So a run without other findings is "partly judged" instead of clean. The same holds for an IPC handle of Level
+//! Zero that may come from either of two gets: the message names both.
 //!
 //! # Example
 //!
@@ -48,7 +49,7 @@
 //! traces of all processes of a host to one `urscope check`. If the other process is not yours, suppress this rule
 //! (`urscope check --suppressions FILE`).
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, is_damaged};
+use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, either, is_damaged};
 use super::wording::{call, name, one, times};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -89,12 +90,14 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Findi
     let first = if count > 1 { ", first" } else { "" };
     let changed = changed(tracker, unknown);
     let known = changed.as_ref().map_or("; urscope does not see what its producer does", |(_, text)| text);
-    let message = format!(
-        "{who} opened {what} that no traced process of this host exported, {}{first} in {}{known}",
-        times(count),
-        call(at)
-    );
-    let advice = if changed.is_some() { CHANGED } else { "trace the producer, too, and pass all traces to one check" };
+    let which = either(tracker, &handle);
+    let which = which.as_deref().unwrap_or("that no traced process of this host exported");
+    let message = format!("{who} opened {what} {which}, {}{first} in {}{known}", times(count), call(at));
+    let advice = match (&changed, handle.one_of) {
+        (Some(_), _) => CHANGED,
+        (None, Some(_)) => "look at both: a driver whose handles hold the descriptor twice leaves no doubt",
+        (None, None) => "trace the producer, too, and pass all traces to one check",
+    };
     let finding = Finding::new(&RULE, at, handle.handle, message).advice(advice);
     finding.other(changed.map(|(got, _)| got)).values(None, Some(handle.fingerprint))
 }

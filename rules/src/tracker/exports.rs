@@ -91,6 +91,9 @@ pub(crate) struct Exports {
     /// The exports that have no handles or no memory any more, in the order in which that happened, each
     /// with the number of its entry.
     retired: VecDeque<(ExportId, u64)>,
+    /// The latest export that a get of a process has returned as a descriptor, by that process and its handle data. A
+    /// process has only so many descriptors.
+    by_descriptor: Map<(ProcessId, u64), ExportId>,
     /// The latest number of an export or of an entry of `retired`.
     latest: u64,
     pub(super) has_forgotten: bool,
@@ -108,6 +111,16 @@ impl Exports {
     /// The latest export of these bytes on this host.
     pub(crate) fn of_bytes(&self, host: u64, fingerprint: u64) -> Option<ExportId> {
         self.by_bytes.get(&(host, fingerprint)).map(|same| same.latest)
+    }
+
+    /// A get has returned it as a descriptor, which is the value of its handle data.
+    pub(super) fn note_descriptor(&mut self, who: ProcessId, data: u64, id: ExportId) {
+        self.by_descriptor.insert((who, data), id);
+    }
+
+    /// The latest export that a get of a process has returned as that descriptor.
+    pub(super) fn of_descriptor(&self, who: ProcessId, data: u64) -> Option<&Export> {
+        self.get(*self.by_descriptor.get(&(who, data))?)
     }
 
     /// All exports that are not forgotten, in no order.

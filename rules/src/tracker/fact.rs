@@ -259,6 +259,8 @@ pub struct UnknownHandle {
     pub named: Option<(u64, u64)>,
     /// The latest get of the same bytes but for a few that stand together, if there is one.
     pub altered: Option<Altered>,
+    /// Two gets, one of which has returned it: its bytes do not say which.
+    pub one_of: Option<[Place; 2]>,
 }
 
 /// Handle data that a get has returned.

@@ -6,8 +6,8 @@
 //!
 //! The modules are layers, and each knows those below it only: plain data (`records`, `freeing`, `observations`),
 //! collections of them (`exports`, `tombstones`, `mapped`), calls under way (`pending`), one process (`process_state`),
-//! all of them (`state`), what calls change there (`transitions`, `changes`), and on top the facts and where they are
-//! emitted (`fact`, `entering`, `returning`, `leaving`).
+//! all of them (`state`), the export that handle data means (`resolving`), what calls change there (`transitions`,
+//! `changes`), and on top the facts and where they are emitted (`fact`, `entering`, `returning`, `leaving`).
 //!
 //! The tracker knows no rule and no consumer of its facts, and it never judges.
 
@@ -25,6 +25,7 @@ pub mod pending;
 mod process;
 pub(crate) mod process_state;
 pub mod records;
+mod resolving;
 mod returning;
 mod rights;
 mod small_maps;

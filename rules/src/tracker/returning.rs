@@ -94,15 +94,18 @@ impl Tracker {
 
     /// An open of bytes that no traced process got, neither before its enter nor meanwhile.
     fn unknown(&self, place: Place, open: &PendingOpen, exit: &Returned, outcome: Outcome) -> Option<UnknownHandle> {
-        let Open { fingerprint: Some(fingerprint), named, data, size, .. } = open.open else { return None };
-        if open.export.is_some() || self.export_of(place.process, Some(fingerprint)).is_some() {
+        let Open { fingerprint: Some(fingerprint), named, data, size, one_of, .. } = open.open else { return None };
+        let now = self.resolved(place.process, &open.open).fingerprint;
+        if open.export.is_some() || self.export_of(place.process, now).is_some() {
             return None;
         }
+        let got = |bytes| Some(self.exports.get(self.export_of(place.process, Some(bytes))?)?.latest_get);
+        let one_of = one_of.and_then(|[one, other]| Some([got(one)?, got(other)?]));
         let overwritten =
             data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
         let altered = open.altered.as_deref().copied();
-        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named, altered })
+        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named, one_of, altered })
     }
 }
 

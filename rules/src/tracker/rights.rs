@@ -44,10 +44,14 @@ impl Barrier {
 }
 
 impl Rights {
+    /// Whether two processes are known to have process numbers of different namespaces.
+    pub(crate) fn is_elsewhere(&self, other: &Self) -> bool {
+        self.pid_namespace.zip(other.pid_namespace).is_some_and(|(one, other)| one != other)
+    }
+
     /// The reason why a process with these rights cannot fetch a descriptor of one with those of `producer`.
     pub(crate) fn barrier(&self, producer: &Self) -> Option<Barrier> {
-        let differ = |one: Option<u64>, other: Option<u64>| one.is_some() && other.is_some() && one != other;
-        if differ(self.pid_namespace, producer.pid_namespace) {
+        if self.is_elsewhere(producer) {
             return Some(Barrier::PidNamespaces);
         }
         let scope = self.ptrace_scope.unwrap_or_default();

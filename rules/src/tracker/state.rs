@@ -175,11 +175,9 @@ impl Tracker {
     /// known; the latest of several.
     pub(crate) fn process_with_pid(&self, who: ProcessId, pid: u64) -> Option<ProcessId> {
         let own = self.process(who)?;
-        let namespace = own.rights.pid_namespace;
         let is_it = |state: &&ProcessState| {
             let Process { pid: its, host, rights, .. } = &state.process;
-            let same = namespace.is_none() || rights.pid_namespace.is_none() || namespace == rights.pid_namespace;
-            u64::from(*its) == pid && *host == own.host && same
+            u64::from(*its) == pid && *host == own.host && !rights.is_elsewhere(&own.rights)
         };
         let index = self.states.iter().rposition(|state| is_it(&state))?;
         Some(ProcessId(index as u32))

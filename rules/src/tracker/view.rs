@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use urscope_schema::api::{Effect, Function};
 use urscope_schema::call::Values;
 use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::Operation;
 
 use super::records::{ExportId, Origin};
 use super::{exports::Export, process_state::ProcessState, state::Tracker};
@@ -90,7 +91,11 @@ impl Tracker {
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
             _ if values.fingerprint.is_some() && (function.opens().is_some() || function.imports(values)) => {
-                self.export_of(who, values.fingerprint).into_iter().for_each(each);
+                let fingerprint = match Operation::of(function, values) {
+                    Operation::Open(open) => self.resolved(who, &open).fingerprint,
+                    _ => values.fingerprint,
+                };
+                self.export_of(who, fingerprint).into_iter().for_each(each);
             }
             Effect::Frees(_) | Effect::FreesLater(_) if !values.pointer.is_some_and(|it| state.is_imported(it)) => {
                 let memory = values.pointer.and_then(|pointer| state.allocations.get(pointer));

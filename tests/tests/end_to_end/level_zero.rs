@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 58] = [
+pub(crate) const CASES: [(&str, &[&str]); 65] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-free-first", &[]),
@@ -33,6 +33,13 @@ pub(crate) const CASES: [(&str, &[&str]); 58] = [
     ("memory-closed-while-rows-copied", &["error closed-while-in-use"]),
     ("memory-executed-again", &[]),
     ("memory-closed-while-executed-again", &["error closed-while-in-use"]),
+    ("bytes-right", &[]),
+    ("bytes-of-like-process", &[]),
+    ("bytes-number-in-use", &[]),
+    ("bytes-upper-half-set", &[]),
+    ("bytes-after-put", &["error use-after-put"]),
+    ("bytes-after-free", &["error use-after-free"]),
+    ("bytes-of-pool", &[]),
     ("descriptor-right", &[]),
     ("descriptor-again-and-again", &[]),
     ("descriptor-as-handle", &[]),
@@ -88,6 +95,35 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
 
 /// The device knows that the copy has completed: on a synchronous queue or list, and where the program waits in a way
 /// that no tool can see.
+/// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged alike.
+#[test]
+fn handles_of_older_drivers_are_judged_alike() {
+    for (case, expected) in CASES.into_iter().filter(|(case, _)| !case.starts_with("bytes-")) {
+        let outcome = TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_HANDLES", "descriptor");
+        let outcome = outcome.arg(case).run();
+        assert!(outcome.stdout.contains("producer is done"), "{case}: {}", outcome.stderr);
+        let violations = outcome.report().violations();
+        let worse: Vec<_> = violations.iter().filter(|violation| !violation.starts_with("note ")).collect();
+        assert_eq!(worse, expected, "{case}: {:#?}", outcome.report());
+    }
+}
+
+/// The notes show whose the bytes were taken for.
+#[test]
+fn bytes_as_they_were_got_belong_to_the_get_of_their_exporter() {
+    for case in ["bytes-right", "bytes-of-like-process", "bytes-number-in-use", "bytes-of-pool"] {
+        let outcome = run(case);
+        assert_eq!(outcome.report().violations(), [""; 0], "{case}");
+        outcome.traces().iter().for_each(record_fields::assert_as_declared);
+    }
+    for (case, code) in [("bytes-after-put", "use-after-put"), ("bytes-after-free", "use-after-free")] {
+        let report = run(case).report();
+        let message = report.finding(code)["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("which returned ZE_RESULT_ERROR_INVALID_ARGUMENT"), "{message}");
+    }
+}
+
+/// The device knows that the copy has completed, and nobody can know whether the program does.
 #[test]
 fn what_the_device_has_completed_is_not_in_use() {
     for case in ["memory-copied-at-once", "memory-executed-at-once", "memory-closed-unproved"] {

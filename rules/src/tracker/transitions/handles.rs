@@ -200,6 +200,9 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let base = allocation.map(|(base, _)| base);
     let host = state.process.host;
     let export = fingerprint.map(|bytes| exports.export((host, bytes), subject, born));
+    if let Some(export) = export.filter(|_| !is_descriptor && born.promises(Promise::HandlesAreDescriptors)) {
+        exports.note_descriptor(who, handle.value, export);
+    }
     if let (Some(export), Some(base)) = (export, base)
         && let Some(allocation) = state.allocations.get_mut(base)
     {

@@ -21,6 +21,12 @@ const MAX_ALTERED: usize = 1 << 10;
 pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: Open) -> PendingChange {
     let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == open.of);
     let export = tracker.export_of(who, open.fingerprint).filter(of_this_kind);
+    // One of them is opened.
+    for fingerprint in open.one_of.into_iter().flatten() {
+        if let Some(id) = tracker.export_of(who, Some(fingerprint)) {
+            tracker.exports.attempt(id);
+        }
+    }
     let expired = export.filter(|_| !open.imports).and_then(|id| expired(tracker, id, open.data)).map(Box::new);
     if let Some(id) = export {
         tracker.exports.attempt(id);

@@ -58,19 +58,12 @@ roles! {
 }
 
 /// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a
-/// descriptor.
+/// descriptor. Intel's driver also writes the process that exported it, and the descriptor as the get returned it, which
+/// shows whether a program has stored another one (`IpcOpaqueMemoryData` in its `context.h`). An older driver does not.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcHandle {
     words: [u64; 8],
-}
-
-impl IpcHandle {
-    /// The descriptor.
-    pub const fn descriptor(self) -> u32 {
-        let [first, ..] = self.words;
-        first as u32
-    }
 }
 
 impl Role for IpcHandle {
@@ -80,7 +73,13 @@ impl Role for IpcHandle {
 
     #[inline]
     fn enter(self, values: &mut Values) {
-        values.data = Some(descriptor_data(self.descriptor()));
+        let [first, _, third, fourth, ..] = self.words;
+        let (exporter, exported) = (third as u32, (third >> 48 | fourth << 16) as u32);
+        values.data = Some(descriptor_data(first as u32));
+        if exporter != 0 {
+            values.exporter = Some(exporter.into());
+            values.exported = Some(exported).filter(|number| *number != 0).map(descriptor_data);
+        }
     }
 }
 

@@ -5,7 +5,8 @@
 //!
 //! What stands behind an IPC handle is known by the file that its descriptor refers to, because programs replace the
 //! descriptor on the way to another process, and some of them all other bytes, too. So `data` is the descriptor
-//! ([`crate::handle::descriptor_data`]), and the fingerprint is that of the file ([`crate::handle::file_fingerprint`]).
+//! ([`crate::handle::descriptor_data`]), and the fingerprint is that of the file ([`crate::handle::file_fingerprint`]), or of
+//! the exporter's descriptor if the bytes name it ([`crate::handle::named_fingerprint`]).
 //! The handle of a counter-based event is passed on as it is, and its file may hold many events: it is known by its bytes.
 //!
 //! A descriptor is a handle, too. It is exported by a query for properties and imported by an allocation, where the chain of

@@ -6,14 +6,14 @@
 #![expect(clippy::inline_always, reason = "the row's roles decide which parts a function needs")]
 
 use urscope_schema::api::level_zero::constants::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD};
-use urscope_schema::api::role::{Device, OutParams, Role, Sources};
+use urscope_schema::api::role::{Device, IpcHandle, OutParams, Role, Sources};
 use urscope_schema::api::{Effect, Function, demand::Nulls};
 use urscope_schema::call::Values;
-use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint};
+use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint, named_fingerprint};
 
 use super::umf_header::{UMF_SIZES, UmfHeader};
 use super::{AdapterHandle, Arg, extensions::Extension, handle_data};
-use crate::raw::{files::open_file, threads::recent_data::hashes_of};
+use crate::raw::{files::open_file, processes::process, threads::recent_data::hashes_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
@@ -131,7 +131,7 @@ impl Inputs {
         }
         if ipc_handles != 0 && count > 0 {
             // SAFETY: the caller passes a list of so many IPC handles to the driver, which is about to read them.
-            values.data = Some(descriptor_data(unsafe { descriptor_at(ipc_handles) }));
+            unsafe { std::ptr::with_exposed_provenance::<IpcHandle>(ipc_handles).read_unaligned() }.enter(values);
         }
         if extended != 0 {
             // SAFETY: the caller passes the structure to the driver, which is about to walk its chain.
@@ -227,9 +227,8 @@ impl Arguments {
                 values.exported = header.and_then(|header| header.exported());
             }
         }
-        // The file of a descriptor identifies the object of the call.
         if values.fingerprint.is_none() && !matches!(self.function.effect(), Effect::Puts(_)) {
-            values.fingerprint = values.data.and_then(descriptor_in).and_then(of_file);
+            values.fingerprint = of_descriptor(&values);
         }
         values
     }
@@ -287,6 +286,17 @@ impl Arguments {
 pub(super) unsafe fn descriptor_at(handle: usize) -> u32 {
     // SAFETY: the caller's promise; an IPC handle is larger.
     unsafe { std::ptr::with_exposed_provenance::<u32>(handle).read_unaligned() }
+}
+
+/// The fingerprint of what the descriptor in a handle stands for: the file that it refers to, or the descriptor of another
+/// process that the driver will fetch, because nothing was stored in its place.
+fn of_descriptor(values: &Values) -> Option<u64> {
+    let descriptor = descriptor_in(values.data?)?;
+    let is_own = |process: &u64| *process == u64::from(process::cached_id());
+    match values.exporter.filter(|process| values.exported == values.data && !is_own(process)) {
+        Some(process) => Some(named_fingerprint(process, descriptor)),
+        None => of_file(descriptor),
+    }
 }
 
 /// The fingerprint of the file that a descriptor refers to.
