@@ -74,12 +74,15 @@ use urscope_schema::api::Promise;
 use urscope_schema::{api::Function, handle::Kind, size};
 
 use super::wording::{call, rate};
-use super::{Check, Rule, When, memory::{MANY_HANDLES, not_put}};
+use super::{
+    Check, Rule, When,
+    memory::{MANY_HANDLES, not_put},
+};
 use crate::finding::{Finding, Severity};
 use crate::lifecycle::State;
+use crate::tracker::Map;
 use crate::tracker::fact::{Fact, FactKind, What};
 use crate::tracker::records::{HandleData, Serial};
-use crate::tracker::Map;
 
 pub(super) static RULE: Rule = Rule {
     code: "lost-handles",

@@ -69,14 +69,14 @@
 
 use urscope_schema::handle::{Handle, Kind};
 
-use super::wording::{call, of_size, rate};
 use super::memory::{MANY_HANDLES, not_put};
+use super::wording::{call, of_size, rate};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::lifecycle::State;
+use crate::tracker::Map;
 use crate::tracker::fact::{Fact, FactKind, What};
 use crate::tracker::records::HandleData;
-use crate::tracker::Map;
 
 pub(super) static RULE: Rule = Rule {
     code: "unreturned-gets",
