@@ -83,7 +83,7 @@ const PROGRAMS: [(&str, Shares, Runs); 42] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 15] = [
+const LEFT_OUT: [(&str, &str); 16] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("device_aspects", "it makes no IPC call"),
@@ -91,6 +91,7 @@ const LEFT_OUT: [(&str, &str); 15] = [
     ("killed_crowd", "the tests of violent ends run it"),
     ("mpi_ring", "a launcher starts it"),
     ("no_ipc", "it is a script that makes no IPC call"),
+    ("odd_process", "the tests of odd processes run it"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
     ("scenario", "it is run with each of its scenarios"),
