@@ -49,6 +49,42 @@ void limit_files(Threads, Memories) {
 }
 void limit_descriptors(Threads, Memories) { lower_for_a_while(RLIMIT_NOFILE, victim->random.below(8)); }
 
+// What the program writes to the standard streams that it has closed must not land in the trace. It may land in what the runtime opens.
+void write_to_closed_streams(Threads, Memories) {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  volatile int written = 0;
+  while (!victim->page.stop && std::chrono::steady_clock::now() < until)
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      written = written + (write(stream, "written", 7) >= 0);
+}
+
+// A handler that has interrupted malloc(3) ends the process, while other threads make their first calls.
+void exit_inside_malloc(Threads, Memories memories) {
+  static Library c_library{"libc.so"};
+  static void *memory = memories[0];
+  c_library.find();
+  handle(SIGALRM, [](int, siginfo_t *, void *context) {
+    if (c_library.is_interrupted(context)) _exit(0);
+  });
+  constexpr int callers = 10;
+  for (int i = 0; i < callers; i++) {
+    pthread_t thread;
+    const auto calls = [](void *) -> void * {
+      call_until_stopped(1, memory);
+      return nullptr;
+    };
+    require(pthread_create(&thread, nullptr, calls, nullptr) == 0, "no thread");
+  }
+  const itimerval timer = {{0, 100}, {0, static_cast<suseconds_t>(1 + victim->random.below(3000))}};
+  require(setitimer(ITIMER_REAL, &timer, nullptr) == 0, "no timer");
+  std::vector<void *> all(64);
+  for (uint64_t i = 0;; i++) {
+    std::free(all[i % all.size()]);
+    all[i % all.size()] = std::malloc(2000 + victim->random.below(30000));
+  }
+}
+
 enum class End {
   by_signal,    // The controller sends `signal` to a victim that only calls.
   early,        // It is killed at any time from its start on.
@@ -80,6 +116,7 @@ const Way ways[] = {
     {"exit", End::of_its_own, 0, false, [](Threads, Memories) { exit(0); }},
     {"handler_exits", End::of_its_own, 0, true, by_handler<handler_ends<exit>, false>},
     {"handler_exits_at_once", End::of_its_own, 0, true, by_handler<handler_ends<_exit>, false>},
+    {"handler_exits_inside_malloc", End::of_its_own, 0, false, exit_inside_malloc},
     {"handler_calls", End::later, SIGKILL, true, by_handler<handler_calls, true>},
     {"handler_forks", End::later, SIGKILL, true, by_handler<handler_forks, true>},
     {"fork", End::later, SIGKILL, false, call_in_child<fork>},
@@ -90,7 +127,9 @@ const Way ways[] = {
     {"interrupt", End::later, SIGKILL, false, interrupt_without_harm},
     {"limit_files", End::later, SIGKILL, false, limit_files},
     {"limit_descriptors", End::later, SIGKILL, false, limit_descriptors},
+    {"close_streams", End::later, SIGKILL, false, write_to_closed_streams},
     {"full_disk", End::later, SIGKILL, false, [](Threads, Memories) {}},
+    {"out_of_reach", End::later, SIGKILL, false, [](Threads, Memories) {}},
 };
 
 const Way &way_named(const std::string &name) {
@@ -201,10 +240,10 @@ void write_to(const char *file, const std::string &text) {
   ::close(descriptor);
 }
 
-// Goes to a file system of its own, with so many bytes for the traces, which has room again later. Its files are copied to
-// where traces belong when the victim has ended.
-[[noreturn]] void be_full_disk(const std::vector<std::string> &arguments, const Shared<Board> &board, const Shared<Page> &page,
-                               Random random) {
+// Goes to a file system of its own, with so many bytes for the traces, which has room again later, or which another one hides for a
+// while. Its files are copied to where traces belong when the victim has ended.
+[[noreturn]] void be_disk(bool is_full, const std::vector<std::string> &arguments, const Shared<Board> &board, const Shared<Page> &page,
+                          Random random) {
   const uid_t user = getuid();
   if (unshare(CLONE_NEWNS) != 0) {
     require(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0, "neither a mount namespace nor a user namespace is allowed here");
@@ -214,19 +253,27 @@ void write_to(const char *file, const std::string &text) {
   const fs::path traces = getenv("URSCOPE_DIR"), folder = traces.parent_path() / ("disk-" + std::to_string(getpid()));
   fs::create_directory(folder);
   require(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "cannot make mounts private");
-  const std::string size = "size=" + std::to_string((64 << 10) + random.below(4 << 20));
+  const std::string size = is_full ? "size=" + std::to_string((64 << 10) + random.below(4 << 20)) : "size=256m";
   require(mount("none", folder.c_str(), "tmpfs", 0, size.c_str()) == 0, "cannot mount a file system");
   setenv("URSCOPE_DIR", folder.c_str(), 1);
   Process &process = page.value->processes[itself];
   process.limited = 1;
   const pid_t pid = start(arguments, board, page);
   pause_for(10000 + static_cast<double>(random.below(40000)));
-  if (random.below(4) != 0) {
-    require(mount("none", folder.c_str(), "tmpfs", MS_REMOUNT, "size=256m") == 0, "cannot enlarge a file system");
+  const bool is_lifted = random.below(4) != 0;
+  if (!is_full) {
+    require(mount("none", folder.c_str(), "tmpfs", 0, nullptr) == 0, "cannot hide a file system");
+    pause_for(static_cast<double>(random.below(40000)));
+  }
+  const auto uncover = [&] { require(umount2(folder.c_str(), MNT_DETACH) == 0, "cannot uncover a file system"); };
+  if (is_lifted) {
+    if (!is_full) uncover();
+    else require(mount("none", folder.c_str(), "tmpfs", MS_REMOUNT, "size=256m") == 0, "cannot enlarge a file system");
     process.lifted = 1;
   }
   int status = 0;
   require(waitpid(pid, &status, 0) == pid, "cannot wait for the victim");
+  if (!is_full && !is_lifted) uncover();
   for (const auto &file : fs::directory_iterator(folder)) fs::copy_file(file, traces / file.path().filename());
   _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
@@ -272,10 +319,11 @@ Victims end_one(uint64_t seed, const std::string &name, const Shared<Board> &boa
   Process &process = page.processes[itself];
   const std::vector<std::string> arguments = {"victim", way.name, std::to_string(random.next())};
   const bool fills_disk = way.name == std::string("full_disk");
-  const pid_t started = fills_disk ? fork() : start(arguments, board, victims.page);
+  const bool has_disk = fills_disk || way.name == std::string("out_of_reach");
+  const pid_t started = has_disk ? fork() : start(arguments, board, victims.page);
   require(started >= 0, "cannot fork");
-  if (started == 0) _exit(guarded([&] { be_full_disk(arguments, board, victims.page, random); }));
-  const auto signal = [&](int number) { kill(fills_disk ? static_cast<pid_t>(process.pid) : started, number); };
+  if (started == 0) _exit(guarded([&] { be_disk(fills_disk, arguments, board, victims.page, random); }));
+  const auto signal = [&](int number) { kill(has_disk ? static_cast<pid_t>(process.pid) : started, number); };
 
   const auto came = [&](int what) {
     siginfo_t news = {};
@@ -288,7 +336,7 @@ Victims end_one(uint64_t seed, const std::string &name, const Shared<Board> &boa
   } else {
     victims.hung = !wait_until([&] { return page.ready || ended(); });
     if (way.end == End::later) victims.hung |= !wait_until([&] { return page.done || ended(); });
-    if (fills_disk) pause_for(static_cast<double>(random.below(40000)));
+    if (has_disk) pause_for(static_cast<double>(random.below(40000)));
     if (way.end != End::of_its_own) pause_at_random(random);
   }
   if (victims.hung) signal(SIGKILL);

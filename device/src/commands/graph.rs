@@ -6,7 +6,7 @@
 //! counter-based events that belong to the graph. Must never change a copy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{collections::BTreeMap, ffi::c_char, fs, sync::Arc};
+use std::{collections::BTreeMap, ffi::c_char, fs::OpenOptions, io::Write as _, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -19,7 +19,7 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{Base, GraphDumpDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, HostFunction, In, Out, UserData};
-use crate::platform::log;
+use crate::platform::{descriptor, log};
 
 /// `ZE_RECORD_REPLAY_GRAPH_EXT_DUMP_MODE_DETAILED`.
 const DETAILED: u32 = 0;
@@ -289,7 +289,8 @@ pub extern "C" fn dump_contents(graph: Handle<Graph>, path: In<c_char>, extensio
             return Err(ZeResult::INVALID_ENUMERATION);
         }
         let text = dot::drawing(graph.number, &graph.state.lock(), mode == DETAILED);
-        fs::write(&path, text).map_err(|error| {
+        let made = descriptor::open(&path, OpenOptions::new().write(true).create(true).truncate(true));
+        made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
             log::note(&format!("the graph was not written to {}: {error}", path.display()));
             ZeResult::UNKNOWN
         })

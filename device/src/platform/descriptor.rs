@@ -1,9 +1,10 @@
 //! File descriptors that arrive as numbers: in a handle, in a structure, or from another process.
 //!
-//! Must never close a number that belongs to somebody else.
+//! Must never close a number that belongs to somebody else, nor keep that of a standard stream.
 
+use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::{fs::File, io, mem::ManuallyDrop};
+use std::{io, mem::ManuallyDrop, path::Path};
 
 use super::process;
 
@@ -32,6 +33,25 @@ pub(crate) fn raise(descriptor: OwnedFd) -> OwnedFd {
     own(libc::c_long::from(raised)).unwrap_or(descriptor)
 }
 
+/// Makes a descriptor that is none of the standard streams. If the application has closed these, what it writes to them
+/// fails as before, and does not land in the file.
+pub(crate) fn above_streams(make: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+    let _occupied = [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO].map(|number| {
+        let is_closed = borrow(number).is_none();
+        // SAFETY: open(2) reads a C string. Reads and writes of such a descriptor fail as of a closed one.
+        let open = || unsafe { libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+        is_closed.then(|| own(libc::c_long::from(open())))
+    });
+    let made = make()?;
+    // A thread may have closed one meanwhile. A duplicate is above them.
+    if made.as_raw_fd() > libc::STDERR_FILENO { Ok(made) } else { made.try_clone() }
+}
+
+/// Opens a file, as [`above_streams`] does.
+pub(crate) fn open(path: impl AsRef<Path>, options: &OpenOptions) -> io::Result<File> {
+    above_streams(|| options.open(path).map(OwnedFd::from)).map(File::from)
+}
+
 /// How many descriptors this process may have (RLIMIT_NOFILE).
 pub(crate) fn limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -44,7 +64,7 @@ pub(crate) fn limit() -> u64 {
 /// pidfd_getfd(2)).
 pub(crate) fn fetch(pid: u32, started: u64, number: i32) -> io::Result<File> {
     // SAFETY: pidfd_open takes plain numbers.
-    let handle = own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::c_long, 0) })?;
+    let handle = above_streams(|| own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::c_long, 0) }))?;
     // Checked once the pidfd pins the process: if the start times agree, it is the process that exported the
     // descriptor.
     if process::start_time(pid) != Some(started) {
@@ -52,11 +72,12 @@ pub(crate) fn fetch(pid: u32, started: u64, number: i32) -> io::Result<File> {
     }
     let number = libc::c_long::from(number);
     // SAFETY: pidfd_getfd takes plain numbers.
-    own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, handle.as_raw_fd(), number, 0) }).map(File::from)
+    above_streams(|| own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, handle.as_raw_fd(), number, 0) }))
+        .map(File::from)
 }
 
 /// Takes ownership of the descriptor that a system call returned.
-fn own(result: libc::c_long) -> io::Result<OwnedFd> {
+pub(crate) fn own(result: libc::c_long) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -4,7 +4,9 @@
 //! Every entry point and the IPC handles read this. Must never allocate or lock in the fork handler.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, sync::Once};
+use std::{fs::OpenOptions, io::Read as _, sync::Once};
+
+use super::descriptor;
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -42,7 +44,9 @@ pub(crate) fn devices_are_lost() -> bool {
 /// When a process started, in clock ticks since boot: field 22 of `/proc/<pid>/stat` (proc_pid_stat(5)). Together with
 /// the pid it identifies a process, because pids are reused. `None` if the process does not exist or is not visible.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut stat = String::new();
+    let file = descriptor::open(format!("/proc/{pid}/stat"), OpenOptions::new().read(true));
+    file.and_then(|mut file| file.read_to_string(&mut stat)).ok()?;
     // The second field is the command in parentheses, and may itself contain blanks and parentheses.
     stat.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }

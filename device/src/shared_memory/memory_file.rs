@@ -1,7 +1,7 @@
 //! A shared-memory file (memfd) whose size can no longer change.
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::descriptor;
@@ -13,13 +13,9 @@ const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEA
 /// Creates a sparse file of `size` bytes, all zero, or returns `OUT_OF_HOST_MEMORY`.
 pub(crate) fn create(size: u64) -> Outcome<File> {
     // SAFETY: the name is a C string literal; memfd_create(2) touches nothing else.
-    let number = unsafe { libc::memfd_create(c"ze_soft".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    if number < 0 {
-        return Err(ZeResult::OUT_OF_HOST_MEMORY);
-    }
-    // SAFETY: memfd_create has just made the descriptor for us, and nobody else knows it.
-    let made = unsafe { OwnedFd::from_raw_fd(number) };
-    let file = File::from(descriptor::raise(made));
+    let make = || unsafe { libc::memfd_create(c"ze_soft".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    let made = descriptor::above_streams(|| descriptor::own(make().into()));
+    let file = File::from(descriptor::raise(made.map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?));
     file.set_len(size).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?;
     // SAFETY: F_ADD_SEALS takes plain numbers and acts on our file only.
     let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) };

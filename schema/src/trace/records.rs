@@ -198,7 +198,8 @@ pub struct Footer {
     pub clock: Clock,
 }
 
-/// `urscope_gap`: the file could not grow for a while, and goes on here.
+/// `urscope_gap`: how many records are lost. The first one, behind the header, is kept up to date; at others, a file that
+/// could not grow goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gap {

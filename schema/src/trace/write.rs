@@ -7,7 +7,7 @@
 
 use serde_json::json;
 
-use super::records::{Clock, Footer, Found, Named};
+use super::records::{Clock, Footer, Found, Gap, Named};
 use super::{CALL, Form, INNER, NOTE};
 use crate::api::Function;
 use crate::call::{Enter, Exit, Nanos, Shape, Values};
@@ -88,6 +88,16 @@ impl Line {
             .text("}}");
     }
 
+    /// Writes the number of records that are lost so far. It ends with the fields of [`gap`].
+    pub fn gap(&mut self, pid: u32, lost: u64) {
+        self.0.text("\n,{\"ph\":\"M\",\"name\":\"").text(Gap::NAME).text(r#"","pid":"#).decimal(u64::from(pid));
+        self.0.text(r#","tid":"#).decimal(u64::from(pid)).text(r#","args":"#);
+        for byte in gap(lost) {
+            self.0.byte(byte);
+        }
+        self.0.text("}");
+    }
+
     fn opening(&mut self, phase: &str, pid: u32, tid: u32, time: Nanos, base: u64) {
         self.0.text("\n,").text(phase).decimal(u64::from(pid)).text(r#","tid":"#).decimal(u64::from(tid));
         let since = time.0.saturating_sub(base);
@@ -166,6 +176,26 @@ impl End {
     pub fn args(&self) -> Option<&str> {
         std::str::from_utf8(self.bytes()?.get(self.args.clone())?).ok()
     }
+}
+
+/// The number of lost records in the fields of a [`gap`]: its place, and its digits, behind spaces. One instruction can
+/// replace them in a file.
+pub const LOST_AT: usize = r#"{"lost":"#.len();
+/// See [`LOST_AT`].
+pub const LOST_DIGITS: usize = STEP;
+
+/// The fields of a [`Gap`] as JSON. It shows the largest number that fits if there are more.
+pub fn gap(lost: u64) -> [u8; LOST_AT + LOST_DIGITS + 1] {
+    let mut fields = *br#"{"lost":        }"#;
+    let (mut left, digits) = (lost.min(10_u64.pow(LOST_DIGITS as u32) - 1), LOST_AT..LOST_AT + LOST_DIGITS);
+    for digit in fields.get_mut(digits).into_iter().flatten().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    fields
 }
 
 /// Text of at most `N` bytes.
@@ -416,6 +446,18 @@ mod tests {
         let clock = Clock { base_ns: most, monotonic_ns: most, boottime_ns: most, realtime_ns: most };
         let end = End::new(u32::MAX, "quick_exit", &totals, &clock);
         assert!(end.bytes().is_some());
+    }
+
+    #[test]
+    fn the_number_of_lost_records_has_always_the_same_width() {
+        for (lost, shown) in [(0, 0), (7, 7), (99_999_999, 99_999_999), (u64::MAX, 99_999_999)] {
+            let read: Gap = serde_json::from_slice(&gap(lost)).unwrap();
+            assert_eq!(read.lost, shown);
+        }
+        let mut line = Line::default();
+        line.gap(7, 12);
+        let line: serde_json::Value = serde_json::from_slice(&line.bytes().unwrap()[2..]).unwrap();
+        assert_eq!(line, json!({"ph": "M", "name": "urscope_gap", "pid": 7, "tid": 7, "args": {"lost": 12}}));
     }
 
     #[test]

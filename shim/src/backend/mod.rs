@@ -12,7 +12,7 @@ use urscope_schema::{handle::Kind, ur_functions};
 
 use self::adapter::registry;
 use crate::knobs::{self, BackendChoice};
-use crate::raw::args::Arg;
+use crate::raw::{args::Arg, errno};
 
 pub mod adapter;
 pub mod level_zero;
@@ -150,7 +150,7 @@ macro_rules! backends {
             $(
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let call = || Backend::$name(&level_zero::LevelZero::new(VIA), $($param),*);
-                    catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult::UNKNOWN)
+                    errno::preserve(|| catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult::UNKNOWN))
                 }
             )*
         }

@@ -2,10 +2,13 @@
 
 use std::{fmt::Write as _, os::fd::BorrowedFd};
 
+use super::errno::Errno;
+
 /// Writes `urscope: TEXT` as one line. Errors are ignored.
 ///
 /// The text may contain names from the environment and from files: control characters are escaped.
 pub fn say(text: &str) {
+    let _errno = Errno::now();
     let line = line(text);
     if !has_room(line.len() as u64) {
         return;

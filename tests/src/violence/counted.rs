@@ -70,7 +70,14 @@ impl Counted {
     /// Whether the process ends, or becomes another program, by its own call while its threads are inside calls: what they hold
     /// then is left behind.
     pub(super) fn leaves_in_the_middle(&self) -> bool {
-        let ways = ["exit", "exit_at_once", "handler_exits", "handler_exits_at_once", "execute"];
+        let ways = [
+            "exit",
+            "exit_at_once",
+            "handler_exits",
+            "handler_exits_at_once",
+            "handler_exits_inside_malloc",
+            "execute",
+        ];
         ways.contains(&self.way.as_str())
     }
 
@@ -94,7 +101,7 @@ impl Counted {
             ("itself", "exit") if self.ended == "signal 6" => "signal 6",
             ("itself", "fault" | "exit") => "signal 11",
             ("itself", "limit_files") => "signal 25",
-            ("itself", "full_disk") => "exit 137",
+            ("itself", "full_disk" | "out_of_reach") => "exit 137",
             _ => "",
         };
         ["exit 0", "signal 9", own].contains(&self.ended.as_str())

@@ -49,6 +49,7 @@ mod museum;
 mod neighbours;
 mod no_skips;
 mod nothing_to_judge;
+mod odd_processes;
 mod other_adapters;
 mod other_runs;
 mod other_users;

@@ -91,6 +91,7 @@ const LEFT_OUT: [(&str, &str); 16] = [
     ("killed_crowd", "the tests of violent ends run it"),
     ("mpi_ring", "a launcher starts it"),
     ("no_ipc", "it is a script that makes no IPC call"),
+    ("odd_process", "the tests of odd processes run it"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
     ("scenario", "it is run with each of its scenarios"),

@@ -16,7 +16,7 @@ fn lose_nothing(stage: &str) {
     assert!(all.failures.is_empty(), "{}", all.failures.join("\n"));
     assert_eq!(all.ends, ENDS);
     // Each way has had its turn, and the limits have kept records out.
-    assert_eq!(all.ways.len(), 21, "{:?}", all.ways);
+    assert_eq!(all.ways.len(), 24, "{:?}", all.ways);
     // How many of these a trace can still report depends on how far its process came.
     assert!(all.calls > 10 * ENDS && all.stated + all.unstated > 0, "{all:?}");
 }

@@ -151,8 +151,9 @@ fn death(end: &End, judgement: &Judgement, options: &Options) -> Option<Limit> {
 fn nothing_traced(obstacle: Option<String>) -> String {
     let obstacle = obstacle.map(|obstacle| format!("{obstacle}; and ")).unwrap_or_default();
     format!(
-        "nothing was traced: {obstacle}no process of the run loaded a Unified Runtime adapter with liburscope.so preloaded; \
-        `urscope doctor` checks whether this machine has a runtime and a device"
+        "nothing was traced: {obstacle}no process of the run loaded a Unified Runtime adapter with liburscope.so preloaded, or \
+        its trace could not be written, which it says on standard error; `urscope doctor` checks whether this machine has a \
+        runtime and a device"
     )
 }
 

@@ -67,8 +67,8 @@ impl TracedProcess {
 
     /// The number of intercepted calls that could not be recorded.
     pub(crate) fn lost(&self) -> u64 {
-        // The trace of a killed process has no footer.
-        self.notes.closing.map_or(self.notes.lost, |closing| closing.lost)
+        // The trace of a killed process has no footer, and more may be lost behind one.
+        self.notes.closing.map_or(0, |closing| closing.lost).max(self.notes.lost)
     }
 
     pub(crate) fn how_it_ended(&self) -> (Ended, End) {

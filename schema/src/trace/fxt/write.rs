@@ -9,6 +9,7 @@ use super::{Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words
 use crate::api::{Function, UrResult};
 use crate::call::{Enter, Exit, Nanos, Shape, Values};
 use crate::trace::records::{Found, Named};
+use crate::trace::write;
 
 /// The most arguments of an event: the field of their number has 4 bits.
 pub const ARGUMENTS: u64 = 15;
@@ -152,6 +153,12 @@ pub fn record<R: Named>(record: &R) -> Option<Vec<u64>> {
 /// The footer, from its fields as JSON ([`End::args`](crate::trace::write::End::args)). Returns its first word.
 pub fn footer(fields: &str, to: &mut impl Sink) -> Option<u64> {
     blob(Name::Footer, fields, to)
+}
+
+/// The number of records that are lost so far, with the fields of [`gap`](write::gap). Returns its first
+/// word.
+pub fn gap(lost: u64, to: &mut impl Sink) -> Option<u64> {
+    blob(Name::Gap, std::str::from_utf8(&write::gap(lost)).ok()?, to)
 }
 
 fn blob(name: Name, text: &str, to: &mut impl Sink) -> Option<u64> {

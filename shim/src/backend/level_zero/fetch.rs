@@ -3,11 +3,12 @@
 //! Missing permission has its own error. A failure leaves no descriptor open.
 
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use urscope_schema::api::UrResult;
 
 use super::{handle_data::HandleData, result};
+use crate::raw::files::plain_file::{self, above_streams};
 use crate::raw::processes::{fork_reset::ForkReset, process::start_of};
 
 /// A process, distinguished from a later one with the same pid.
@@ -56,14 +57,15 @@ impl Process {
 
     fn fetch_or_why(self, descriptor: i32) -> io::Result<OwnedFd> {
         // SAFETY: pidfd_open(2) takes plain numbers.
-        let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) })?;
+        let open = || own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) });
+        let process = above_streams(open)?;
         // Read after the pidfd is open: if this process started when the producer did, it is the producer.
         if start_of(self.pid)? != self.started {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         let (process, descriptor) = (libc::c_long::from(process.as_raw_fd()), libc::c_long::from(descriptor));
         // SAFETY: pidfd_getfd(2) takes plain numbers.
-        own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, descriptor, 0) })
+        above_streams(|| own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, descriptor, 0) }))
     }
 }
 
@@ -87,13 +89,8 @@ pub(crate) fn after_fork_in_child() {
     THIS.reset(this_process());
 }
 
-/// Takes ownership of the descriptor that a system call returned, or reads errno at once.
 fn own(answer: libc::c_long) -> io::Result<OwnedFd> {
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the system call has just made this descriptor.
-    Ok(unsafe { OwnedFd::from_raw_fd(answer as i32) })
+    plain_file::own(answer as libc::c_int)
 }
 
 #[cfg(test)]

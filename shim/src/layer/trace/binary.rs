@@ -9,13 +9,12 @@ use std::io;
 use urscope_schema::call::{Enter, Exit};
 use urscope_schema::trace::fxt::write::{self, Sink};
 use urscope_schema::trace::fxt::{Before, HEAD};
-use urscope_schema::trace::records::{Gap, Header};
-use urscope_schema::trace::{Form, write::End};
+use urscope_schema::trace::{Form, records::Header, write::End};
 
 use super::file::{self, Growth};
-use super::{ENTRY_POINTS, PROCESS_TRACE, count_lost, footer, pid};
+use super::{ENTRY_POINTS, LOST, PROCESS_TRACE, ProcessTrace, count_lost, footer, pid};
 use crate::raw::trace_file::chunks::{self, Appended, Chunks, Record};
-use crate::raw::{files::named_file::MappedByte, processes::process, signals::interruptions, threads::thread};
+use crate::raw::{processes::process, signals::interruptions, threads::thread};
 
 /// The three records of one side of a call: by itself; short, without what the record before contains, as most are;
 /// and inside of another call.
@@ -84,6 +83,15 @@ impl Record for FooterRecord<'_> {
     }
 }
 
+/// The number of records that are lost so far.
+struct GapRecord;
+
+impl Record for GapRecord {
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        write::gap(LOST.get(), to)
+    }
+}
+
 /// Appends the record of a call that begins, if it can be short and fits into this thread's chunk.
 #[inline(always)]
 pub(super) fn append_short_enter(enter: &Enter) -> bool {
@@ -115,22 +123,31 @@ pub(super) fn append_words(words: &[u64]) {
 fn append_to_new_chunk(append: &dyn Fn() -> Appended) {
     let _held_off = interruptions::hold_off();
     let mut appended = append();
-    if appended == Appended::NoRoom
-        && let Some(mut state) = PROCESS_TRACE.get().get()
-    {
-        let ended = state.ended;
-        if let Some(file) = state.binary()
-            && file.renew()
-        {
-            appended = append();
-            if let Some(how) = ended {
-                rewrite_footer(file, how);
-            }
+    if appended == Appended::NoRoom {
+        // Before the lock, because it may allocate.
+        thread::at_end(leave_chunk);
+        if let Some(mut state) = super::with_file() {
+            appended = append_with_file(&mut state, append);
         }
     }
     if appended != Appended::Yes {
         count_lost();
     }
+}
+
+/// The thread may have got a chunk with the file.
+fn append_with_file(state: &mut ProcessTrace, append: &dyn Fn() -> Appended) -> Appended {
+    let (mut appended, ended) = (append(), state.ended);
+    if appended == Appended::NoRoom
+        && let Some(file) = state.binary()
+        && file.renew()
+    {
+        appended = append();
+        if let Some(how) = ended {
+            rewrite_footer(file, how);
+        }
+    }
+    appended
 }
 
 /// A function of its own, because a footer takes several KiB of the stack.
@@ -142,23 +159,23 @@ fn rewrite_footer(file: &mut BinaryFile, how: &str) {
 /// The trace file; without chunks if it could not be created.
 pub(super) struct BinaryFile {
     pub(super) chunks: Option<Chunks>,
-    /// The digit that shows whether records are lost.
-    pub(super) loss: Option<MappedByte>,
-    growth: Growth,
+    pub(super) growth: Growth,
 }
 
 impl BinaryFile {
     /// Creates the file and writes the header and the entry points so far.
     pub(super) fn begin(forked: bool) -> Self {
         let header = file::header(forked);
+        thread::at_end(leave_chunk);
         let created = file::create(Form::Binary, &header, |path| {
             let mut chunks = Chunks::create(path)?;
-            let digit = write_beginning(&mut chunks, &header)?;
+            let fields_of_gap = write_beginning(&mut chunks, &header)?;
             chunks.name.publish()?;
-            Ok((chunks, digit))
+            // Without it, the footer has the number.
+            let _ = LOST.keep_in(&chunks.name, fields_of_gap);
+            Ok(chunks)
         });
-        let loss = created.as_ref().and_then(|(chunks, digit)| chunks.name.map_byte(*digit).ok());
-        Self { chunks: created.map(|(chunks, _)| chunks), loss, growth: Growth::default() }
+        Self { chunks: created, growth: Growth::default() }
     }
 
     /// Gives this thread another chunk; false if there is none.
@@ -170,14 +187,14 @@ impl BinaryFile {
         match chunks.renew(pid(), thread::id(), &[]) {
             Ok(()) => {
                 if self.growth.succeeded() {
-                    // The process may be killed before it can write a footer.
-                    chunks::append(&write::record(&super::gap()).unwrap_or_default());
+                    // For those who follow the file.
+                    chunks::append_with(&GapRecord);
                 }
                 name_thread(pid());
                 true
             }
             Err(error) => {
-                self.growth.failed(chunks.name.path(), &error);
+                self.growth.failed(error);
                 false
             }
         }
@@ -186,17 +203,17 @@ impl BinaryFile {
     /// Writes a footer and truncates the file after it.
     pub(super) fn end(&mut self, footer: &End) {
         let ends = FooterRecord(footer.args().unwrap_or_default());
-        if chunks::append_with(&ends) == Appended::NoRoom && self.renew() {
+        let Some(chunks) = &mut self.chunks else { return };
+        chunks.begin_end();
+        if chunks::append_with(&ends) == Appended::NoRoom && chunks.renew(pid(), thread::id(), &[]).is_ok() {
             chunks::append_with(&ends);
         }
-        if let Some(chunks) = &mut self.chunks {
-            // A file that cannot be truncated has free space after the records.
-            let _ = chunks.close();
-        }
+        // A file that cannot be truncated has free space after the records.
+        let _ = chunks.close();
     }
 }
 
-/// Writes the header and the entry points so far. Returns the offset of the digit that shows whether records are lost.
+/// Writes the header and the entry points so far. Returns the offset of the fields of the gap record.
 fn write_beginning(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
     let beginning = write::beginning(header.pid, process::name(header));
     chunks.renew(header.pid, thread::id(), &beginning)?;
@@ -204,9 +221,9 @@ fn write_beginning(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
     let record = write::record(header).or_else(without_command);
     let record = record.unwrap_or_default();
     chunks::append(&record);
-    // The text of the record follows its first word.
-    let text = (beginning.len() + HEAD + record.len() + 1) * size_of::<u64>();
-    chunks::append(&write::record(&Gap { lost: 0 }).unwrap_or_default());
+    // The fields of the next record follow its first word.
+    let fields = (beginning.len() + HEAD + record.len() + 1) * size_of::<u64>();
+    chunks::append_with(&GapRecord);
     for entry_point in ENTRY_POINTS.get().iter().flat_map(|known| known.iter()) {
         let words = write::record(entry_point).unwrap_or_default();
         if chunks::append(&words) == Appended::NoRoom && chunks.renew(header.pid, thread::id(), &[]).is_ok() {
@@ -214,14 +231,13 @@ fn write_beginning(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
         }
     }
     name_thread(header.pid);
-    Ok((text + super::LOSS_DIGIT) as u64)
+    Ok(fields as u64)
 }
 
-/// Records the name of this thread once, and registers that its chunk is reused when it ends.
+/// Records the name of this thread once.
 fn name_thread(pid: u32) {
     if let Some(name) = thread::name_once() {
         chunks::append_with(&ThreadNameRecord { pid, name: &name.text() });
-        thread::at_end(leave_chunk);
     }
 }
 

@@ -3,11 +3,11 @@
 //! An error never reaches the program: it is reported once, and records are counted as lost.
 
 use urscope_schema::trace::write::{self, End, Line};
-use urscope_schema::trace::{Form, records::Gap};
+use urscope_schema::trace::{Form, write::gap};
 
 use super::file::{self, Growth};
-use super::{ENTRY_POINTS, PROCESS_TRACE, count_lost, footer};
-use crate::raw::{files::named_file::MappedByte, processes::process, signals::interruptions, trace_file::pages::Pages};
+use super::{ENTRY_POINTS, LOST, count_lost, footer};
+use crate::raw::{processes::process, signals::interruptions, trace_file::pages::Pages};
 
 /// The bytes that are reserved for the footer, so that a file on a full disk can be closed.
 const RESERVE: u64 = 16 << 10;
@@ -25,7 +25,7 @@ pub(super) fn append_line(fill: impl FnOnce(&mut Line)) {
 
 #[inline]
 pub(super) fn append(bytes: &[u8]) {
-    let appended = PROCESS_TRACE.get().get().is_some_and(|mut state| {
+    let appended = super::with_file().is_some_and(|mut state| {
         let ended = state.ended;
         state.chrome().is_some_and(|file| file.append(bytes, ended))
     });
@@ -34,12 +34,17 @@ pub(super) fn append(bytes: &[u8]) {
     }
 }
 
+/// The number of records that are lost so far.
+fn gap_line(pid: u32) -> Line {
+    let mut line = Line::default();
+    line.gap(pid, LOST.get());
+    line
+}
+
 /// The trace file; without pages if it could not be created.
 pub(super) struct ChromeFile {
     pub(super) pages: Option<Pages>,
-    /// The digit that shows whether records are lost.
-    pub(super) loss: Option<MappedByte>,
-    growth: Growth,
+    pub(super) growth: Growth,
     closed: bool,
 }
 
@@ -50,8 +55,9 @@ impl ChromeFile {
         let run = format!("{}-{}-{}", header.run, header.pid, header.start);
         let mut beginning = write::start(header.pid, process::name(&header), &run);
         beginning.extend(write::record(header.pid, &header));
-        beginning.extend(write::record(header.pid, &Gap { lost: 0 }));
-        let digit = (beginning.len() - super::LOSS_DIGIT_FROM_END) as u64;
+        beginning.extend(gap_line(header.pid).bytes().unwrap_or_default());
+        // The fields are followed by the bracket of the record.
+        let fields = (beginning.len() - gap(0).len() - 1) as u64;
         if let Some(entry_points) = ENTRY_POINTS.get() {
             beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
         }
@@ -64,8 +70,11 @@ impl ChromeFile {
             pages.name.publish()?;
             Ok(pages)
         });
-        let loss = pages.as_ref().and_then(|pages| pages.name.map_byte(digit).ok());
-        Self { pages, loss, growth: Growth::default(), closed: false }
+        if let Some(pages) = &pages {
+            // Without it, the footer has the number.
+            let _ = LOST.keep_in(&pages.name, fields);
+        }
+        Self { pages, growth: Growth::default(), closed: false }
     }
 
     /// Appends a record; false if that fails. If the process has `ended`, the file is closed again after it.
@@ -99,7 +108,7 @@ impl ChromeFile {
             }
             loop {
                 if let Err(error) = pages.grow() {
-                    self.growth.failed(pages.name.path(), &error);
+                    self.growth.failed(error);
                     return false;
                 }
                 if wanted <= pages.room() {
@@ -107,8 +116,8 @@ impl ChromeFile {
                 }
             }
             if self.growth.succeeded() {
-                // The process may be killed before it can write a footer.
-                pages.append(&write::record(super::pid(), &super::gap()));
+                // For those who follow the file.
+                pages.append(gap_line(super::pid()).bytes().unwrap_or_default());
             }
         }
         pages.append(bytes)
@@ -145,7 +154,7 @@ mod tests {
         let path = directory.path().join("t");
         let mut pages = Pages::create(&path).unwrap();
         pages.name.publish().unwrap();
-        let mut file = ChromeFile { pages: Some(pages), loss: None, growth: Growth::default(), closed: false };
+        let mut file = ChromeFile { pages: Some(pages), growth: Growth::default(), closed: false };
         let room = |file: &ChromeFile| file.pages.as_ref().unwrap().room();
         while room(&file) > RESERVE + 100 {
             let bytes = (room(&file) - RESERVE - 50).min(1000);

@@ -76,8 +76,9 @@ pub(super) struct Growth {
     /// When to try again, in nanoseconds of `CLOCK_MONOTONIC`, and the pause before that; 0 if it did not fail.
     next: u64,
     pause: u64,
-    /// Whether the user knows that records are lost.
+    /// Whether the user knows that records are lost, or the error that says so.
     is_reported: bool,
+    complaint: Option<io::Error>,
 }
 
 impl Growth {
@@ -99,16 +100,31 @@ impl Growth {
 
     /// Registers that the file could not grow. Records until the next attempt are lost.
     #[cold]
-    pub(super) fn failed(&mut self, path: &Path, error: &io::Error) {
+    pub(super) fn failed(&mut self, error: io::Error) {
         self.pause = (2 * self.pause).clamp(*RETRY_PAUSES.start(), *RETRY_PAUSES.end());
         self.next = clock::now().0.saturating_add(self.pause).max(1);
         if !std::mem::replace(&mut self.is_reported, true) {
-            stderr::say(&format!(
-                "the trace {} cannot grow: {error}; the program continues, and calls are counted but not recorded until it can",
-                path.display()
-            ));
+            self.complaint = Some(error);
         }
     }
+
+    /// The first error, once.
+    pub(super) fn take_complaint(&mut self) -> Option<io::Error> {
+        self.complaint.take()
+    }
+}
+
+/// Says that records are lost.
+pub(super) fn say_lost(path: &Path, error: &io::Error) {
+    let why = match error.raw_os_error() {
+        Some(libc::EFBIG) => "the process's limit of file size is reached".into(),
+        Some(libc::ESTALE) => "another program has truncated or replaced its file".into(),
+        _ => error.to_string(),
+    };
+    stderr::say(&format!(
+        "the trace {} cannot grow: {why}; the program continues, and calls are counted but not recorded until it can",
+        path.display()
+    ));
 }
 
 #[cfg(test)]
@@ -120,9 +136,10 @@ mod tests {
         let mut growth = Growth::default();
         assert!(growth.may_retry() && !growth.succeeded());
         let error = io::Error::other("full");
-        growth.failed(Path::new("t"), &error);
+        growth.failed(error);
         let first = growth.pause;
-        growth.failed(Path::new("t"), &error);
+        growth.failed(io::Error::other("full"));
+        assert!(growth.take_complaint().is_some() && growth.take_complaint().is_none());
         assert!(growth.has_failed() && !growth.may_retry() && growth.pause == 2 * first);
         assert!(growth.succeeded() && !growth.has_failed() && growth.may_retry());
     }

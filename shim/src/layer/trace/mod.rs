@@ -8,21 +8,21 @@
 
 #![expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{path::Path, sync::Arc};
 
 use urscope_schema::call::{Enter, Exit, Nanos};
-use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Gap, Module, Named, Stack};
+use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Module, Named, Stack};
 use urscope_schema::trace::write::{self, End, Totals};
 use urscope_schema::{api::demand::Nulls, trace::fxt};
 
-use self::{binary::BinaryFile, chrome::ChromeFile};
+use self::{binary::BinaryFile, chrome::ChromeFile, file::Growth};
 use super::{FindingSink, Layer, Verdict};
 use crate::knobs::{self, Hot};
-use crate::raw::files::named_file::{MappedByte, NamedFile};
+use crate::raw::files::named_file::NamedFile;
 use crate::raw::processes::{fork, fork_mark, fork_reset::ForkReset, process};
-use crate::raw::threads::{fork_lock::ForkLock, lock::Lock, thread};
-use crate::raw::{clock, signals::interruptions};
+use crate::raw::threads::{fork_lock::ForkLock, lock::Lock, lock::LockGuard, thread};
+use crate::raw::{clock, signals::interruptions, trace_file::loss_count::LossCount};
 use crate::stacks::StackSink;
 
 mod binary;
@@ -34,12 +34,17 @@ pub mod notices;
 /// The layer.
 pub struct Trace;
 
+/// The end of the process waits for this lock, also in a signal handler that interrupted malloc(3). So nothing allocates
+/// under it.
 static PROCESS_TRACE: ForkReset<Lock<ProcessTrace>> = ForkReset::new(Lock::default);
+
+/// Held while a thread creates the file.
+static CREATION: ForkReset<Lock<()>> = ForkReset::new(Lock::default);
 
 /// The entry points so far, with which a forked child's file begins.
 static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
 
-static LOST: AtomicU64 = AtomicU64::new(0);
+static LOST: LossCount = LossCount::none();
 
 #[derive(Default)]
 struct ProcessTrace {
@@ -57,11 +62,18 @@ enum File {
 }
 
 impl File {
-    /// Its name, if it could be created, and the digit that shows whether records are lost.
-    fn name_and_loss(&self) -> Option<(&NamedFile, Option<&MappedByte>)> {
+    /// Its name, if it could be created.
+    fn name(&self) -> Option<&NamedFile> {
         match self {
-            Self::Chrome(file) => Some((&file.pages.as_ref()?.name, file.loss.as_ref())),
-            Self::Binary(file) => Some((&file.chunks.as_ref()?.name, file.loss.as_ref())),
+            Self::Chrome(file) => Some(&file.pages.as_ref()?.name),
+            Self::Binary(file) => Some(&file.chunks.as_ref()?.name),
+        }
+    }
+
+    fn growth(&mut self) -> &mut Growth {
+        match self {
+            Self::Chrome(file) => &mut file.growth,
+            Self::Binary(file) => &mut file.growth,
         }
     }
 }
@@ -69,23 +81,45 @@ impl File {
 impl ProcessTrace {
     #[inline]
     fn chrome(&mut self) -> Option<&mut ChromeFile> {
-        let forked = self.forked;
-        match self.file.get_or_insert_with(|| {
-            let _held_off = interruptions::hold_off();
-            File::Chrome(ChromeFile::begin(forked))
-        }) {
-            File::Chrome(file) => Some(file),
-            File::Binary(_) => None,
+        match &mut self.file {
+            Some(File::Chrome(file)) => Some(file),
+            _ => None,
         }
     }
 
     fn binary(&mut self) -> Option<&mut BinaryFile> {
-        let forked = self.forked;
-        match self.file.get_or_insert_with(|| File::Binary(Box::new(BinaryFile::begin(forked)))) {
-            File::Binary(file) => Some(file),
-            File::Chrome(_) => None,
+        match &mut self.file {
+            Some(File::Binary(file)) => Some(file),
+            _ => None,
         }
     }
+}
+
+/// Locks the state, with a file.
+#[inline]
+fn with_file() -> Option<LockGuard<'static, ProcessTrace>> {
+    let state = PROCESS_TRACE.get().get()?;
+    if state.file.is_some() {
+        return Some(state);
+    }
+    drop(state);
+    make_file();
+    PROCESS_TRACE.get().get()
+}
+
+/// Creates the file, which begins with the entry points so far; false if it exists.
+#[cold]
+fn make_file() -> bool {
+    let _held_off = interruptions::hold_off();
+    let Some(_alone) = CREATION.get().get() else { return false };
+    let state = PROCESS_TRACE.get().get().map(|state| (state.file.is_some(), state.forked));
+    let Some((false, forked)) = state else { return false };
+    let file = if is_binary() {
+        File::Binary(Box::new(BinaryFile::begin(forked)))
+    } else {
+        File::Chrome(ChromeFile::begin(forked))
+    };
+    PROCESS_TRACE.get().get().map(|mut state| state.file = Some(file)).is_some()
 }
 
 /// Whether the trace is written in the binary form.
@@ -173,33 +207,19 @@ impl Layer for Trace {
     }
 }
 
-/// Counts a record that could not be written, and marks the file as incomplete: the process may be killed before it
-/// writes the count.
+/// Counts a record that could not be written. The first time, it says why.
 #[cold]
 fn count_lost() {
-    LOST.fetch_add(1, Ordering::Relaxed);
-    if LOSS_IS_MARKED.load(Ordering::Relaxed) {
-        return;
+    LOST.add();
+    let complaint = |mut state: LockGuard<'_, ProcessTrace>| {
+        let file = state.file.as_mut()?;
+        let error = file.growth().take_complaint()?;
+        Some((Arc::clone(file.name()?.path()), error))
+    };
+    let _held_off = interruptions::hold_off();
+    if let Some((path, error)) = PROCESS_TRACE.get().try_get().and_then(complaint) {
+        file::say_lost(&path, &error);
     }
-    if let Some(state) = PROCESS_TRACE.get().get() {
-        let place = state.file.as_ref().and_then(File::name_and_loss);
-        let is_marked = place.is_some_and(|(name, digit)| digit.is_some_and(|at| name.write_mapped(at, SOME_LOST)));
-        LOSS_IS_MARKED.store(is_marked, Ordering::Relaxed);
-    }
-}
-
-/// Whether the file is marked as incomplete.
-static LOSS_IS_MARKED: AtomicBool = AtomicBool::new(false);
-
-/// The offsets of the digit of a [`Gap`] of 0 records, from the end of the record in the Chrome form, and from the
-/// beginning of its JSON. It becomes [`SOME_LOST`] when the first record is lost.
-const LOSS_DIGIT_FROM_END: usize = "0}}".len();
-const LOSS_DIGIT: usize = "{\"lost\":".len();
-const SOME_LOST: u8 = b'1';
-
-/// The number of lost records so far, when the file continues.
-fn gap() -> Gap {
-    Gap { lost: LOST.load(Ordering::Relaxed) }
 }
 
 /// Records an entry point and its result.
@@ -213,18 +233,6 @@ pub fn entry_point(entry_point: &EntryPoint) {
     if !make_file() {
         record(entry_point);
     }
-}
-
-/// Creates the file, which begins with the entry points so far; false if it exists.
-fn make_file() -> bool {
-    let Some(mut state) = PROCESS_TRACE.get().get() else { return false };
-    let is_new = state.file.is_none();
-    if is_binary() {
-        state.binary();
-    } else {
-        state.chrome();
-    }
-    is_new
 }
 
 /// Records a device, an entry point, a module or a stack.
@@ -284,9 +292,9 @@ impl StackSink for Trace {
 }
 
 /// The path of this process's trace, if there is one.
-pub fn path() -> Option<PathBuf> {
+pub fn path() -> Option<Arc<Path>> {
     let state = PROCESS_TRACE.get().get()?;
-    state.file.as_ref()?.name_and_loss().map(|(name, _)| name.path().to_owned())
+    Some(Arc::clone(state.file.as_ref()?.name()?.path()))
 }
 
 /// Closes the file at the normal end of the process. Does not allocate, because a signal handler may end a process.
@@ -348,7 +356,7 @@ fn base() -> u64 {
 
 /// The footer of a file, with the counts until now.
 fn footer(how: &str) -> End {
-    let (returned, lost) = (thread::returned(), LOST.load(Ordering::Relaxed));
+    let (returned, lost) = (thread::returned(), LOST.get());
     End::new(pid(), how, &Totals { returned, lost, called: &thread::called }, &clock::snapshot())
 }
 
@@ -377,12 +385,12 @@ pub fn after_fork_in_child() {
         // The lock belongs to the parent's state, which is never used again.
         std::mem::forget(parents);
     }
+    CREATION.reset(Lock::default());
     PROCESS_TRACE.reset(Lock::new(ProcessTrace { forked: true, ..ProcessTrace::default() }));
     binary::after_fork_in_child();
     thread::forget();
     fork_mark::note();
     descriptor_sampler::restart();
     PID.store(0, Ordering::Relaxed);
-    LOST.store(0, Ordering::Relaxed);
-    LOSS_IS_MARKED.store(false, Ordering::Relaxed);
+    LOST.reset();
 }

@@ -1,24 +1,19 @@
 //! A file that is opened by its path each time and recognized by its inode, because no descriptor may stay open.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, File, Permissions};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::{io, ptr::NonNull};
+use std::{io, os::unix::fs::PermissionsExt as _, sync::Arc};
 
 use urscope_schema::trace::write::{self, UNFINISHED};
 
-use super::plain_file;
-
-/// The mode of a file: a trace shows addresses, paths and a command line.
-const OWNER_ONLY: u32 = 0o600;
+use super::plain_file::{self, OWNER_ONLY};
 
 /// The most names that are tried if others exist.
 const NAME_LIMIT: u32 = 100;
 
 /// The path of a file that this process made, and its device and inode.
 pub struct NamedFile {
-    path: PathBuf,
+    path: Arc<Path>,
     /// The path until it is published.
     unfinished: Option<PathBuf>,
     inode: (u64, u64),
@@ -33,13 +28,8 @@ impl NamedFile {
         }
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(UNFINISHED);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(OWNER_ONLY)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&unfinished)?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let file = plain_file::open(Path::new(&unfinished), flags)?;
         // Despite the umask of the process, the owner can open the file again when it grows.
         file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
         let inode = identity(&file)?;
@@ -59,7 +49,7 @@ impl NamedFile {
             }
             match fs::rename(unfinished, &path) {
                 Ok(()) => {
-                    (self.path, self.unfinished) = (path, None);
+                    (self.path, self.unfinished) = (path.into(), None);
                     return Ok(());
                 }
                 Err(error) => failed = failed.or(Some(error)),
@@ -72,7 +62,7 @@ impl NamedFile {
     /// The path with this number; 0 for the original one.
     fn name(&self, number: u32) -> Option<PathBuf> {
         if number == 0 {
-            return Some(self.path.clone());
+            return Some(self.path.to_path_buf());
         }
         Some(self.path.with_file_name(write::other_name(self.path.file_name()?.to_str()?, number)?))
     }
@@ -82,58 +72,19 @@ impl NamedFile {
     }
 
     fn place(&self) -> &Path {
-        self.unfinished.as_ref().unwrap_or(&self.path)
+        self.unfinished.as_deref().unwrap_or(&self.path)
     }
 
     /// The path of the file.
-    pub fn path(&self) -> &Path {
+    pub fn path(&self) -> &Arc<Path> {
         &self.path
     }
 
     /// Opens the file again; an error if another file is at its path.
     pub(crate) fn reopen(&self) -> io::Result<File> {
         // Another file at its path must not block this process.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(self.place())?;
-        if identity(&file)? == self.inode {
-            Ok(file)
-        } else {
-            Err(io::Error::new(io::ErrorKind::NotFound, "another file is at the path of the trace"))
-        }
-    }
-}
-
-/// A byte of a file that stays mapped, and is writable without a descriptor and on a full disk.
-pub struct MappedByte {
-    page: NonNull<u8>,
-    at: u64,
-}
-
-// SAFETY: the page stays mapped, and is written by atomic stores only.
-unsafe impl Send for MappedByte {}
-
-const PAGE: u64 = 4096;
-
-impl NamedFile {
-    /// Maps the page of the byte at an offset.
-    pub fn map_byte(&self, at: u64) -> io::Result<MappedByte> {
-        let file = self.reopen()?;
-        let page = plain_file::map(&file, at - at % PAGE, PAGE as usize)?;
-        // A child must not write into its parent's file. SAFETY: the mapping that has just been made.
-        unsafe { libc::madvise(page.as_ptr(), PAGE as usize, libc::MADV_DONTFORK) };
-        Ok(MappedByte { page: page.cast(), at })
-    }
-
-    /// Writes the byte; false if somebody else has truncated or replaced the file.
-    pub fn write_mapped(&self, byte: &MappedByte, value: u8) -> bool {
-        let is_there = plain_file::status(self.place())
-            .is_ok_and(|status| (status.st_dev, status.st_ino) == self.inode && status.st_size as u64 > byte.at);
-        if is_there {
-            // SAFETY: the byte lies in the page, which is mapped, and in the file.
-            let place = unsafe { AtomicU8::from_ptr(byte.page.as_ptr().add((byte.at % PAGE) as usize)) };
-            place.store(value, Ordering::Relaxed);
-        }
-        is_there
+        let file = plain_file::open(self.place(), libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK)?;
+        if identity(&file)? == self.inode { Ok(file) } else { Err(plain_file::taken()) }
     }
 }
 
@@ -155,7 +106,7 @@ mod tests {
         fs::create_dir(path("urscope-a-7-9.fxt")).unwrap();
         fs::write(path("urscope-a-7-9-1.fxt"), "an earlier program of the process").unwrap();
         file.publish().unwrap();
-        assert_eq!(file.path(), path("urscope-a-7-9-2.fxt"));
+        assert_eq!(**file.path(), *path("urscope-a-7-9-2.fxt"));
         assert!(file.reopen().is_ok() && fs::read(path("urscope-a-7-9-1.fxt")).unwrap().starts_with(b"an earlier"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }

@@ -4,10 +4,10 @@
 //! for a system call that the program does not make. So `std::fs::metadata`, `std::fs::read`,
 //! `std::fs::read_to_string` and `std::fs::create_dir_all` are only used at the start of the process.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
 use std::{mem::MaybeUninit, os::unix::ffi::OsStrExt as _, path::Path, ptr::NonNull};
 
@@ -21,7 +21,7 @@ const READ_CAPACITY: usize = 4096;
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     // Enough for most of them. `Take` does not ask for the size.
     let mut bytes = Vec::with_capacity(READ_CAPACITY);
-    File::open(path)?.take(READ_LIMIT).read_to_end(&mut bytes)?;
+    open(path.as_ref(), libc::O_RDONLY)?.take(READ_LIMIT).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -30,21 +30,69 @@ pub fn text(path: impl AsRef<Path>) -> String {
     String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned()
 }
 
+/// The mode of a new file: a trace shows addresses, paths and a command line.
+pub const OWNER_ONLY: libc::mode_t = 0o600;
+
+/// Opens a file, with flags of open(2). Does not allocate.
+pub fn open(path: &Path, flags: c_int) -> io::Result<File> {
+    let opened = above_streams(|| {
+        with_path(path, |path| {
+            loop {
+                // SAFETY: open(2) reads a C string.
+                let opened = own(unsafe { libc::open(path, flags | libc::O_CLOEXEC, OWNER_ONLY) });
+                if !matches!(&opened, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
+                    return opened;
+                }
+            }
+        })
+    });
+    opened.map(File::from)
+}
+
+/// Takes ownership of the descriptor that a system call returned, or reads errno at once.
+pub fn own(answer: c_int) -> io::Result<OwnedFd> {
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the system call has just made this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(answer) })
+}
+
+/// Makes a descriptor that is none of the standard streams. If the program has closed these, what it writes to them
+/// fails as before, and does not land in the file.
+pub fn above_streams(make: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+    let _occupied = [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO].map(|number| {
+        // SAFETY: if it is not open, fstat(2) fails. Nothing here closes it.
+        let stream = unsafe { BorrowedFd::borrow_raw(number) };
+        let is_open = status_of(&stream).is_ok();
+        // SAFETY: open(2) reads a C string. Reads and writes of such a descriptor fail as of a closed one.
+        (!is_open).then(|| own(unsafe { libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC) }))
+    });
+    let made = make()?;
+    // A thread may have closed one meanwhile. A duplicate is above them.
+    if made.as_raw_fd() > libc::STDERR_FILENO { Ok(made) } else { made.try_clone() }
+}
+
 /// The status of the file at `path`. Links are followed. Does not allocate, because a signal handler may call it.
-#[inline(never)] // Its copy of the path must not lie on a small stack for longer than it takes.
 pub fn status(path: &Path) -> io::Result<libc::stat> {
+    let mut status = MaybeUninit::uninit();
+    with_path(path, |path| {
+        // SAFETY: stat(2) reads a C string, and fills the structure when it returns 0.
+        let answer = unsafe { libc::stat(path, status.as_mut_ptr()) };
+        if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    })?;
+    // SAFETY: stat(2) has filled it.
+    Ok(unsafe { status.assume_init() })
+}
+
+/// Calls `of` with a path as a C string, without allocating.
+#[inline(never)] // The copy of the path must not lie on a small stack for longer than it takes.
+fn with_path<T>(path: &Path, of: impl FnOnce(*const c_char) -> io::Result<T>) -> io::Result<T> {
     let mut copy = [0; libc::PATH_MAX as usize];
     let bytes = path.as_os_str().as_bytes();
     let too_long = || io::Error::from_raw_os_error(libc::ENAMETOOLONG);
     copy.get_mut(..bytes.len()).ok_or_else(too_long)?.copy_from_slice(bytes);
-    let path = CStr::from_bytes_until_nul(&copy).map_err(|_| too_long())?;
-    let mut status = MaybeUninit::uninit();
-    // SAFETY: stat(2) reads a C string, and fills the structure when it returns 0.
-    if unsafe { libc::stat(path.as_ptr(), status.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: stat(2) has filled it.
-    Ok(unsafe { status.assume_init() })
+    of(CStr::from_bytes_until_nul(&copy).map_err(|_| too_long())?.as_ptr())
 }
 
 /// The status of an open file.
@@ -100,14 +148,14 @@ pub fn map(file: &File, from: u64, length: usize) -> io::Result<NonNull<c_void>>
     NonNull::new(mapping).filter(|_| mapping != libc::MAP_FAILED).ok_or_else(io::Error::last_os_error)
 }
 
-/// The error of a file that would be larger than the process may write.
+/// The error of a file that would be larger than the process may write. Like the next one, it does not allocate.
 pub fn too_large() -> io::Error {
-    io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached")
+    io::Error::from_raw_os_error(libc::EFBIG)
 }
 
-/// The error of a file that is shorter than this process has made it.
-pub fn truncated() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "another program has truncated the file of the trace")
+/// The error of a file that another program has truncated or replaced.
+pub fn taken() -> io::Error {
+    io::Error::from_raw_os_error(libc::ESTALE)
 }
 
 /// Makes a directory for this user alone, with its parents, unless it exists.
@@ -143,6 +191,13 @@ mod tests {
         for status in [status(file.path()).unwrap(), status_of(&file).unwrap()] {
             assert_eq!((status.st_dev, status.st_ino, status.st_size), (known.dev(), known.ino(), 3));
         }
+    }
+
+    #[test]
+    fn a_descriptor_is_none_of_the_standard_streams() {
+        let made = above_streams(|| open(Path::new("/dev/null"), libc::O_RDONLY).map(OwnedFd::from)).unwrap();
+        assert!(made.as_raw_fd() > libc::STDERR_FILENO);
+        assert!(own(-1).is_err());
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //!
 //! A signal handler that interrupts malloc(3) and calls exit(3) would wait for itself: the exit handlers allocate.
 //! Opening and writing files are cancellation points, and a cancellation there would unwind Rust code that must not
-//! be unwound. Signals and cancellations take effect afterwards.
+//! be unwound. Signals and cancellations take effect afterwards. What changes errno is done in here, too, so it is kept.
 
 use std::{ffi::c_int, mem::MaybeUninit};
+
+use crate::raw::errno::Errno;
 
 unsafe extern "C" {
     // pthread.h; the libc crate does not declare it for this target.
@@ -21,12 +23,14 @@ const FAULTS: [c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIG
 pub struct HeldOff {
     cancellation: c_int,
     signals: libc::sigset_t,
+    /// Restored last.
+    _errno: Errno,
 }
 
 /// Blocks interruptions of this thread. It makes two system calls, so it is not for every call.
 #[must_use]
 pub fn hold_off() -> HeldOff {
-    let mut cancellation = 0;
+    let (mut cancellation, errno) = (0, Errno::now());
     let (mut blocked, mut signals) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
     // SAFETY: these functions fill the sets and the variable, and change only this thread.
     unsafe {
@@ -36,7 +40,7 @@ pub fn hold_off() -> HeldOff {
             libc::sigdelset(blocked.as_mut_ptr(), fault);
         }
         libc::sigprocmask(libc::SIG_BLOCK, blocked.as_ptr(), signals.as_mut_ptr());
-        HeldOff { cancellation, signals: signals.assume_init() }
+        HeldOff { cancellation, signals: signals.assume_init(), _errno: errno }
     }
 }
 

@@ -61,6 +61,17 @@ pub(crate) unsafe fn store(place: *mut u64, word: u64) {
     unsafe { place.write_volatile(word) };
 }
 
+/// Stores a word at any address, in one instruction.
+///
+/// # Safety
+///
+/// The place is writable.
+#[inline]
+pub(crate) unsafe fn store_unaligned(place: *mut u64, word: u64) {
+    // SAFETY: the caller's promise. Assembly, because the compiler may tear an unaligned store.
+    unsafe { asm!("mov qword ptr [{}], {}", in(reg) place, in(reg) word, options(nostack, preserves_flags)) };
+}
+
 /// Prefetches the cache line of any address for writing.
 #[inline]
 pub(crate) fn prefetch_to_write(address: usize) {

@@ -3,19 +3,21 @@
 //! The file may have any size and any contents: an invalid one gives no name. It is read for findings only, never on the way of a
 //! call.
 
+use std::path::Path;
 #[cfg(feature = "frida-gum")]
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
-use std::{fs::File, path::Path};
 
 use object::read::{ReadCache, elf::ElfFile64};
 use object::{LittleEndian, Object as _, ObjectSymbol as _, SymbolKind};
+
+use crate::raw::files::plain_file;
 
 /// The longest name that is read, in bytes: names of C++ templates have no limit.
 const NAME: usize = 1024;
 
 /// The name of the function that `place` lies in, as the linker knows it. `place` is an address as the file counts them.
 pub fn function(file: &Path, place: u64) -> Option<String> {
-    let file = ReadCache::new(File::open(file).ok()?);
+    let file = ReadCache::new(plain_file::open(file, libc::O_RDONLY).ok()?);
     let elf = ElfFile64::<LittleEndian, _>::parse(&file).ok()?;
     // The full table, if it was not stripped, and then what is exported.
     let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
@@ -30,7 +32,7 @@ pub fn function(file: &Path, place: u64) -> Option<String> {
 
 /// The size in bytes of the exported function that begins at `place`.
 pub fn size_of_function(file: &Path, place: u64) -> Option<usize> {
-    let file = ReadCache::new(File::open(file).ok()?);
+    let file = ReadCache::new(plain_file::open(file, libc::O_RDONLY).ok()?);
     let elf = ElfFile64::<LittleEndian, _>::parse(&file).ok()?;
     let symbol = elf.dynamic_symbols().find(|symbol| symbol.address() == place && symbol.kind() == SymbolKind::Text)?;
     usize::try_from(symbol.size()).ok()
@@ -68,7 +70,7 @@ struct OfFile {
 /// Passes each function in the tables of a file to `each`; `None` if it is no ELF file, or has not the build id `expected`.
 #[cfg(feature = "frida-gum")]
 fn functions_of(file: &Path, expected: Option<&[u8]>, each: &mut impl FnMut(&[u8], u64)) -> Option<OfFile> {
-    let cache = ReadCache::new(File::open(file).ok()?);
+    let cache = ReadCache::new(plain_file::open(file, libc::O_RDONLY).ok()?);
     let elf = ElfFile64::<LittleEndian, _>::parse(&cache).ok()?;
     let build_id = elf.build_id().ok().flatten();
     if expected.is_some() && build_id != expected {

@@ -2,14 +2,14 @@
 //! counts. Calls share no memory between threads here.
 
 use std::ffi::{CStr, c_void};
-use std::{borrow::Cow, sync::OnceLock};
+use std::{borrow::Cow, ptr::null_mut, sync::OnceLock};
 
 use urscope_schema::api::Function;
 
+use super::super::call_stacks::stack;
 use super::super::signals::interruptions;
-use super::super::signals::sync::{self, AtomicU64, Cell, Ordering, compiler_fence};
-use super::super::{call_stacks::stack, processes::fork_reset::ForkReset};
-use super::{lock::Lock, recent_data::RecentData, variables};
+use super::super::signals::sync::{self, AtomicPtr, AtomicU32, AtomicU64, Cell, Ordering, compiler_fence};
+use super::{recent_data::RecentData, variables};
 
 /// The variables of a thread. Signal handlers use them at any instruction. They have no destructor.
 pub(crate) struct Own {
@@ -77,21 +77,26 @@ struct Counts {
     returned: AtomicU64,
     /// Used by the same thread.
     data: RecentData,
+    /// Whether a thread has them; 0 for none. Other threads reuse those of threads that have ended.
+    taken: AtomicU32,
+    /// Those that were made before.
+    before: Option<&'static Counts>,
 }
 
-/// The counts of all threads. Other threads reuse those of threads that have ended.
-#[derive(Default)]
-struct All {
-    counts: Vec<&'static Counts>,
-    free: Vec<&'static Counts>,
-}
+/// The latest counts of the list of all. It has no lock: the process may end in a signal handler while another thread
+/// waits for the lock of malloc(3), to make new counts.
+static LATEST: AtomicPtr<Counts> = AtomicPtr::new(null_mut());
 
-static ALL: ForkReset<Lock<All>> = ForkReset::new(Lock::default);
+fn all() -> impl Iterator<Item = &'static Counts> {
+    // SAFETY: only leaked boxes are stored, and none is freed.
+    let latest = unsafe { LATEST.load(Ordering::Acquire).as_ref() };
+    std::iter::successors(latest, |counts| counts.before)
+}
 
 /// Counts a call of a function that begins.
 #[inline]
 pub fn count_call(function: Function) {
-    if let Some(called) = own_counts().and_then(|counts| counts.called.get(function as usize)) {
+    if let Some(called) = own_counts().called.get(function as usize) {
         sync::add_one(called);
     }
 }
@@ -99,9 +104,7 @@ pub fn count_call(function: Function) {
 /// Counts a call that has returned.
 #[inline]
 pub fn count_return() {
-    if let Some(counts) = own_counts() {
-        sync::add_one(&counts.returned);
-    }
+    sync::add_one(&own_counts().returned);
 }
 
 /// This thread's cache of handle data; `None` before its first call.
@@ -111,34 +114,44 @@ pub(crate) fn recent_data() -> Option<&'static RecentData> {
 }
 
 #[inline]
-fn own_counts() -> Option<&'static Counts> {
-    own().counts.get().or_else(|| new_counts(own()))
+fn own_counts() -> &'static Counts {
+    own().counts.get().unwrap_or_else(take_counts)
 }
 
-/// `None` in a handler that has interrupted this: the call is not counted.
 #[cold]
-fn new_counts(own: &Own) -> Option<&'static Counts> {
+fn take_counts() -> &'static Counts {
     let _held_off = interruptions::hold_off();
-    let mut all = ALL.get().get()?;
-    let counts = all.free.pop().unwrap_or_else(|| {
-        let new: &'static Counts = Box::leak(Box::new(Counts {
-            called: [const { AtomicU64::new(0) }; Function::COUNT],
-            returned: AtomicU64::new(0),
-            data: RecentData::default(),
-        }));
-        all.counts.push(new);
-        new
-    });
-    own.counts.set(Some(counts));
-    Some(counts)
+    let is_free = |counts: &&Counts| counts.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    let counts = all().find(is_free).unwrap_or_else(new_counts);
+    own().counts.set(Some(counts));
+    counts
+}
+
+fn new_counts() -> &'static Counts {
+    let new = Box::into_raw(Box::new(Counts {
+        called: [const { AtomicU64::new(0) }; Function::COUNT],
+        returned: AtomicU64::new(0),
+        data: RecentData::default(),
+        taken: AtomicU32::new(0),
+        before: None,
+    }));
+    // SAFETY: just leaked.
+    unsafe { &*new }.taken.store(1, Ordering::Relaxed);
+    loop {
+        let latest = LATEST.load(Ordering::Acquire);
+        // SAFETY: no other thread has the new ones yet, and none are ever freed.
+        unsafe { (*new).before = latest.as_ref() };
+        if LATEST.compare_exchange(latest, new, Ordering::Release, Ordering::Relaxed).is_ok() {
+            // SAFETY: just leaked.
+            return unsafe { &*new };
+        }
+    }
 }
 
 /// Releases the counts of this thread, which ends, for another one.
 pub fn leave_counts() {
-    if let Some(counts) = own().counts.take()
-        && let Some(mut all) = ALL.get().get()
-    {
-        all.free.push(counts);
+    if let Some(counts) = own().counts.take() {
+        counts.taken.store(0, Ordering::Release);
     }
 }
 
@@ -153,7 +166,7 @@ pub fn returned() -> u64 {
 }
 
 fn sum(of: impl Fn(&Counts) -> u64) -> u64 {
-    ALL.get().get().map_or(0, |all| all.counts.iter().map(|counts| of(counts)).sum())
+    all().map(of).sum()
 }
 
 /// The name of a thread, as the kernel keeps it.
@@ -217,7 +230,7 @@ pub fn forget() {
     own.counts.set(None);
     own.end.set(0);
     // The numbers continue: a handler may have forked inside of a call, which the child finishes with its number.
-    ALL.reset(Lock::default());
+    LATEST.store(null_mut(), Ordering::Relaxed);
 }
 
 #[cfg(test)]

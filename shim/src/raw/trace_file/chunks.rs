@@ -38,7 +38,11 @@ const NO_POSITION: usize = usize::MAX / 2;
 /// The contents of new parts of the file.
 static UNWRITTEN_CHUNK: [u64; CHUNK] = [UNWRITTEN; CHUNK];
 
-/// A growing file. [`append`] writes to its chunks.
+/// The most chunks of threads that have ended that are kept for others.
+const REUSABLE: usize = 64;
+
+/// A growing file. [`append`] writes to its chunks. Nothing here allocates once the file is made: the process may end
+/// in a signal handler while another thread, which waits for the lock of malloc(3), is in here.
 pub struct Chunks {
     /// Its name.
     pub name: NamedFile,
@@ -46,12 +50,14 @@ pub struct Chunks {
     size: u64,
     /// The offset of the next unused chunk in the file.
     next: u64,
+    /// Whether the process ends. The last chunk of the file is kept for that, in case it cannot grow any more.
+    is_ending: bool,
     /// The end of the mapping of the last piece.
     mapped_to: usize,
     lanes: u32,
     pieces: Pieces,
     /// The positions in the chunks of threads that have ended.
-    reusable: Vec<Position>,
+    reusable: [Option<Position>; REUSABLE],
 }
 
 /// The next address and the end in a thread's chunk, and the number of the lane.
@@ -85,8 +91,8 @@ impl Chunks {
     /// Creates a file, which is at its path after [`NamedFile::publish`]. An existing file is not changed (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
-        let pieces = Pieces::default();
-        let mut chunks = Self { name, size: 0, next: 0, mapped_to: 0, lanes: 0, pieces, reusable: Vec::new() };
+        let (pieces, reusable) = (Pieces::default(), [None; REUSABLE]);
+        let mut chunks = Self { name, size: 0, next: 0, is_ending: false, mapped_to: 0, lanes: 0, pieces, reusable };
         if let Err(error) = chunks.grow_with(&file) {
             // It has no records yet, and an empty file is no trace.
             chunks.name.remove();
@@ -109,7 +115,7 @@ impl Chunks {
         let old = lane.take();
         if old.end != 0 {
             self.retire_chunk(lane, old);
-        } else if let Some(position) = self.reusable.pop() {
+        } else if let Some(position) = self.reusable.iter_mut().find_map(Option::take) {
             lane.set(position);
             append(&write::thread(pid, tid));
             return Ok(());
@@ -130,10 +136,11 @@ impl Chunks {
     pub fn leave_chunk(&mut self) {
         let lane = Lane::own();
         let position = lane.take();
-        if position.end.saturating_sub(position.next) >= WORD * CHUNK / 2 {
-            self.reusable.push(position);
-        } else if position.end != 0 {
-            self.retire_chunk(lane, position);
+        let place = self.reusable.iter_mut().find(|place| place.is_none());
+        match place {
+            Some(place) if position.end.saturating_sub(position.next) >= WORD * CHUNK / 2 => *place = Some(position),
+            _ if position.end != 0 => self.retire_chunk(lane, position),
+            _ => {}
         }
     }
 
@@ -148,16 +155,25 @@ impl Chunks {
 
     /// The address of a new chunk.
     fn next_chunk(&mut self) -> io::Result<usize> {
-        if self.next == self.size {
+        let unused = self.size - self.next;
+        let mut start = self.mapped_to - unused as usize;
+        if unused <= if self.is_ending { 0 } else { CHUNK_BYTES } {
             let file = self.name.reopen()?;
             if (plain_file::status_of(&file)?.st_size as u64) < self.size {
-                return Err(plain_file::truncated());
+                return Err(plain_file::taken());
             }
             self.grow_with(&file)?;
+            if unused == 0 {
+                start = self.mapped_to - (self.size - self.next) as usize;
+            }
         }
-        let start = self.mapped_to - (self.size - self.next) as usize;
         self.next += CHUNK_BYTES;
         Ok(start)
+    }
+
+    /// Allows the use of the last chunk.
+    pub fn begin_end(&mut self) {
+        self.is_ending = true;
     }
 
     fn grow_with(&mut self, file: &File) -> io::Result<()> {
@@ -168,7 +184,7 @@ impl Chunks {
         };
         let limit = super::super::processes::process::file_size_limit();
         let size = wanted.min(limit - limit % CHUNK_BYTES);
-        if size <= self.size {
+        if size < self.size + 2 * CHUNK_BYTES {
             return Err(plain_file::too_large());
         }
         if let Err(error) =

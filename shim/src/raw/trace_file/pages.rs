@@ -5,11 +5,12 @@
 //! descriptor may stay open: the program may close it and reuse its number. So the file is opened again each time it
 //! grows, and recognized by its inode.
 
-use std::{arch::asm, fs::File, io, os::unix::fs::FileExt as _, path::Path, ptr::NonNull};
+use std::{fs::File, io, os::unix::fs::FileExt as _, path::Path, ptr::NonNull};
 
 use urscope_schema::trace::write::STEP;
 
 use crate::raw::files::{named_file::NamedFile, plain_file};
+use crate::raw::signals::sync;
 
 /// The number of bytes by which the file grows.
 pub const PIECE: u64 = 1 << 20;
@@ -77,7 +78,7 @@ impl Pages {
         if !self.truncated {
             return Ok(());
         }
-        Err(plain_file::truncated())
+        Err(plain_file::taken())
     }
 
     fn grow_with(&mut self, file: &File) -> io::Result<()> {
@@ -109,11 +110,9 @@ impl Pages {
         let mut to = unsafe { mapping.add((self.used - self.mapped_from) as usize) };
         let (steps, rest) = bytes.as_chunks::<STEP>();
         for step in steps {
-            // SAFETY: `room` covers all of `bytes`. Assembly, because the compiler may tear or reorder an unaligned
-            // store.
+            // SAFETY: `room` covers all of `bytes`.
             unsafe {
-                asm!("mov qword ptr [{to}], {step}", to = in(reg) to.as_ptr(), step = in(reg) u64::from_ne_bytes(*step),
-                    options(nostack, preserves_flags));
+                sync::store_unaligned(to.as_ptr().cast(), u64::from_ne_bytes(*step));
                 to = to.add(step.len());
             }
         }

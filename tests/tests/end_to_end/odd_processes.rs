@@ -1,0 +1,101 @@
+//! Processes that take from their trace what it needs, and those in which it could do harm: what is lost is counted and not judged,
+//! every process ends, and nothing of the program is changed.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, apps};
+
+use crate::on_both_adapters;
+
+const FORMS: [&str; 2] = ["chrome", "binary"];
+
+/// The form in which a test that takes long runs on an adapter.
+fn form(adapter: Adapter) -> &'static str {
+    if adapter == Adapter::V1 { "chrome" } else { "binary" }
+}
+
+fn test_run(mode: &str, form: &str, adapter: Adapter) -> TestRun {
+    TestRun::of(&format!("odd_process {mode}"), Release::R2026_2, adapter).env("URSCOPE_FORMAT", form)
+}
+
+/// As root, if need be of a user namespace, which chroot(2) takes.
+fn run_as_root(mode: &str, form: &str, adapter: Adapter) -> Outcome {
+    let script = "[ \"$(id -u)\" = 0 ] && exec \"$@\"; exec unshare --user --map-root-user \"$@\"";
+    let program = apps::executable("odd_process", Release::R2026_2);
+    let test_run = TestRun::of_program("/bin/sh").adapter(adapter).arg("-c").arg(script).arg("sh").arg(program);
+    test_run.arg(mode).env("URSCOPE_FORMAT", form).run()
+}
+
+/// Checks that nothing is judged, and that each record is in the trace or counted as lost.
+fn is_counted(outcome: &Outcome) {
+    // A file that cannot be opened again is not cut behind its end.
+    let (report, trace) = (outcome.report(), Trace::read_of_killed(&outcome.trace_files()[0]));
+    assert_eq!(report.verdict(), "not-judged", "{}", outcome.stderr);
+    let [process] = report.processes() else { panic!("one process: {}", outcome.stderr) };
+    let lost = process["lost"].as_u64().expect("a number");
+    let recorded = (trace.calls("B").count() + trace.calls("E").count()) as u64;
+    // The program makes 2 x 8010 gets and puts, and some calls before and after.
+    let made = 2 * 2 * 8010;
+    assert!((made..made + 300).contains(&(recorded + lost)), "{recorded} records, {lost} lost: {}", outcome.stderr);
+    let reason = report.reason().expect("a reason");
+    assert!(reason.contains(&format!("{lost} records lost")), "{reason}");
+}
+
+on_both_adapters! {
+    fn what_a_trace_out_of_reach_lacks_is_counted(adapter) {
+        for form in FORMS {
+            for mode in ["out_of_reach", "out_of_reach_and_killed"] {
+                let outcome = run_as_root(mode, form, adapter);
+                is_counted(&outcome);
+                assert!(outcome.stderr.contains("cannot grow: No such file"), "{}", outcome.stderr);
+            }
+            let outcome = run_as_root("in_reach", form, adapter);
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+        }
+    }
+
+    fn what_a_trace_without_address_space_lacks_is_counted(adapter) {
+        for form in FORMS {
+            // The layer that validates needs memory, too.
+            let outcome = test_run("without_address_space", form, adapter).env("URSCOPE_VALIDATE", "off").run();
+            is_counted(&outcome);
+        }
+    }
+
+    /// The device and urscope's backend make descriptors as well.
+    fn nothing_lands_in_a_file_of_the_tracer(adapter) {
+        for backend in ["adapter", "level_zero"] {
+            let outcome = test_run("closed_streams", form(adapter), adapter).env("URSCOPE_BACKEND", backend).run();
+            assert_eq!(outcome.stdout, "writes to closed streams that succeeded: 0\n", "{}", outcome.stderr);
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+        }
+    }
+
+    fn no_call_changes_errno(adapter) {
+        for backend in ["adapter", "level_zero"] {
+            for form in FORMS {
+                let outcome = test_run("keeps_errno", form, adapter).env("URSCOPE_BACKEND", backend).run();
+                assert_eq!(outcome.stdout, "calls that changed errno: 0\n", "{form}: {}", outcome.stderr);
+            }
+        }
+    }
+
+    /// A handler may have interrupted malloc(3), for whose lock another thread waits then, in the tracer.
+    fn a_process_ends_at_once_beside_a_thread_that_allocates(adapter) {
+        for mode in ["end_beside_each_of_a_thread", "end_beside_some_of_a_process"] {
+            let outcome = test_run(mode, form(adapter), adapter).env("URSCOPE_VALIDATE", "off").run();
+            assert_eq!(outcome.stdout, "processes that ended late: 0\n", "{mode}: {}", outcome.stderr);
+            let report = outcome.report();
+            assert!(report.processes().iter().all(|process| process["ended"] == "exited"), "{:?}", report.processes());
+        }
+    }
+}
+
+/// The program is not blamed for having called nothing.
+#[test]
+fn a_run_whose_traces_could_not_be_made_says_so() {
+    for form in FORMS {
+        let outcome = run_as_root("never_in_reach", form, Adapter::V2);
+        assert_eq!(outcome.report().verdict(), "not-judged", "{}", outcome.stderr);
+        let reason = outcome.report().reason().map(str::to_owned).unwrap_or_default();
+        assert!(reason.contains("could not be written"), "{reason}");
+    }
+}
