@@ -310,6 +310,8 @@ pub struct Answer {
     pub base: Option<u64>,
     /// The size of that allocation, or of the range that the driver has mapped, in bytes.
     pub extent: Option<u64>,
+    /// The first byte of opened handle data that the adapter has changed in urscope's copy.
+    pub overwritten: Option<u64>,
     /// The value of the property that was asked for; of a get, the [`checksum`](crate::handle::checksum) of the handle data,
     /// unless its thread has recorded it before.
     pub value: Option<u64>,
@@ -327,7 +329,8 @@ impl Answer {
             _ => (None, None, None),
         };
         let (data_size, fingerprint) = (values.data_size(), values.fingerprint());
-        Self { makes, made, data_size, fingerprint, base, extent: values.size(), value: values.value() }
+        let overwritten = values.offset().filter(|_| function.opens().is_some());
+        Self { makes, made, data_size, fingerprint, base, extent: values.size(), overwritten, value: values.value() }
     }
 
     /// Whether the object was returned. A get that only queries the size returns the size.

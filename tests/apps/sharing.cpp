@@ -209,6 +209,31 @@ PARENT_MODE(overwritten_bytes, produce_or_forward, producer) {
   producer.say("done");
 }
 
+void produce_or_open(Peer &parent) {
+  if (parent.receive_word() != "produce") return open_one<false>(parent);
+  Shared shared(unpooled, 25);
+  shared.send(parent, "done");
+  shared.end();
+}
+// A process opens the bytes that it has received, and passes them on to its child, or does so in the other order. The v1 adapter would
+// change the bytes that it opens.
+template <bool opens_first> void pass_on(Peer &producer) {
+  producer.say("produce");
+  const Bytes bytes = producer.receive();
+  Gpu gpu;
+  const auto open_own = [&] { close(open(bytes, gpu), gpu); }; // @own
+  if (opens_first) open_own();
+  Peer consumer = start_child();
+  consumer.say("open");
+  consumer.send(bytes);
+  consumer.await("closed");
+  require(consumer.wait_for_end() == 0, "the child failed");
+  if (!opens_first) open_own();
+  producer.say("done");
+}
+ADD_MODE(opened_and_passed_on, pass_on<true>, produce_or_open);
+ADD_MODE(passed_on_and_opened, pass_on<false>, produce_or_open);
+
 } // namespace
 
 int main(int argc, char **argv) {

@@ -72,6 +72,10 @@ const FIELDS: [(&str, &str, &str); 56] = [
 /// Fields that every record may have besides.
 const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
 
+/// Fields that records of gets and opens may have besides: the checksum of bytes that the thread has not recorded lately, and the first
+/// byte that the adapter changed in urscope's copy.
+const OF_BYTES: [&str; 2] = ["value", "offset"];
+
 /// Fields that the end record of a function may have besides: all of them or none.
 const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
 
@@ -150,7 +154,10 @@ pub fn sorted(traces: &[Trace], phase: &str, function: &str, field: &str) -> Vec
 
 fn fields(record: &Value) -> BTreeSet<&str> {
     let found = record["args"].as_object().expect("a call has its fields");
-    found.keys().map(String::as_str).filter(|field| !COMMON.contains(field)).collect()
+    let name = record["name"].as_str().unwrap_or_default();
+    let shares = ["urIPCGet", "urIPCOpen"].iter().any(|shares| name.starts_with(shares));
+    let is_extra = |field: &&str| COMMON.contains(field) || shares && OF_BYTES.contains(field);
+    found.keys().map(String::as_str).filter(|field| !is_extra(field)).collect()
 }
 
 fn fields_of(record: &Value) -> BTreeSet<&str> {

@@ -12,27 +12,27 @@
 //!
 //! # Example
 //!
-//! The process that opened the memory, by Level Zero:
+//! The exporter, by Level Zero:
 //!
 //! ```cpp
-//! ze_ipc_mem_handle_t handle = received();
-//! void *p = nullptr;
-//! zeMemOpenIpcHandle(
-//!     context, device, handle, 0, &p);
-//! zeContextDestroy(context);
-//! // Wrong: the context of p is gone.
-//! zeMemCloseIpcHandle(context, p);
+//! ze_ipc_mem_handle_t handle;
+//! zeMemGetIpcHandle(ze_ctx, p, &handle);
+//! send(bytes_of(handle));
+//! barrier();
+//! zeContextDestroy(ze_ctx);
+//! // Wrong: the context is gone.
+//! zeMemPutIpcHandle(ze_ctx, handle);
 //! ```
 //!
 //! Mended:
 //!
 //! ```cpp
-//! ze_ipc_mem_handle_t handle = received();
-//! void *p = nullptr;
-//! zeMemOpenIpcHandle(
-//!     context, device, handle, 0, &p);
-//! zeMemCloseIpcHandle(context, p);
-//! zeContextDestroy(context);
+//! ze_ipc_mem_handle_t handle;
+//! zeMemGetIpcHandle(ze_ctx, p, &handle);
+//! send(bytes_of(handle));
+//! barrier();
+//! zeMemPutIpcHandle(ze_ctx, handle);
+//! zeContextDestroy(ze_ctx);
 //! ```
 //!
 //! # Bad trace

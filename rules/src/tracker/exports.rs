@@ -48,6 +48,8 @@ pub(crate) struct Export {
     put: Option<Place>,
     /// The free of its memory.
     pub(crate) last_free: Option<Place>,
+    /// The latest opens whose adapter would have changed the bytes of their caller, each with the first byte.
+    pub(crate) overwritten: SmallVec<[(Place, u64); 1]>,
     /// Whether a process has tried to open it.
     pub(crate) tried: bool,
     /// The mappings of processes that have it open.
@@ -180,6 +182,7 @@ impl Exports {
             handles: 1,
             put: None,
             last_free: None,
+            overwritten: SmallVec::new(),
             tried: false,
             holders: SmallVec::new(),
             retired: 0,
@@ -223,6 +226,14 @@ impl Exports {
             export.last_free = Some(freed);
         }
         self.retire(id);
+    }
+
+    /// An adapter would have changed its bytes in an open, from this one on. The latest open of each process is kept.
+    pub(crate) fn overwrite(&mut self, id: ExportId, opened: Place, byte: u64) {
+        if let Some(export) = self.all.get_mut(&id) {
+            export.overwritten.retain(|(other, _)| other.process != opened.process);
+            export.overwritten.push((opened, byte));
+        }
     }
 
     /// A process tries to open it.

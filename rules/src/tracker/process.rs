@@ -20,6 +20,8 @@ pub struct Process {
     pub executable: Arc<str>,
     /// Its rank under an MPI launcher.
     pub rank: Option<u32>,
+    /// The number of its parent when its trace began.
+    pub parent: Option<u32>,
     /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not
     /// traced, or was not traced from its start.
     pub forked_from: Option<ProcessId>,

@@ -11,6 +11,7 @@ const ALTERED_HANDLE: &str = "error altered-handle";
 const CHURN: &str = "note churn";
 const DESCRIPTOR_GROWTH: &str = "note descriptor-growth";
 const GARBAGE_HANDLE: &str = "note garbage-handle";
+const OVERWRITTEN_HANDLE: &str = "warning overwritten-handle";
 const PERMISSION_DENIED: &str = "warning permission-denied";
 const PROFILED_IPC_EVENT: &str = "error profiled-ipc-event";
 const SIZE_MISMATCH: &str = "error size-mismatch";
@@ -20,8 +21,9 @@ const UNTRACED_PEER: &str = "note untraced-peer";
 const WRONG_DEVICE: &str = "error wrong-device";
 
 /// What the tests of this module find, as "severity rule".
-pub(crate) const EXPECTED: [&str; 11] = [
+pub(crate) const EXPECTED: [&str; 12] = [
     ALTERED_HANDLE,
+    OVERWRITTEN_HANDLE,
     CHURN,
     DESCRIPTOR_GROWTH,
     GARBAGE_HANDLE,
@@ -81,6 +83,25 @@ fn a_byte_that_changed_on_its_way_is_an_error_at_its_open() {
         let unaltered = run("sharing unaltered_byte", adapter, None);
         assert!(unaltered.stdout.contains("open accepted"), "{}", unaltered.stdout);
         assert!(unaltered.report().findings().is_empty(), "{}", unaltered.stderr);
+    }
+}
+
+/// The program works, because urscope gives the v1 adapter a copy.
+#[test]
+fn what_fails_without_urscope_is_a_warning() {
+    let on = |mode: &str, adapter, backend| {
+        let outcome = TestRun::of(mode, Release::R2026_2, adapter).env("URSCOPE_BACKEND", backend).run();
+        assert!(outcome.stdout.ends_with("open accepted\n"), "{}", outcome.stdout);
+        outcome
+    };
+    let warned = on("sharing opened_and_passed_on", V1, "adapter");
+    assert_eq!(warned.report().violations(), [OVERWRITTEN_HANDLE], "{}", warned.stderr);
+    message_contains(&warned, "overwritten-handle", "would have changed them from byte 44 on, and sharing (pid ");
+    is_at(&warned, "sharing", warned.report().finding("overwritten-handle"), "// @own");
+    let clean = [("passed_on_and_opened", V1, "adapter"), ("opened_and_passed_on", V1, "level_zero")];
+    for (mode, adapter, backend) in clean.into_iter().chain([("opened_and_passed_on", V2, "adapter")]) {
+        let outcome = on(&format!("sharing {mode}"), adapter, backend);
+        assert!(outcome.report().findings().is_empty(), "{mode}: {}", outcome.stderr);
     }
 }
 

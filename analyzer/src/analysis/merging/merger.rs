@@ -331,6 +331,7 @@ impl Merger {
                     host: process.host,
                     executable: header.executable.as_str().into(),
                     rank: header.rank,
+                    parent: Some(header.parent),
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
                     forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),
                     forked_at: header.forked_ns.map(Nanos),

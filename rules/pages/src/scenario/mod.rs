@@ -42,7 +42,7 @@
 //! `like` another.
 //!
 //! Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on DEVICE`
-//! (of a context: its only one), `sized NUMBER` (of the handle data of an open, or of what is mapped), `flipped NUMBER` (of an open: a bit of that byte
+//! (of a context: its only one), `sized NUMBER` (of the handle data of an open, or of what is mapped), `overwrites NUMBER` (of an open: the adapter would have changed this byte of its caller's), `flipped NUMBER` (of an open: a bit of that byte
 //! of its handle data is another one), `exposes NUMBER` (of
 //! a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a
 //! close or a free: the device says that a command accesses the memory from there on), `ze` (by the function of Level Zero,
@@ -134,6 +134,8 @@ struct Call {
     profiled: bool,
     /// The size that is asked for, of what is mapped where that is not all, or of handle data that is not what its get gave.
     size: Option<u64>,
+    /// Of an open: the byte of the caller's handle data that the adapter would have changed.
+    overwrites: Option<u64>,
     /// Of an open: the byte of the handle data of which a bit is another one.
     flipped: Option<u64>,
     /// Of a get: how many bytes the driver exports, from the address without its offset on.

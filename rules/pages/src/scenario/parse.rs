@@ -102,6 +102,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "ipc" => call.shared = true,
                 "profiled" => call.profiled = true,
                 "sized" => call.size = Some(number(value()?)?),
+                "overwrites" => call.overwrites = Some(number(value()?)?),
                 "flipped" => call.flipped = Some(number(value()?)?),
                 "seed" => drop(number(value()?)?),
                 "exposes" => call.exposes = Some(number(value()?)?),
@@ -120,7 +121,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, seed, exposes, as, from, queued, waits, unfinished, ze, takes, fails, may-fail or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, overwrites, seed, exposes, as, from, queued, waits, unfinished, ze, takes, fails, may-fail or begins, found {word:?}"
                     ));
                 }
             }

@@ -133,6 +133,7 @@ impl Player {
             host: u64::from(host),
             executable: format!("/app/{name}").into(),
             rank: None,
+            parent: parent.map(|parent| 100 * (parent as u32 + 1)),
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
             forked_at: parent.map(|_| Nanos(self.now)),
             rights: Arc::default(),
@@ -362,7 +363,7 @@ impl Player {
                 let fingerprint = Some(if call.flipped.is_some() { fingerprint(&opened) } else { bytes });
                 let device = device.filter(|_| call.verb != Verb::OpenEvent);
                 let opened = if call.verb == Verb::Open {
-                    Values { pointer: result, ..nothing }
+                    Values { pointer: result, offset: call.overwrites, ..nothing }
                 } else {
                     Values { object: result, ..nothing }
                 };

@@ -75,6 +75,9 @@ pub(super) fn returned(
     made: Option<u64>,
     answer: &Answer,
 ) -> Option<Change> {
+    if let Some((export, byte)) = open.export.zip(answer.overwritten) {
+        tracker.exports.overwrite(export, place, byte);
+    }
     let value = made?;
     Some(match open.open.makes {
         Kind::Mapping => mappings::opened(tracker, place, (value, answer.extent), open),

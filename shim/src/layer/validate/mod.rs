@@ -84,6 +84,7 @@ impl Validation {
             host: 0,
             executable: header.executable.into(),
             rank: header.rank,
+            parent: Some(header.parent),
             forked_from: self.parent.or(header.late.then_some(ProcessId::UNKNOWN)),
             forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
             rights: Arc::default(),

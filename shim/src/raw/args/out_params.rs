@@ -53,10 +53,12 @@ pub fn call<R: Row>(row: R, real: R::Real) -> (UrResult, Values) {
     if !result.is_success() {
         return (result, Values::NONE);
     }
+    let overwritten = opened.and_then(|copy| overwritten(&arguments, copy));
     // SAFETY: `size` bytes of the buffer, which is live, are initialized.
     let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
     // SAFETY: the function was called (`Row`) and succeeded, and these are its answers.
-    (result, unsafe { completed(&arguments.out, answers, arguments.values().pointer, extent) })
+    let values = unsafe { completed(&arguments.out, answers, arguments.values().pointer, extent) };
+    (result, Values { offset: overwritten.or(values.offset), ..values })
 }
 
 /// The caller's out-parameters of an observed call.
@@ -115,6 +117,19 @@ fn copy(arguments: &Arguments, room: &mut MaybeUninit<[u8; handle_data::SIZE_LIM
     let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
     // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
     unsafe { handle_data::read(data, size, copy) }.map(|()| (to.expose_provenance(), size))
+}
+
+/// The first byte of the copy that the callee has changed: without urscope, the caller's would have changed.
+#[inline(always)]
+fn overwritten(arguments: &Arguments, (copy, size): (usize, usize)) -> Option<u64> {
+    let (data, _) = arguments.data()?;
+    // SAFETY: the copy, which is live, has `size` bytes.
+    let copy = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(copy), size) };
+    let first = |bytes: &[u8]| {
+        if bytes == copy { None } else { bytes.iter().zip(copy).position(|(caller, callee)| caller != callee) }
+    };
+    // SAFETY: the caller passes handle data to the adapter, which has read it if it has a size of adapters' data.
+    unsafe { handle_data::read(data, size, first) }.flatten().map(|first| first as u64)
 }
 
 /// The number of bytes from the exported address on that the driver maps, from libumf's header in the opened data: the

@@ -107,6 +107,7 @@ fn judge(traces: &[String]) {
             host: 0,
             executable,
             rank: None,
+            parent: None,
             forked_from: None,
             forked_at: None,
             rights: Rights::default().into(),

@@ -1,0 +1,108 @@
+//! # What it does
+//!
+//! Reports an open in which the adapter would have changed the program's handle data, if a child of the process opens the
+//! same bytes afterwards.
+//!
+//! # Why it is bad
+//!
+//! The v1 adapter writes a descriptor of its own process into handle data that it opens. urscope gives it a copy, so the
+//! program works under urscope. Without urscope, whoever gets the bytes from the process afterwards gets the changed ones:
+//! its open is refused, or maps something else.
+//!
+//! It is reported where a child of the process that opened opens the bytes later, which it most likely has from its parent.
+//! Where other processes open the same bytes, or the same process does so again, a trace does not show whether they are
+//! those of the sender.
+//!
+//! # Example
+//!
+//! A process between the exporter and another one:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! // Wrong: the v1 adapter has changed data.
+//! send(data);
+//! barrier();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! send(data);
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! barrier();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m overwrites 44
+//! consumer: fork child
+//! child: open h -> n
+//! child: close n
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m overwrites 44
+//! other: open h -> n overwrites 44
+//! other: close n
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Send handle data on before it is opened, or open a copy of it. The v2 adapter does not write into it.
+
+use urscope_schema::handle::Handle;
+
+use super::wording::{call, name};
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
+
+pub(super) static RULE: Rule = Rule {
+    code: "overwritten-handle",
+    severity: Severity::Warning,
+    when: When::Run,
+    title: "an open changes handle data that is passed on, unless urscope prevents it",
+    sentence: "passed on handle data that its adapter changes",
+    facts: &[FactKind::Opening],
+    check: Check::Stateless(check),
+};
+
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Opening(opening) = fact.what else { return None };
+    let export = fact.tracker.exports.get(opening.export?)?;
+    if export.overwritten.is_empty() {
+        return None;
+    }
+    let parent =
+        fact.tracker.process_with_pid(fact.at.process, fact.tracker.process(fact.at.process)?.parent?.into())?;
+    let (opened, byte) = *export.overwritten.iter().find(|(opened, _)| opened.process == parent)?;
+    let what = Handle { kind: export.subject.kind, value: opening.open.data.unwrap_or_default() };
+    let (who, child, size) = (name(fact.tracker, parent), name(fact.tracker, fact.at.process), opening.open.size?);
+    let message = format!(
+        "{who} opened handle data of {size} bytes in {}; without urscope, its adapter would have changed them from byte {byte} on, and \
+         {child}, a child of this process, which opens them in {}, would have got the changed ones",
+        call(opened),
+        call(fact.at)
+    );
+    let finding = Finding::new(&RULE, opened, what, message).other(Some(fact.at));
+    let finding = finding.values(export.subject.size, Some(export.fingerprint()));
+    Some(
+        finding
+            .advice("send handle data on before it is opened, or open a copy; the v2 adapter does not write into it"),
+    )
+}
