@@ -120,7 +120,7 @@ pub fn assert_devices(trace: &Trace) {
         match (record["ph"].as_str(), device) {
             (Some("M"), Some(device)) => {
                 assert_eq!(record["name"], "urscope_device", "{record}");
-                assert_eq!(fields_of(record), words("via device index name"), "{record}");
+                assert_eq!(fields_of(record), words("via device native index name"), "{record}");
                 assert_eq!(args["name"], "urscope software device", "{record}");
                 let index = args["index"].as_u64();
                 assert!(index.is_some() && !described.values().any(|known| *known == index), "{record}");

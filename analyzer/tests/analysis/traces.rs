@@ -87,8 +87,8 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 exit.time.0 += START;
                 add(&mut files, who, &pids, &|line, pid| line.exit(pid, base, &exit));
             }
-            Event::Device(who, handle, index, name) => {
-                let device = Device { via: 1, device: Hex(handle), index, name };
+            Event::Device(who, (handle, native), index, name) => {
+                let device = Device { via: 1, device: Hex(handle), native: native.map(Hex), index, name };
                 files[who.0 as usize].1.extend(write::record(pids[who.0 as usize], &device));
             }
             Event::Descriptors(who, open, at) => {

@@ -147,7 +147,7 @@ fn wrong_device(
         let of = Handle { kind: Kind::Context, value: context };
         Some(WrongDevice { device, right: known.device?, of, made: Some(known.born) })
     });
-    let wrong = |wrong: &WrongDevice| wrong.right != device;
+    let wrong = |wrong: &WrongDevice| !state.is_same_device(wrong.right, device);
     of_context.filter(wrong).or_else(|| {
         // Handles of another process mean nothing here.
         let export = fact.tracker.exports.get(export?)?;

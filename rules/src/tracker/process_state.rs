@@ -174,6 +174,12 @@ impl ProcessState {
         }
     }
 
+    /// Whether two handles are those of one device, perhaps in different interfaces.
+    pub(crate) fn is_same_device(&self, one: u64, other: u64) -> bool {
+        let native = |handle| self.devices.get(&handle).and_then(|device| device.native).unwrap_or(handle);
+        one == other || native(one) == native(other)
+    }
+
     /// The library of its adapter, if it has only one.
     pub(crate) fn only_adapter(&self) -> Option<&str> {
         match &*self.adapters {

@@ -298,6 +298,8 @@ pub struct Device {
     pub index: Option<u32>,
     /// Its name; empty where it is not known.
     pub name: Box<str>,
+    /// Its handle in the interface below its adapter. Two handles with the same are one device.
+    pub native: Option<u64>,
 }
 
 /// A context whose creation was recorded.

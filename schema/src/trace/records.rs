@@ -167,6 +167,9 @@ pub struct Device {
     pub via: u64,
     /// Its handle.
     pub device: Hex,
+    /// Its handle in the interface below the adapter (`urDeviceGetNativeHandle`), such as Level Zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<Hex>,
     /// Its position among the devices of its platform, as `urDeviceGet` lists them, from 0 on; absent for one that is
     /// not in that list, such as a sub-device.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -318,6 +318,24 @@ fn a_driver_is_watched_through_the_tables_behind_its_handles() {
     }
 }
 
+/// A device has a handle in Unified Runtime and another one in Level Zero.
+#[test]
+fn a_device_is_one_in_both_interfaces() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let run = |arguments: &[&str]| {
+            let run = TestRun::of("native_device", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2");
+            let outcome = arguments.iter().fold(run, |run, argument| run.arg(*argument)).run();
+            assert_eq!(outcome.stdout, "done\n", "{}", outcome.stderr);
+            outcome.report()
+        };
+        assert_eq!(run(&[]).violations(), ["note open-in-producer"]);
+        let report = run(&["other"]);
+        assert_eq!(report.violations(), ["note open-in-producer", "note wrong-device"]);
+        let message = report.finding("wrong-device")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("is on device 0 (urscope software device)"), "{message}");
+    }
+}
+
 /// What the adapters and libumf do for a program is part of its calls of Unified Runtime.
 #[test]
 fn calls_below_unified_runtime_are_not_recorded() {

@@ -70,6 +70,7 @@ const TRACKER: &[&str] = &[
     "pending",
     "process_state",
     "state",
+    "resolving",
     "changes",
     "transitions",
     "fact fact_kind",

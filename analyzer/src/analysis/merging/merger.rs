@@ -344,7 +344,7 @@ impl Merger {
             }
             (Other::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name),
             (Other::Adapter(library), Some(id)) => self.tracker.adapter(id, library),
-            (Other::Device(handle, index, name), Some(id)) => self.tracker.device(id, *handle, *index, name),
+            (Other::Device(handles, index, name), Some(id)) => self.tracker.device(id, *handles, *index, name),
             (Other::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
                 self.tracker.descriptors(id, *open, time, &mut Facts::new(&mut self.checker, observer, at));

@@ -364,7 +364,8 @@ impl Cursor {
                 }
                 Ok(Record::Device(device)) => {
                     let name = label(&device.name);
-                    self.names.push(Other::Device(device.device.0, device.index, name));
+                    let handles = (device.device.0, device.native.map(|native| native.0));
+                    self.names.push(Other::Device(handles, device.index, name));
                 }
                 Ok(Record::Module(_)) => notes.stacks.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.stacks.put_stack(stack.stack, offset),

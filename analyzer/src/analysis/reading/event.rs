@@ -15,8 +15,8 @@ pub(crate) enum Other {
     Thread(u32, Box<str>),
     /// An adapter, by the file name of its library.
     Adapter(Box<str>),
-    /// A device, by its handle: its index and its name.
-    Device(u64, Option<u32>, Box<str>),
+    /// A device, by its handle and its native handle: its index and its name.
+    Device((u64, Option<u64>), Option<u32>, Box<str>),
     Descriptors(u64, Nanos),
     End(Nanos),
 }

@@ -21,8 +21,8 @@ pub enum Event {
     Enter(ProcessId, Enter),
     /// A call returns.
     Exit(ProcessId, Exit),
-    /// A process has a device: its handle, its index, and its name.
-    Device(ProcessId, u64, Option<u32>, String),
+    /// A process has a device: its handle and its native handle, its index, and its name.
+    Device(ProcessId, (u64, Option<u64>), Option<u32>, String),
     /// So many descriptors are open in a process.
     Descriptors(ProcessId, u64, Nanos),
     /// A process ends.
@@ -51,7 +51,7 @@ pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> V
             Event::Begin(process, _) => drop(tracker.begin(process)),
             Event::Enter(who, enter) => tracker.enter(who, &enter.begun(&enter.nulls()), &mut checker),
             Event::Exit(who, exit) => tracker.exit(who, &exit.returned(), &mut checker),
-            Event::Device(who, handle, index, name) => tracker.device(who, handle, index, &name),
+            Event::Device(who, handles, index, name) => tracker.device(who, handles, index, &name),
             Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
             Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
             Event::End(who, how, at) => {
@@ -188,7 +188,7 @@ impl Player {
             Step::May(right, value) => self.may(pid, *right, *value),
             Step::Device(device, index, name) => {
                 let handle = self.address(device);
-                self.events.push(Event::Device(pid, handle, *index, name.clone()));
+                self.events.push(Event::Device(pid, (handle, None), *index, name.clone()));
             }
             Step::Descriptors(open) => self.events.push(Event::Descriptors(pid, *open, Nanos(self.now))),
             Step::Returns(success) => {

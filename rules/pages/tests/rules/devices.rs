@@ -1,5 +1,8 @@
 //! How messages name devices: by index and name where their process has described them, otherwise by handle.
 
+use urscope_rule_pages::scenario::{Event, Scenario, judge};
+use urscope_rules::Checker;
+
 use crate::scenarios::expect;
 
 const WRONG: &str =
@@ -36,6 +39,24 @@ fn what_another_process_described_is_not_taken_for_this_ones() {
 fn two_devices_of_the_same_description_are_told_apart_by_their_handles() {
     let (d, e) = ("p: device d 0 GPU\n", "p: device e 0 GPU\n");
     assert_names(&format!("{d}{e}"), "device 0 (GPU) at 0x11000000", "device 0 (GPU) at 0x10000000");
+}
+
+#[test]
+fn two_handles_of_one_device_below_the_adapter_are_that_device() {
+    let scenario = format!("p: device d 0 GPU\np: device e 0 GPU\n{WRONG}");
+    let found = |natives: [u64; 2]| {
+        let mut events = scenario.parse::<Scenario>().unwrap().events().unwrap();
+        let mut natives = natives.into_iter();
+        for event in &mut events {
+            if let Event::Device(_, (_, native), ..) = event {
+                *native = natives.next();
+            }
+        }
+        let found = judge(events, Checker::new());
+        found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>()
+    };
+    assert_eq!(found([1, 2]), ["wrong-device"]);
+    assert!(!found([1, 1]).contains(&"wrong-device"));
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::raw::args::Arg;
 type Platform = *mut c_void;
 /// A function of an adapter may throw.
 type Get = unsafe extern "C-unwind" fn(Platform, u32, u32, *mut Arg<Device>, *mut u32) -> UrResult;
+/// `ur_native_handle_t` is as wide as a pointer.
+type GetNative = unsafe extern "C-unwind" fn(Arg<Device>, *mut usize) -> UrResult;
 type Release = unsafe extern "C-unwind" fn(Arg<Device>) -> UrResult;
 
 /// The most devices of a platform.
@@ -28,6 +30,7 @@ struct Functions {
     get: Get,
     get_info: GetInfo<Arg<Device>>,
     release: Release,
+    get_native: GetNative,
 }
 
 impl Functions {
@@ -38,13 +41,14 @@ impl Functions {
     }
 
     fn found(via: usize) -> Option<Self> {
-        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases
-        // (`ur_ddi.h`).
+        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo`, `pfnRelease` and `pfnGetNativeHandle` in
+        // all releases (`ur_ddi.h`).
         unsafe {
             Some(Self {
                 get: registry::function(via, Table::Device, 0)?,
                 get_info: registry::function(via, Table::Device, 1)?,
                 release: registry::function(via, Table::Device, 3)?,
+                get_native: registry::function(via, Table::Device, 6)?,
             })
         }
     }
@@ -79,6 +83,14 @@ impl Functions {
         Some(devices)
     }
 
+    /// The handle of a device in the interface below the adapter.
+    fn native(&self, device: Arg<Device>) -> Option<records::Hex> {
+        let mut native = 0;
+        // SAFETY: the device is one of this adapter's, and the out-parameter a live variable.
+        let result = unsafe { (self.get_native)(device, &raw mut native) };
+        Some(records::Hex(native as u64)).filter(|_| result.is_success() && native != 0)
+    }
+
     /// The name of a device; empty if the adapter returns none.
     fn name(&self, device: Arg<Device>) -> String {
         let mut bytes = [0_u8; NAME_SIZE];
@@ -105,7 +117,8 @@ pub fn describe(via: usize, device: Arg<Device>) -> Vec<records::Device> {
     let all = (0..).map(Some).zip(listed.iter().copied()).chain(outside);
     let described = all.filter(|(_, device)| device.null().is_none()).map(|(index, device)| {
         let handle = records::Hex(device.get().0 as u64);
-        records::Device { via: via as u64, device: handle, index, name: functions.name(device) }
+        let native = functions.native(device);
+        records::Device { via: via as u64, device: handle, native, index, name: functions.name(device) }
     });
     described.filter(|described| described.index.is_some() || !described.name.is_empty()).collect()
 }

@@ -62,7 +62,9 @@ impl Validation {
             Step::Enter(enter, nulls) => {
                 tracker.enter(process_id, &enter.begun(nulls), checker);
             }
-            Step::Device(device) => tracker.device(process_id, device.device.0, device.index, &device.name),
+            Step::Device(Device { device, native, index, name, .. }) => {
+                tracker.device(process_id, (device.0, native.as_ref().map(|native| native.0)), *index, name);
+            }
             Step::Exit(exit) => tracker.exit(process_id, &exit.returned(), checker),
         }
     }
