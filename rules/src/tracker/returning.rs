@@ -105,7 +105,7 @@ impl Tracker {
             data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
         let altered = open.altered.as_deref().copied();
-        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named, one_of, altered })
+        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named, altered, one_of })
     }
 }
 

@@ -84,7 +84,7 @@ const PROGRAMS: [(&str, Shares, Runs); 43] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 16] = [
+const LEFT_OUT: [(&str, &str); 17] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("device_aspects", "it makes no IPC call"),
