@@ -9,7 +9,8 @@
 //! and maps other memory, or the same memory from another address on, and the process reads wrong data. The message names
 //! the get of the bytes and the first byte that differs.
 //!
-//! It is a note if the process that got the bytes was not traced from its start: a get before may have returned these.
+//! It is a note if the process that got the bytes was not traced from its start: a get before may have returned these. So are
+//! zeros that are refused for another reason than the bytes, as by an adapter that shares no such object.
 //!
 //! # Example
 //!
@@ -56,11 +57,11 @@
 //! Send handle data as bytes, all of them, and open it when they have arrived. The v1 adapter writes its own descriptor
 //! into bytes that it opens: open a copy, and send the original on. (urscope gives that adapter a copy.)
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, is_damaged};
+use super::memory::{CHANGED, FirstOf, UnknownOpens, depends_on_bytes, is_damaged};
 use super::wording::{call, name, one, times, which};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
-use crate::tracker::fact::{Altered, Fact, FactKind, UnknownHandle, What};
+use crate::tracker::fact::{Altered, Fact, FactKind, Outcome, UnknownHandle, What};
 use crate::tracker::{ProcessId, Tracker};
 
 pub(super) static RULE: Rule = Rule {
@@ -98,7 +99,9 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Findi
     };
     let Some(altered) = bytes.altered else {
         let advice = "open handle data when it has arrived, and check the result of the get that makes it";
-        return finding("all of them are zero, so they were never filled in").advice(advice);
+        let zeros = finding("all of them are zero, so they were never filled in").advice(advice);
+        let is_refused = matches!(bytes.outcome, Outcome::Refused(result) if !depends_on_bytes(at.meaning(result)));
+        return zeros.at_most(if is_refused { Severity::Note } else { Severity::Error });
     };
     let finding = finding(&change(tracker, &altered)).other(Some(altered.got)).advice(CHANGED);
     let late = tracker.process(altered.got.process).is_some_and(|of| of.forked_from == Some(ProcessId::UNKNOWN));

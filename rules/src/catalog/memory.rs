@@ -6,7 +6,7 @@ use urscope_schema::{api::UrResult, call::Nanos, handle::fingerprint};
 
 use super::wording::{call, name};
 use crate::finding::{Finding, Place, Severity};
-use crate::tracker::fact::{Fact, Leftover, UnknownHandle, What};
+use crate::tracker::fact::{Altered, Fact, Leftover, UnknownHandle, What};
 use crate::tracker::{End, ProcessId, Tracker};
 
 /// The number of handles that are not put from which on they count as growth, not as forgotten handles.
@@ -96,7 +96,14 @@ impl UnknownOpens {
 
 /// Whether bytes are certainly not what a get returned, which has a rule of its own.
 pub(super) fn is_damaged(unknown: &UnknownHandle) -> bool {
-    unknown.altered.is_some() || is_all_zero(unknown)
+    unknown.altered.is_some_and(|altered| !is_by_adapter(unknown, &altered)) || is_all_zero(unknown)
+}
+
+/// Whether the v1 adapter may have made a difference when it opened the bytes at this address before: it writes a descriptor
+/// of its own into bytes 44 to 47 of its 108. Only where urscope gives it no copy, as through XPTI.
+fn is_by_adapter(unknown: &UnknownHandle, altered: &Altered) -> bool {
+    let is_in_descriptor = altered.first >= 44 && altered.first + altered.length <= 48;
+    unknown.overwritten && unknown.size == Some(108) && is_in_descriptor
 }
 
 /// Whether an open that is refused with this result may be refused because of the bytes.

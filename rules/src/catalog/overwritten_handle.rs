@@ -10,8 +10,8 @@
 //! its open is refused, or maps something else.
 //!
 //! It is reported where a child of the process that opened opens the bytes later, which it most likely has from its parent.
-//! Where other processes open the same bytes, or the same process does so again, a trace does not show whether they are
-//! those of the sender.
+//! It is a note, because the process may have opened a copy of them. Where other processes open the same bytes, or the same
+//! process does so again, a trace shows even less whether they are those of the sender.
 //!
 //! # Example
 //!
@@ -74,7 +74,7 @@ use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "overwritten-handle",
-    severity: Severity::Warning,
+    severity: Severity::Note,
     when: When::Run,
     title: "an open changes handle data that is passed on, unless urscope prevents it",
     sentence: "passed on handle data that its adapter changes",

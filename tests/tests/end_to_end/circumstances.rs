@@ -11,7 +11,7 @@ const ALTERED_HANDLE: &str = "error altered-handle";
 const CHURN: &str = "note churn";
 const DESCRIPTOR_GROWTH: &str = "note descriptor-growth";
 const GARBAGE_HANDLE: &str = "note garbage-handle";
-const OVERWRITTEN_HANDLE: &str = "warning overwritten-handle";
+const OVERWRITTEN_HANDLE: &str = "note overwritten-handle";
 const PERMISSION_DENIED: &str = "warning permission-denied";
 const PROFILED_IPC_EVENT: &str = "error profiled-ipc-event";
 const SIZE_MISMATCH: &str = "error size-mismatch";
@@ -88,7 +88,7 @@ fn a_byte_that_changed_on_its_way_is_an_error_at_its_open() {
 
 /// The program works, because urscope gives the v1 adapter a copy.
 #[test]
-fn what_fails_without_urscope_is_a_warning() {
+fn what_fails_without_urscope_is_said() {
     let on = |mode: &str, adapter, backend| {
         let outcome = TestRun::of(mode, Release::R2026_2, adapter).env("URSCOPE_BACKEND", backend).run();
         assert!(outcome.stdout.ends_with("open accepted\n"), "{}", outcome.stdout);

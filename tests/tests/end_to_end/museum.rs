@@ -98,9 +98,7 @@ fn what_a_driver_leaks_is_not_laid_to_the_program() {
 #[test]
 fn a_forbidden_system_call_is_named_by_the_rule_and_by_the_doctor() {
     let message = message("museum_oneccl_217", "permission-denied");
-    for part in ["its descriptor is none of this process", "the filters of containers forbid pidfd_getfd"] {
-        assert!(message.contains(part), "{message}");
-    }
+    assert!(message.contains("the filters of containers forbid pidfd_getfd"), "{message}");
     let under = Command::new(apps::executable("museum_oneccl_217", Release::R2026_2))
         .arg("under")
         .arg(artefacts::command())

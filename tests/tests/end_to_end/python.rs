@@ -100,7 +100,7 @@ on_both_adapters! {
         let outcome = python("test_one_process.py", adapter).run();
         assert_passed(&outcome, 26);
         let report = outcome.report();
-        assert_eq!(report.violations(), ["note open-in-producer"], "{}", outcome.stderr);
+        assert_eq!(report.violations(), ["note open-in-producer", "note refused-call"], "{}", outcome.stderr);
         assert!(report.calls("urIPCOpenMemHandleExp") > 800);
         // The runtime refuses one of the gets, that of a pointer to ordinary memory.
         assert_eq!(report.calls("urIPCGetMemHandleExp"), report.calls("urIPCPutMemHandleExp") + 1);
@@ -135,7 +135,7 @@ on_both_adapters! {
     fn the_runtime_2025_3_shares_memory_too(adapter) {
         for (program, tests, expected) in [
             ("test_two_processes.py", 6, &["note open-in-producer"][..]),
-            ("test_one_process.py", 26, &["note open-in-producer"]),
+            ("test_one_process.py", 26, &["note open-in-producer", "note refused-call"]),
             (
                 "test_refusals.py",
                 8,
@@ -275,6 +275,7 @@ fn physical_memory_and_events_are_shared() {
     let report = outcome.report();
     // What is no handle, and the producers that die.
     let expected = [
+        "error altered-handle",
         "error size-mismatch",
         "note garbage-handle",
         "note leaked-handle",
