@@ -141,6 +141,7 @@ on_both_adapters! {
                 8,
                 // Bytes of another size, and garbage, are refused by our backend and not before.
                 &[
+                    "error altered-handle",
                     "error size-mismatch",
                     "note garbage-handle",
                     "note leaked-handle",
