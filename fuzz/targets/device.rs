@@ -140,8 +140,9 @@ impl Software {
 
 /// Corrects the checksum of a handle.
 fn correct_checksum(data: &mut Bytes) {
-    let sum = data[4..60].iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    data[60..].copy_from_slice(&sum.to_le_bytes());
+    let covered = data[8..58].iter().chain(&data[62..]);
+    let sum = covered.fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    data[58..62].copy_from_slice(&sum.to_le_bytes());
 }
 
 struct Bench {
