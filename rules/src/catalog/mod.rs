@@ -51,6 +51,7 @@ register! {
     no_calls_seen;
     open_close_mismatch;
     open_in_producer;
+    out_of_bounds;
     overwritten_handle;
     permission_denied;
     profiled_ipc_event;

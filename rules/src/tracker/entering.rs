@@ -7,9 +7,10 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested};
 
 use super::fact::{
-    Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, Source, StaleUse, Target, What,
+    Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, PastEnd, Source, StaleUse, Target, What,
 };
-use super::{process_state::ProcessState, records::Origin, state::Tracker, transitions};
+use super::records::{Mapping, Origin};
+use super::{process_state::ProcessState, state::Tracker, transitions};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
 
@@ -72,9 +73,13 @@ impl Tracker {
                 return self.emit(facts, at, What::Creating(create));
             }
             Operation::Create(create) => return self.emit(facts, at, What::Creating(*create)),
-            Operation::Enqueue(Command { writes, reads, .. }) => {
+            Operation::Enqueue(Command { writes, reads, size }) => {
                 for stale in [writes, reads].into_iter().flatten().filter_map(|it| self.stale(state, *it)) {
                     self.emit(facts, at, What::StaleUse(&stale));
+                }
+                let accesses = [(*writes, true), (*reads, false)];
+                for past in accesses.into_iter().filter_map(|access| self.past_end(state, access, (*size)?)) {
+                    self.emit(facts, at, What::PastEnd(&past));
                 }
                 return;
             }
@@ -109,6 +114,37 @@ impl Tracker {
             freed,
             got,
         })
+    }
+
+    /// The shared memory that an access of `length` bytes begins in, if it ends outside of it.
+    fn past_end(&self, state: &ProcessState, (address, writes): (Option<u64>, bool), length: u64) -> Option<PastEnd> {
+        let address = address?;
+        let (memory, size, fingerprint, born) = if let Some((base, mapping)) = state.mapping_at(address) {
+            let size = mapping.size.filter(|_| self.has_size_of_export(mapping))?;
+            (Handle { kind: Kind::Mapping, value: base }, size, mapping.fingerprint, mapping.last_open())
+        } else {
+            let (base, memory) = state.allocation_at(address).filter(|(_, memory)| memory.is_exported())?;
+            (Handle { kind: Kind::Usm, value: base }, memory.requested.size?, None, memory.born)
+        };
+        let offset = address - memory.value;
+        let is_past = offset < size && length > size - offset;
+        is_past.then_some(PastEnd { memory, size, fingerprint, born, offset, length, writes })
+    }
+
+    /// Whether a mapping begins and ends where the memory does that was exported. A handle that is a descriptor names the
+    /// whole allocation of the driver, of which that memory may be a part.
+    fn has_size_of_export(&self, mapping: &Mapping) -> bool {
+        let is_descriptor = |place: &Place| place.promises(Promise::HandlesAreDescriptors);
+        if !mapping.source.as_ref().is_some_and(is_descriptor) {
+            return true;
+        }
+        let exported = || {
+            let export = self.exports.get(mapping.export?)?;
+            let address = export.subject.value?;
+            let (base, memory) = self.state(export.producer)?.allocation_at(address)?;
+            Some(base == address && memory.born.as_ref().is_some_and(is_descriptor))
+        };
+        exported().unwrap_or(false)
     }
 
     /// The fact of an open.

@@ -36,6 +36,7 @@ kinds! {
     InvalidEnding,
     InUse,
     StaleUse,
+    PastEnd,
     Returned,
     Refused,
     OpenedExpired,

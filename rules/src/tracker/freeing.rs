@@ -51,6 +51,25 @@ pub struct StaleUse {
     pub got: Place,
 }
 
+/// A command that begins inside shared memory and ends outside of it.
+#[derive(Clone, Copy, Debug)]
+pub struct PastEnd {
+    /// The mapping or the USM.
+    pub memory: Handle,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The fingerprint of the handle data that it was opened from, if it is a mapping.
+    pub fingerprint: Option<u64>,
+    /// The open or the allocation.
+    pub born: Option<Place>,
+    /// How many bytes into the memory the command begins.
+    pub offset: u64,
+    /// How many bytes it accesses.
+    pub length: u64,
+    /// Whether it writes them.
+    pub writes: bool,
+}
+
 /// Memory that ends while commands may access it.
 #[derive(Clone, Copy, Debug)]
 pub struct InUse {

@@ -1,0 +1,90 @@
+//! # What it does
+//!
+//! Reports a copy, fill or prefetch that begins inside a mapping, or inside exported memory, and ends outside of it.
+//!
+//! # Why it is bad
+//!
+//! What lies behind the memory belongs to somebody else: other memory of the exporter in the same block, or nothing at
+//! all. The command overwrites it, reads it, or ends the process.
+//!
+//! Kernels are not checked, because their record does not say how many bytes they access, and neither are copies of
+//! regions. In the process that opens, the size of the memory is known if the exporter was traced.
+//!
+//! # Example
+//!
+//! The process that opened 1,000 bytes:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! // Wrong: the size of another buffer.
+//! queue.memset(p, 0, 2000).wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, 1000).wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 1000
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: copy m sized 2000
+//! consumer: host-waits
+//! consumer: close m
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 1000
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: copy m sized 1000
+//! consumer: host-waits
+//! consumer: close m
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Send the size of the memory with its handle data, and access no more than that.
+
+use urscope_schema::size;
+
+use super::wording::call;
+use super::{Check, Rule, When};
+use crate::finding::{Finding, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
+
+pub(super) static RULE: Rule = Rule {
+    code: "out-of-bounds",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "a command accesses bytes behind the end of shared memory",
+    sentence: "accessed bytes behind the end of {what}",
+    facts: &[FactKind::PastEnd],
+    check: Check::Stateless(check),
+};
+
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::PastEnd(past) = fact.what else { return None };
+    let (does, length) = (if past.writes { "writes" } else { "reads" }, size(past.length));
+    let from = if past.offset == 0 { String::new() } else { format!(" from byte {} on", past.offset) };
+    let (who, at, known) = (fact.actor(), call(fact.at), size(past.size));
+    let message = format!("{who} {does} {length} of {}{from} in {at}, which has {known}", past.memory);
+    let finding = Finding::new(&RULE, fact.at, past.memory, message).other(past.born);
+    let finding = finding.values(Some(past.size), past.fingerprint);
+    Some(finding.advice("send the size of the memory with its handle data, and access no more than that"))
+}
