@@ -61,8 +61,8 @@ pub(crate) fn are_recorded() -> bool {
 }
 
 /// Adds to the arguments of a launch its pointers into shared memory, and to those of a call that ends memory the number
-/// of the first command that the host has not waited for, unless the device says that all have completed, and the offset of the first byte that an unfinished command
-/// accesses.
+/// of the first command that the host has not waited for, unless the device says that all have completed, and the offset
+/// of the first byte that an unfinished command accesses.
 #[inline(always)]
 pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = function.effect().ends_memory();

@@ -57,8 +57,8 @@ pub struct Options {
     /// Whether the paths of files were found by listing a directory, and not named by a person. A file that is no trace
     /// is then ignored, and the judgement says so, as for files inside a directory that is given.
     pub listed: bool,
-    /// The signals that end processes on purpose, such as `SIGKILL`. A process that was killed by a signal that is not known counts as killed
-    /// by one of them, if there are any.
+    /// The signals that end processes on purpose, such as `SIGKILL`. A process that was killed by a signal that is not
+    /// known counts as killed by one of them, if there are any.
     pub expected_signals: Vec<String>,
     /// The names of other runs that wrote traces into the same directory at the same time, and are not judged with this one.
     pub beside: Vec<String>,

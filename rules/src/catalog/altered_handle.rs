@@ -94,8 +94,7 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Findi
     let (first, size) = (if count > 1 { ", first" } else { "" }, bytes.size.unwrap_or_default());
     let opens = format!("{who} opened {size} bytes as {what} {}{first} in {}, {which}", times(count), call(at));
     let finding = |why: &str| {
-        let values = (None, Some(bytes.fingerprint));
-        Finding::new(&RULE, at, bytes.handle, format!("{opens}: {why}")).values(values.0, values.1)
+        Finding::new(&RULE, at, bytes.handle, format!("{opens}: {why}")).values(None, Some(bytes.fingerprint))
     };
     let Some(altered) = bytes.altered else {
         let advice = "open handle data when it has arrived, and check the result of the get that makes it";

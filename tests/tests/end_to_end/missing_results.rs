@@ -31,7 +31,7 @@ fn besides(call: &str) -> Vec<&'static str> {
     if call == "open" { vec!["note leaked-handle"] } else { vec![] }
 }
 
-/// The same where the call returns an error: nothing else explains why it was refused.
+/// What is found besides where the call returns an error, which nothing else explains.
 fn besides_an_error(call: &str) -> Vec<&'static str> {
     let refused = if call == "open" { "note refused-open" } else { "note refused-call" };
     besides(call).into_iter().chain([refused]).collect()
