@@ -161,6 +161,12 @@ pub struct Exporter {
     pub got: Option<u64>,
 }
 
+/// In the flags of a command: its `pointer` is no address of host memory.
+pub const ACCESSED: u64 = 1;
+
+/// In the flags of a command: its `source` is no address of host memory.
+pub const SOURCE: u64 = 2;
+
 /// A command that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -170,6 +176,9 @@ pub struct Command {
     pub reads: Option<u64>,
     /// How many bytes.
     pub size: Option<u64>,
+    /// For `writes` and `reads`: whether the program has no memory of its own at the address. It is only asked where shared
+    /// memory has ended.
+    pub is_not_host: [bool; 2],
 }
 
 /// A call that begins, decoded.
@@ -268,7 +277,10 @@ impl Operation {
                 (Some(pointer), Some(size)) => Self::Unmap { pointer, size },
                 _ => Self::Other,
             },
-            Effect::Enqueues(_) => Self::Enqueue(Command { writes: pointer, reads: values.source(), size }),
+            Effect::Enqueues(_) => {
+                let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
+                Self::Enqueue(Command { writes: pointer, reads: values.source(), size, is_not_host })
+            }
             // In a wait for several events, it is not known which one is missing.
             Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object {
                 Some(event) if event != 0 => Self::Wait(event),

@@ -126,7 +126,8 @@ values! {
     size: Number,
     /// An offset in bytes; of a call that ends memory, that of the first byte which an unfinished command accesses.
     offset: Number,
-    /// A set of flags.
+    /// A set of flags; of a command, which of its addresses are certainly none of host memory, although shared memory has
+    /// ended there ([`crate::operation::ACCESSED`], [`crate::operation::SOURCE`]).
     flags: Hex,
     /// A number of objects.
     count: Number,

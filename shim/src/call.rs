@@ -164,7 +164,7 @@ pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: V
         return exit(begun.hot, function, begun.origin, begun.call, result, answers);
     }
     commands::after(function, begun.call, begun.commands, result);
-    commands::note_shared(function, begun.pointer, &answers);
+    commands::note_memory(function, begun.pointer, begun.commands, result, &answers);
     if let Origin::Adapter(via) = begun.origin
         && result.is_success()
     {

@@ -12,9 +12,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use urscope_schema::api::{Effect, Function, UrResult};
-use urscope_schema::{call::Values, handle::Kind};
+use urscope_schema::{call::Values, handle::Kind, operation};
 
-use crate::raw::{args::inputs::Inputs, software_device};
+use crate::ranges::Ranges;
+use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
@@ -28,13 +29,13 @@ static FIRST_UNWAITED: AtomicU64 = AtomicU64::new(0);
 const CALL_BITS: u32 = 40;
 const CALL_MASK: u64 = (1 << CALL_BITS) - 1;
 
-/// The start and end of shared memory; 0 for none. New entries replace the oldest.
-static SHARED_RANGES: [[AtomicU64; 2]; 128] = [const { [const { AtomicU64::new(0) }; 2] }; 128];
+/// Memory that this process shares, or has shared.
+static SHARED_RANGES: Ranges<128> = Ranges::new();
 
-/// The number of entries that were added.
-static NEXT_RANGE: AtomicUsize = AtomicUsize::new(0);
+/// Where shared memory was closed, freed or unmapped, and nothing was opened, allocated or mapped since.
+static ENDED_RANGES: Ranges<32> = Ranges::new();
 
-/// The start of the latest entry.
+/// The start of the latest entry of [`SHARED_RANGES`].
 static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
 
 /// The assumed size of memory whose size is unknown.
@@ -53,6 +54,8 @@ pub(crate) struct Seen {
     is_blocking: bool,
     /// Whether an allocation imports memory of another process.
     imports: bool,
+    /// How many bytes the call asks for.
+    size: Option<u64>,
 }
 
 #[inline]
@@ -83,13 +86,50 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         [values.pointer, values.source] = nearest(inputs.kernel_pointers());
     }
     let is_command = function.is_command();
+    if are_recorded() {
+        if is_command {
+            values.flags = ended(values.pointer, values.source);
+        } else if let Some(pointer) = values.pointer {
+            note_end(function, pointer, values.size);
+        }
+    }
     Seen {
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
         is_blocking: is_command
             && (values.value.is_some_and(|blocking| blocking as u8 != 0) || is_synchronous(inputs.queue())),
         imports: function.imports(values),
+        size: values.size,
     }
+}
+
+/// Registers memory that a call is about to end. If the call is refused, nothing has ended, as the trace shows.
+#[inline(always)]
+fn note_end(function: Function, pointer: u64, size: Option<u64>) {
+    if function.effect().ends_memory() {
+        // The memory may be a part of the driver's allocation.
+        if let Some([_, ends]) = SHARED_RANGES.around(pointer) {
+            ENDED_RANGES.add(pointer, ends);
+        }
+    } else if matches!(function.effect(), Effect::Unmaps(_)) {
+        ENDED_RANGES.add(pointer, pointer.saturating_add(size.unwrap_or_default()));
+    }
+}
+
+/// The flags of a command with these addresses.
+#[inline(always)]
+fn ended(pointer: Option<u64>, source: Option<u64>) -> Option<u64> {
+    let has_ended = |address: Option<u64>| address.is_some_and(|address| ENDED_RANGES.around(address).is_some());
+    if has_ended(pointer) || has_ended(source) { not_of_host(pointer, source) } else { None }
+}
+
+#[cold]
+fn not_of_host(pointer: Option<u64>, source: Option<u64>) -> Option<u64> {
+    let asked = [(pointer, operation::ACCESSED), (source, operation::SOURCE)].into_iter().filter(|(address, _)| {
+        address
+            .is_some_and(|address| ENDED_RANGES.around(address).is_some() && host_memory::is_not_host_memory(address))
+    });
+    Some(asked.fold(0, |flags, (_, flag)| flags | flag)).filter(|flags| *flags != 0)
 }
 
 /// Whether a command is recorded. A launch of a kernel is if it has pointers into shared memory; other commands
@@ -109,10 +149,7 @@ fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
     let mut best = [None; 2];
     let mut distances = [u64::MAX; 2];
     for pointer in pointers.filter(|pointer| *pointer != 0) {
-        let inside = |[begins, ends]: &[AtomicU64; 2]| {
-            let (begins, ends) = (begins.load(Ordering::Relaxed), ends.load(Ordering::Relaxed));
-            (begins..ends).contains(&pointer).then_some(pointer.wrapping_sub(begins))
-        };
+        let inside = |[begins, ends]: [u64; 2]| (begins..ends).contains(&pointer).then(|| pointer - begins);
         let Some(distance) = SHARED_RANGES.iter().filter_map(inside).min() else { continue };
         let ([first, second], [nearer, farther]) = (best, distances);
         if first == Some(pointer) || second == Some(pointer) {
@@ -127,9 +164,17 @@ fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
     best
 }
 
-/// Registers memory that a call has shared: `pointer` is its argument, `answers` are its answers.
+/// Registers memory that a call has made, mapped or shared: `pointer` is its argument, `answers` are its answers.
 #[inline(always)]
-pub(crate) fn note_shared(function: Function, pointer: Option<u64>, answers: &Values) {
+pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, result: UrResult, answers: &Values) {
+    let made = match function.effect() {
+        Effect::Allocates(_) | Effect::Opens(Kind::Usm) => answers.pointer,
+        Effect::Maps(_) if result.is_success() => pointer,
+        _ => None,
+    };
+    if let Some(made) = made {
+        ENDED_RANGES.remove(made, made.saturating_add(answers.size.or(seen.size).unwrap_or(1)));
+    }
     let begins = match function.effect() {
         // The driver's allocation, which contains the pointer.
         Effect::Exports(Kind::Usm) | Effect::MayExport(_) if answers.data.is_some() => answers.pointer.or(pointer),
@@ -140,19 +185,7 @@ pub(crate) fn note_shared(function: Function, pointer: Option<u64>, answers: &Va
     if let Some(begins) = begins
         && LATEST_RANGE.load(Ordering::Relaxed) != begins
     {
-        add_shared_range(begins, answers.size.unwrap_or(UNKNOWN_SIZE));
-    }
-}
-
-#[inline(never)]
-fn add_shared_range(begins: u64, size: u64) {
-    let place = SHARED_RANGES.iter().position(|[known, _]| known.load(Ordering::Relaxed) == begins);
-    let place = place.unwrap_or_else(|| NEXT_RANGE.fetch_add(1, Ordering::Relaxed) % SHARED_RANGES.len());
-    if let Some([known, ends]) = SHARED_RANGES.get(place) {
-        // A reader sees the old range, the new one, or an empty one.
-        ends.store(0, Ordering::Relaxed);
-        known.store(begins, Ordering::Relaxed);
-        ends.store(begins.saturating_add(size), Ordering::Relaxed);
+        SHARED_RANGES.add(begins, begins.saturating_add(answers.size.unwrap_or(UNKNOWN_SIZE)));
         LATEST_RANGE.store(begins, Ordering::Relaxed);
     }
 }
@@ -233,22 +266,26 @@ mod tests {
         after(function, call, seen, result);
     }
 
+    fn returned(function: Function, pointer: Option<u64>, answers: &Values) {
+        note_memory(function, pointer, Seen::default(), UrResult::SUCCESS, answers);
+    }
+
     #[test]
     fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
         let base = 0x7100_0000_0000;
         let nearest_of = |pointers: &[u64]| nearest(pointers.iter().map(|pointer| base + pointer));
         let got = Values { data: Some(1), size: Some(0x1000), ..Values::NONE };
-        note_shared(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
-        note_shared(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
+        returned(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
+        returned(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
         // A refused call shares nothing.
-        note_shared(Function::urIPCGetMemHandleExp, Some(base + 0x2_0000), &Values::NONE);
+        returned(Function::urIPCGetMemHandleExp, Some(base + 0x2_0000), &Values::NONE);
         assert_eq!(nearest_of(&[0x2_0000, 0x1_1000, 0, 0xffff]), [None, None]);
         let both = [Some(base + 0x3_0000), Some(base + 0x1_0040)];
         assert_eq!(nearest_of(&[0x3_9000, 0x1_0040, 0x2_0000, 0x3_0000, 0x3_0000]), both);
         assert_eq!(nearest_of(&[0x1_0fff]), [Some(base + 0x1_0fff), None]);
         assert_eq!(nearest(std::iter::once(0)), [None, None]);
         for more in 0..200 {
-            add_shared_range(base + 0x40_0000_0000 + more, 1);
+            SHARED_RANGES.add(base + 0x40_0000_0000 + more, base + 0x40_0000_0001 + more);
         }
         assert_eq!(nearest_of(&[0x1_0000]), [None, None], "forgotten");
     }

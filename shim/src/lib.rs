@@ -26,6 +26,7 @@ mod inner;
 pub mod knobs;
 pub mod layer;
 mod observed;
+mod ranges;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
 pub mod raw;
 mod stacks;

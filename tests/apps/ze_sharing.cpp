@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <sys/mman.h>
 
 using namespace app;
 
@@ -38,6 +39,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-producers-context-first", "alloc get > fetch open read close < end-context put? free?"},
     {"memory-got-twice", "alloc get get-and-put > fetch open read close < put free"},
     {"memory-copied", "alloc get > fetch open read copy let-go await close < put free"},
+    {"memory-copied-after-close", "alloc get > fetch open read close copy-at-once < put free"},
+    {"memory-of-host-copied", "alloc get > fetch open read close map-host copy-at-once < put free"},
     {"memory-closed-unproved", "alloc get > fetch open read copy let-go poll close < put free"},
     {"memory-copied-at-once", "alloc get > fetch open read copy-at-once close < put free"},
     {"memory-executed-at-once", "alloc get > fetch open read execute-at-once close < put free"},
@@ -208,6 +211,10 @@ const std::map<std::string, uint32_t (*)(Side &)> operations = {
     {"close-descriptor", MAKES { return ::close(descriptor(my.own.handle)); }},
 
     {"copy", MAKES { return my.copied.emplace(my, my.copy, my.own.memory, SIZE), 0; }},
+    {"map-host", MAKES {
+       const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+       return mmap(my.own.memory, SIZE, PROT_READ | PROT_WRITE, how, -1, 0) == my.own.memory ? 0 : 1;
+     }},
     {"copy-into", MAKES { return my.copied.emplace(my, my.own.memory, my.copy, SIZE), 0; }},
     {"copy-rows", MAKES { return my.copied.emplace(my, my.copy, my.own.memory, SIZE, By::rows), 0; }},
     {"execute-again", MAKES { return my.copied.emplace(my, my.copy, my.own.memory, SIZE, By::closed_list), 0; }},

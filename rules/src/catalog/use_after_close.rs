@@ -1,12 +1,17 @@
 //! # What it does
 //!
-//! Reports a refused call that received the pointer of a mapping that this process has closed: a get, or `urUSMFree`.
-//! (A second close is a [`double-close`](#double-close).)
+//! Reports a command (a copy, a fill, a prefetch or a kernel) that is enqueued for memory which this process has closed
+//! or unmapped, before it is passed on, so also if the process dies in it. Reports also a refused call that received
+//! the pointer of a closed mapping: a get, or `urUSMFree`. (A second close is a [`double-close`](#double-close).)
 //!
 //! # Why it is bad
 //!
-//! The last close makes the pointer invalid. The refusal is not guaranteed: other memory may have the address by then,
-//! and the call would export or free that memory instead.
+//! The last close makes the pointer invalid. A command reads or overwrites what is there now, or ends the process. The
+//! runtime may delay the unmapping, so that the command seems to work. The refusal of other calls is not guaranteed:
+//! other memory may have the address by then, and the call would export or free that memory instead.
+//!
+//! A command is not reported if the address may be one of memory that the program has made by other means, such as
+//! `malloc`: urscope asks the kernel what is there. Before Linux 6.11, it is only reported if nothing is there.
 //!
 //! # Example
 //!
@@ -17,8 +22,7 @@
 //! void *p = ipc::memory::open(data, ctx, dev);
 //! ipc::memory::close(p, ctx);
 //! // Wrong: p is closed.
-//! auto handle = ipc::memory::get(p, ctx);
-//! send(handle.data());
+//! queue.memcpy(mine, p, size).wait();
 //! ```
 //!
 //! Mended:
@@ -26,8 +30,7 @@
 //! ```cpp
 //! auto data = receive();
 //! void *p = ipc::memory::open(data, ctx, dev);
-//! send(data);
-//! barrier();
+//! queue.memcpy(mine, p, size).wait();
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
@@ -38,7 +41,8 @@
 //! producer: get p -> h
 //! consumer: open h -> m
 //! consumer: close m
-//! consumer: get m -> g fails
+//! consumer: copy m sized 64
+//! consumer: host-waits
 //! producer: put h
 //! ```
 //!
@@ -52,6 +56,8 @@
 //! consumer: open h -> m
 //! consumer: close m
 //! consumer: alloc m 4096
+//! consumer: copy m sized 64
+//! consumer: host-waits
 //! consumer: get m -> g fails
 //! consumer: free m
 //! producer: put h
@@ -64,7 +70,7 @@
 
 use urscope_schema::handle::Kind;
 
-use super::wording::{call, of_size, result_text};
+use super::wording::{call, dead_access, of_size, result_text};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, Outcome, What};
@@ -75,11 +81,20 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "the pointer of a closed mapping is used",
     sentence: "used {what} after it had closed it",
-    facts: &[FactKind::Dangling],
+    facts: &[FactKind::Dangling, FactKind::DeadAccess],
     check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
+    if let What::DeadAccess(access) = fact.what {
+        let how = match access.used.was.kind {
+            Kind::Mapping => "closed",
+            Kind::PhysicalMem => "unmapped",
+            _ => return None,
+        };
+        let finding = dead_access(&RULE, fact, access, how);
+        return Some(finding.advice(format!("wait for the commands that use the memory before it is {how}")));
+    }
     // If it succeeds, the memory was made by a function that is not intercepted.
     let What::Dangling(dangling, Outcome::Refused(result)) = fact.what else { return None };
     if dangling.was.kind != Kind::Mapping {

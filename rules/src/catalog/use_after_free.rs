@@ -1,7 +1,8 @@
 //! # What it does
 //!
 //! Reports handle data that is opened, in this process or another one, after its memory was freed. If the addresses
-//! have been allocated again, it is a [`stale-handle`](#stale-handle).
+//! have been allocated again, it is a [`stale-handle`](#stale-handle). Reports also a command (a copy, a fill, a prefetch
+//! or a kernel) that is enqueued for exported memory which this process has freed.
 //!
 //! # Why it is bad
 //!
@@ -61,9 +62,9 @@
 //!
 //! Free when every process has closed what it opened: wait for a message back, or a barrier.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::Effect, handle::Kind};
 
-use super::wording::{call, expired};
+use super::wording::{call, dead_access, expired};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Expiry, Fact, FactKind, What};
@@ -72,13 +73,20 @@ pub(super) static RULE: Rule = Rule {
     code: "use-after-free",
     severity: Severity::Error,
     when: When::Exit,
-    title: "handle data is opened after its memory was freed",
-    sentence: "opened handle data after its memory was freed",
-    facts: &[FactKind::OpenedExpired],
+    title: "memory is used, or handle data of it opened, after it was freed",
+    sentence: "used {what} after its end",
+    facts: &[FactKind::OpenedExpired, FactKind::DeadAccess],
     check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
+    if let What::DeadAccess(access) = fact.what {
+        // A free that is a command may come later than a command of another queue.
+        let is_queued = matches!(access.used.died.effect(), Some(Effect::FreesLater(_)));
+        let is_freed = access.used.was.kind == Kind::Usm && !is_queued;
+        let finding = || dead_access(&RULE, fact, access, "freed");
+        return is_freed.then(|| finding().advice("free the memory when the last command that uses it has completed"));
+    }
     let What::OpenedExpired(old, outcome) = fact.what else { return None };
     let Expiry::Freed(freed) = old.reason else { return None };
     let (got, freed_in) = (call(old.got), fact.place(freed));

@@ -5,7 +5,7 @@ use urscope_schema::{api::UrResult, call::Nanos, counted, ranks::process_name, s
 
 use crate::checker::Rule;
 use crate::finding::{Finding, Place, Severity};
-use crate::tracker::fact::{Expired, Fact, InUse, Leftover, Outcome, Reason};
+use crate::tracker::fact::{DanglingUse, DeadAccess, Expired, Fact, InUse, Leftover, Outcome, Reason};
 use crate::tracker::{ProcessId, Tracker, records::Object};
 
 impl Fact<'_> {
@@ -71,6 +71,16 @@ pub(super) fn one(kind: Kind) -> String {
 /// ` of 4 KiB (4,096 bytes)`, or nothing.
 pub(super) fn of_size(bytes: Option<u64>) -> String {
     bytes.map_or_else(String::new, |bytes| format!(" of {}", size(bytes)))
+}
+
+/// The finding about a command that accesses memory which was `ended`, without the advice.
+pub(super) fn dead_access(rule: &'static Rule, fact: &Fact<'_>, access: &DeadAccess, ended: &str) -> Finding {
+    let DanglingUse { pointer, was, died, size, fingerprint } = access.used;
+    let (who, at, does) = (fact.actor(), call(fact.at), if access.writes { "writes to" } else { "reads" });
+    let (what, of, ended_in) = (was.kind.noun(), of_size(size), call(died));
+    let message =
+        format!("{who} {does} {pointer:#x} in {at}: it was in {what} {:#x}{of}, {ended} in {ended_in}", was.value);
+    Finding::new(rule, fact.at, was, message).other(Some(died)).values(size, fingerprint)
 }
 
 /// `once`, `2 times`

@@ -7,7 +7,8 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested};
 
 use super::fact::{
-    Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, PastEnd, Source, StaleUse, Target, What,
+    DeadAccess, Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, PastEnd, Source, StaleUse, Target,
+    What,
 };
 use super::records::{Mapping, Origin};
 use super::{process_state::ProcessState, state::Tracker, transitions};
@@ -73,13 +74,18 @@ impl Tracker {
                 return self.emit(facts, at, What::Creating(create));
             }
             Operation::Create(create) => return self.emit(facts, at, What::Creating(*create)),
-            Operation::Enqueue(Command { writes, reads, size }) => {
+            Operation::Enqueue(Command { writes, reads, size, is_not_host }) => {
                 for stale in [writes, reads].into_iter().flatten().filter_map(|it| self.stale(state, *it)) {
                     self.emit(facts, at, What::StaleUse(&stale));
                 }
                 let accesses = [(*writes, true), (*reads, false)];
                 for past in accesses.into_iter().filter_map(|access| self.past_end(state, access, (*size)?)) {
                     self.emit(facts, at, What::PastEnd(&past));
+                }
+                for ((address, writes), _) in accesses.into_iter().zip(*is_not_host).filter(|(_, is_not)| *is_not) {
+                    if let Some(used) = address.and_then(|address| state.ended_at(address)) {
+                        self.emit(facts, at, What::DeadAccess(&DeadAccess { used, writes }));
+                    }
                 }
                 return;
             }

@@ -37,6 +37,7 @@ kinds! {
     InUse,
     StaleUse,
     PastEnd,
+    DeadAccess,
     Returned,
     Refused,
     OpenedExpired,

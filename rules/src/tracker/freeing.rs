@@ -2,7 +2,7 @@
 
 use urscope_schema::handle::Handle;
 
-use super::records::Serial;
+use super::{observations::DanglingUse, records::Serial};
 use crate::place::Place;
 
 /// How memory is freed.
@@ -67,6 +67,15 @@ pub struct PastEnd {
     /// How many bytes it accesses.
     pub length: u64,
     /// Whether it writes them.
+    pub writes: bool,
+}
+
+/// A command that accesses shared memory which has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct DeadAccess {
+    /// The address that it accesses, and what was there.
+    pub used: DanglingUse,
+    /// Whether it writes there.
     pub writes: bool,
 }
 

@@ -39,6 +39,10 @@ impl MappedRanges {
         taken
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// The range that an address lies in.
     pub(crate) fn at(&self, address: u64) -> Option<&MappedRange> {
         self.ranges.range(..=address).next_back().map(|(_, range)| range).filter(|range| address < range.end)

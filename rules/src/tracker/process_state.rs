@@ -88,6 +88,8 @@ pub(crate) struct ProcessState {
     pub(crate) pools: Map<u64, Pool>,
     /// Where physical memory is mapped.
     pub(crate) mapped: MappedRanges,
+    /// Where it was unmapped, and nothing was mapped since. The place of a range is its unmap.
+    pub(crate) unmapped: MappedRanges,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
     pub(crate) tombstones: Tombstones,
@@ -133,6 +135,7 @@ impl ProcessState {
             contexts: Map::default(),
             pools: Map::default(),
             mapped: MappedRanges::default(),
+            unmapped: MappedRanges::default(),
             commands: VecDeque::new(),
             tombstones,
             opened_at: Map::default(),
@@ -275,17 +278,35 @@ impl ProcessState {
 
     /// The ended mapping or USM of this process at an address. A mapping is known by its pointer.
     pub(crate) fn dangling(&self, pointer: u64) -> Option<DanglingUse> {
-        let of = |kind, value| Handle { kind, value };
-        let mapping = of(Kind::Mapping, pointer);
-        let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused).map(|tombstone| {
-            let (died, size, fingerprint) = (tombstone.died, tombstone.size, tombstone.fingerprint);
-            DanglingUse { pointer, was: mapping, died, size, fingerprint }
+        let mapping = Handle { kind: Kind::Mapping, value: pointer };
+        let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused);
+        let closed = closed.map(|tombstone| tombstone.used_at(pointer, mapping));
+        latest(closed.into_iter().chain(self.freed_at(pointer).map(|(_, freed)| freed)))
+    }
+
+    /// The mapping, exported USM or mapped physical memory of this process that an address was in, if nothing is there now.
+    pub(crate) fn ended_at(&self, pointer: u64) -> Option<DanglingUse> {
+        let is_live = self.mapping_at(pointer).is_some() || self.allocation_at(pointer).is_some();
+        if is_live || self.mapped.at(pointer).is_some() {
+            return None;
+        }
+        let closed = self.tombstones.mapping_around(pointer);
+        let (memory, freed) = self.freed_at(pointer).unzip();
+        let unmapped = self.unmapped.at(pointer).map(|range| {
+            let was = range.memory;
+            DanglingUse { pointer, was, died: range.place, size: None, fingerprint: None }
         });
-        let freed = self.memory_around(pointer).and_then(|(base, allocation)| {
-            let (died, size) = (allocation.freed?, allocation.requested.size);
-            Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
-        });
-        closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))
+        let last = latest(closed.into_iter().chain(freed).chain(unmapped))?;
+        // Memory that was never shared is none of urscope's business.
+        (last.was.kind != Kind::Usm || memory.is_some_and(|memory| memory.freed_exported)).then_some(last)
+    }
+
+    /// The freed allocation that an address lies in.
+    fn freed_at(&self, pointer: u64) -> Option<(&Allocation, DanglingUse)> {
+        let (base, allocation) = self.memory_around(pointer)?;
+        let (died, size) = (allocation.freed?, allocation.requested.size);
+        let was = Handle { kind: Kind::Usm, value: base };
+        Some((allocation, DanglingUse { pointer, was, died, size, fingerprint: None }))
     }
 
     /// The open mapping that an address lies inside of, not at its start.
@@ -361,4 +382,9 @@ impl ProcessState {
     pub(crate) fn inside(&self) -> Option<Place> {
         self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
     }
+}
+
+/// The one that ended last.
+fn latest(ended: impl Iterator<Item = DanglingUse>) -> Option<DanglingUse> {
+    ended.max_by_key(|ended| (ended.died.time, ended.died.call))
 }

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use urscope_schema::api::Effect;
 use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
 
+use super::observations::DanglingUse;
 use crate::{lifecycle::State, place::Place};
 
 /// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
@@ -239,6 +240,8 @@ pub struct Allocation {
     pub dying: bool,
     /// The free that ended it. A freed allocation is kept for a while, so that a later get of it is recognised.
     pub freed: Option<Place>,
+    /// This process had got handle data of it when it was freed.
+    pub freed_exported: bool,
     /// The number of its handles that are not put.
     pub handles: u64,
     /// Its exports, one for each pointer into it that was exported, in rising order.
@@ -328,4 +331,11 @@ pub struct Tombstone {
     pub fingerprint: Option<u64>,
     /// It was ended by a wrong call, which was reported: a later end is no new violation.
     pub excused: bool,
+}
+
+impl Tombstone {
+    /// A use of what has ended, at an address in it.
+    pub(super) const fn used_at(&self, pointer: u64, was: Handle) -> DanglingUse {
+        DanglingUse { pointer, was, died: self.died, size: self.size, fingerprint: self.fingerprint }
+    }
 }

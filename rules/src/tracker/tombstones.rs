@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use urscope_schema::{call::Nanos, handle::Handle};
+use urscope_schema::call::Nanos;
+use urscope_schema::handle::{Handle, Kind};
 
-use super::{records::Tombstone, small_maps::SmallMap};
+use super::{observations::DanglingUse, records::Tombstone, small_maps::SmallMap};
 
 /// The latest ended objects of a process.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,17 @@ impl Tombstones {
 
     pub(crate) fn get(&self, handle: Handle) -> Option<&Tombstone> {
         self.all.get(&handle).map(|entry| &entry.tombstone)
+    }
+
+    /// The mapping that ended last of those that an address was in. Without its size, only the first address of a mapping is
+    /// known.
+    pub(crate) fn mapping_around(&self, pointer: u64) -> Option<DanglingUse> {
+        let mappings = self.all.iter().filter(|(handle, _)| handle.kind == Kind::Mapping && handle.value <= pointer);
+        let around = mappings
+            .map(|(handle, entry)| (*handle, &entry.tombstone))
+            .filter(|(handle, tombstone)| !tombstone.excused && pointer - handle.value < tombstone.size.unwrap_or(1));
+        let last = around.max_by_key(|(_, tombstone)| (tombstone.died.time, tombstone.died.call));
+        last.map(|(handle, tombstone)| tombstone.used_at(pointer, handle))
     }
 
     pub(crate) fn add(&mut self, handle: Handle, tombstone: Tombstone) {
@@ -76,8 +88,6 @@ impl Tombstones {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::handle::Kind;
-
     use super::*;
     use crate::{Place, ProcessId};
 

@@ -7,9 +7,10 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 65] = [
+pub(crate) const CASES: [(&str, &[&str]); 66] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
+    ("memory-of-host-copied", &[]),
     ("memory-free-first", &[]),
     ("memory-one-byte-left", &[]),
     ("memory-left-open", &[]),
@@ -93,8 +94,15 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
     }
 }
 
-/// The device knows that the copy has completed: on a synchronous queue or list, and where the program waits in a way
-/// that no tool can see.
+/// The finding is recorded before the process dies in the copy.
+#[test]
+fn a_copy_after_the_close_is_named_though_the_process_dies_in_it() {
+    let report = run("memory-copied-after-close").report();
+    assert_eq!(report.violations()[0], "error use-after-close", "{report:#?}");
+    let died = report.processes().iter().find(|process| process["signal"] == "SIGSEGV").expect("a process that died");
+    assert_eq!(died["inside"], "zeCommandListAppendMemoryCopy", "{report:#?}");
+}
+
 /// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged alike.
 #[test]
 fn handles_of_older_drivers_are_judged_alike() {

@@ -45,7 +45,8 @@
 //! (of a context: its only one), `sized NUMBER` (of the handle data of an open, or of what is mapped), `overwrites
 //! NUMBER` (of an open: the adapter would have changed this byte of its caller's), `flipped NUMBER` (of an open: a bit of
 //! that byte of its handle data is another one), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a
-//! close or a free: the device says that a command accesses the memory from there on), `ze` (by the function of Level Zero,
+//! close or a free: the device says that a command accesses the memory from there on), `on-host` (of a copy: the program
+//! may have memory of its own at the address), `ze` (by the function of Level Zero,
 //! of USM and its handle data), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the
 //! runtime likes; without a runtime it fails) and `begins`.
 //!
@@ -151,6 +152,8 @@ struct Call {
     level_zero: bool,
     /// Of a close or a free: the device says that a command accesses the memory.
     unfinished: bool,
+    /// Of a copy: the program may have memory of its own at the address.
+    on_host: bool,
     /// How many milliseconds it takes longer than others.
     takes: Option<u64>,
     /// How it goes on.

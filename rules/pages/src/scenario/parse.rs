@@ -111,6 +111,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "queued" => call.queued = true,
                 "waits" => call.waits = true,
                 "unfinished" => call.unfinished = true,
+                "on-host" => call.on_host = true,
                 "ze" => call.level_zero = true,
                 "takes" => call.takes = Some(number(value()?)?),
                 "fails" | "may-fail" => {

@@ -9,6 +9,7 @@ use urscope_schema::api::unified_runtime::constants::{
 use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
+use urscope_schema::operation::ACCESSED;
 
 use super::{Call, Fate, REFUSED, Scenario, ScenarioError, SetRight, Step, Verb};
 
@@ -369,7 +370,10 @@ impl Player {
                 };
                 (Values { device, data, data_size: data_size(call), fingerprint, value, ..within }, opened)
             }
-            Verb::Copy => (Values { pointer: Some(address), size: call.size, value: Some(0), ..nothing }, nothing),
+            Verb::Copy => {
+                let flags = Some(ACCESSED).filter(|_| !call.on_host);
+                (Values { pointer: Some(address), size: call.size, value: Some(0), flags, ..nothing }, nothing)
+            }
             Verb::Support => {
                 let asked = match name {
                     "memory" => Kind::Usm,

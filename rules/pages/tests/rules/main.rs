@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test panics where it fails")]
 
+mod after_the_end;
 mod bounds;
 mod by_descriptor;
 mod catalog;

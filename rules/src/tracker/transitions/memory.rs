@@ -144,7 +144,17 @@ pub(super) fn allocated(
         }
     }
     let (exports, by_children) = (SmallVec::new(), Vec::new());
-    let new = Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports, by_children };
+    let new = Allocation {
+        serial,
+        requested,
+        born,
+        dying: false,
+        freed: None,
+        freed_exported: false,
+        handles: 0,
+        exports,
+        by_children,
+    };
     state.allocations.insert(pointer, new);
 }
 
@@ -172,6 +182,7 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
         allocation.dying = success;
         if success {
             allocation.freed = Some(freed);
+            allocation.freed_exported = allocation.is_exported();
             for export in std::mem::take(&mut allocation.exports) {
                 exports.free(export, freed);
             }

@@ -120,7 +120,14 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
             return objects::released(tracker, place, (*object, *serial), mapped.take(), success).into_iter().collect();
         }
         PendingChange::Map(start, range) if success => virtual_memory::mapped(tracker, who, *start, *range),
-        PendingChange::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, who, std::mem::take(ranges)),
+        PendingChange::Unmap(ranges) => {
+            let ranges = std::mem::take(ranges);
+            if success {
+                virtual_memory::unmapped(tracker, place, ranges);
+            } else {
+                virtual_memory::unmap_refused(tracker, who, ranges);
+            }
+        }
         PendingChange::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
         PendingChange::Open(open) => {
             return opens::returned(tracker, place, open, made, answer).into_iter().collect();
@@ -165,7 +172,6 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
         | PendingChange::Ask(_)
         | PendingChange::PutInherited { .. }
         | PendingChange::Map(..)
-        | PendingChange::Unmap(_)
         | PendingChange::UnmapUnknown => {}
     }
     Changes::new()

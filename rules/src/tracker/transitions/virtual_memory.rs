@@ -1,19 +1,25 @@
-//! Addresses that physical memory is mapped at: added at the exit of a map, removed at the enter of an unmap.
+//! Addresses that physical memory is mapped at: added at the exit of a map, removed at the enter of an unmap. Those that it was
+//! unmapped from are remembered until a map begins there.
 
 use urscope_schema::handle::{Handle, Kind};
 
 use crate::place::{Place, ProcessId};
-use crate::tracker::records::{MappedRange, Serial};
+use crate::tracker::records::{MappedRange, Origin, Serial};
 use crate::tracker::{
     freeing::StillMapped, mapped::MappedRanges, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
 
+/// How many unmapped ranges of a process are remembered.
+const MAX_UNMAPPED: usize = 1024;
+
 /// A map begins. Physical memory whose creation or open was not recorded is ignored.
-pub(super) fn map(tracker: &Tracker, at: Place, (start, size): (u64, u64), memory: u64) -> PendingChange {
+pub(super) fn map(tracker: &mut Tracker, at: Place, (start, size): (u64, u64), memory: u64) -> PendingChange {
     let memory = Handle { kind: Kind::PhysicalMem, value: memory };
-    let known = tracker.state(at.process).and_then(|state| state.objects.get(&memory));
-    let Some(serial) = known.map(|known| known.serial) else { return PendingChange::Nothing };
-    PendingChange::Map(start, MappedRange { end: start.saturating_add(size), memory, serial, place: at })
+    let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
+    let end = start.saturating_add(size);
+    state.unmapped.take(start, end);
+    let Some(serial) = state.objects.get(&memory).map(|known| known.serial) else { return PendingChange::Nothing };
+    PendingChange::Map(start, MappedRange { end, memory, serial, place: at })
 }
 
 /// An unmap begins.
@@ -26,6 +32,19 @@ pub(super) fn unmap(tracker: &mut Tracker, who: ProcessId, (start, size): (u64, 
 pub(super) fn mapped(tracker: &mut Tracker, who: ProcessId, start: u64, range: MappedRange) {
     if let Some(state) = tracker.state_mut(who) {
         insert(state, start, range);
+    }
+}
+
+pub(super) fn unmapped(tracker: &mut Tracker, at: Place, ranges: Vec<(u64, MappedRange)>) {
+    let Some(state) = tracker.state_mut(at.process) else { return };
+    if state.unmapped.len() >= MAX_UNMAPPED {
+        state.unmapped = MappedRanges::default();
+    }
+    for (start, range) in ranges {
+        let memory = state.objects.get(&range.memory).filter(|memory| memory.serial == range.serial);
+        if memory.is_some_and(|memory| memory.origin != Origin::Plain) {
+            state.unmapped.insert(start, MappedRange { place: at, ..range });
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Memory: the allocator with a reserve, and maps that do not need much of it.
+//! Memory: the allocator with a reserve, maps that do not need much of it, and what is at an address.
 
 pub mod hash_map;
+pub mod host_memory;
 pub mod reserve;

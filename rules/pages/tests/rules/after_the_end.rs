@@ -1,0 +1,67 @@
+//! Commands that access memory which has been closed, freed or unmapped.
+
+use urscope_rules::Severity;
+
+use crate::scenarios::{expect, play};
+
+#[test]
+fn a_command_on_a_closed_mapping_names_its_close() {
+    let found = expect(&opened("c: close m\nc: copy m + 900 sized 8\np: put h\np: free a"), &["use-after-close"]);
+    assert_eq!(found[0].severity, Severity::Error);
+    let parts = ["writes to 0x", "it was in mapping 0x", " of 1000 bytes, closed in call "];
+    assert!(parts.iter().all(|part| found[0].message.contains(part)), "{}", found[0].message);
+    assert_eq!(found[0].other.unwrap().function.unwrap().name(), "urIPCCloseMemHandleExp");
+}
+
+#[test]
+fn a_command_on_freed_memory_names_its_free() {
+    let found =
+        expect(&opened("c: close m\np: free a\np: copy a + 900 sized 8"), &["freed-while-exported", "use-after-free"]);
+    assert!(found[1].message.contains(", freed in call "), "{}", found[1].message);
+    // A free that is a command may come later.
+    expect(&opened("c: close m\np: free a queued\np: copy a sized 8"), &["freed-while-exported"]);
+    // Memory that was never shared is none of urscope's business.
+    expect(&opened("p: alloc b 64\np: free b\np: copy b sized 8\nc: close m\np: free a"), &["freed-while-exported"]);
+}
+
+/// `steps` after the open of a mapping `m` of memory `a`.
+fn opened(steps: &str) -> String {
+    format!("p: alloc a 1000\np: get a -> h\nc: open h -> m\n{steps}")
+}
+
+#[test]
+fn an_address_that_is_in_use_again_is_right() {
+    for steps in [
+        "c: close m\nc: open h -> m\nc: copy m sized 8\nc: close m",
+        "c: close m\nc: alloc m 2000\nc: copy m sized 8\nc: free m",
+        "c: open h -> m\nc: close m\nc: copy m sized 8\nc: close m",
+        "c: close m\nc: copy m sized 8 on-host",
+        "c: close m fails\nc: copy m sized 8\nc: close m",
+        "c: close m\nc: copy m + 1000 sized 8",
+    ] {
+        let found = play(&opened(&format!("{steps}\np: put h\np: free a")));
+        assert!(found.iter().all(|finding| !finding.rule.code.starts_with("use-after")), "{steps}: {found:?}");
+    }
+}
+
+#[test]
+fn a_command_where_physical_memory_was_unmapped_names_the_unmap() {
+    let of = |made: &str, rest: &str| {
+        let found = play(&format!("p: physical m{made}\np: map m -> v sized 65536\n{rest}\np: release-physical m"));
+        found
+            .into_iter()
+            .filter(|finding| finding.rule.code == "use-after-close")
+            .map(|finding| finding.message)
+            .collect()
+    };
+    let found: Vec<String> = of(" ipc", "p: unmap v\np: copy v + 4096 sized 8");
+    assert!(matches!(&found[..], [one] if one.contains(", unmapped in call 3 (urVirtualMemUnmap")), "{found:?}");
+    for (made, rest) in [
+        ("", "p: unmap v\np: copy v sized 8"),
+        (" ipc", "p: unmap v fails\np: copy v sized 8\np: unmap v"),
+        (" ipc", "p: unmap v\np: map m -> v sized 65536\np: copy v sized 8\np: unmap v"),
+        (" ipc", "p: copy v sized 8\np: unmap v"),
+    ] {
+        assert_eq!(of(made, rest), Vec::<String>::new(), "{made} {rest}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Ranges of addresses that threads read and change without a lock.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// At most `N` ranges. New ones replace the oldest. A reader sees a range as it was, as it will be, or an empty one.
+#[derive(Debug)]
+pub(crate) struct Ranges<const N: usize> {
+    /// The first address of each, and the one behind its last; the latter is 0 if there is none.
+    all: [[AtomicU64; 2]; N],
+    /// How many were added.
+    added: AtomicUsize,
+    /// From here on lies all that was ever added.
+    lowest: AtomicU64,
+    /// The greatest end of all that were ever added.
+    highest: AtomicU64,
+}
+
+impl<const N: usize> Ranges<N> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            all: [const { [const { AtomicU64::new(0) }; 2] }; N],
+            added: AtomicUsize::new(0),
+            lowest: AtomicU64::new(u64::MAX),
+            highest: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = [u64; 2]> {
+        self.all.iter().map(|range| range.each_ref().map(|end| end.load(Ordering::Relaxed)))
+    }
+
+    /// The range that an address lies in.
+    #[inline]
+    pub(crate) fn around(&self, address: u64) -> Option<[u64; 2]> {
+        let possible = self.lowest.load(Ordering::Relaxed)..self.highest.load(Ordering::Relaxed);
+        if possible.contains(&address) { self.find(address) } else { None }
+    }
+
+    #[inline(never)]
+    fn find(&self, address: u64) -> Option<[u64; 2]> {
+        self.iter().find(|[begins, ends]| (*begins..*ends).contains(&address))
+    }
+
+    /// Adds a range, in place of the one that begins there.
+    #[inline(never)]
+    pub(crate) fn add(&self, begins: u64, ends: u64) {
+        self.lowest.fetch_min(begins, Ordering::Relaxed);
+        self.highest.fetch_max(ends, Ordering::Relaxed);
+        let place = self.iter().position(|[known, _]| known == begins);
+        let place = place.unwrap_or_else(|| self.added.fetch_add(1, Ordering::Relaxed) % N);
+        self.all.get(place).inspect(|range| set(range, begins, ends));
+    }
+
+    /// Removes some addresses. Of a range with others on both sides of them, the first part stays.
+    #[inline]
+    pub(crate) fn remove(&self, begins: u64, ends: u64) {
+        if begins < self.highest.load(Ordering::Relaxed) && ends > self.lowest.load(Ordering::Relaxed) {
+            self.cut(begins, ends);
+        }
+    }
+
+    #[inline(never)]
+    fn cut(&self, begins: u64, ends: u64) {
+        for range in &self.all {
+            let [first, end] = range.each_ref().map(|end| end.load(Ordering::Relaxed));
+            if begins >= end || ends <= first {
+                continue;
+            }
+            if first < begins { set(range, first, begins) } else { set(range, ends.min(end), end) }
+        }
+    }
+}
+
+fn set([first, end]: &[AtomicU64; 2], begins: u64, ends: u64) {
+    end.store(0, Ordering::Relaxed);
+    first.store(begins, Ordering::Relaxed);
+    end.store(ends, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<const N: usize>(ranges: &Ranges<N>) -> Vec<[u64; 2]> {
+        let mut all: Vec<_> = ranges.iter().filter(|[begins, ends]| begins < ends).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn what_is_taken_again_is_removed() {
+        let ranges = Ranges::<2>::new();
+        assert_eq!(ranges.around(0), None);
+        ranges.add(10, 20);
+        ranges.add(30, 40);
+        assert_eq!(
+            [9, 10, 19, 20, 29, 30, 40].map(|it| ranges.around(it).is_some()),
+            [false, true, true, false, false, true, false]
+        );
+        ranges.remove(15, 32);
+        assert_eq!(of(&ranges), [[10, 15], [32, 40]]);
+        ranges.remove(34, 36);
+        assert_eq!(of(&ranges), [[10, 15], [32, 34]]);
+        ranges.add(32, 50);
+        ranges.remove(0, 15);
+        ranges.remove(60, 70);
+        assert_eq!(of(&ranges), [[32, 50]]);
+        ranges.add(100, 110);
+        ranges.add(200, 210);
+        assert_eq!(of(&ranges), [[100, 110], [200, 210]], "the oldest are replaced");
+    }
+}
