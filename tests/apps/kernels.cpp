@@ -195,11 +195,13 @@ void change(Peer &producer) {
   const auto kernel = scale_kernel(gpu.context);
   std::byte *memory = open(producer.receive(), gpu);
   expect("consumer", gpu, memory, numbers(count, 1, 2));
+  const bool is_late = argument(1) == "late";
+  if (is_late) close(memory, gpu);
   gpu.queue.submit(scale(kernel, count, memory, memory, 3)).wait();
-  close(memory, gpu);
+  if (!is_late) close(memory, gpu);
   producer.say("closed");
 }
-// The producer's kernel fills the memory, the consumer's changes it.
+// The producer's kernel fills the memory, the consumer's changes it; the mistake ("late"): when it is closed.
 PARENT_MODE(exchange, change, consumer) {
   Gpu gpu;
   const auto kernel = scale_kernel(gpu.context);

@@ -22,6 +22,16 @@ on_both_adapters! {
         }
     }
 
+    /// The adapters keep the memory mapped, so the kernel works.
+    fn a_kernel_after_the_close_is_found(adapter) {
+        let run = TestRun::of("kernels exchange", Release::R2026_2, adapter).with_engine().arg("late");
+        let outcome = run.run();
+        let report = outcome.report();
+        assert_eq!((outcome.code, report.violations()), (1, vec!["error use-after-close".to_owned()]), "{report:#?}");
+        let (message, parts) = (report.findings()[0]["message"].as_str().unwrap(), ["(urEnqueueKernelLaunchWithArgsExp,", "closed in"]);
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    }
+
     /// Limits may be lower than the engine's.
     fn sycl_knows_what_the_engine_can_do(adapter) {
         let run = TestRun::of("device_aspects", Release::R2026_2, adapter).with_engine().option("--no-check");
