@@ -1,7 +1,7 @@
 //! Tracers: callbacks before and after the functions of the API (zel_tracing_api.h, zel_tracing_register_cb.h).
 //!
-//! The real loader offers them with its tracing layer, which `ZE_ENABLE_TRACING_LAYER=1` or `zelEnableTracingLayer`
-//! loads; without it a tracer cannot be created, here neither. A callback receives pointers to the arguments, which it
+//! As with the real loader (since 1.24), they are called while the tracing layer is enabled: always with
+//! `ZE_ENABLE_TRACING_LAYER=1`, and otherwise between `zelEnableTracingLayer` and `zelDisableTracingLayer`. A callback receives pointers to the arguments, which it
 //! may change. Functions that are not implemented accept callbacks and never call them: their arguments are not known.
 //!
 //! An entry point whose function is traced, or made to fail, jumps to [`slow_path`] with its arguments
@@ -12,7 +12,7 @@
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports, reason = "nothing can be traced"))]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::{arch::naked_asm, cell::Cell, collections::BTreeMap, env};
 
@@ -50,9 +50,11 @@ const WITH_STRUCTURES: [(&str, &[usize]); 7] = [
 const HANDLE: usize = size_of::<IpcHandle>();
 const EXTENT: usize = size_of::<Extent>();
 
-/// Whether the tracing layer is there.
-static LAYER: LazyLock<AtomicBool> =
-    LazyLock::new(|| AtomicBool::new(env::var_os("ZE_ENABLE_TRACING_LAYER").is_some_and(|value| value == "1")));
+/// Whether the tracing layer is enabled from the start to the end of the process.
+static ALWAYS: LazyLock<bool> =
+    LazyLock::new(|| env::var_os("ZE_ENABLE_TRACING_LAYER").is_some_and(|value| value == "1"));
+/// How many more calls have enabled it than disabled it.
+static LAYER: AtomicUsize = AtomicUsize::new(0);
 /// The enabled tracers, in the order in which they were enabled.
 static ENABLED: RwLock<Vec<Arc<Tracer>>> = RwLock::new(Vec::new());
 
@@ -95,25 +97,29 @@ object!(Tracer);
 
 /// `zelEnableTracingLayer` (ze_loader.h).
 pub extern "C" fn enable_layer() -> ZeResult {
-    LAYER.store(true, Ordering::Relaxed);
+    LAYER.fetch_add(1, Ordering::Relaxed);
     ZeResult::SUCCESS
 }
 
-/// `zelDisableTracingLayer` (ze_loader.h). Existing tracers continue.
+/// `zelDisableTracingLayer` (ze_loader.h).
 pub extern "C" fn disable_layer() -> ZeResult {
-    LAYER.store(false, Ordering::Relaxed);
+    let _ = LAYER.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |enabled| enabled.checked_sub(1));
     ZeResult::SUCCESS
 }
 
 /// `zelGetTracingLayerState` (ze_loader.h).
 pub extern "C" fn get_layer_state(enabled: Out<bool>) -> ZeResult {
-    call(|| enabled.write(LAYER.load(Ordering::Relaxed)))
+    call(|| enabled.write(is_layer_enabled()))
 }
 
-/// `zelTracerCreate` (zel_tracing_api.h). `UNINITIALIZED` without the tracing layer, as with the real loader.
+fn is_layer_enabled() -> bool {
+    *ALWAYS || LAYER.load(Ordering::Relaxed) > 0
+}
+
+/// `zelTracerCreate` (zel_tracing_api.h), also while the tracing layer is not enabled.
 pub extern "C" fn create(desc: In<TracerDesc>, tracer: Out<Handle<Tracer>>) -> ZeResult {
     call(|| {
-        if !LAYER.load(Ordering::Relaxed) || cfg!(not(target_arch = "x86_64")) {
+        if cfg!(not(target_arch = "x86_64")) {
             return Err(ZeResult::UNINITIALIZED);
         }
         let data = desc.read()?.user_data;
@@ -291,7 +297,7 @@ extern "C" fn intercept(point: &TracePoint, registers: *mut u64, stack: *mut u64
         0 => unsafe { invoke(point.function, registers, stack, words) },
         code => u64::from(code),
     };
-    if !point.gate.is_traced() || process::is_forked_child() || TRACING.replace(true) {
+    if !point.gate.is_traced() || !is_layer_enabled() || process::is_forked_child() || TRACING.replace(true) {
         return invoke();
     }
     let enabled = ENABLED.read().clone();

@@ -226,13 +226,29 @@ fn tracers_come_and_go_while_others_call() {
 }
 
 #[test]
-fn there_is_no_tracer_without_the_layer() {
+fn a_tracer_sees_calls_while_the_layer_is_enabled() {
     alone!(&[("ZE_ENABLE_TRACING_LAYER", "0")]);
-    let (desc, mut out) = (TracerDesc { s_type: 1, p_next: null_mut(), user_data: 1 }, null_mut());
-    let mut enabled = true;
+    let (setup, mut out, mut enabled) = (Setup::new(), null_mut(), true);
     ok(zelGetTracingLayerState(&raw mut enabled));
     assert!(!enabled);
-    assert_eq!(zelTracerCreate(&raw const desc, &raw mut out), UNINITIALIZED);
+    let count = AtomicUsize::new(0);
+    let early = tracer(&raw const count as usize);
+    ok(register("zeContextGetStatus", early, 0, Some(counted)));
+    ok(zelTracerSetEnabled(early, 1));
+    let is_seen = || {
+        ok(zeContextGetStatus(setup.context));
+        count.swap(0, Ordering::Relaxed) == 1
+    };
+    assert!(!is_seen());
+    ok(zelEnableTracingLayer());
+    assert!(is_seen());
+    ok(zelEnableTracingLayer());
+    ok(zelDisableTracingLayer());
+    assert!(is_seen(), "it was enabled once more");
+    ok(zelDisableTracingLayer());
+    ok(zelDisableTracingLayer());
+    assert!(!is_seen());
+    ok(zelTracerDestroy(early));
     ok(zelEnableTracingLayer());
     ok(zelGetTracingLayerState(&raw mut enabled));
     assert!(enabled);
@@ -247,6 +263,4 @@ fn there_is_no_tracer_without_the_layer() {
     ok(register("zeImageCreate", tracer, 0, Some(counted)));
     ok(zelTracerSetEnabled(tracer, 1));
     ok(zelTracerDestroy(tracer));
-    ok(zelDisableTracingLayer());
-    assert_eq!(zelTracerCreate(&raw const desc, &raw mut out), UNINITIALIZED);
 }
