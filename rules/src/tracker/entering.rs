@@ -186,7 +186,9 @@ fn source<'t>(at: Place, state: &'t ProcessState, export: &Export) -> Source<'t>
     if at.promises(Promise::PhysicalMemoryIsMemory) && state.physical_at(value).is_some() {
         return Source::Unknown;
     }
-    state.of_another_kind(kind, value).map_or(Source::Unknown, Source::OtherKind)
+    let end =
+        || state.allocation_that_ends_at(value).map_or(Source::Unknown, |(base, known)| Source::EndOf(base, known));
+    state.of_another_kind(kind, value).map_or_else(end, Source::OtherKind)
 }
 
 /// The fact of a call that is to end an object, or to release a reference to it.

@@ -167,6 +167,8 @@ pub enum Source<'t> {
     Object(Handle, &'t Object),
     /// An address in the open mapping that starts there.
     Mapping(u64, &'t Mapping),
+    /// The address just behind an allocation of this process, at which nothing is known: the one that ends there.
+    EndOf(u64, &'t Allocation),
     /// An object of a kind that the function is not for.
     OtherKind(KindMismatch),
     /// Nothing that the tracker knows.
@@ -268,6 +270,8 @@ pub struct UnknownHandle {
 /// Handle data that a get has returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Exported<'t> {
+    /// The address or object that the get was given. Another get may have returned the same handle data before.
+    pub of: Option<u64>,
     /// The handle data.
     pub handle: Handle,
     /// Its record in the tracker.

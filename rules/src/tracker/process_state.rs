@@ -261,6 +261,15 @@ impl ProcessState {
         self.memory_around(pointer).filter(|(_, allocation)| allocation.freed.is_none())
     }
 
+    /// The allocation that ends at an address where there never was anything, if all memory of the process is known.
+    pub(super) fn allocation_that_ends_at(&self, end: u64) -> Option<(u64, &Allocation)> {
+        let (base, memory) = self.allocation_at(end.checked_sub(1)?)?;
+        let ends_there = memory.born.is_some() && memory.requested.size == Some(end - base);
+        let is_all_known = matches!(self.inherited, Inherited::Nothing);
+        let is_nothing = self.mapped.at(end).is_none() && self.dangling(end).is_none();
+        (ends_there && is_all_known && is_nothing).then_some((base, memory))
+    }
+
     /// The allocation that an address lies in, to be changed.
     pub(super) fn allocation_at_mut(&mut self, pointer: u64) -> Option<&mut Allocation> {
         let (base, _) = self.allocation_at(pointer)?;
