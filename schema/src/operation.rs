@@ -47,8 +47,8 @@ pub enum Operation {
     },
     /// It unmaps physical memory.
     Unmap {
-        /// At which address.
-        pointer: u64,
+        /// At which address, and which commands may access it.
+        from: Free,
         /// How many bytes.
         size: u64,
     },
@@ -75,7 +75,7 @@ pub struct Requested {
     pub pool: Option<u64>,
 }
 
-/// A free of memory, or a close of a mapping.
+/// A free of memory, a close of a mapping, or an unmap of physical memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     /// The address.
@@ -264,10 +264,7 @@ impl Operation {
                 (Some(pointer), Some(size), Some(memory)) => Self::Map { pointer, size, memory },
                 _ => Self::Other,
             },
-            Effect::Unmaps(_) => match (pointer, size) {
-                (Some(pointer), Some(size)) => Self::Unmap { pointer, size },
-                _ => Self::Other,
-            },
+            Effect::Unmaps(_) => size.map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
             Effect::Enqueues(_) => Self::Enqueue(Command { writes: pointer, reads: values.source(), size }),
             // In a wait for several events, it is not known which one is missing.
             Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object {

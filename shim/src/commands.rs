@@ -173,8 +173,12 @@ pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult)
             let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
     } else if seen.imports
-        || matches!(function.effect(), Effect::Exports(Kind::Usm) | Effect::MayExport(_) | Effect::Opens(Kind::Usm))
-            && !are_recorded()
+        || matches!(
+            function.effect(),
+            Effect::Exports(Kind::Usm | Kind::PhysicalMem)
+                | Effect::MayExport(_)
+                | Effect::Opens(Kind::Usm | Kind::PhysicalMem)
+        ) && !are_recorded()
     {
         IS_SHARING.store(true, Ordering::Relaxed);
     }

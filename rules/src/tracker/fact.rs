@@ -92,8 +92,8 @@ pub enum What<'t> {
     /// A call begins that puts, closes, frees or releases something that is not alive, that is of another
     /// kind, or that is not ended in this way.
     InvalidEnding(Ending<'t>),
-    /// The call that ends a mapping or exported USM begins, and commands that access it have not completed,
-    /// as far as is known.
+    /// The call that ends a mapping or exported USM, or unmaps shared physical memory, begins, and commands that access
+    /// it have not completed, as far as is known.
     InUse(&'t InUse),
     /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose
     /// address is exported anew.

@@ -11,7 +11,8 @@ use super::maps::{Map, Set};
 use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
 use super::records::{
-    Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
+    Allocation, Command, Context, Device, ExportId, HandleData, MappedRange, Mapping, Object, Origin, Pool, Serial,
+    Tombstone,
 };
 use super::small_maps::{ByAddress, SmallMap};
 use super::{mapped::MappedRanges, pending::PendingCall, tombstones::Tombstones};
@@ -321,6 +322,13 @@ impl ProcessState {
         let by_handle = Handle { kind: Kind::PhysicalMem, value };
         let memory = if self.objects.contains_key(&by_handle) { by_handle } else { self.mapped.at(value)?.memory };
         Some((memory, self.objects.get(&memory)?))
+    }
+
+    /// The physical memory that is mapped at an address, if it was opened, or handle data was got for it.
+    pub(super) fn shared_physical_at(&self, address: u64) -> Option<(&MappedRange, &Object)> {
+        let range = self.mapped.at(address)?;
+        let object = self.objects.get(&range.memory)?;
+        (object.origin == Origin::Imported || object.got.is_some()).then_some((range, object))
     }
 
     /// The live object at an address that a call takes as a `kind`, if it is of another kind. Events

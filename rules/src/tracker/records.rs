@@ -198,6 +198,8 @@ pub struct Object {
     pub fingerprint: Option<u64>,
     /// The get that this handle data came from.
     pub source: Option<Place>,
+    /// The export that it was opened from, or its latest own one.
+    pub export: Option<ExportId>,
     /// It was ended in a wrong way, which was reported: its leak is the same violation.
     pub ended_wrongly: bool,
 }

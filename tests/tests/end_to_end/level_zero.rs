@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 65] = [
+pub(crate) const CASES: [(&str, &[&str]); 69] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-free-first", &[]),
@@ -55,6 +55,8 @@ pub(crate) const CASES: [(&str, &[&str]); 65] = [
     ("physical-by-address-exported", &[]),
     ("physical-left-open", &[]),
     ("physical-destroyed-while-mapped", &[]),
+    ("physical-copied", &[]),
+    ("physical-unmapped-while-copied", &["error closed-while-in-use"]),
     ("physical-destroyed-twice", &["error double-release"]),
     ("physical-without-flag", &["error export-without-flag"]),
     ("pool-right", &[]),
@@ -64,6 +66,7 @@ pub(crate) const CASES: [(&str, &[&str]); 65] = [
     ("pool-left-open", &[]),
     ("pool-close-twice", &["error double-release"]),
     ("pool-after-destroy", &["error use-after-free"]),
+    ("pool-destroyed-first", &[]),
     ("pool-without-flag", &["error export-without-flag"]),
     ("event-right", &[]),
     ("event-by-extension", &[]),
@@ -72,6 +75,7 @@ pub(crate) const CASES: [(&str, &[&str]); 65] = [
     ("event-closed-twice", &["error double-release"]),
     ("event-close-of-own", &["warning close-of-unknown"]),
     ("event-after-destroy", &["error use-after-free"]),
+    ("event-destroyed-first", &[]),
     ("event-without-flag", &["error export-without-flag"]),
 ];
 
@@ -90,6 +94,16 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
         let worse: Vec<_> = violations.iter().filter(|violation| !violation.starts_with("note ")).collect();
         assert_eq!(worse, expected, "{case}: {report:#?}");
         assert_eq!(report.verdict(), if expected.is_empty() { "clean" } else { "findings" }, "{case}");
+    }
+}
+
+/// The specification lets a driver free its memory at once. No driver does while it is open.
+#[test]
+fn an_event_that_is_destroyed_while_it_is_open_is_noted() {
+    for (case, kind) in [("pool-destroyed-first", "event pool"), ("event-destroyed-first", "event")] {
+        let report = run(case).report();
+        let message = report.finding("freed-while-open")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(&format!(" destroys {kind} 0x")) && message.contains(" has it open as "), "{message}");
     }
 }
 

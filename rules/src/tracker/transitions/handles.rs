@@ -218,6 +218,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {
         known.handles += 1;
         known.got = Some(born);
+        known.export = export.or(known.export);
     }
     state.tombstones.forget(handle);
     if !is_descriptor
