@@ -47,8 +47,8 @@ pub enum Operation {
     },
     /// It unmaps physical memory.
     Unmap {
-        /// At which address.
-        pointer: u64,
+        /// At which address, and which commands may access it.
+        from: Free,
         /// How many bytes.
         size: u64,
     },
@@ -75,7 +75,7 @@ pub struct Requested {
     pub pool: Option<u64>,
 }
 
-/// A free of memory, or a close of a mapping.
+/// A free of memory, a close of a mapping, or an unmap of physical memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     /// The address.
@@ -273,10 +273,7 @@ impl Operation {
                 (Some(pointer), Some(size), Some(memory)) => Self::Map { pointer, size, memory },
                 _ => Self::Other,
             },
-            Effect::Unmaps(_) => match (pointer, size) {
-                (Some(pointer), Some(size)) => Self::Unmap { pointer, size },
-                _ => Self::Other,
-            },
+            Effect::Unmaps(_) => size.map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
             Effect::Enqueues(_) => {
                 let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
                 Self::Enqueue(Command { writes: pointer, reads: values.source(), size, is_not_host })

@@ -106,13 +106,14 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
 /// Registers memory that a call is about to end. If the call is refused, nothing has ended, as the trace shows.
 #[inline(always)]
 fn note_end(function: Function, pointer: u64, size: Option<u64>) {
-    if function.effect().ends_memory() {
-        // The memory may be a part of the driver's allocation.
-        if let Some([_, ends]) = SHARED_RANGES.around(pointer) {
-            ENDED_RANGES.add(pointer, ends);
-        }
-    } else if matches!(function.effect(), Effect::Unmaps(_)) {
+    let effect = function.effect();
+    if matches!(effect, Effect::Unmaps(_)) {
         ENDED_RANGES.add(pointer, pointer.saturating_add(size.unwrap_or_default()));
+    } else if effect.ends_memory()
+        && let Some([_, ends]) = SHARED_RANGES.around(pointer)
+    {
+        // The memory may be a part of the driver's allocation.
+        ENDED_RANGES.add(pointer, ends);
     }
 }
 
@@ -206,8 +207,12 @@ pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult)
             let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
     } else if seen.imports
-        || matches!(function.effect(), Effect::Exports(Kind::Usm) | Effect::MayExport(_) | Effect::Opens(Kind::Usm))
-            && !are_recorded()
+        || matches!(
+            function.effect(),
+            Effect::Exports(Kind::Usm | Kind::PhysicalMem)
+                | Effect::MayExport(_)
+                | Effect::Opens(Kind::Usm | Kind::PhysicalMem)
+        ) && !are_recorded()
     {
         IS_SHARING.store(true, Ordering::Relaxed);
     }

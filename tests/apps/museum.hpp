@@ -29,8 +29,8 @@ inline void print_received(const char *what, const char *data, size_t size = mes
 }
 
 // A copy out of opened memory that is complete when it returns.
-inline void receive_by_copy(const Ze &ze, char *to, const void *from) {
-  const HeldCopy copy(ze, to, from, message_size);
+inline void receive_by_copy(const Ze &ze, char *to, const void *from, size_t size = message_size) {
+  const HeldCopy copy(ze, to, from, size);
   copy.let_go();
   copy.wait();
 }

@@ -80,6 +80,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"physical-left-open", PHYSICAL "unmap destroy > map read unmap"},
     {"physical-destroyed-twice", PHYSICAL "unmap destroy > map read unmap destroy destroy?"},
     {"physical-destroyed-while-mapped", PHYSICAL "destroy unmap > map read unmap destroy"},
+    {"physical-copied", PHYSICAL "unmap destroy > map read copy let-go await unmap destroy"},
+    {"physical-unmapped-while-copied", PHYSICAL "unmap destroy > map read copy unmap let-go await destroy"},
     {"physical-without-flag", "unshared-physical map fill export-physical? unmap destroy"},
 
     {"pool-right", "pool in-pool get-pool " POOL "close-pool < destroy-event destroy-pool"},
@@ -90,6 +92,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"pool-left-open", "pool in-pool get-pool " POOL "< destroy-event destroy-pool"},
     {"pool-close-twice", "pool in-pool get-pool " POOL "close-pool close-pool? < destroy-event destroy-pool"},
     {"pool-after-destroy", "pool in-pool get-pool > fetch < destroy-event destroy-pool > open-pool? close-descriptor"},
+    {"pool-destroyed-first", "pool in-pool get-pool > fetch open-pool in-pool < signal > wait < destroy-event destroy-pool > "
+                             "destroy-event close-pool"},
     {"pool-without-flag", "unshared-pool in-pool get-pool? destroy-event destroy-pool"},
 
     {"event-right", "event get-event > " EVENT "close-event < destroy-event"},
@@ -100,6 +104,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"event-closed-twice", "event get-event > " EVENT "close-event close-event? < destroy-event"},
     {"event-close-of-own", "event get-event > " EVENT "close-event < close-event? destroy-event"},
     {"event-after-destroy", "event get-event > take < destroy-event > open-event?"},
+    {"event-destroyed-first", "event get-event > take open-event < signal-by-command > wait < destroy-event > close-event"},
     {"event-without-flag", "unshared-event get-event? destroy-event"},
 };
 

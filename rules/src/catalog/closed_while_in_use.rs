@@ -1,8 +1,9 @@
 //! # What it does
 //!
-//! Reports the last close of a mapping while a copy, fill or prefetch that accesses it has not completed, or a kernel
-//! that has a pointer to it among its arguments. The software device says which commands have not. Other devices cannot
-//! be asked: there it is a note if the host has not waited for anything since the command was enqueued.
+//! Reports the last close of a mapping, or the unmap of physical memory that is shared, while a copy, fill or prefetch
+//! that accesses it has not completed, or a kernel that has a pointer to it among its arguments. The software device says
+//! which commands have not. Other devices cannot be asked: there it is a note if the host has not waited for anything
+//! since the command was enqueued.
 //!
 //! # Why it is bad
 //!
@@ -61,7 +62,7 @@
 //!
 //! # What to do
 //!
-//! Wait for the command, its event or its queue before the close.
+//! Wait for the command, its event or its queue before the close or the unmap.
 
 use urscope_schema::handle::Kind;
 
@@ -73,7 +74,7 @@ pub(super) static RULE: Rule = Rule {
     code: "closed-while-in-use",
     severity: Severity::Error,
     when: When::Enter,
-    title: "a mapping is closed while a command uses it",
+    title: "a mapping is closed, or physical memory unmapped, while a command uses it",
     sentence: "closed {what} while a command used it",
     facts: &[FactKind::InUse],
     check: Check::Stateless(check),
@@ -81,6 +82,10 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::InUse(memory) = fact.what else { return None };
-    let finding = (memory.memory.kind == Kind::Mapping).then(|| in_use(&RULE, fact, memory, "closes"))?;
-    Some(finding.advice("wait for the command, its event or its queue before the close"))
+    let (ends, advice) = match memory.memory.kind {
+        Kind::Mapping => ("closes", "wait for the command, its event or its queue before the close"),
+        Kind::PhysicalMem => ("unmaps", "wait for the command, its event or its queue before the unmap"),
+        _ => return None,
+    };
+    Some(in_use(&RULE, fact, memory, ends).advice(advice))
 }

@@ -7,7 +7,8 @@
 //! call, the application has released the mapping's context, the command that frees may wait for an
 //! event of another process, or not the memory but only its context was released.
 //!
-//! Level Zero: a note. The driver keeps the memory until all that opened it have closed it.
+//! Level Zero: a note. The driver keeps the memory until all that opened it have closed it. There, an event or an event
+//! pool that is destroyed while a process has it open is noted, too: the specification lets a driver free it at once.
 //!
 //! # Why it is bad
 //!
@@ -87,7 +88,7 @@ pub(super) static RULE: Rule = Rule {
     code: "freed-while-open",
     severity: Severity::Error,
     when: When::Exit,
-    title: "memory is freed while a process has it open",
+    title: "memory, or an event of Level Zero, is freed while a process has it open",
     sentence: "freed {what} while {other} had it open",
     facts: &[FactKind::Freed, FactKind::ContextReleased, FactKind::Opened, FactKind::ProcessEnded, FactKind::Finished],
     check: Check::Stateful(|| Box::new(ReleasedContexts::default())),
@@ -132,8 +133,9 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     let first = freed.holders.first()?;
     let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
     let holders = holders(fact, freed);
+    let frees = if what.kind == Kind::Usm { "frees" } else { "destroys" };
     let (frees, with, most) = match freed.how {
-        Freeing::Call | Freeing::Enqueued { waits: false } => ("frees", String::new(), Severity::Error),
+        Freeing::Call | Freeing::Enqueued { waits: false } => (frees, String::new(), Severity::Error),
         Freeing::Enqueued { waits: true } => ("enqueues the free of", String::new(), Severity::Note),
         Freeing::Pool(pool) => ("frees", format!(" with its pool {pool:#x}"), Severity::Error),
     };
@@ -147,7 +149,8 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     let message = format!("{who} {frees} {what}{size}{with} in {at} while {holders}{unless}");
     let most = if first.is_certain { most } else { Severity::Note };
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(most);
-    Some(finding.values(freed.size, freed.fingerprint).advice(ADVICE).note_where(Promise::MemoryOutlivesFree))
+    let advice = if what.kind == Kind::Usm { ADVICE } else { "destroy it only after every process has closed it" };
+    Some(finding.values(freed.size, freed.fingerprint).advice(advice).note_where(Promise::MemoryOutlivesFree))
 }
 
 /// The memory may live as long as the adapter keeps the context.

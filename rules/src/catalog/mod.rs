@@ -47,6 +47,7 @@ register! {
     leaked_mapping;
     leaked_physical_memory;
     lost_handles;
+    lost_offset;
     never_signalled;
     no_calls_seen;
     open_close_mismatch;

@@ -1,11 +1,13 @@
 //! # What it does
 //!
-//! Reports a copy, fill or prefetch that begins inside a mapping, or inside exported memory, and ends outside of it.
+//! Reports a copy, fill or prefetch that begins inside a mapping, or inside exported memory, and ends outside of it,
+//! and a get of the address just behind an allocation, at which no other one begins.
 //!
 //! # Why it is bad
 //!
 //! What lies behind the memory belongs to somebody else: other memory of the exporter in the same block, or nothing at
-//! all. The command overwrites it, reads it, or ends the process.
+//! all. The command overwrites it, reads it, or ends the process. The get is refused, or whoever opens its handle data
+//! has other memory of the exporter.
 //!
 //! Kernels are not checked, because their record does not say how many bytes they access, and neither are copies of
 //! regions. In the process that opens, the size of the memory is known if the exporter was traced.
@@ -61,30 +63,48 @@
 //!
 //! Send the size of the memory with its handle data, and access no more than that.
 
-use urscope_schema::size;
+use urscope_schema::{handle::Kind, size};
 
-use super::wording::call;
+use super::wording::{call, handle, of_size};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
-use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::fact::{Exporting, Fact, FactKind, PastEnd, Source, What};
+use crate::tracker::records::Allocation;
 
 pub(super) static RULE: Rule = Rule {
     code: "out-of-bounds",
     severity: Severity::Error,
     when: When::Enter,
-    title: "a command accesses bytes behind the end of shared memory",
-    sentence: "accessed bytes behind the end of {what}",
-    facts: &[FactKind::PastEnd],
+    title: "a command or a get goes past the end of memory",
+    sentence: "went past the end of {what}",
+    facts: &[FactKind::PastEnd, FactKind::Exporting],
     check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::PastEnd(past) = fact.what else { return None };
+    match fact.what {
+        What::PastEnd(past) => Some(command(fact, past)),
+        What::Exporting(Exporting { source: Source::EndOf(base, memory), .. }) => Some(get(fact, base, memory)),
+        _ => None,
+    }
+}
+
+fn command(fact: &Fact<'_>, past: &PastEnd) -> Finding {
     let (does, length) = (if past.writes { "writes" } else { "reads" }, size(past.length));
     let from = if past.offset == 0 { String::new() } else { format!(" from byte {} on", past.offset) };
     let (who, at, known) = (fact.actor(), call(fact.at), size(past.size));
     let message = format!("{who} {does} {length} of {}{from} in {at}, which has {known}", past.memory);
     let finding = Finding::new(&RULE, fact.at, past.memory, message).other(past.born);
     let finding = finding.values(Some(past.size), past.fingerprint);
-    Some(finding.advice("send the size of the memory with its handle data, and access no more than that"))
+    finding.advice("send the size of the memory with its handle data, and access no more than that")
+}
+
+fn get(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Finding {
+    let what = handle(Kind::Usm, base);
+    let (who, at, size) = (fact.actor(), call(fact.at), memory.requested.size);
+    let (end, from) = (base + size.unwrap_or(0), memory.born.map_or_else(String::new, call));
+    let message =
+        format!("{who} gets handle data for {end:#x} in {at}, where {what}{} ends, allocated in {from}", of_size(size));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(memory.born).values(size, None);
+    finding.advice("get handle data for an address inside the memory: the index or the offset is too large")
 }

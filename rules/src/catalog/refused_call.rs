@@ -185,7 +185,7 @@ fn act(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(&'static str, Handle
             (if fact.at.effect()?.is_ipc() { "closes" } else { "destroys" }, of(kind, object))
         }
         Operation::Map { memory, .. } => ("maps", of(Kind::PhysicalMem, Some(memory))),
-        Operation::Unmap { pointer, .. } => ("unmaps", of(Kind::Mapping, Some(pointer))),
+        Operation::Unmap { from: Free { pointer, .. }, .. } => ("unmaps", of(Kind::Mapping, pointer)),
         _ => return None,
     };
     Some((does, what?))

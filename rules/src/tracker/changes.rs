@@ -17,8 +17,8 @@ pub(super) enum Change {
     Dangling(Box<DanglingUse>),
     /// USM has been allocated, or physical memory or an event has been created.
     Allocated(Handle),
-    /// A get has returned handle data. If something was alive at its address, its end was not recorded.
-    Exported { handle: Handle, replaced: Option<Serial> },
+    /// A get of an address or object has returned handle data. If something was alive there, its end was not recorded.
+    Exported { of: Option<u64>, handle: Handle, replaced: Option<Serial> },
     /// An open has returned a mapping or an object.
     Opened(Opened),
     /// Handle data has been put, which belonged to that export, if its bytes are known.

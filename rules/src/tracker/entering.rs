@@ -74,6 +74,12 @@ impl Tracker {
                 return self.emit(facts, at, What::Creating(create));
             }
             Operation::Create(create) => return self.emit(facts, at, What::Creating(*create)),
+            Operation::Unmap { from, size } => {
+                if let Some(in_use) = unmapped_in_use(state, from, *size) {
+                    self.emit(facts, at, What::InUse(&in_use));
+                }
+                return;
+            }
             Operation::Enqueue(Command { writes, reads, size, is_not_host }) => {
                 for stale in [writes, reads].into_iter().flatten().filter_map(|it| self.stale(state, *it)) {
                     self.emit(facts, at, What::StaleUse(&stale));
@@ -192,7 +198,9 @@ fn source<'t>(at: Place, state: &'t ProcessState, export: &Export) -> Source<'t>
     if at.promises(Promise::PhysicalMemoryIsMemory) && state.physical_at(value).is_some() {
         return Source::Unknown;
     }
-    state.of_another_kind(kind, value).map_or(Source::Unknown, Source::OtherKind)
+    let end =
+        || state.allocation_that_ends_at(value).map_or(Source::Unknown, |(base, known)| Source::EndOf(base, known));
+    state.of_another_kind(kind, value).map_or_else(end, Source::OtherKind)
 }
 
 /// The fact of a call that is to end an object, or to release a reference to it.
@@ -245,15 +253,8 @@ fn in_use(at: Place, state: &ProcessState, ending: &Ending<'_>, free: &Free) -> 
         Target::Allocation(memory) if memory.is_exported() => (memory.requested.size, None),
         _ => return None,
     };
-    let (memory, length) = (ending.object, size.unwrap_or(1));
-    let unfinished = free.unfinished.filter(|offset| *offset < length);
-    let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
-    // Call numbers are in the order of time within a thread only; the commands are in that order across threads.
-    let first = free.unwaited.and_then(|first| {
-        let mut since = state.commands.iter().skip_while(|command| command.place.call != NonZeroU64::new(first));
-        since.find(|command| command.accesses(memory.value, length))
-    });
-    let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some())).map(|found| found.place);
+    let memory = ending.object;
+    let (command, unfinished) = in_flight(state, free, (memory.value, size.unwrap_or(1)));
     // Another thread may have waited for its command and closed its own open since the device was asked.
     if let Target::Mapping(mapping) = ending.target
         && mapping.closed > 0
@@ -262,4 +263,29 @@ fn in_use(at: Place, state: &ProcessState, ending: &Ending<'_>, free: &Free) -> 
         return None;
     }
     (unfinished.is_some() || command.is_some()).then_some(InUse { memory, size, fingerprint, command, unfinished })
+}
+
+/// The commands that access the shared physical memory that a call unmaps; `None` if all have completed, or may have.
+fn unmapped_in_use(state: &ProcessState, from: &Free, size: u64) -> Option<InUse> {
+    let pointer = from.pointer?;
+    let (range, object) = state.shared_physical_at(pointer)?;
+    let (command, unfinished) = in_flight(state, from, (pointer, size));
+    // One from before accesses what was mapped there then.
+    let command = command.filter(|command| command.time > range.place.time);
+    let (memory, size, fingerprint) = (range.memory, object.size, object.fingerprint);
+    (unfinished.is_some() || command.is_some()).then_some(InUse { memory, size, fingerprint, command, unfinished })
+}
+
+/// The command that accesses memory which a call ends, if it is not known to have completed, and the offset of the
+/// first byte that the device says is accessed.
+fn in_flight(state: &ProcessState, free: &Free, (start, length): (u64, u64)) -> (Option<Place>, Option<u64>) {
+    let unfinished = free.unfinished.filter(|offset| *offset < length);
+    let mut commands = state.commands.iter().filter(|command| command.accesses(start, length));
+    // Call numbers are in the order of time within a thread only; the commands are in that order across threads.
+    let first = free.unwaited.and_then(|first| {
+        let mut since = state.commands.iter().skip_while(|command| command.place.call != NonZeroU64::new(first));
+        since.find(|command| command.accesses(start, length))
+    });
+    let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some()));
+    (command.map(|found| found.place), unfinished)
 }

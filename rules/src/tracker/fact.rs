@@ -92,8 +92,8 @@ pub enum What<'t> {
     /// A call begins that puts, closes, frees or releases something that is not alive, that is of another
     /// kind, or that is not ended in this way.
     InvalidEnding(Ending<'t>),
-    /// The call that ends a mapping or exported USM begins, and commands that access it have not completed,
-    /// as far as is known.
+    /// The call that ends a mapping or exported USM, or unmaps shared physical memory, begins, and commands that access
+    /// it have not completed, as far as is known.
     InUse(&'t InUse),
     /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose
     /// address is exported anew.
@@ -169,6 +169,8 @@ pub enum Source<'t> {
     Object(Handle, &'t Object),
     /// An address in the open mapping that starts there.
     Mapping(u64, &'t Mapping),
+    /// The address just behind an allocation of this process, at which nothing is known: the one that ends there.
+    EndOf(u64, &'t Allocation),
     /// An object of a kind that the function is not for.
     OtherKind(KindMismatch),
     /// Nothing that the tracker knows.
@@ -270,6 +272,8 @@ pub struct UnknownHandle {
 /// Handle data that a get has returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Exported<'t> {
+    /// The address or object that the get was given. Another get may have returned the same handle data before.
+    pub of: Option<u64>,
     /// The handle data.
     pub handle: Handle,
     /// Its record in the tracker.

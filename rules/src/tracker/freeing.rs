@@ -82,11 +82,11 @@ pub struct DeadAccess {
 /// Memory that ends while commands may access it.
 #[derive(Clone, Copy, Debug)]
 pub struct InUse {
-    /// The mapping or the USM.
+    /// The mapping, the USM, or the physical memory that is unmapped.
     pub memory: Handle,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// The fingerprint of the handle data that it was opened from, if it is a mapping.
+    /// The fingerprint of the handle data that it was opened from.
     pub fingerprint: Option<u64>,
     /// The call that enqueued such a command: the first one that the host has not waited for, if there is one.
     pub command: Option<Place>,

@@ -11,7 +11,8 @@ use super::maps::{Map, Set};
 use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
 use super::records::{
-    Allocation, Command, Context, Device, ExportId, HandleData, Mapping, Object, Origin, Pool, Serial, Tombstone,
+    Allocation, Command, Context, Device, ExportId, HandleData, MappedRange, Mapping, Object, Origin, Pool, Serial,
+    Tombstone,
 };
 use super::small_maps::{ByAddress, SmallMap};
 use super::{mapped::MappedRanges, pending::PendingCall, tombstones::Tombstones};
@@ -264,6 +265,15 @@ impl ProcessState {
         self.memory_around(pointer).filter(|(_, allocation)| allocation.freed.is_none())
     }
 
+    /// The allocation that ends at an address where there never was anything, if all memory of the process is known.
+    pub(super) fn allocation_that_ends_at(&self, end: u64) -> Option<(u64, &Allocation)> {
+        let (base, memory) = self.allocation_at(end.checked_sub(1)?)?;
+        let ends_there = memory.born.is_some() && memory.requested.size == Some(end - base);
+        let is_all_known = matches!(self.inherited, Inherited::Nothing);
+        let is_nothing = self.mapped.at(end).is_none() && self.dangling(end).is_none();
+        (ends_there && is_all_known && is_nothing).then_some((base, memory))
+    }
+
     /// The allocation that an address lies in, to be changed.
     pub(super) fn allocation_at_mut(&mut self, pointer: u64) -> Option<&mut Allocation> {
         let (base, _) = self.allocation_at(pointer)?;
@@ -333,6 +343,13 @@ impl ProcessState {
         let by_handle = Handle { kind: Kind::PhysicalMem, value };
         let memory = if self.objects.contains_key(&by_handle) { by_handle } else { self.mapped.at(value)?.memory };
         Some((memory, self.objects.get(&memory)?))
+    }
+
+    /// The physical memory that is mapped at an address, if it was opened, or handle data was got for it.
+    pub(super) fn shared_physical_at(&self, address: u64) -> Option<(&MappedRange, &Object)> {
+        let range = self.mapped.at(address)?;
+        let object = self.objects.get(&range.memory)?;
+        object.is_shared().then_some((range, object))
     }
 
     /// The live object at an address that a call takes as a `kind`, if it is of another kind. Events

@@ -199,8 +199,17 @@ pub struct Object {
     pub fingerprint: Option<u64>,
     /// The get that this handle data came from.
     pub source: Option<Place>,
+    /// The export that it was opened from, or its latest own one.
+    pub export: Option<ExportId>,
     /// It was ended in a wrong way, which was reported: its leak is the same violation.
     pub ended_wrongly: bool,
+}
+
+impl Object {
+    /// Whether it was opened, or handle data was got for it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.origin == Origin::Imported || self.got.is_some()
+    }
 }
 
 /// Where an object comes from.

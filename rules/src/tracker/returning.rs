@@ -69,11 +69,11 @@ impl Tracker {
                 What::Dangling(dangling, result)
             }
             Change::Allocated(handle) => What::Allocated(*handle),
-            Change::Exported { handle, replaced } => {
+            Change::Exported { of, handle, replaced } => {
                 let data = self.state(at.process).and_then(|state| state.handles.get(handle));
                 let Some(data) = data else { return };
-                let (handle, replaced) = (*handle, *replaced);
-                What::Exported(Exported { handle, data, answer: &exit.answer, took, replaced })
+                let (of, handle, replaced) = (*of, *handle, *replaced);
+                What::Exported(Exported { of, handle, data, answer: &exit.answer, took, replaced })
             }
             Change::Opened(opened) => What::Opened(*opened),
             Change::Put(ended, export) => {

@@ -72,6 +72,6 @@ impl Effect {
     /// Whether it ends memory of this process or a mapping.
     #[inline]
     pub const fn ends_memory(self) -> bool {
-        matches!(self, Self::Frees(_) | Self::FreesLater(_) | Self::Closes(Kind::Usm))
+        matches!(self, Self::Frees(_) | Self::FreesLater(_) | Self::Closes(Kind::Usm) | Self::Unmaps(_))
     }
 }

@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 66] = [
+pub(crate) const CASES: [(&str, &[&str]); 70] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-of-host-copied", &[]),
@@ -56,6 +56,8 @@ pub(crate) const CASES: [(&str, &[&str]); 66] = [
     ("physical-by-address-exported", &[]),
     ("physical-left-open", &[]),
     ("physical-destroyed-while-mapped", &[]),
+    ("physical-copied", &[]),
+    ("physical-unmapped-while-copied", &["error closed-while-in-use"]),
     ("physical-destroyed-twice", &["error double-release"]),
     ("physical-without-flag", &["error export-without-flag"]),
     ("pool-right", &[]),
@@ -65,6 +67,7 @@ pub(crate) const CASES: [(&str, &[&str]); 66] = [
     ("pool-left-open", &[]),
     ("pool-close-twice", &["error double-release"]),
     ("pool-after-destroy", &["error use-after-free"]),
+    ("pool-destroyed-first", &[]),
     ("pool-without-flag", &["error export-without-flag"]),
     ("event-right", &[]),
     ("event-by-extension", &[]),
@@ -73,6 +76,7 @@ pub(crate) const CASES: [(&str, &[&str]); 66] = [
     ("event-closed-twice", &["error double-release"]),
     ("event-close-of-own", &["warning close-of-unknown"]),
     ("event-after-destroy", &["error use-after-free"]),
+    ("event-destroyed-first", &[]),
     ("event-without-flag", &["error export-without-flag"]),
 ];
 
@@ -101,6 +105,16 @@ fn a_copy_after_the_close_is_named_though_the_process_dies_in_it() {
     assert_eq!(report.violations()[0], "error use-after-close", "{report:#?}");
     let died = report.processes().iter().find(|process| process["signal"] == "SIGSEGV").expect("a process that died");
     assert_eq!(died["inside"], "zeCommandListAppendMemoryCopy", "{report:#?}");
+}
+
+/// The specification lets a driver free its memory at once. No driver does while it is open.
+#[test]
+fn an_event_that_is_destroyed_while_it_is_open_is_noted() {
+    for (case, kind) in [("pool-destroyed-first", "event pool"), ("event-destroyed-first", "event")] {
+        let report = run(case).report();
+        let message = report.finding("freed-while-open")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(&format!(" destroys {kind} 0x")) && message.contains(" has it open as "), "{message}");
+    }
 }
 
 /// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged alike.

@@ -1,6 +1,7 @@
 //! Physical memory shared between processes: real SYCL programs, their data, their records and their verdict.
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, record_fields, trace};
+use urscope_tests::hunt::Stage;
+use urscope_tests::{Adapter, Outcome, Release, TestRun, discovery, record_fields, trace};
 
 use crate::complete_traces::{assert_counts, complete_traces};
 
@@ -64,9 +65,40 @@ fn opened_memory_that_is_never_closed_is_recorded_whole() {
 }
 
 #[test]
+fn an_unmap_that_comes_too_early_is_found_and_a_wait_mends_it() {
+    for backend in ["adapter", "level_zero"] {
+        let run = |how: &str| {
+            let run = TestRun::of("unmap_in_use", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend);
+            run.arg(how).run()
+        };
+        let found = run("forgotten").report();
+        assert_eq!(found.violations(), ["error closed-while-in-use"], "{backend}: {found:#?}");
+        let message = found.finding("closed-while-in-use")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(" unmaps physical memory ") && message.contains("(urEnqueueUSMMemcpy,"), "{message}");
+        let mended = run("mended");
+        assert_eq!(mended.report().violations(), [""; 0], "{backend}: {}", mended.stderr);
+        assert_eq!(mended.stdout.lines().last(), Some("consumer has what was sent"));
+    }
+}
+
+#[test]
 fn memory_that_is_released_while_another_has_it_open_stays_as_it_was() {
     let outcome = run("scenario physical_released_while_open");
     assert!(outcome.stdout.contains("consumer: compare w seed 4\n"), "{}", outcome.stderr);
     let traces = complete_traces(&outcome);
     assert_counts(&outcome, &traces, [(GET, 1), (PUT, 1), (OPEN, 1), (CLOSE, 1)]);
+}
+
+/// The process dies in the copy. Before, it has mapped the memory at the address a second time.
+#[test]
+fn a_copy_to_what_was_unmapped_is_found() {
+    let scenario = "p: physical a ipc\np: get-physical a -> h\nc: open-physical h -> m\nc: map m -> v\nc: unmap v\n\
+                    c: map m -> v\nc: copy v sized 64\nc: host-waits\nc: unmap v\nc: copy v sized 64\n\
+                    c: close-physical m\np: put-physical h\np: release-physical a\n";
+    for stage in [Stage::V2, Stage::OursOnV2] {
+        let report = discovery::play(scenario, stage).report();
+        assert_eq!(report.violations()[0], "error use-after-close", "{stage}: {report:#?}");
+        let died = report.processes().iter().filter(|process| process["signal"] == "SIGSEGV").count();
+        assert_eq!(died, 1, "{stage}: {report:#?}");
+    }
 }

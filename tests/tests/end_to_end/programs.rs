@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 43] = [
+const PROGRAMS: [(&str, Shares, Runs); 47] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -71,13 +71,17 @@ const PROGRAMS: [(&str, Shares, Runs); 43] = [
     ("ur_sharing", Memory, Listed),
     ("ur_support", AllKinds, Once),
     ("ur_violations", AllKinds, Listed),
+    ("unmap_in_use", AllKinds, Once),
     // These have nothing to do with an adapter.
     ("museum_compute_runtime_974", AllKinds, Once),
+    ("museum_dpctl_2331", AllKinds, Once),
+    ("museum_mooncake_3546", AllKinds, Once),
     ("museum_mpich_6959", AllKinds, Once),
     ("museum_mpich_7302", AllKinds, Once),
     ("museum_mpich_7329", AllKinds, Once),
     ("museum_mpich_7977", AllKinds, Once),
     ("museum_oneccl_212", AllKinds, Once),
+    ("museum_ucx_4431", AllKinds, Once),
     ("museum_oneccl_217", AllKinds, Once),
     ("umf_memory", AllKinds, Listed),
     ("ze_sharing", AllKinds, Listed),

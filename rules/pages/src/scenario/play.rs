@@ -211,7 +211,7 @@ impl Player {
                 let number = caller.calls.len() as u64;
                 if call.verb == Verb::Copy {
                     caller.unwaited.get_or_insert(number);
-                } else if matches!(call.verb, Verb::Close | Verb::Free) && !call.queued {
+                } else if matches!(call.verb, Verb::Close | Verb::Free | Verb::Unmap) && !call.queued {
                     values.value = caller.unwaited;
                     values.offset = call.unfinished.then_some(0);
                 }

@@ -47,20 +47,20 @@ fn an_address_that_is_in_use_again_is_right() {
 #[test]
 fn a_command_where_physical_memory_was_unmapped_names_the_unmap() {
     let of = |made: &str, rest: &str| {
-        let found = play(&format!("p: physical m{made}\np: map m -> v sized 65536\n{rest}\np: release-physical m"));
+        let found = play(&format!("p: physical m ipc{made}\np: map m -> v sized 65536\n{rest}\np: release-physical m"));
         found
             .into_iter()
             .filter(|finding| finding.rule.code == "use-after-close")
             .map(|finding| finding.message)
             .collect()
     };
-    let found: Vec<String> = of(" ipc", "p: unmap v\np: copy v + 4096 sized 8");
-    assert!(matches!(&found[..], [one] if one.contains(", unmapped in call 3 (urVirtualMemUnmap")), "{found:?}");
+    let found: Vec<String> = of("\np: get-physical m -> h", "p: unmap v\np: copy v + 4096 sized 8");
+    assert!(matches!(&found[..], [one] if one.contains(", unmapped in call 4 (urVirtualMemUnmap")), "{found:?}");
     for (made, rest) in [
         ("", "p: unmap v\np: copy v sized 8"),
-        (" ipc", "p: unmap v fails\np: copy v sized 8\np: unmap v"),
-        (" ipc", "p: unmap v\np: map m -> v sized 65536\np: copy v sized 8\np: unmap v"),
-        (" ipc", "p: copy v sized 8\np: unmap v"),
+        ("\np: get-physical m -> h", "p: unmap v fails\np: copy v sized 8\np: unmap v"),
+        ("\np: get-physical m -> h", "p: unmap v\np: map m -> v sized 65536\np: copy v sized 8\np: unmap v"),
+        ("\np: get-physical m -> h", "p: copy v sized 8\np: unmap v"),
     ] {
         assert_eq!(of(made, rest), Vec::<String>::new(), "{made} {rest}");
     }

@@ -48,3 +48,34 @@ fn a_size_that_is_not_certain_is_not_used() {
     };
     assert_eq!((share(" ze"), share("")), (1, 0));
 }
+
+#[test]
+fn a_get_of_the_address_behind_an_allocation_names_it() {
+    let found = expect("p: alloc a 1000\np: get a + 1000 -> h fails", FOUND);
+    assert_eq!(found[0].severity, Severity::Error);
+    assert!(found[0].message.contains(" of 1000 bytes ends, allocated in call 1 (urUSMDeviceAlloc"), "{found:#?}");
+    expect("p: alloc a 1000\np: get a + 1001 -> h fails", &["refused-call"]);
+    // The child may have the memory behind it from its parent.
+    expect("p: fork c\nc: alloc a 1000\nc: get a + 1000 -> h fails", &["refused-call"]);
+}
+
+/// A handle of Level Zero names the allocation. That of Unified Runtime contains the offset.
+#[test]
+fn an_offset_that_a_handle_does_not_contain_is_lost() {
+    let share = |level: &str, read: &str| {
+        let steps = format!("p: alloc a 3000{level}\np: get a + 1000 -> h{level}\nc: open h -> m{level}\n{read}");
+        play(&format!("{steps}\nc: host-waits\nc: close m{level}\np: put h{level}\np: free a{level}"))
+    };
+    let lost = |read: &str| {
+        let found = share(" ze", read).into_iter().find(|finding| finding.rule.code == "lost-offset").unwrap();
+        (found.severity, found.message, found.other.is_some())
+    };
+    let (severity, message, other) = lost("");
+    assert_eq!((severity, other), (Severity::Warning, false));
+    assert!(message.contains(", 1000 bytes into ") && message.ends_with("whoever opens it is at the beginning"));
+    let (severity, message, other) = lost("c: copy m sized 1000 ze");
+    assert_eq!((severity, other), (Severity::Warning, true));
+    assert!(message.contains("c (pid ") && message.contains("accesses the beginning of what it opened"), "{message}");
+    assert_eq!(lost("c: copy m + 1000 sized 1000 ze").0, Severity::Note);
+    assert!(share("", "c: copy m sized 1000").is_empty());
+}

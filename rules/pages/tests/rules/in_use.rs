@@ -151,3 +151,25 @@ fn a_kernel_uses_the_memory_that_it_has_a_pointer_to() {
 const fn renumbered(call: u64) -> u64 {
     if call == 4 || call == 5 { call - 3 } else { call + 10 }
 }
+
+/// Physical memory is accessed where it is mapped. Its unmap is the end of that, not its close.
+#[test]
+fn physical_memory_that_is_unmapped_in_use_is_found() {
+    let with = |steps: &str, codes: &[&str]| {
+        let begin =
+            "p: physical a ipc\np: map a -> u\np: get-physical a -> h\nc: open-physical h -> m\nc: map m -> v\n";
+        let end = "c: close-physical m\np: put-physical h\np: unmap u\np: release-physical a";
+        let found = scenarios::play(&format!("{begin}{steps}\n{end}"));
+        assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
+        found
+    };
+    let found = with("c: copy v sized 64\nc: unmap v unfinished", CLOSED);
+    assert_eq!((found[0].severity, found[0].other.unwrap().call.map(u64::from)), (Severity::Error, Some(3)));
+    assert!(found[0].message.contains("unmaps physical memory"), "{}", found[0].message);
+    assert_eq!(with("c: copy v sized 64\nc: unmap v", CLOSED)[0].severity, Severity::Note);
+    with("c: copy v sized 64\nc: host-waits\nc: unmap v", &[]);
+    with("p: copy u sized 64\np: unmap u unfinished\np: map a -> u\nc: unmap v", CLOSED);
+    // Nobody else has it.
+    let alone = "p: physical a ipc\np: map a -> u\np: copy u sized 64\np: unmap u unfinished\np: release-physical a";
+    scenarios::expect(alone, &["no-calls-seen"]);
+}

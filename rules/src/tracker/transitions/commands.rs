@@ -28,7 +28,7 @@ pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Com
 /// Whether an address lies in memory that this process has opened, or of which it has got handle data.
 fn is_shared(state: &ProcessState, address: u64) -> bool {
     let exported = state.allocation_at(address).is_some_and(|(_, memory)| memory.is_exported());
-    exported || state.mapping_at(address).is_some()
+    exported || state.mapping_at(address).is_some() || state.shared_physical_at(address).is_some()
 }
 
 /// A command was not enqueued.

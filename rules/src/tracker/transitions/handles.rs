@@ -181,7 +181,9 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     }
     let serial = tracker.next_serial();
     let Tracker { states, exports, .. } = tracker;
-    let Some(state) = states.get_mut(who.0 as usize) else { return Change::Exported { handle, replaced: None } };
+    let Some(state) = states.get_mut(who.0 as usize) else {
+        return Change::Exported { of: pointer, handle, replaced: None };
+    };
     let is_aimed_at = |life: Serial| aimed.is_none_or(|aimed| aimed == life);
     let allocation = memory.and_then(|pointer| state.allocation_at(pointer));
     let allocation_unseen = allocation.is_some_and(|(_, memory)| memory.born.is_none());
@@ -216,6 +218,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {
         known.handles += 1;
         known.got = Some(born);
+        known.export = export.or(known.export);
     }
     state.tombstones.forget(handle);
     if !is_descriptor
@@ -225,7 +228,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
         && !same.ended_wrongly
     {
         same.gets += 1;
-        return Change::Exported { handle, replaced: None };
+        return Change::Exported { of: pointer, handle, replaced: None };
     }
     let new = HandleData {
         serial,
@@ -251,7 +254,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     if let (Some(pointer), Some(export), true) = (memory, export, allocation_unseen) {
         exported_by_child(tracker, who, pointer, export);
     }
-    Change::Exported { handle, replaced }
+    Change::Exported { of: pointer, handle, replaced }
 }
 
 /// The physical memory or event of handle data. Handle data of memory may be that of physical memory.

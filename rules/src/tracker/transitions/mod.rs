@@ -59,12 +59,16 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         }
         Operation::AskSupport(device, kind) => PendingChange::Ask(Support { device, kind, value: None }),
         Operation::Map { pointer, size, memory } => virtual_memory::map(tracker, at, (pointer, size), memory),
-        Operation::Unmap { pointer, size } => virtual_memory::unmap(tracker, who, (pointer, size)),
+        Operation::Unmap { from: Free { pointer: Some(pointer), .. }, size } => {
+            virtual_memory::unmap(tracker, who, (pointer, size))
+        }
         Operation::Enqueue(command) => commands::enqueue(tracker, at, &command),
         Operation::Wait(value) => PendingChange::Wait(Handle { kind: Kind::Event, value }),
-        Operation::Release(..) | Operation::Destroy(..) | Operation::Close(_) | Operation::Other => {
-            PendingChange::Nothing
-        }
+        Operation::Release(..)
+        | Operation::Destroy(..)
+        | Operation::Close(_)
+        | Operation::Unmap { .. }
+        | Operation::Other => PendingChange::Nothing,
     }
 }
 
@@ -189,6 +193,11 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
             if let Some(export) = mapping.export {
                 exports.release(export, who, pointer);
             }
+        }
+    }
+    for (handle, object) in &state.objects {
+        if let Some(export) = object.export {
+            exports.release(export, who, handle.value);
         }
     }
     for export in state.handles.values().filter_map(|data| data.export) {

@@ -9,7 +9,7 @@ use super::{end_wrongly, virtual_memory};
 use crate::lifecycle::{Event, State, step};
 use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Opened};
-use crate::tracker::freeing::{Freed, StillMapped};
+use crate::tracker::freeing::{Freed, OpenMapping, StillMapped};
 use crate::tracker::pending::{PendingChange, PendingOpen};
 use crate::tracker::records::{Object, Origin, Serial, Tombstone};
 use crate::tracker::{process_state::ProcessState, state::Tracker};
@@ -41,6 +41,7 @@ pub(super) fn made(
         got: None,
         fingerprint: None,
         source: None,
+        export: None,
         ended_wrongly: false,
     };
     state.objects.insert(handle, new);
@@ -63,7 +64,10 @@ pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open:
     let (source, size) = from.map_or((None, None), |from| (Some(from.latest_get), from.subject.size));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));
     if let Some(object) = tracker.object_mut(born.process, handle) {
-        (object.fingerprint, object.source) = (fingerprint, source);
+        (object.fingerprint, object.source, object.export) = (fingerprint, source, export);
+    }
+    if let Some(export) = export.filter(|_| ends_its_handles(born, handle.kind)) {
+        tracker.exports.hold(export, born.process, handle.value);
     }
     Change::Opened(Opened { handle, serial, export, fingerprint })
 }
@@ -118,6 +122,10 @@ pub(super) fn released(
         return Some(Change::EndRefused(object));
     }
     let gone = *counted.filter(|counted| counted.references == 0)?;
+    let holders = holders(tracker, died, object.kind, &gone);
+    if let (Origin::Imported, Some(export)) = (gone.origin, gone.export) {
+        tracker.exports.release(export, died.process, object.value);
+    }
     let state = tracker.state_mut(died.process)?;
     remove(state, object, &gone, died, false);
     state.mapped.forget(serial);
@@ -126,13 +134,33 @@ pub(super) fn released(
     let state = tracker.state(died.process).filter(|_| handles > 0);
     let not_put = state.and_then(|state| state.latest_get(|data| data.exported == Some(serial)));
     let got = not_put.or(gone.got);
-    Some(Change::FreedWith(Box::new(Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) })))
+    let fingerprint = holders.first().and_then(|_| Some(tracker.exports.get(gone.export?)?.fingerprint()));
+    let freed = Freed { fingerprint, handles, got, holders, mapped, ..Freed::new(object, serial, gone.size) };
+    Some(Change::FreedWith(Box::new(freed)))
 }
 
-/// Where a put is optional, the handles of an event end with it, as those of memory do: nothing puts them. Those of an
-/// event pool may still be put, but not opened.
+/// Where an object of this process is open when it has ended.
+fn holders(tracker: &Tracker, died: Place, kind: Kind, gone: &Object) -> Vec<OpenMapping> {
+    let is_own = gone.origin != Origin::Imported && ends_its_handles(died, kind);
+    let export = gone.export.filter(|_| is_own).and_then(|id| tracker.exports.get(id));
+    let holders = export.filter(|export| export.subject.serial == Some(gone.serial)).map(|export| &export.holders);
+    let holder = |(process, pointer): &(ProcessId, u64)| {
+        let state = tracker.state(*process)?;
+        let opened = state.objects.get(&Handle { kind, value: *pointer }).filter(|it| it.state == State::Alive)?;
+        let is_certain = state.is_there(died.time) == Some(true) && opened.context_released.is_none();
+        Some(OpenMapping { opened: opened.born, pointer: *pointer, is_certain })
+    };
+    holders.into_iter().flatten().filter_map(holder).collect()
+}
+
+/// Where a put is optional, the handles of an event end with it, as those of memory do: nothing puts them.
+fn ends_its_handles(at: Place, kind: Kind) -> bool {
+    matches!(kind, Kind::Event | Kind::EventPool) && at.promises(Promise::PutIsOptional)
+}
+
+/// Ends the handles of an object that has ended. Those of an event pool may still be put, but not opened.
 fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Serial) {
-    if !matches!(object.kind, Kind::Event | Kind::EventPool) || !died.promises(Promise::PutIsOptional) {
+    if !ends_its_handles(died, object.kind) {
         return;
     }
     let Tracker { states, exports, .. } = tracker;

@@ -4,7 +4,7 @@
 use urscope_schema::handle::{Handle, Kind};
 
 use crate::place::{Place, ProcessId};
-use crate::tracker::records::{MappedRange, Origin, Serial};
+use crate::tracker::records::{MappedRange, Object, Serial};
 use crate::tracker::{
     freeing::StillMapped, mapped::MappedRanges, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
@@ -42,7 +42,7 @@ pub(super) fn unmapped(tracker: &mut Tracker, at: Place, ranges: Vec<(u64, Mappe
     }
     for (start, range) in ranges {
         let memory = state.objects.get(&range.memory).filter(|memory| memory.serial == range.serial);
-        if memory.is_some_and(|memory| memory.origin != Origin::Plain) {
+        if memory.is_some_and(Object::is_shared) {
             state.unmapped.insert(start, MappedRange { place: at, ..range });
         }
     }
