@@ -89,8 +89,12 @@ __attribute__((destructor)) static void end(void) {
 "#;
 
 fn wrapper(folder: &Path) -> PathBuf {
+    compiled(folder, WRAPPER)
+}
+
+fn compiled(folder: &Path, text: &str) -> PathBuf {
     let (source, library) = (folder.join("wrapper.c"), folder.join("wrapper.so"));
-    fs::write(&source, WRAPPER).expect("a file can be written");
+    fs::write(&source, text).expect("a file can be written");
     let compiled = Command::new("gcc").args(["-shared", "-fPIC"]).arg(&source).arg("-o").arg(&library).status();
     assert!(compiled.expect("gcc cannot be started").success());
     library
@@ -119,4 +123,32 @@ fn a_wrapper_in_front_of_urscope_is_named() {
     assert_eq!(outcome.report().verdict(), "not-judged", "{}", outcome.stderr);
     let reason = outcome.report().reason().map(str::to_owned).unwrap_or_default();
     assert!(reason.contains("wrapper.so exports a dlsym that stands before urscope's"), "{reason}");
+}
+
+/// A library that wraps functions of the C library until it is finalized, as libfaketime does.
+const GONE: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int is_gone;
+int fstat(int file, struct stat *status) {
+  if (is_gone) abort();
+  return syscall(SYS_fstat, file, status);
+}
+int stat(const char *path, struct stat *status) {
+  if (is_gone) abort();
+  return syscall(SYS_newfstatat, AT_FDCWD, path, status, 0);
+}
+__attribute__((destructor)) static void end(void) { is_gone = 1; }
+"#;
+
+#[test]
+fn a_wrapper_that_is_gone_at_the_end_is_not_called() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let (program, wrapper) = (opener(folder.path(), &[]), compiled(folder.path(), GONE));
+    let outcome = run_of(&program).env("LD_PRELOAD", &wrapper).run();
+    assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
 }

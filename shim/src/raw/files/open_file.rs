@@ -1,16 +1,12 @@
 //! The file that a descriptor of this process refers to. Preserves errno.
 
-use std::mem::MaybeUninit;
-
+use super::plain_file;
 use crate::raw::errno;
 
 /// The device and the inode of the file; `None` if the descriptor is not open.
 pub fn identity(descriptor: u32) -> Option<(u64, u64)> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: fstat(2) refuses a number that is no descriptor, and fills the structure when it returns 0.
-    let filled = errno::preserve(|| unsafe { libc::fstat(descriptor as libc::c_int, status.as_mut_ptr()) }) == 0;
-    // SAFETY: as above.
-    filled.then(|| unsafe { status.assume_init() }).map(|status| (status.st_dev, status.st_ino))
+    let status = errno::preserve(|| plain_file::status_of_number(descriptor as libc::c_int)).ok()?;
+    Some((status.st_dev, status.st_ino))
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Files by the oldest system calls: `open`, `read`, `pwritev`, `mkdir` and `fstat`.
 //!
-//! The standard library calls `statx` for the size of a file. A seccomp filter of the program may kill the process
+//! `stat` and `fstat` are made as system calls: a library that wraps those of the C library may be gone when the process
+//! ends. The standard library calls `statx` for the size of a file. A seccomp filter of the program may kill the process
 //! for a system call that the program does not make. So `std::fs::metadata`, `std::fs::read`,
 //! `std::fs::read_to_string` and `std::fs::create_dir_all` are only used at the start of the process.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
 use std::{mem::MaybeUninit, os::unix::ffi::OsStrExt as _, path::Path, ptr::NonNull};
 
@@ -62,9 +63,7 @@ pub fn own(answer: c_int) -> io::Result<OwnedFd> {
 /// fails as before, and does not land in the file.
 pub fn above_streams(make: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let _occupied = [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO].map(|number| {
-        // SAFETY: if it is not open, fstat(2) fails. Nothing here closes it.
-        let stream = unsafe { BorrowedFd::borrow_raw(number) };
-        let is_open = status_of(&stream).is_ok();
+        let is_open = status_of_number(number).is_ok();
         // SAFETY: open(2) reads a C string. Reads and writes of such a descriptor fail as of a closed one.
         (!is_open).then(|| own(unsafe { libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC) }))
     });
@@ -75,10 +74,10 @@ pub fn above_streams(make: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<O
 
 /// The status of the file at `path`. Links are followed. Does not allocate, because a signal handler may call it.
 pub fn status(path: &Path) -> io::Result<libc::stat> {
-    let mut status = MaybeUninit::uninit();
+    let mut status = MaybeUninit::<libc::stat>::uninit();
     with_path(path, |path| {
-        // SAFETY: stat(2) reads a C string, and fills the structure when it returns 0.
-        let answer = unsafe { libc::stat(path, status.as_mut_ptr()) };
+        // SAFETY: newfstatat(2) reads a C string, and fills the structure when it returns 0.
+        let answer = unsafe { libc::syscall(libc::SYS_newfstatat, libc::AT_FDCWD, path, status.as_mut_ptr(), 0) };
         if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     })?;
     // SAFETY: stat(2) has filled it.
@@ -97,9 +96,14 @@ fn with_path<T>(path: &Path, of: impl FnOnce(*const c_char) -> io::Result<T>) ->
 
 /// The status of an open file.
 pub fn status_of(file: &impl AsFd) -> io::Result<libc::stat> {
-    let mut status = MaybeUninit::uninit();
-    // SAFETY: a borrowed descriptor is open; fstat(2) fills the structure when it returns 0.
-    if unsafe { libc::fstat(file.as_fd().as_raw_fd(), status.as_mut_ptr()) } != 0 {
+    status_of_number(file.as_fd().as_raw_fd())
+}
+
+/// The status of the file that a descriptor refers to; an error if it is not open.
+pub fn status_of_number(descriptor: c_int) -> io::Result<libc::stat> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: fstat(2) refuses a number that is no descriptor, and fills the structure when it returns 0.
+    if unsafe { libc::syscall(libc::SYS_fstat, descriptor, status.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: fstat(2) has filled it.
