@@ -250,6 +250,7 @@ impl Task {
             engine.step_back(self.position);
             engine.wait_for_turn(self.position);
         }
+        let began = self.command.work.is_observed().then(clock::monotonic);
         let delay = settings::get().delay;
         if !delay.is_zero() && self.command.work.accesses_memory() {
             thread::sleep(delay);
@@ -263,6 +264,9 @@ impl Task {
         // Lost work is never signalled, not even to other processes.
         if process::devices_are_lost() {
             return;
+        }
+        if let Some(began) = began {
+            self.command.work.tell(began);
         }
         let timestamps = Timestamps { start, end: clock::now() };
         if let Some(event) = &self.command.signals {
