@@ -52,6 +52,7 @@ kinds! {
     EndRefused,
     CallFailed,
     Support,
+    Executed,
     Descriptors,
     LeftHandle,
     LeftMapping,
