@@ -15,7 +15,7 @@ use urscope_schema::call::Values;
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
 use crate::raw::args::{Arg, inputs::Arguments, out_params, row::Row};
-use crate::raw::{call_stacks::outer::Outer, processes::fork};
+use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
 use crate::{chain, commands, devices, inner, stacks};
 
 /// Where a call came from.
@@ -152,6 +152,9 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     {
         return Begin::Answered(without_answers(function, origin, begun.call, answer));
     }
+    if function.is_command() {
+        thread::set_command(begun.call);
+    }
     event_filter::enter(function, begun.event);
     Begin::Recorded(begun)
 }
@@ -162,6 +165,9 @@ pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: V
     if let Origin::Inner(_) = begun.origin {
         commands::note_return(function, result);
         return exit(begun.hot, function, begun.origin, begun.call, result, answers);
+    }
+    if function.is_command() {
+        thread::set_command(0);
     }
     commands::after(function, begun.call, begun.commands, result);
     commands::note_shared(function, begun.pointer, &answers);
@@ -178,6 +184,7 @@ pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: V
 #[cold]
 #[inline(never)]
 fn without_answers(function: Function, origin: Origin, call: u64, result: UrResult) -> UrResult {
+    thread::set_command(0);
     exit(knobs::hot(), function, origin, call, result, Values::NONE)
 }
 

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, UrResult};
 use urscope_schema::{call::Values, handle::Kind};
 
-use crate::raw::{args::inputs::Inputs, software_device};
+use crate::raw::{args::inputs::Inputs, software_device, software_device::CommandObserver};
+use crate::{chain, knobs};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
@@ -176,9 +177,20 @@ pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult)
         || matches!(function.effect(), Effect::Exports(Kind::Usm) | Effect::MayExport(_) | Effect::Opens(Kind::Usm))
             && !are_recorded()
     {
-        IS_SHARING.store(true, Ordering::Relaxed);
+        begin_to_share();
     }
 }
+
+/// From now on commands are recorded.
+#[cold]
+fn begin_to_share() {
+    if knobs::read().races.0 && !are_recorded() {
+        software_device::observe_commands(&EXECUTIONS);
+    }
+    IS_SHARING.store(true, Ordering::Relaxed);
+}
+
+static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
 
 /// Processes a call that has returned, recorded or not: it may be a wait.
 #[inline(always)]
