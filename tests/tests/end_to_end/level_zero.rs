@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 65] = [
+pub(crate) const CASES: [(&str, &[&str]); 68] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-free-first", &[]),
@@ -33,6 +33,9 @@ pub(crate) const CASES: [(&str, &[&str]); 65] = [
     ("memory-closed-while-rows-copied", &["error closed-while-in-use"]),
     ("memory-executed-again", &[]),
     ("memory-closed-while-executed-again", &["error closed-while-in-use"]),
+    ("race-executed-again", &["error race"]),
+    ("race-executed-again-mended", &[]),
+    ("race-physical", &["error race"]),
     ("bytes-right", &[]),
     ("bytes-of-like-process", &[]),
     ("bytes-number-in-use", &[]),
@@ -76,7 +79,8 @@ pub(crate) const CASES: [(&str, &[&str]); 65] = [
 ];
 
 fn run(case: &str) -> Outcome {
-    TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).arg(case).run()
+    let delay = if case.starts_with("race-") { "1s" } else { "0" };
+    TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_DELAY", delay).arg(case).run()
 }
 
 #[test]
@@ -98,7 +102,9 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
 /// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged alike.
 #[test]
 fn handles_of_older_drivers_are_judged_alike() {
-    for (case, expected) in CASES.into_iter().filter(|(case, _)| !case.starts_with("bytes-")) {
+    for (case, expected) in
+        CASES.into_iter().filter(|(case, _)| !["bytes-", "race-"].iter().any(|it| case.starts_with(it)))
+    {
         let outcome = TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_HANDLES", "descriptor");
         let outcome = outcome.arg(case).run();
         assert!(outcome.stdout.contains("producer is done"), "{case}: {}", outcome.stderr);
