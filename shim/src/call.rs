@@ -152,9 +152,7 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     {
         return Begin::Answered(without_answers(function, origin, begun.call, answer));
     }
-    if function.is_command() {
-        thread::set_command(begun.call);
-    }
+    thread::set_command(begun.call);
     event_filter::enter(function, begun.event);
     Begin::Recorded(begun)
 }
@@ -166,9 +164,7 @@ pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: V
         commands::note_return(function, result);
         return exit(begun.hot, function, begun.origin, begun.call, result, answers);
     }
-    if function.is_command() {
-        thread::set_command(0);
-    }
+    thread::set_command(0);
     commands::after(function, begun.call, begun.commands, result);
     commands::note_shared(function, begun.pointer, &answers);
     if let Origin::Adapter(via) = begun.origin
