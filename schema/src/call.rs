@@ -42,6 +42,38 @@ impl Enter {
     }
 }
 
+/// The software device has executed a command that accessed memory which processes share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// The number of the call that enqueued or appended the command.
+    pub call: u64,
+    /// The kernel's number of the thread that executed it.
+    pub tid: u32,
+    /// When it could begin: all that it waits for had happened.
+    pub begin: Nanos,
+    /// When it had ended, before anything that it signals was signalled.
+    pub end: Nanos,
+    /// The number of the memory, equal in all processes of a host.
+    pub memory: u64,
+    /// Which bytes of that.
+    pub rows: Rows,
+    /// Whether it wrote them; otherwise it read them.
+    pub writes: bool,
+}
+
+/// Rows of bytes. They do not overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The first byte.
+    pub offset: u64,
+    /// The bytes of a row.
+    pub length: u64,
+    /// Bytes from the first one of a row to that of the next.
+    pub pitch: u64,
+    /// The number of rows.
+    pub count: u64,
+}
+
 /// A call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {

@@ -155,6 +155,8 @@ impl Values {
     /// The positions of some fields in [`Self::FIELDS`].
     pub(crate) const VIA: usize = FieldIndex::via as usize;
     pub(crate) const CONTEXT: usize = FieldIndex::context as usize;
+    pub(crate) const OFFSET: usize = FieldIndex::offset as usize;
+    pub(crate) const SIZE: usize = FieldIndex::size as usize;
     pub(crate) const VALUE: usize = FieldIndex::value as usize;
 
     /// The address or handle that a call is about: handle data, or else memory, or else an object.

@@ -15,7 +15,7 @@ use urscope_schema::call::Values;
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
 use crate::raw::args::{Arg, inputs::Arguments, out_params, row::Row};
-use crate::raw::{call_stacks::outer::Outer, processes::fork};
+use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
 use crate::{chain, commands, devices, inner, stacks};
 
 /// Where a call came from.
@@ -152,6 +152,7 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     {
         return Begin::Answered(without_answers(function, origin, begun.call, answer));
     }
+    thread::set_command(begun.call);
     event_filter::enter(function, begun.event);
     Begin::Recorded(begun)
 }
@@ -163,6 +164,7 @@ pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: V
         commands::note_return(function, result);
         return exit(begun.hot, function, begun.origin, begun.call, result, answers);
     }
+    thread::set_command(0);
     commands::after(function, begun.call, begun.commands, result);
     commands::note_memory(function, begun.pointer, begun.commands, result, &answers);
     if let Origin::Adapter(via) = begun.origin
@@ -178,6 +180,7 @@ pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: V
 #[cold]
 #[inline(never)]
 fn without_answers(function: Function, origin: Origin, call: u64, result: UrResult) -> UrResult {
+    thread::set_command(0);
     exit(knobs::hot(), function, origin, call, result, Values::NONE)
 }
 

@@ -11,12 +11,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use urscope_schema::api::{Function, UrResult, demand::Nulls};
-use urscope_schema::call::{Enter, Exit, Values};
+use urscope_schema::call::{Enter, Executed, Exit, Values};
 use urscope_schema::trace::records::Device;
 
 use crate::knobs::Hot;
 use crate::layer::{Layer, Verdict, trace, validate};
-use crate::raw::{clock, processes::fork_mark, stderr, threads::thread};
+use crate::raw::{clock, processes::fork_mark, software_device::CommandObserver, stderr, threads::thread};
 
 struct GuardedLayer {
     name: &'static str,
@@ -113,6 +113,16 @@ pub fn inner_enter(function: Function, call: u64, values: Values) {
     let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
     let [trace_layer, _] = &LAYERS;
     trace_layer.show(|_| trace::record_inner_enter(&enter));
+}
+
+/// Shows the trace what the device has executed.
+pub struct Executions;
+
+impl CommandObserver for Executions {
+    fn executed(&self, executed: &Executed) {
+        let [trace_layer, _] = &LAYERS;
+        trace_layer.show(|_| trace::record_executed(executed));
+    }
 }
 
 /// Shows the exit of an inner call to the trace only.

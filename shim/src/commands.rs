@@ -15,7 +15,8 @@ use urscope_schema::api::{Effect, Function, UrResult};
 use urscope_schema::{call::Values, handle::Kind, operation};
 
 use crate::ranges::Ranges;
-use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device};
+use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device, software_device::CommandObserver};
+use crate::{chain, knobs};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
@@ -214,9 +215,20 @@ pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult)
                 | Effect::Opens(Kind::Usm | Kind::PhysicalMem)
         ) && !are_recorded()
     {
-        IS_SHARING.store(true, Ordering::Relaxed);
+        begin_to_share();
     }
 }
+
+/// From now on commands are recorded.
+#[cold]
+fn begin_to_share() {
+    if knobs::read().races.0 && !are_recorded() {
+        software_device::observe_commands(&EXECUTIONS);
+    }
+    IS_SHARING.store(true, Ordering::Relaxed);
+}
+
+static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
 
 /// Processes a call that has returned, recorded or not: it may be a wait.
 #[inline(always)]

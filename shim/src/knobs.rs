@@ -66,6 +66,9 @@ knobs! {
     /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented
     /// error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
+    /// `on`: records when the software device has executed a copy or fill of shared memory, by which races between processes are
+    /// found. `off`: does not.
+    races: OnOff = "URSCOPE_RACES", default "on", example "off";
     /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full`
     /// (all of it, with any secrets). `urscope run --command-lines` sets `full`.
     command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "program", example "full";

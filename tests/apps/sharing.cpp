@@ -95,6 +95,32 @@ PARENT_MODE(forgotten_wait, read_twice, consumer) {
   shared.end();
 }
 
+// Each of two processes fills a buffer and reads the other's, step by step; with "forgotten" behind, nobody tells the other one that it has
+// read. The second process is slower.
+void exchange_halos(Peer &other, const char *delay) {
+  setenv("ZE_SOFT_DELAY", delay, 1);
+  const auto together = [&](const char *word) { other.say(word), other.await(word); };
+  Gpu gpu;
+  std::byte *own = gpu.allocate(unpooled);
+  const Handle handle = get(own, gpu);
+  other.send(handle.data());
+  std::byte *halo = open(other.receive(), gpu);
+  Bytes seen(64);
+  for (int step = 1; step <= 2; step++) {
+    gpu.queue.memset(own, step, unpooled).wait();
+    together("filled");
+    gpu.queue.memcpy(seen.data(), halo, seen.size()).wait();
+    if (argument(1) != "forgotten") together("read");
+  }
+  together("done");
+  close(halo, gpu);
+  together("closed");
+  put(handle, gpu);
+  gpu.free(own);
+}
+void exchange_halos_slowly(Peer &parent) { exchange_halos(parent, "1s"); }
+PARENT_MODE(halo, exchange_halos_slowly, child) { exchange_halos(child, "100ms"); }
+
 void open_by_v2(Peer &producer) {
   setenv("SYCL_UR_USE_LEVEL_ZERO_V2", "1", 1);
   Gpu gpu;

@@ -4,6 +4,9 @@
 
 #include <malloc.h>
 
+#include <array>
+#include <map>
+
 using namespace app;
 
 namespace {
@@ -134,6 +137,51 @@ CHILD_MODE(rows_in_use, use_for_something_else, producer) {
   producer.await("used again");
   CHECK(urQueueFinish(ur.queue));
   print(data == filled(41) ? "consumer has what was sent" : "consumer has something else");
+}
+
+// The consumer copies a part of shared memory, and says that it is done before that is so; its device is slowed. The producer then writes
+// another part. The second argument says which; "waited" waits for the copy, and "apart" and "rows" do not touch.
+struct Part { size_t offset, length; bool is_rows; };
+const std::map<std::string, std::array<Part, 2>> parts = {
+    {"overwritten", {{{0, 16, false}, {0, size, false}}}},
+    {"waited", {{{0, 16, false}, {0, size, false}}}},
+    {"apart", {{{0, size / 2, false}, {size / 2, size / 2, false}}}},
+    {"one_byte", {{{0, size / 2 + 1, false}, {size / 2, size / 2, false}}}},
+    {"rows", {{{0, row / 2, true}, {row / 2, row / 2, true}}}},
+    {"rows_that_meet", {{{0, row / 2 + 1, true}, {row / 2, row / 2, true}}}},
+};
+std::string which_parts() { return argument(1).empty() ? "waited" : argument(1); }
+void copy_part(const Ur &ur, void *to, const void *from, const Part &part) {
+  auto *const target = static_cast<std::byte *>(to) + part.offset;
+  const auto *const source = static_cast<const std::byte *>(from) + part.offset;
+  if (part.is_rows) CHECK(urEnqueueUSMMemcpy2D(ur.queue, false, target, row, source, row, part.length, rows, 0, nullptr, nullptr));
+  else CHECK(urEnqueueUSMMemcpy(ur.queue, false, target, source, part.length, 0, nullptr, nullptr));
+}
+void read_part(Peer &producer) {
+  setenv("ZE_SOFT_DELAY", "2s", 1);
+  Ur ur;
+  void *memory = ur.open(producer.receive());
+  Bytes data(size);
+  copy_part(ur, data.data(), memory, parts.at(which_parts())[0]);
+  if (which_parts() == "waited") CHECK(urQueueFinish(ur.queue));
+  producer.say("done");
+  CHECK(urQueueFinish(ur.queue));
+  print("consumer read " + std::to_string(static_cast<int>(data[0])));
+  ur.close(memory);
+  producer.say("closed");
+}
+PARENT_MODE(race, read_part, consumer) {
+  Ur ur;
+  void *memory = ur.allocate(size);
+  const Data got = ur.get(memory);
+  consumer.send(got.copy());
+  consumer.await("done");
+  const Bytes data = filled(42);
+  copy_part(ur, memory, data.data(), parts.at(which_parts())[1]);
+  CHECK(urQueueFinish(ur.queue));
+  consumer.await("closed");
+  ur.put(got);
+  ur.free(memory);
 }
 
 // Puts the same handle data many times, opens other handle data as often without closing it, and measures by how much the

@@ -51,6 +51,11 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-executed-again", "alloc get > fetch open read execute-again let-go await close < put free"},
     {"memory-closed-while-executed-again", "alloc get > fetch open read execute-again close let-go await < put free"},
 
+    // With a device on which each copy takes long.
+    {"race-executed-again", "alloc get > fetch open execute-again let-go < copy-into let-go await > await close < put free"},
+    {"race-executed-again-mended", "alloc get > fetch open execute-again let-go await < copy-into let-go await > close < put free"},
+    {"race-physical", PHYSICAL "> map copy let-go < copy-into let-go await > await unmap destroy < unmap destroy"},
+
     // The bytes of a handle are opened as they came. The consumer may have a handle with the same number, or another file.
     {"bytes-right", "alloc get > take open-bytes read close < put free"},
     {"bytes-of-like-process", "alloc get > swap alloc get put swap take open-bytes read close swap free < put free"},

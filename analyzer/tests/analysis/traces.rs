@@ -18,6 +18,16 @@ pub(crate) const START: u64 = Clock::GRID + 5_000_000_000;
 pub(crate) const FAULTY_RUN: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
                        producer: free p\nconsumer/2: open h -> m begins\nconsumer: killed\nproducer: get q -> i\nproducer: get q -> j";
 
+fn adapter() -> EntryPoint {
+    EntryPoint {
+        kind: "adapter-table".into(),
+        library: "libur_adapter_level_zero_v2.so.0".into(),
+        slots: 13,
+        ipc_slots: 11,
+        ..EntryPoint::default()
+    }
+}
+
 /// The trace files of a scenario, by name.
 pub(crate) fn files(scenario: &str) -> BTreeMap<String, Vec<u8>> {
     files_with(scenario, |_, _| {})
@@ -65,13 +75,7 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                     clock: Clock { base_ns: base, monotonic_ns: START + at.0, ..Clock::default() },
                     ..Header::default()
                 };
-                let mut entry_point = EntryPoint {
-                    kind: "adapter-table".into(),
-                    library: "libur_adapter_level_zero_v2.so.0".into(),
-                    slots: 13,
-                    ipc_slots: 11,
-                    ..EntryPoint::default()
-                };
+                let mut entry_point = adapter();
                 change(&mut header, &mut entry_point);
                 let mut bytes = write::start(header.pid, &name, "run");
                 bytes.extend(write::record(header.pid, &header));
@@ -94,6 +98,10 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
             Event::Descriptors(who, open, at) => {
                 let at = Nanos(START + at.0);
                 add(&mut files, who, &pids, &|line, pid| line.descriptors(pid, pid, at, base, open));
+            }
+            Event::Executed(who, mut executed) => {
+                (executed.begin.0, executed.end.0) = (executed.begin.0 + START, executed.end.0 + START);
+                add(&mut files, who, &pids, &|line, pid| line.executed(pid, base, &executed));
             }
             Event::Observed(who, alive, gone) => {
                 let Event::Begin(process, _) = &begun[who.0 as usize] else { unreachable!("only begins are kept") };

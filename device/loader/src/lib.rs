@@ -9,6 +9,7 @@ mod connect;
 use std::{arch::naked_asm, ffi::CStr, sync::atomic::AtomicPtr};
 
 use urscope_device::ddi::tracing::{self, Callback, Tracer};
+use urscope_device::ddi::{CurrentCall, Executed};
 use urscope_device::{Handle, ZeResult, ddi::entry, ze_functions};
 
 /// The device is a driver, too: `zeGet…ProcAddrTable` gives its functions, whoever asks. Libraries that watch drivers
@@ -24,6 +25,15 @@ pub static zeSoftDriver: u32 = 1;
 #[allow(non_snake_case, reason = "the name is that of a C symbol")]
 pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {
     urscope_device::ddi::unfinished_from(address).unwrap_or(usize::MAX)
+}
+
+/// Registers two functions of a tool. A copy or fill asks the first one when it is appended, in the calling thread, which
+/// call of the tool this is; 0 stands for none. When the command has been executed, its thread calls the second one for
+/// each access of it to memory that processes share, before anything is signalled.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "the name is that of a C symbol")]
+pub extern "C" fn zeSoftObserveCommands(current_call: CurrentCall, executed: Executed) {
+    urscope_device::ddi::observe_commands(current_call, executed);
 }
 
 macro_rules! symbol {

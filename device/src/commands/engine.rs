@@ -86,13 +86,17 @@ impl Engine {
         self.state.lock()
     }
 
-    /// Waits until the next command of a stream has its turn, or the devices of this process are lost.
-    pub(super) fn wait_for_turn(&self, position: Position) {
+    /// Waits until the next command of a stream has its turn, or the devices of this process are lost. False if it had
+    /// its turn already.
+    pub(super) fn wait_for_turn(&self, position: Position) -> bool {
         let mut order = self.state.lock();
+        let mut waited = false;
         while (order.busy || order.heads.first() != Some(&position)) && !process::devices_are_lost() {
             self.changed.wait(&mut order);
+            waited = true;
         }
         order.busy = true;
+        waited
     }
 
     /// Returns a command that stepped aside to its position.

@@ -72,6 +72,8 @@ struct Task {
     waits: Vec<u64>,
     completes: u64,
     fence: Option<Arc<Signal>>,
+    /// When nothing kept it from beginning, for the observer; `None` if it has to wait for something.
+    ready: Option<u64>,
 }
 
 /// The number of a submitted command in its stream.
@@ -106,7 +108,9 @@ impl Stream {
         if let Some(fence) = fence {
             state.waiting.push_back(Task { fence: Some(fence), ..task(nothing()) });
         }
-        if let Some(first) = state.waiting.get(before).filter(|_| was_idle) {
+        if let Some(first) = state.waiting.get_mut(before).filter(|_| was_idle) {
+            let is_ready = first.command.waits.is_empty() && first.command.work.is_observed();
+            first.ready = is_ready.then(clock::monotonic);
             order.enter(first.position);
         }
         drop(order);
@@ -231,7 +235,7 @@ impl Task {
             event.signal.submit_reset();
         }
         let completes = command.signals.as_ref().map_or(0, |event| event.signal.submit());
-        Self { position: order.next_position(priority), command, waits, completes, fence: None }
+        Self { position: order.next_position(priority), command, waits, completes, fence: None, ready: None }
     }
 
     /// Waits for the events of the command, at most until the deadline. False if the deadline passes first.
@@ -243,13 +247,14 @@ impl Task {
 
     fn run(&self, stream: &Stream) {
         let engine = &stream.engine;
-        engine.wait_for_turn(self.position);
+        let ready = if engine.wait_for_turn(self.position) { None } else { self.ready };
         if !self.command.waits.is_empty() && !self.wait(Deadline::now()) {
             engine.end_turn(self.position, None);
             self.wait(Deadline::NEVER);
             engine.step_back(self.position);
             engine.wait_for_turn(self.position);
         }
+        let began = self.command.work.is_observed().then(|| ready.unwrap_or_else(clock::monotonic));
         let delay = settings::get().delay;
         if !delay.is_zero() && self.command.work.accesses_memory() {
             thread::sleep(delay);
@@ -263,6 +268,9 @@ impl Task {
         // Lost work is never signalled, not even to other processes.
         if process::devices_are_lost() {
             return;
+        }
+        if let Some(began) = began {
+            self.command.work.tell(began);
         }
         let timestamps = Timestamps { start, end: clock::now() };
         if let Some(event) = &self.command.signals {

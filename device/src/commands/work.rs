@@ -7,6 +7,7 @@
 
 use std::{fmt, ops::Range, ptr, sync::Arc};
 
+use crate::commands::observer::{self, Access};
 use crate::events::event::{self, Event};
 use crate::ffi::layout::{CopyRegion, Extent, KernelTimestampResult};
 use crate::ffi::result::{Outcome, ZeResult};
@@ -17,7 +18,11 @@ use crate::platform::clock;
 
 /// What a command does, on memory that a C caller has named.
 #[derive(Clone)]
-pub(crate) struct Work(Action);
+pub(crate) struct Work {
+    action: Action,
+    /// The call of the observer that it comes from; 0 for none.
+    call: u64,
+}
 
 #[derive(Clone)]
 enum Action {
@@ -49,7 +54,7 @@ enum Action {
 #[derive(Clone)]
 struct Location {
     address: usize,
-    _retained: Option<Retained>,
+    retained: Option<Retained>,
 }
 
 /// A location in rows and slices.
@@ -93,13 +98,22 @@ impl Region {
 }
 
 impl Work {
+    fn new(action: Action) -> Self {
+        Self { action, call: 0 }
+    }
+
+    /// With the call of the observer that this thread is in.
+    fn observed(action: Action) -> Self {
+        Self { action, call: observer::current_call() }
+    }
+
     /// No work: for barriers, signals and waits.
     pub(crate) fn nothing() -> Self {
-        Self(Action::Nothing)
+        Self::new(Action::Nothing)
     }
 
     pub(crate) fn copy(to: Address, from: Address, length: Argument<usize>) -> Self {
-        Self(Action::Copy { to: Location::new(to), from: Location::new(from), length: length.value() })
+        Self::observed(Action::Copy { to: Location::new(to), from: Location::new(from), length: length.value() })
     }
 
     /// Fills `length` bytes with a pattern of any size: `INVALID_NULL_POINTER` without one, `INVALID_SIZE` for a size
@@ -116,16 +130,16 @@ impl Work {
         }
         // Only the beginning of a pattern that is longer than the memory is read. The rest need not exist.
         let pattern = pattern.array(pattern_size.at_most(length))?;
-        Ok(Self(Action::Fill { to: Location::new(to), pattern, length: length.value() }))
+        Ok(Self::observed(Action::Fill { to: Location::new(to), pattern, length: length.value() }))
     }
 
     /// Copies a box of bytes. The size of the box is that of the destination region.
     pub(crate) fn copy_region(to: Region, from: Region) -> Self {
-        Self(Action::CopyRegion { to: to.grid, from: from.grid, extent: to.extent })
+        Self::observed(Action::CopyRegion { to: to.grid, from: from.grid, extent: to.extent })
     }
 
     pub(crate) fn timestamp(to: Address) -> Self {
-        Self(Action::Timestamp { to: Location::new(to) })
+        Self::new(Action::Timestamp { to: Location::new(to) })
     }
 
     /// Writes the timestamps of `count` events, at offsets in bytes. Without offsets the results follow one another.
@@ -141,36 +155,39 @@ impl Work {
         } else {
             offsets.array(count)?
         };
-        Ok(Self(Action::EventTimestamps { to: Location::new(to), events: events.into_iter().zip(offsets).collect() }))
+        Ok(Self::new(Action::EventTimestamps {
+            to: Location::new(to),
+            events: events.into_iter().zip(offsets).collect(),
+        }))
     }
 
     pub(crate) fn launch(launch: Launch, groups: Extent) -> Self {
-        Self(Action::Launch { launch, groups })
+        Self::new(Action::Launch { launch, groups })
     }
 
     /// Runs the first `count` of these kernels, without a count all. Their number and those of their groups are read
     /// when they run.
     pub(crate) fn launch_indirect(launches: Vec<Launch>, count: Option<Address>, groups: Address) -> Self {
         let groups = Location::new(groups);
-        Self(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
+        Self::new(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
     }
 
     pub(crate) fn host_function(function: HostFunction, data: UserData) -> Self {
-        Self(Action::Call { function, data })
+        Self::new(Action::Call { function, data })
     }
 
     /// Whether it counts as work in a graph: a list must not append work after it has joined its parent.
     /// Barriers, signals, waits, resets and writes of timestamps do not count.
     pub(super) fn counts_as_work(&self) -> bool {
         use Action::{EventTimestamps, Nothing, Reset, Timestamp};
-        !matches!(self.0, Nothing | Reset(_) | Timestamp { .. } | EventTimestamps { .. })
+        !matches!(self.action, Nothing | Reset(_) | Timestamp { .. } | EventTimestamps { .. })
     }
 
     /// A copy of this work, with other events in place of those whose timestamps it writes.
     pub(super) fn with_events(&self, other: impl Fn(&Arc<Event>) -> Arc<Event>) -> Self {
-        if let Action::EventTimestamps { to, events } = &self.0 {
+        if let Action::EventTimestamps { to, events } = &self.action {
             let events = events.iter().map(|(event, offset)| (other(event), *offset)).collect();
-            return Self(Action::EventTimestamps { to: to.clone(), events });
+            return Self::new(Action::EventTimestamps { to: to.clone(), events });
         }
         self.clone()
     }
@@ -178,7 +195,7 @@ impl Work {
     /// A short description for people; `None` for no work. With `details` it has addresses, sizes and
     /// arguments, one a line.
     pub(super) fn description(&self, details: bool) -> Option<String> {
-        let (name, lines) = match &self.0 {
+        let (name, lines) = match &self.action {
             Action::Nothing => return None,
             Action::Copy { to, from, length } => {
                 ("copy", vec![format!("{length} bytes"), format!("to {to}"), format!("from {from}")])
@@ -212,20 +229,20 @@ impl Work {
     }
 
     pub(super) fn resets(&self) -> Option<&Event> {
-        if let Action::Reset(event) = &self.0 { Some(event) } else { None }
+        if let Action::Reset(event) = &self.action { Some(event) } else { None }
     }
 
     /// The address ranges that it accesses. For a kernel, one byte at each pointer argument: which other
     /// memory it accesses is not known.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let of = |location: &Location, length: usize| location.address..location.address.saturating_add(length);
-        let launches = match &self.0 {
+        let launches = match &self.action {
             Action::Launch { launch, .. } => std::slice::from_ref(launch),
             Action::LaunchIndirect { launches, .. } => launches,
             _ => &[],
         };
         let named = launches.iter().flat_map(Launch::pointers).map(|address| address..address.saturating_add(1));
-        let ranges = match &self.0 {
+        let ranges = match &self.action {
             Action::Nothing | Action::Reset(_) | Action::Launch { .. } | Action::Call { .. } => [None, None],
             Action::LaunchIndirect { launches, count, groups } => [
                 count.as_ref().map(|count| of(count, size_of::<u32>())),
@@ -246,17 +263,17 @@ impl Work {
     }
 
     pub(super) fn runs_kernels(&self) -> bool {
-        matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
+        matches!(self.action, Action::Launch { .. } | Action::LaunchIndirect { .. })
     }
 
     /// Whether it runs code of the application, which may need more of a stack than copies do.
     pub(super) fn runs_foreign_code(&self) -> bool {
-        self.runs_kernels() || matches!(self.0, Action::Call { .. })
+        self.runs_kernels() || matches!(self.action, Action::Call { .. })
     }
 
     /// The kernel that it launches once, and with how many groups. `None` for other work and for indirect launches.
     pub(super) fn launched(&self) -> Option<(&Launch, Extent)> {
-        if let Action::Launch { launch, groups } = &self.0 { Some((launch, *groups)) } else { None }
+        if let Action::Launch { launch, groups } = &self.action { Some((launch, *groups)) } else { None }
     }
 
     /// Whether a launch has all that it needs.
@@ -266,16 +283,16 @@ impl Work {
 
     /// Whether it accesses memory of the application.
     pub(super) fn accesses_memory(&self) -> bool {
-        !matches!(self.0, Action::Nothing | Action::Reset(_))
+        !matches!(self.action, Action::Nothing | Action::Reset(_))
     }
 
     /// Resets an event, which must not be counter-based.
     pub(crate) fn reset(event: Arc<Event>) -> Self {
-        Self(Action::Reset(event))
+        Self::new(Action::Reset(event))
     }
 
     pub(super) fn perform(&self) {
-        match &self.0 {
+        match &self.action {
             Action::Nothing => {}
             Action::Copy { to, from, length } => copy(to.at(0), from.at(0), *length),
             Action::Fill { to, pattern, length } => fill(to, pattern, *length),
@@ -306,6 +323,48 @@ impl Work {
             Action::Call { function, data } => function.call(*data),
         }
     }
+
+    /// Whether the observer is told of it.
+    pub(super) fn is_observed(&self) -> bool {
+        self.call != 0
+    }
+
+    /// Tells the observer which shared memory it has accessed since `begin`.
+    pub(super) fn tell(&self, begin: u64) {
+        let end = clock::monotonic();
+        let tell = |first: &Location, at: usize, [width, pitch, rows]: [usize; 3], writes: bool| {
+            if width == 0 || rows == 0 {
+                return;
+            }
+            let hull = (rows - 1).saturating_mul(pitch).saturating_add(width);
+            let [width, pitch, rows] = if pitch <= width { [hull, hull, 1] } else { [width, pitch, rows] };
+            let shared = first.retained.as_ref().and_then(|memory| memory.shared_at(first.address + at, hull));
+            if let Some((memory, offset)) = shared {
+                let [length, pitch, rows] = [width, pitch, rows].map(|number| number as u64);
+                let (call, writes) = (self.call, writes.into());
+                observer::tell(&Access { call, begin, end, memory, offset, length, pitch, rows, writes });
+            }
+        };
+        match &self.action {
+            Action::Copy { to, from, length } => {
+                tell(to, 0, [*length, 0, 1], true);
+                tell(from, 0, [*length, 0, 1], false);
+            }
+            Action::Fill { to, length, .. } => tell(to, 0, [*length, 0, 1], true),
+            Action::CopyRegion { to, from, extent: [width, height, depth] } => {
+                for (grid, writes) in [(to, true), (from, false)] {
+                    if grid.slice_pitch == height * grid.row_pitch {
+                        tell(&grid.first, 0, [*width, grid.row_pitch, height * depth], writes);
+                        continue;
+                    }
+                    for slice in 0..*depth {
+                        tell(&grid.first, slice * grid.slice_pitch, [*width, grid.row_pitch, *height], writes);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn described(name: &str, details: bool, lines: Vec<String>) -> String {
@@ -333,7 +392,7 @@ impl Grid {
 impl Location {
     fn new(address: Address) -> Self {
         let address = address.number();
-        Self { address, _retained: memory::retain(address) }
+        Self { address, retained: memory::retain(address) }
     }
 
     fn at(&self, offset: usize) -> *mut u8 {

@@ -11,7 +11,8 @@ use std::{arch::naked_asm, ffi::c_char, ptr};
 
 use tracing::TracePoint;
 
-use crate::commands::stream;
+pub use crate::commands::observer::{Access, CurrentCall, Executed};
+use crate::commands::{observer, stream};
 use crate::discovery::driver::{self, Driver};
 pub use crate::ffi::layout::API_VERSION;
 use crate::ffi::result::{ZeResult, call};
@@ -65,6 +66,12 @@ pub fn lookup(name: &str) -> Option<*const ()> {
 /// process accesses. `None` if there is none, or if it is unknown because a lock was taken.
 pub fn unfinished_from(address: usize) -> Option<usize> {
     stream::unfinished_from(address)
+}
+
+/// Calls these functions when a copy or fill is appended, and for each of its accesses to shared memory when it has been
+/// executed.
+pub fn observe_commands(current_call: CurrentCall, executed: Executed) {
+    observer::register(current_call, executed);
 }
 
 /// `zeDriverGetExtensionFunctionAddress` (ze_api.h). `INVALID_ARGUMENT` and a NULL address for an unknown name.

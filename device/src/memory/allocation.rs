@@ -112,6 +112,14 @@ impl Allocation {
         }
     }
 
+    /// The inode of its file and where it begins there, if another process may have it.
+    pub(crate) fn shared_range(&self) -> Option<(u64, u64)> {
+        match &self.origin {
+            Origin::Own { span, .. } => span.shared_range(),
+            Origin::Opened(import) | Origin::Imported(import) => Some((import.inode, import.offset)),
+        }
+    }
+
     /// What another process learns about it.
     pub(crate) fn description(&self) -> Description {
         Description { kind: self.kind as u16, device: Device::number(self.device.as_ref()), size: self.size as u64 }

@@ -27,15 +27,29 @@ use reservation::ReservationRef;
 #[derive(Clone)]
 pub(crate) enum Retained {
     /// An allocation.
-    Allocation { _reference: Arc<Allocation> },
+    Allocation(Arc<Allocation>),
     /// A reservation, with everything that is mapped in it.
-    Reservation { _reference: ReservationRef },
+    Reservation(ReservationRef),
+}
+
+impl Retained {
+    /// Where `length` bytes at an address lie: the inode of the file, and the offset there. `None` if no other process
+    /// may have the memory, or if a reservation shows them in several mappings.
+    pub(crate) fn shared_at(&self, address: usize, length: usize) -> Option<(u64, u64)> {
+        match self {
+            Self::Allocation(allocation) => {
+                let (file, start) = allocation.shared_range()?;
+                Some((file, start + address.checked_sub(allocation.base())? as u64))
+            }
+            Self::Reservation(reservation) => reservation.shared_at(address, length),
+        }
+    }
 }
 
 /// Keeps the memory at `address` mapped. `None` if it is not memory of the device.
 pub(crate) fn retain(address: usize) -> Option<Retained> {
     if let Some(allocation) = lookup::find(address) {
-        return Some(Retained::Allocation { _reference: allocation });
+        return Some(Retained::Allocation(allocation));
     }
-    reservation::find(address).map(|found| Retained::Reservation { _reference: found.retain() })
+    reservation::find(address).map(|found| Retained::Reservation(found.retain()))
 }

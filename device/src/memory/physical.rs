@@ -11,7 +11,7 @@
 //! nor one that was passed in unless the setting requires it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
-use std::{fs::File, sync::Arc};
+use std::{fs::File, os::unix::fs::MetadataExt, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -60,6 +60,7 @@ enum Backing {
     /// Created by the process that exported this file.
     Imported {
         file: File,
+        inode: u64,
         /// Closed with the memory, with `ZE_SOFT_IMPORT_FD=keep`.
         _transferred: Option<TransferredDescriptor>,
     },
@@ -73,6 +74,14 @@ impl PhysicalMemory {
         match &self.backing {
             Backing::Own { span, .. } => (span.file(), span.offset),
             Backing::Imported { file, .. } => (file.as_fd(), 0),
+        }
+    }
+
+    /// The inode of its file and where it begins there, if another process may have it.
+    pub(crate) fn shared_range(&self) -> Option<(u64, u64)> {
+        match &self.backing {
+            Backing::Own { span, .. } => span.shared_range(),
+            Backing::Imported { inode, .. } => Some((*inode, 0)),
         }
     }
 
@@ -221,9 +230,10 @@ impl PhysicalMemory {
             log::note("zePhysicalMemCreate: the memory to import has another size");
             return Err(ZeResult::UNSUPPORTED_SIZE);
         }
+        let inode = file.metadata().map_or(0, |file| file.ino());
         let keep = settings::get().keep_import_fd;
         let transferred = if keep { Some(TransferredDescriptor::of(import)?) } else { None };
-        let (id, backing) = (imported_id(), Backing::Imported { file, _transferred: transferred });
+        let (id, backing) = (imported_id(), Backing::Imported { file, inode, _transferred: transferred });
         Ok(Self { id, size, kind, device, backing, exportable: true, exported: Mutex::default() })
     }
 }

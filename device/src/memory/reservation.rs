@@ -44,6 +44,9 @@ struct Range {
 
 struct Mapped {
     physical: Arc<PhysicalMemory>,
+    /// The first address, and the offset in the physical memory that it shows.
+    base: usize,
+    offset: usize,
 }
 
 /// A mapping as an application sees it.
@@ -94,7 +97,7 @@ impl Reservation {
         let (file, start) = physical.pages();
         self.space.show(base, length, file, start + offset as u64, access)?;
         let replaced = state.lingering.cut(base, length);
-        state.mapped.0.insert(base, Range { length, access, mapping: Arc::new(Mapped { physical }) });
+        state.mapped.0.insert(base, Range { length, access, mapping: Arc::new(Mapped { physical, base, offset }) });
         drop(state);
         drop(replaced);
         Ok(())
@@ -184,6 +187,18 @@ pub(crate) struct ReservationRef(Arc<Reservation>);
 impl Clone for ReservationRef {
     fn clone(&self) -> Self {
         Arc::clone(&self.0).retain()
+    }
+}
+
+impl ReservationRef {
+    /// [`Retained::shared_at`](super::Retained::shared_at).
+    pub(super) fn shared_at(&self, address: usize, length: usize) -> Option<(u64, u64)> {
+        let state = self.0.state.lock();
+        let (start, range) = state.mapped.at(address)?;
+        let Mapped { physical, base, offset } = &*range.mapping;
+        let (file, begins) = physical.shared_range()?;
+        let is_whole = length <= start + range.length - address;
+        is_whole.then(|| (file, begins + (address - base + offset) as u64))
     }
 }
 

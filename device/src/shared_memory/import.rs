@@ -20,6 +20,9 @@ use crate::platform::descriptor;
 pub(crate) struct Import {
     // In this order: the pages must be unmapped before the producer may reuse them.
     pub(crate) mapping: Mapping,
+    /// The inode of its file, and where it begins there, in bytes.
+    pub(crate) inode: u64,
+    pub(crate) offset: u64,
     /// None for a range that was opened by its descriptor alone. Its file is never used for another one.
     _record: Option<OpenRecord>,
 }
@@ -51,7 +54,7 @@ impl Import {
         let record = OpenRecord::open(file, size, u32::from(data.record), data.identity)
             .map_err(|_| ImportError::Refused("its producer has freed it or put the handle".into()))?;
         let mapping = Mapping::guarded(file, data.offset, length, PAGE).map_err(ImportError::Host)?;
-        Ok(Self { mapping, _record: Some(record) })
+        Ok(Self { mapping, inode: data.inode, offset: data.offset, _record: Some(record) })
     }
 
     /// Opens the range in the file of a descriptor of this process, at a multiple of `alignment` (0: anywhere),
@@ -63,7 +66,8 @@ impl Import {
         let file = descriptor::borrow(number).ok_or_else(refuse)?;
         let (description, length) = description(&file).ok_or_else(refuse)?;
         let mapping = Mapping::guarded(file.as_fd(), 0, length as usize, alignment).map_err(ImportError::Host)?;
-        Ok((Self { mapping, _record: None }, description))
+        let inode = file.metadata().map_or(0, |file| file.ino());
+        Ok((Self { mapping, inode, offset: 0, _record: None }, description))
     }
 }
 

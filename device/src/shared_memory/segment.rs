@@ -10,7 +10,7 @@
 //! Must never hand out a range that another process still has open.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{collections::BTreeMap, fs::File, os::unix::fs::MetadataExt, sync::Arc};
 
 use parking_lot::Mutex;
@@ -65,6 +65,8 @@ pub(crate) struct Span {
     length: u64,
     /// The index of its record.
     pub(crate) record: u32,
+    /// Whether another process may have opened it.
+    is_shared: AtomicBool,
 }
 
 enum SpanFile {
@@ -87,7 +89,15 @@ impl Span {
     /// Like [`take`](Self::take), always in a file that holds nothing else.
     pub(crate) fn own(length: u64) -> Outcome<Self> {
         let (file, inode) = OwnFile::new(length)?;
-        Ok(Self { file: SpanFile::Own(file), inode, identity: next_identity(), offset: 0, length, record: 0 })
+        Ok(Self {
+            file: SpanFile::Own(file),
+            inode,
+            identity: next_identity(),
+            offset: 0,
+            length,
+            record: 0,
+            is_shared: AtomicBool::new(false),
+        })
     }
 
     /// Like [`take`](Self::take), in a file with other ranges unless it is too large for that.
@@ -123,6 +133,11 @@ impl Span {
         self.file().as_raw_fd()
     }
 
+    /// The inode of its file and where it begins there, if another process may have opened it.
+    pub(crate) fn shared_range(&self) -> Option<(u64, u64)> {
+        self.is_shared.load(Ordering::Relaxed).then_some((self.inode, self.offset))
+    }
+
     /// Whether its file holds nothing else.
     pub(crate) fn has_own_file(&self) -> bool {
         matches!(self.file, SpanFile::Own(_))
@@ -131,6 +146,7 @@ impl Span {
     /// Lets the descriptor of its file alone be enough to open the range: `UNSUPPORTED_FEATURE` if the file holds other
     /// memory, too.
     pub(crate) fn describe(&self, description: Description) -> Outcome {
+        self.is_shared.store(true, Ordering::Relaxed);
         match &self.file {
             SpanFile::Own(own) => own.describe(description),
             SpanFile::Shared(_) => Err(ZeResult::UNSUPPORTED_FEATURE),
@@ -139,6 +155,7 @@ impl Span {
 
     /// The record that lets other processes open the range.
     pub(crate) fn export_record(&self) -> Outcome<ExportRecord> {
+        self.is_shared.store(true, Ordering::Relaxed);
         match &self.file {
             SpanFile::Own(own) => Ok(ExportRecord::new(own.records()?, self.record)),
             SpanFile::Shared(segment) => Ok(ExportRecord::new(&segment.records, self.record)),
@@ -191,7 +208,15 @@ impl Segment {
         }
         ranges.live += 1;
         let file = SpanFile::Shared(Arc::clone(self));
-        Some(Span { file, inode: self.inode, identity: next_identity(), offset, length, record })
+        Some(Span {
+            file,
+            inode: self.inode,
+            identity: next_identity(),
+            offset,
+            length,
+            record,
+            is_shared: AtomicBool::new(false),
+        })
     }
 
     /// Takes a range back, and returns how many allocations and freed ranges the segment still holds.

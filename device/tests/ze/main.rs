@@ -32,6 +32,7 @@ mod ipc;
 mod lists;
 mod memory;
 mod newer_calls;
+mod observer;
 mod physical;
 mod stress;
 mod sub_devices;

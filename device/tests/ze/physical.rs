@@ -25,7 +25,7 @@ fn try_export(setup: Setup, memory: Handle, flags: u32) -> (u32, i32) {
     (result, export.fd)
 }
 
-fn export(setup: Setup, memory: Handle) -> OwnedFd {
+pub(crate) fn export(setup: Setup, memory: Handle) -> OwnedFd {
     let (result, number) = try_export(setup, memory, 1);
     ok(result);
     // SAFETY: an exported descriptor is its caller's.

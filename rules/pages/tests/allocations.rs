@@ -43,6 +43,7 @@ fn a_call_of_a_correct_program_allocates_nothing() {
                     | Event::Device(..)
                     | Event::Descriptors(..)
                     | Event::End(..)
+                    | Event::Executed(..)
                     | Event::Observed(..) => {}
                 }
             }

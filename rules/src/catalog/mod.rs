@@ -58,6 +58,7 @@ register! {
     profiled_ipc_event;
     put_after_free;
     put_of_unknown;
+    race;
     refused_call;
     refused_open;
     released_while_mapped;

@@ -5,7 +5,7 @@
 //! ([`FactConsumer`]); none of them follows calls by itself. The tracker knows none of its consumers.
 
 use urscope_schema::api::{UrResult, demand::Fault};
-use urscope_schema::call::Nanos;
+use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
 
@@ -135,6 +135,9 @@ pub enum What<'t> {
     CallFailed(CallFailed<'t>),
     /// A device has reported whether it can share a kind of object.
     Support(Support),
+    /// The device has executed a command, which accessed this memory. The fact is at the call that enqueued it, and
+    /// comes when the command has ended. The memory is unknown if it was not shared by this process when that began.
+    Executed(&'t Executed, Option<Handle>),
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),
     /// Handle data was not put when its process ended.

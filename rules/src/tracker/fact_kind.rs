@@ -53,6 +53,7 @@ kinds! {
     EndRefused,
     CallFailed,
     Support,
+    Executed,
     Descriptors,
     LeftHandle,
     LeftMapping,

@@ -3,10 +3,10 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::Function, call::Nanos};
+use urscope_schema::{api::Function, call::Executed, call::Nanos};
 
 use super::fact::{Descriptors, FactConsumer, Leftover, Reason, What};
-use super::records::{HandleData, Mapping, Object, Origin};
+use super::records::{Command, HandleData, Mapping, Object, Origin};
 use super::{maps::Map, process::End, process_state::ProcessState, state::Tracker, transitions};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
@@ -30,6 +30,21 @@ impl Tracker {
         let Some(state) = self.state(who) else { return };
         let (held, calls) = (state.held(), state.ipc_calls);
         self.emit(facts, Place::outside_calls(who, at), What::Descriptors(Descriptors { open, held, calls }));
+    }
+
+    /// The device has executed a command of one of the latest calls.
+    pub fn executed(&mut self, who: ProcessId, executed: &Executed, facts: &mut (impl FactConsumer + ?Sized)) {
+        let Some(state) = self.state(who) else { return };
+        let is_it = |command: &&Command| command.place.call == NonZeroU64::new(executed.call);
+        let Some(Command { place, addresses: [to, from], .. }) = state.commands.iter().rev().find(is_it) else {
+            return;
+        };
+        let memory = if executed.writes { to } else { from }.and_then(|address| {
+            let mapping = state.mapping_at(address).map(|(base, _)| (Kind::Mapping, base));
+            mapping.or_else(|| state.allocation_at(address).map(|(base, _)| (Kind::Usm, base)))
+        });
+        let memory = memory.map(|(kind, value)| Handle { kind, value });
+        self.emit(facts, *place, What::Executed(executed, memory));
     }
 
     /// The leftovers of a process if it ended now. The tracker does not change, and nothing is allocated if

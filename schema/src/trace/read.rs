@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Stack};
-use super::{CALL, INNER, NOTE, scan};
+use super::{CALL, INNER, NOTE, READ, WRITE, scan};
 use crate::api::{Function, UrResult};
-use crate::call::{Enter, Exit, Nanos, Values};
+use crate::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 
 /// The longest line that is read, in bytes, not counting the white space around it.
 pub const LINE_LIMIT: usize = 1 << 20;
@@ -50,6 +50,8 @@ pub enum Record {
     Note(Nanos, String),
     /// The number of descriptors that the process had open.
     Descriptors(Nanos, u64),
+    /// The device has executed a command.
+    Executed(Executed),
     /// A finding of the validation layer while the program ran. The analyzer ignores it and finds the same by itself.
     Finding(Nanos, Box<Found>),
     /// The normal end of the process.
@@ -253,6 +255,8 @@ struct Event<'a> {
     #[serde(borrow, default)]
     ts: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    dur: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     args: Option<&'a RawValue>,
 }
 
@@ -273,6 +277,16 @@ struct InnerArgs {
 #[derive(Deserialize)]
 struct OpenArgs {
     open: u64,
+}
+
+#[derive(Deserialize)]
+struct ExecutedArgs {
+    call: u64,
+    memory: u64,
+    offset: u64,
+    size: u64,
+    pitch: u64,
+    rows: u64,
 }
 
 #[derive(Deserialize)]
@@ -302,6 +316,15 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
             Ok(Record::Descriptors(event.time(base)?, unfit::<OpenArgs>(args)?.open))
         }
         ("i", "finding") if event.cat == NOTE => Ok(Record::Finding(event.time(base)?, unfit(args)?)),
+        ("X", name @ (READ | WRITE)) if event.cat == NOTE => {
+            let ExecutedArgs { call, memory, offset, size, pitch, rows } = unfit(args)?;
+            let (tid, begin) = (event.tid()?, event.time(base)?);
+            let lasted = event.dur.and_then(|dur| nanos(dur.get()));
+            let lasted = lasted.ok_or_else(|| Why::Unfit("no time in microseconds in dur".into()))?;
+            let end = Nanos(begin.0.saturating_add(lasted));
+            let rows = Rows { offset, length: size, pitch, count: rows };
+            Ok(Record::Executed(Executed { call, tid, begin, end, memory, rows, writes: name == WRITE }))
+        }
         (phase @ ("B" | "E"), name) if event.cat == CALL || event.cat == INNER => {
             let Some(function) = Function::from_name(name) else { return Ok(Record::Foreign) };
             let (tid, time) = (event.tid()?, event.time(base)?);

@@ -8,9 +8,9 @@
 use serde_json::json;
 
 use super::records::{Clock, Footer, Found, Gap, Named};
-use super::{CALL, Form, INNER, NOTE};
+use super::{CALL, Form, INNER, NOTE, READ, WRITE};
 use crate::api::Function;
-use crate::call::{Enter, Exit, Nanos, Shape, Values};
+use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
 
 /// The longest call record in bytes: every field is present and has the largest value.
 pub const LINE: usize = 904;
@@ -24,7 +24,7 @@ pub const STEP: usize = 8;
 /// The record of a call.
 ///
 /// Perfetto accepts a file whose last record is torn and followed by spaces, unless it is torn right after the decimal
-/// point of `ts`. To prevent that, a space is put before a `ts` whose point would be the last byte of a [`STEP`],
+/// point of `ts` or `dur`. To prevent that, a space is put before one whose point would be the last byte of a [`STEP`],
 /// counted from the start of the line.
 #[derive(Default)]
 pub struct Line(Buffer<LINE>);
@@ -88,6 +88,17 @@ impl Line {
             .text("}}");
     }
 
+    /// Writes the execution of a command, which Perfetto draws as a bar.
+    pub fn executed(&mut self, pid: u32, base: u64, executed: &Executed) {
+        let Executed { call, tid, begin, end, memory, rows, writes } = *executed;
+        self.opening(r#"{"ph":"X","pid":"#, pid, tid, begin, base);
+        self.micros(r#","dur":"#, end.0.saturating_sub(begin.0));
+        self.0.text(r#","cat":""#).text(NOTE).text(r#"","name":""#).text(if writes { WRITE } else { READ });
+        self.0.text(r#"","args":{"call":"#).decimal(call).text(r#","memory":"#).decimal(memory);
+        self.0.text(r#","offset":"#).decimal(rows.offset).text(r#","size":"#).decimal(rows.length);
+        self.0.text(r#","pitch":"#).decimal(rows.pitch).text(r#","rows":"#).decimal(rows.count).text("}}");
+    }
+
     /// Writes the number of records that are lost so far. It ends with the fields of [`gap`].
     pub fn gap(&mut self, pid: u32, lost: u64) {
         self.0.text("\n,{\"ph\":\"M\",\"name\":\"").text(Gap::NAME).text(r#"","pid":"#).decimal(u64::from(pid));
@@ -100,9 +111,12 @@ impl Line {
 
     fn opening(&mut self, phase: &str, pid: u32, tid: u32, time: Nanos, base: u64) {
         self.0.text("\n,").text(phase).decimal(u64::from(pid)).text(r#","tid":"#).decimal(u64::from(tid));
-        let since = time.0.saturating_sub(base);
-        let (micros, nanos) = (since / 1000, (since % 1000) as u32);
-        let label = r#","ts":"#;
+        self.micros(r#","ts":"#, time.0.saturating_sub(base));
+    }
+
+    /// Writes nanoseconds as microseconds.
+    fn micros(&mut self, label: &str, time: u64) {
+        let (micros, nanos) = (time / 1000, (time % 1000) as u32);
         if (self.0.len + label.len() + digits(micros)) % STEP == STEP - 1 {
             self.0.text(" ");
         }

@@ -4,7 +4,7 @@ use std::io::BufReader;
 
 use proptest::prelude::*;
 use urscope_schema::api::{Function, UrResult};
-use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::trace::read::{Reader, Record, Skipped, Why};
 use urscope_schema::trace::records::{
     Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, PythonFrame, Rights, Stack,
@@ -41,6 +41,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 }
                 Record::ThreadName(tid, name) => return write::thread_name(42, *tid, name),
                 Record::Descriptors(time, open) => line.descriptors(42, 42, *time, base, *open),
+                Record::Executed(executed) => line.executed(42, base, executed),
                 Record::Note(time, text) => return write::note(42, 42, *time, base, text),
                 Record::Finding(time, found) => return write::finding(42, 42, *time, base, found),
                 Record::ProcessName(name) => return write::start(42, name, "run"),
@@ -92,6 +93,15 @@ fn sample_trace() -> (u64, Vec<Record>) {
         Record::Enter(enter),
         Record::Exit(exit),
         Record::Descriptors(Nanos(base + 1_001_000), 17),
+        Record::Executed(Executed {
+            call: 1,
+            tid: 44,
+            begin: Nanos(base + 1_001_001),
+            end: Nanos(base + 1_001_999),
+            memory: 7,
+            rows: Rows { offset: 100, length: 16, pitch: 64, count: 3 },
+            writes: true,
+        }),
         Record::Note(Nanos(base + 2_000_000), "said \"so\"".into()),
         Record::Finding(
             Nanos(base + 2_000_001),

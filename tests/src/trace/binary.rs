@@ -79,7 +79,7 @@ impl File {
         let in_context =
             category == "ur" && self.strings.range(..first >> 32 & 0xffff).any(|(_, text)| *text == category);
         let name = self.string(first >> 48, &[]);
-        let phase = ["i", "C", "B", "E"][(first >> 16 & 0xf) as usize];
+        let phase = ["i", "C", "B", "E", "X"][(first >> 16 & 0xf) as usize];
         let mut args = Map::new();
         if in_context {
             assert!(before.1 != 0, "no call in front of {name} has a context");
@@ -99,7 +99,7 @@ impl File {
             args.insert(self.string(head >> 16 & 0xffff, &[]), value);
             rest = behind;
         }
-        assert_eq!(rest.len(), usize::from(phase == "C"), "words behind the arguments of {name}");
+        assert_eq!(rest.len(), usize::from(["C", "X"].contains(&phase)), "words behind the arguments of {name}");
         if category == "ur" {
             let begins = phase == "B";
             let said = (before.0 != 0).then(|| before.0 + u64::from(begins));
@@ -114,8 +114,14 @@ impl File {
         if phase == "E" {
             args.entry("result").or_insert(json!(0));
         }
-        let record = json!({"ph": phase, "cat": category, "name": name, "ts": body[0] as f64 / 1000.0, "args": args});
-        self.add(body[0], record);
+        let mut record =
+            json!({"ph": phase, "cat": category, "name": name, "ts": body[0] as f64 / 1000.0, "args": args});
+        // Such a record stands where the time that it describes has ended.
+        let end = if phase == "X" { rest[0] } else { body[0] };
+        if phase == "X" {
+            record["dur"] = json!((end - body[0]) as f64 / 1000.0);
+        }
+        self.add(end, record);
     }
 
     fn add(&mut self, time: u64, mut record: Value) {

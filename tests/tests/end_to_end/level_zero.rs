@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 70] = [
+pub(crate) const CASES: [(&str, &[&str]); 73] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-of-host-copied", &[]),
@@ -34,6 +34,9 @@ pub(crate) const CASES: [(&str, &[&str]); 70] = [
     ("memory-closed-while-rows-copied", &["error closed-while-in-use"]),
     ("memory-executed-again", &[]),
     ("memory-closed-while-executed-again", &["error closed-while-in-use"]),
+    ("race-executed-again", &["error race"]),
+    ("race-executed-again-mended", &[]),
+    ("race-physical", &["error race"]),
     ("bytes-right", &[]),
     ("bytes-of-like-process", &[]),
     ("bytes-number-in-use", &[]),
@@ -81,7 +84,8 @@ pub(crate) const CASES: [(&str, &[&str]); 70] = [
 ];
 
 fn run(case: &str) -> Outcome {
-    TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).arg(case).run()
+    let delay = if case.starts_with("race-") { "1s" } else { "0" };
+    TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_DELAY", delay).arg(case).run()
 }
 
 #[test]
@@ -120,7 +124,9 @@ fn an_event_that_is_destroyed_while_it_is_open_is_noted() {
 /// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged alike.
 #[test]
 fn handles_of_older_drivers_are_judged_alike() {
-    for (case, expected) in CASES.into_iter().filter(|(case, _)| !case.starts_with("bytes-")) {
+    for (case, expected) in
+        CASES.into_iter().filter(|(case, _)| !["bytes-", "race-"].iter().any(|it| case.starts_with(it)))
+    {
         let outcome = TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_HANDLES", "descriptor");
         let outcome = outcome.arg(case).run();
         assert!(outcome.stdout.contains("producer is done"), "{case}: {}", outcome.stderr);

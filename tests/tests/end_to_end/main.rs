@@ -59,6 +59,7 @@ mod plain_c;
 mod process_end;
 mod programs;
 mod python;
+mod races;
 mod repeated_violations;
 mod reports;
 mod scripts;

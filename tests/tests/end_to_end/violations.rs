@@ -54,7 +54,7 @@ violations! {
     a_mapping_that_is_never_closed: "mistakes leaked_mapping", ["warning leaked-mapping"];
     a_handle_that_is_put_twice: "mistakes double_put", ["error double-put"];
     a_mapping_that_is_closed_twice: "mistakes double_close", ["error double-close"];
-    a_mapping_that_a_copy_still_reads: "mistakes close_in_use", ["error closed-while-in-use"];
+    a_mapping_that_a_copy_still_reads: "mistakes close_in_use", ["error closed-while-in-use", "error race"];
     freed_memory_that_a_copy_still_writes: "mistakes free_in_use", ["error freed-while-in-use"];
     a_mapping_that_is_given_to_free: "mistakes close_by_free", ["error open-close-mismatch"];
     memory_that_is_freed_while_another_has_it_open: "free_while_open", ["error freed-while-open"];

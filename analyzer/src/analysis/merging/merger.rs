@@ -350,6 +350,10 @@ impl Merger {
                 self.tracker.descriptors(id, *open, time, &mut Facts::new(&mut self.checker, observer, at));
                 observer.descriptors(&self.tracker, id, at, *open);
             }
+            (Other::Executed(executed), Some(id)) => {
+                let mut facts = Facts::new(&mut self.checker, observer, alignment.at(executed.end));
+                self.tracker.executed(id, executed, &mut facts);
+            }
             (Other::End(at), Some(id)) => {
                 process.inside = self.tracker.inside(id);
                 let (ended, how) = process.how_it_ended();

@@ -85,6 +85,7 @@ impl Head {
             Self::Call(key) => *key,
             Self::Other(found) => match &**found {
                 Ok(Record::Note(time, _) | Record::Descriptors(time, _) | Record::Finding(time, _)) => (*time, 1),
+                Ok(Record::Executed(executed)) => (executed.end, 1),
                 _ => (Nanos(0), 0),
             },
         }

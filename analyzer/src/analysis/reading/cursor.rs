@@ -5,10 +5,11 @@
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
+use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::packed::{PackedCall, pack};
 use urscope_schema::trace::read::{Record, Skipped, Why};
 use urscope_schema::trace::records::{EntryPoint, Footer, Header};
-use urscope_schema::{api::Function, call::Nanos, trace::FORMAT_VERSION};
+use urscope_schema::{api::Function, trace::FORMAT_VERSION};
 
 use super::event::{Event, Events, Moment, Other, label, rank_of};
 use super::input::{Input, Kind};
@@ -144,6 +145,7 @@ impl Cursor {
                     format!("the return of {}", exit.function.name())
                 }
                 Ok(Record::Descriptors(..)) => "a descriptor count".into(),
+                Ok(Record::Executed(_)) => "the execution of a command".into(),
                 Ok(Record::EntryPoint(_)) => "an entry point".into(),
                 Ok(Record::Device(_)) => "a device".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
@@ -353,6 +355,14 @@ impl Cursor {
                     self.now = self.now.max(at);
                     self.push(Other::Descriptors(open, self.now), events);
                     return Ok(true);
+                }
+                Ok(Record::Executed(executed)) => {
+                    // The call may be one of so many commands ago that it is forgotten.
+                    if let Some(call) = self.numbers.command(executed.call) {
+                        self.now = self.now.max(executed.end);
+                        self.push(Other::Executed(Box::new(Executed { call, ..executed })), events);
+                        return Ok(true);
+                    }
                 }
                 Ok(Record::ThreadName(tid, name)) => {
                     self.names.push(Other::Thread(tid, label(&name)));

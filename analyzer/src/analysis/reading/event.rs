@@ -1,6 +1,7 @@
 //! The events of a trace.
 
-use urscope_schema::{api::Function, call::Nanos, packed::PackedCall, trace::records::Device};
+use urscope_schema::call::{Executed, Nanos};
+use urscope_schema::{api::Function, packed::PackedCall, trace::records::Device};
 
 /// An event of a process.
 pub(crate) enum Event<'e> {
@@ -18,6 +19,8 @@ pub(crate) enum Other {
     /// A device, by its handle and its native handle: its index and its name.
     Device((u64, Option<u64>), Option<u32>, Box<str>),
     Descriptors(u64, Nanos),
+    /// The device has executed a command of the call with this number.
+    Executed(Box<Executed>),
     End(Nanos),
 }
 
@@ -41,6 +44,7 @@ impl Other {
         match self {
             Self::Begin(time) => (*time, 0),
             Self::Thread(..) | Self::Adapter(_) | Self::Device(..) | Self::Descriptors(..) => (now, 1),
+            Self::Executed(executed) => (executed.end.max(now), 1),
             Self::End(time) => ((*time).max(now), 1),
         }
     }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use urscope_schema::{api::Effect, trace::packed::PackedCall, trace::packed::renumber};
 
-/// How many commands a free or a close can name: as many as the tracker remembers.
-const COMMANDS: usize = 256;
+/// How many commands a free, a close or an execution can name: as many as the tracker remembers.
+const COMMANDS: usize = 1024;
 
 /// The numbers of a process.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +30,11 @@ impl Numbers {
             renumber(words, number, |command| find(commands.iter(), command).map_or(0, |(_, number)| number));
             words = words.get_mut(size..).unwrap_or_default();
         }
+    }
+
+    /// The number in order of one of the latest commands.
+    pub(super) fn command(&self, in_trace: u64) -> Option<u64> {
+        find(self.commands.iter(), in_trace).map(|(_, number)| number)
     }
 
     /// The number of a call in order; 0 if its beginning is not in the trace.

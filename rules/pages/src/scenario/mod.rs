@@ -25,6 +25,7 @@
 //! | `wait e` | a wait on the host for an event |
 //! | `copy m sized 64` | a queue copies to that memory |
 //! | `write m seed 7`, `compare m seed 7`, `signal e` | bytes are written, and the same are found; an event is signalled. The host waits, and there is no record |
+//! | `ran p writes 64 since 3` | the device has executed the latest copy of the process, which began 3 steps ago and wrote, or `reads`, memory that all call so; behind it may stand `+ NUMBER`, and `rows NUMBER NUMBER` with the pitch |
 //! | `host-waits` | the host waits for all commands of the process, which leaves no record |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
@@ -103,10 +104,26 @@ enum Step {
     Device(String, Option<u32>, String),
     /// So many descriptors are open.
     Descriptors(u64),
+    /// The device has executed the latest command: an access to the memory with this name.
+    Ran(Ran),
     /// The host waits for all commands.
     HostWaits,
     /// The process is seen from outside: running, or not there any more.
     Seen(bool),
+}
+
+/// An access of an executed command.
+#[derive(Clone, Debug, Default)]
+struct Ran {
+    memory: String,
+    writes: bool,
+    size: u64,
+    offset: u64,
+    /// The number of rows, and the bytes from one to the next.
+    rows: u64,
+    pitch: u64,
+    /// How many steps ago it began.
+    since: u64,
 }
 
 /// Sets what the kernel lets a process do, or not.

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Call, Fate, Line, REFUSED, Scenario, SetRight, Step, VERBS, Verb};
+use super::{Call, Fate, Line, REFUSED, Ran, Scenario, SetRight, Step, VERBS, Verb};
 use urscope_rules::End;
 
 /// A line that is no step.
@@ -138,6 +138,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 Step::Device(device, index, name("what it is called")?.replace('_', " "))
             }
             "descriptors" => Step::Descriptors(number(&name("a number")?)?),
+            "ran" => Step::Ran(ran(&mut words)?),
             "host-waits" => Step::HostWaits,
             "returns" => Step::Returns(true),
             "fails" => Step::Returns(false),
@@ -151,6 +152,23 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
         Some(more) => Err(format!("expected nothing more, found {more:?}")),
         None => Ok(Line { process: process.to_owned(), host, thread, step, number: number_of_line }),
     }
+}
+
+/// What stands behind `ran`.
+fn ran<'w>(words: &mut impl Iterator<Item = &'w str>) -> Result<Ran, String> {
+    let mut next = || words.next().ok_or("expected NAME reads|writes SIZE since STEPS behind ran");
+    let (memory, does, size) = (next()?.to_owned(), next()?, number(next()?)?);
+    let mut ran = Ran { memory, writes: does == "writes", size, rows: 1, pitch: size, ..Ran::default() };
+    while let Some(word) = words.next() {
+        let mut value = || number(words.next().unwrap_or_default());
+        match word {
+            "since" => ran.since = value()?,
+            "+" => ran.offset = value()?,
+            "rows" => (ran.rows, ran.pitch) = (value()?, value()?),
+            _ => return Err(format!("expected since, + or rows, found {word:?}")),
+        }
+    }
+    Ok(ran)
 }
 
 fn number(word: &str) -> Result<u64, String> {

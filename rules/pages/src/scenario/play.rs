@@ -7,11 +7,11 @@ use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
 use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
-use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::ACCESSED;
 
-use super::{Call, Fate, REFUSED, Scenario, ScenarioError, SetRight, Step, Verb};
+use super::{Call, Fate, REFUSED, Ran, Scenario, ScenarioError, SetRight, Step, Verb};
 
 /// One step, in the form in which a tracker takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Event {
     Device(ProcessId, (u64, Option<u64>), Option<u32>, String),
     /// So many descriptors are open in a process.
     Descriptors(ProcessId, u64, Nanos),
+    /// The device has executed a command.
+    Executed(ProcessId, Executed),
     /// A process ends.
     End(ProcessId, End, Nanos),
     /// A process is seen from outside: when it is last seen running, and when it is first seen to be gone.
@@ -54,6 +56,7 @@ pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> V
             Event::Exit(who, exit) => tracker.exit(who, &exit.returned(), &mut checker),
             Event::Device(who, handles, index, name) => tracker.device(who, handles, index, &name),
             Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
+            Event::Executed(who, executed) => tracker.executed(who, &executed, &mut checker),
             Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
             Event::End(who, how, at) => {
                 tracker.missing(who, u64::from(how == End::Incomplete), 0);
@@ -117,6 +120,8 @@ struct Actor {
     over: bool,
     /// The first command since the host last waited.
     unwaited: Option<u64>,
+    /// The latest command.
+    command: u64,
     open: HashMap<u32, (Enter, Values)>,
 }
 
@@ -127,7 +132,14 @@ impl Player {
         }
         let index = self.actors.len();
         self.names.insert(name.to_owned(), index);
-        self.actors.push(Actor { host, calls: Vec::new(), over: false, unwaited: None, open: HashMap::new() });
+        self.actors.push(Actor {
+            host,
+            calls: Vec::new(),
+            over: false,
+            unwaited: None,
+            command: 0,
+            open: HashMap::new(),
+        });
         let process = Process {
             pid: 100 * (index as u32 + 1),
             start: index as u64 + 1,
@@ -181,6 +193,7 @@ impl Player {
                 self.actor(next, line.host, None);
             }
             Step::Seen(_) => {}
+            Step::Ran(ran) => self.ran(actor, ran),
             Step::HostWaits => {
                 if let Some(waiting) = self.actors.get_mut(actor) {
                     waiting.unwaited = None;
@@ -210,6 +223,7 @@ impl Player {
                 caller.calls.push(line.number);
                 let number = caller.calls.len() as u64;
                 if call.verb == Verb::Copy {
+                    caller.command = number;
                     caller.unwaited.get_or_insert(number);
                 } else if matches!(call.verb, Verb::Close | Verb::Free | Verb::Unmap) && !call.queued {
                     values.value = caller.unwaited;
@@ -245,6 +259,15 @@ impl Player {
                 self.events.insert(end.unwrap_or(self.events.len()), Event::Observed(who, alive, gone));
             }
         }
+    }
+
+    fn ran(&mut self, actor: usize, ran: &Ran) {
+        let Ran { writes, size, offset, rows, pitch, since, .. } = *ran;
+        let (memory, call) = (self.address(&ran.memory), self.actors.get(actor).map_or(0, |actor| actor.command));
+        let (begin, end) = (Nanos(self.now.saturating_sub(since * STEP)), Nanos(self.now));
+        let rows = Rows { offset, length: size, pitch, count: rows };
+        let executed = Executed { call, tid: 1, begin, end, memory, rows, writes };
+        self.events.push(Event::Executed(ProcessId(actor as u32), executed));
     }
 
     /// Records a right of a process. It is part of the process's beginning.

@@ -22,6 +22,7 @@ mod mapped;
 mod mutations;
 mod object_histories;
 mod own_rule;
+mod race;
 mod received;
 mod refused;
 mod scenarios;

@@ -53,6 +53,7 @@ mod kind {
     pub(super) const COUNTER: u64 = 1;
     pub(super) const BEGIN: u64 = 2;
     pub(super) const END: u64 = 3;
+    pub(super) const COMPLETE: u64 = 4;
 
     pub(super) const UINT32: u64 = 2;
     pub(super) const UINT64: u64 = 4;
@@ -141,6 +142,11 @@ names! {
     Finding = "finding",
     Descriptors = "descriptors",
     Open = "open",
+    Read = super::READ,
+    Write = super::WRITE,
+    Memory = "memory",
+    Pitch = "pitch",
+    Rows = "rows",
     Text = "text",
     Rule = "rule",
     Severity = "severity",

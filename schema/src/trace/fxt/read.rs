@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::{Before, INLINE, MAGIC, Name, kind, write::length};
 use crate::api::{Function, UrResult};
-use crate::call::{Enter, Exit, Nanos, Values};
+use crate::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use crate::trace::read::{Record, Why};
 use crate::trace::{packed::Packing, records::Found};
 
@@ -217,6 +217,9 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) 
             numbers(first, arguments, strings, &mut |_, value| open = value);
             Item::Record(Record::Descriptors(time, open))
         }
+        (Meaning::Name(Name::Own), Meaning::Name(name @ (Name::Read | Name::Write))) => {
+            executed(first, (time, tid, name == Name::Write), arguments, strings)
+        }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Note)) => {
             let mut note = String::new();
             texts(first, arguments, strings, |_, text| note = text);
@@ -282,6 +285,27 @@ fn called(
         (false, false) => Record::Exit(exit),
         (false, true) => Record::InnerExit(exit),
     })
+}
+
+/// The execution of a command.
+fn executed(first: u64, (begin, tid, writes): (Nanos, u32, bool), arguments: &[u64], strings: &Strings) -> Item {
+    let (mut call, mut memory, mut rows) = (0, 0, Rows { offset: 0, length: 0, pitch: 0, count: 0 });
+    let mut set = |name, value| match name {
+        Meaning::Name(Name::Call) => call = value,
+        Meaning::Name(Name::Memory) => memory = value,
+        Meaning::Field(place) if usize::from(place) == Values::OFFSET => rows.offset = value,
+        Meaning::Field(place) if usize::from(place) == Values::SIZE => rows.length = value,
+        Meaning::Name(Name::Pitch) => rows.pitch = value,
+        Meaning::Name(Name::Rows) => rows.count = value,
+        _ => {}
+    };
+    let is_whole = numbers(first, arguments, strings, &mut set) && call != 0;
+    match arguments.last() {
+        Some(end) if is_whole && first >> 16 & 0xf == kind::COMPLETE => {
+            Item::Record(Record::Executed(Executed { call, tid, begin, end: Nanos(*end), memory, rows, writes }))
+        }
+        _ => damaged("an execution without its call or its end"),
+    }
 }
 
 /// Calls `each` for every argument that is a number; false if one goes beyond the event.

@@ -7,7 +7,7 @@
 
 use super::{Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
 use crate::api::{Function, UrResult};
-use crate::call::{Enter, Exit, Nanos, Shape, Values};
+use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
 use crate::trace::records::{Found, Named};
 use crate::trace::write;
 
@@ -118,6 +118,20 @@ fn end(exit: &Exit, number: Option<Name>, category: Name, to: &mut impl Sink) ->
     }
     event.values(&exit.values);
     event.first(kind::END, category, function(exit.function))
+}
+
+/// The execution of a command, which Perfetto draws as a bar. Returns its first word.
+pub fn executed(executed: &Executed, to: &mut impl Sink) -> Option<u64> {
+    let Executed { call, begin, end, memory, rows, writes, .. } = *executed;
+    let mut event = Event::new(to, begin);
+    event.number(reference(Name::Call), call);
+    event.number(reference(Name::Memory), memory);
+    event.number(field(Values::OFFSET), rows.offset);
+    event.number(field(Values::SIZE), rows.length);
+    event.number(reference(Name::Pitch), rows.pitch);
+    event.number(reference(Name::Rows), rows.count);
+    event.word(end.0);
+    event.first(kind::COMPLETE, Name::Own, reference(if writes { Name::Write } else { Name::Read }))
 }
 
 /// The number of open descriptors, as a counter that Perfetto draws.

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use urscope_schema::call::{Enter, Exit};
+use urscope_schema::call::{Enter, Executed, Exit};
 use urscope_schema::trace::fxt::write::{self, Sink};
 use urscope_schema::trace::fxt::{Before, HEAD};
 use urscope_schema::trace::{Form, records::Header, write::End};
@@ -62,6 +62,14 @@ macro_rules! records {
 
 records!(Enter: EnterRecord enter, ShortEnterRecord is_short_enter short_enter, InnerEnterRecord inner_enter, behind_enter);
 records!(Exit: ExitRecord exit, ShortExitRecord is_short_exit short_exit, InnerExitRecord inner_exit, behind_exit);
+
+pub(super) struct ExecutedRecord<'a>(pub(super) &'a Executed);
+
+impl Record for ExecutedRecord<'_> {
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        write::executed(self.0, to)
+    }
+}
 
 struct ThreadNameRecord<'a> {
     pid: u32,

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{path::Path, sync::Arc};
 
-use urscope_schema::call::{Enter, Exit, Nanos};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos};
 use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Module, Named, Stack};
 use urscope_schema::trace::write::{self, End, Totals};
 use urscope_schema::{api::demand::Nulls, trace::fxt};
@@ -167,13 +167,29 @@ pub fn record_inner_exit(exit: &Exit) {
     }
 }
 
+/// Records an access of a command that the device has executed.
+pub fn record_executed(executed: &Executed) {
+    if is_binary() {
+        binary::append(&binary::ExecutedRecord(executed));
+    } else {
+        name_thread_in_chrome(executed.tid);
+        chrome::append_line(|line| line.executed(pid(), base(), executed));
+    }
+}
+
+/// Records the name of this thread in the Chrome form, once; false if it was recorded before.
+fn name_thread_in_chrome(tid: u32) -> bool {
+    let Some(name) = thread::name_once() else { return false };
+    chrome::append(&write::thread_name(pid(), tid, &name.text()));
+    true
+}
+
 impl Layer for Trace {
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if is_binary() {
             binary::append(&binary::EnterRecord(enter));
         } else {
-            if let Some(name) = thread::name_once() {
-                chrome::append(&write::thread_name(pid(), enter.tid, &name.text()));
+            if name_thread_in_chrome(enter.tid) {
                 thread::at_end(thread::leave_counts);
             }
             chrome::append_line(|line| line.enter(pid(), base(), enter));

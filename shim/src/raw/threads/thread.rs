@@ -21,6 +21,8 @@ pub(crate) struct Own {
     /// The number of the next call, and the end of its block.
     next: Cell<usize>,
     end: Cell<usize>,
+    /// The number of the recorded call that the thread is in; 0 for none.
+    command: Cell<u64>,
     counts: Cell<Option<&'static Counts>>,
 }
 
@@ -40,6 +42,18 @@ pub fn id() -> u32 {
         }
         id => id,
     }
+}
+
+/// The number of the recorded call that this thread is in, which may enqueue a command; 0 for none.
+#[inline]
+pub fn command() -> u64 {
+    own().command.get()
+}
+
+/// Sets that number.
+#[inline]
+pub fn set_command(call: u64) {
+    own().command.set(call);
 }
 
 /// The size of a block of call numbers.

@@ -1,0 +1,112 @@
+//! Commands of different processes that the device has executed at the same time.
+
+use urscope_rules::{Finding, Severity};
+
+use crate::scenarios;
+
+/// Two processes copy to and from the same memory, and the device executes that so. What is found.
+#[track_caller]
+fn executed(steps: &str) -> Vec<Finding> {
+    let begin = "p: alloc a 4096\np: get a -> h\nc: open h -> m\np: copy a sized 4096\nc: copy m sized 4096\n";
+    let end = "p: host-waits\nc: host-waits\nc: close m\np: put h\np: free a";
+    scenarios::play(&format!("{begin}{steps}\n{end}"))
+}
+
+/// Whether something is found, which must be a race.
+#[track_caller]
+fn is_race(steps: &str) -> bool {
+    let found = executed(steps);
+    assert!(found.len() < 2 && found.iter().all(|finding| finding.rule.code == "race"), "{found:#?}");
+    !found.is_empty()
+}
+
+#[test]
+fn both_commands_and_what_they_have_in_common_are_named() {
+    let found = executed("p: ran a writes 4096 since 1\nc: ran a reads 100 since 3 + 3000");
+    let [race] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((race.severity, race.at.process.0, race.other.unwrap().process.0), (Severity::Error, 0, 1));
+    for part in [
+        "p (pid 100) writes USM allocation",
+        "in call 3 (urEnqueueUSMMemcpy",
+        "while c (pid 200) reads it in call 2",
+        "for 1000 ns, and have 100 bytes in common",
+    ] {
+        assert!(race.message.contains(part), "{}", race.message);
+    }
+}
+
+#[test]
+fn only_an_overlap_in_time_of_different_processes_with_a_write_is_a_race() {
+    assert!(is_race("p: ran a writes 64 since 1\nc: ran a writes 64 since 2"));
+    assert!(!is_race("p: ran a reads 64 since 1\nc: ran a reads 64 since 2"), "nobody writes");
+    assert!(!is_race("p: ran a writes 64 since 1\nc: ran a reads 64 since 1"), "one after the other");
+    assert!(!is_race("p: ran a writes 64 since 1\np: ran a writes 64 since 2"), "one process");
+    assert!(!is_race("p: ran a writes 64 since 1\nc: ran b reads 64 since 2"), "other memory");
+    assert!(
+        !is_race("p: ran a writes 64 since 1\nother@2: copy x sized 8\nother@2: ran a writes 64 since 4"),
+        "another host"
+    );
+    assert!(!is_race("other: alloc x 8\nother: ran a writes 64 since 4\np: ran a writes 64 since 4"), "of no command");
+}
+
+#[test]
+fn ranges_that_touch_in_one_byte_are_a_race_and_neighbours_are_none() {
+    assert!(!is_race("p: ran a writes 64 since 1 + 64\nc: ran a reads 64 since 2"));
+    assert!(is_race("p: ran a writes 64 since 1 + 63\nc: ran a reads 64 since 2"));
+    assert!(!is_race("p: ran a writes 64 since 1\nc: ran a reads 64 since 2 + 64"));
+    assert!(is_race("p: ran a writes 64 since 1\nc: ran a reads 64 since 2 + 63"));
+}
+
+#[test]
+fn rows_are_a_race_where_they_meet() {
+    let reads = "c: ran a reads 16 since 2 rows 8 64";
+    assert!(!is_race(&format!("p: ran a writes 48 since 1 + 16 rows 8 64\n{reads}")), "side by side");
+    assert!(is_race(&format!("p: ran a writes 49 since 1 + 16 rows 8 64\n{reads}")));
+    assert!(!is_race(&format!("p: ran a writes 48 since 1 + 16\n{reads}")), "between two rows");
+    assert!(!is_race(&format!("p: ran a writes 50 since 1 + 464\n{reads}")), "behind the last row");
+    let found = executed(&format!("p: ran a writes 32 since 1 + 8 rows 4 128\n{reads}"));
+    assert!(found[0].message.contains("32 bytes in common"), "{}", found[0].message);
+    let found = executed(&format!("p: ran a writes 512 since 1\n{reads}"));
+    assert!(found[0].message.contains("128 bytes in common"), "{}", found[0].message);
+    // Numbers that no device has.
+    let most = u64::MAX;
+    is_race(&format!("p: ran a writes 1 since 1 rows {most} 2\nc: ran a reads 1 since 2 + 1 rows {most} 2"));
+    is_race(&format!(
+        "p: ran a writes {most} since 1 + {most} rows {most} 0\nc: ran a reads {most} since 2 rows {most} {most}"
+    ));
+}
+
+#[test]
+fn a_flag_that_is_polled_is_a_note() {
+    for (write, read, expected) in [
+        ("8", "8", Severity::Note),
+        ("4 since 1 + 4", "8", Severity::Note),
+        ("9", "8", Severity::Error),
+        ("8 since 1 + 4", "8", Severity::Error),
+    ] {
+        let (write, read) =
+            if write.contains("since") { (write.to_owned(), read) } else { (format!("{write} since 1"), read) };
+        let found = executed(&format!("p: ran a writes {write}\nc: ran a reads {read} since 2"));
+        assert_eq!(found[0].severity, expected, "{write}");
+    }
+}
+
+#[test]
+fn each_execution_of_a_list_counts() {
+    let again = "c: ran a reads 64 since 1\np: ran a writes 64 since 1\n";
+    assert!(!is_race(again));
+    assert_eq!(executed(&format!("{again}c: ran a reads 64 since 2\nc: ran a reads 64 since 3")).len(), 2);
+}
+
+#[test]
+fn of_many_accesses_the_latest_are_compared() {
+    let others = |count: u32| format!("{count} times\np: ran a writes 64 since 1\nend\n");
+    let slow = |since: u32| format!("c: ran a reads 64 since {since}");
+    assert_eq!(executed(&format!("{}{}", others(64), slow(80))).len(), 64);
+    assert_eq!(executed(&format!("{}{}", others(80), slow(90))).len(), 64);
+    // Of 4,096 memories one more is remembered only if another one is forgotten.
+    let memories = "4200 times\nc: ran b$ reads 64 since 1\nend\n";
+    assert!(!is_race(&format!("p: ran a writes 64 since 1\n{memories}c: ran a reads 64 since 5000")));
+    let memories = "4000 times\nc: ran b$ reads 64 since 1\nend\n";
+    assert!(is_race(&format!("p: ran a writes 64 since 1\n{memories}c: ran a reads 64 since 5000")));
+}

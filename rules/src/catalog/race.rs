@@ -1,0 +1,217 @@
+//! # What it does
+//!
+//! Reports two commands of different processes that accessed the same bytes of shared memory while both were under way, if
+//! one of them wrote there. Copies, fills and copies of regions count, with the bytes that they access, row by row.
+//!
+//! Only the software device tells when it has executed a command: from the moment at which all had happened that the
+//! command waits for, until its end. With other devices the rule finds nothing. Neither does it find commands that nothing
+//! orders, but that did not meet in this run: `ZE_SOFT_DELAY` makes commands of the device slow, and so makes them meet.
+//! [races.md](races.md) explains the order between processes.
+//!
+//! Not seen are kernels, accesses of the host, and commands that were enqueued before the process first got or opened a
+//! handle. Of each memory, the latest 64 accesses are compared, of the 4,096 memories that were accessed last; and a command
+//! is known while fewer than 1,024 others have been enqueued since.
+//!
+//! # Why it is bad
+//!
+//! The command that reads gets bytes from before, bytes from after, or some of each, and the next run gets others. Of two that
+//! write, any may win.
+//!
+//! It is a note if both access nothing but one aligned word of 8 bytes: programs that poll a flag do that on purpose.
+//!
+//! # Example
+//!
+//! The process that writes, and then says that it is done:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, size);
+//! // Wrong: the other process may read too soon.
+//! barrier();
+//! queue.wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, size).wait();
+//! barrier();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: copy m sized 4096
+//! producer: copy p sized 4096
+//! producer: ran p writes 4096 since 1
+//! consumer: ran p reads 4096 since 3
+//! consumer: host-waits
+//! consumer: close m
+//! producer: host-waits
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: copy m sized 4096
+//! consumer: ran p reads 4096 since 1
+//! consumer: host-waits
+//! producer: copy p sized 4096
+//! producer: ran p writes 4096 since 1
+//! consumer: close m
+//! producer: host-waits
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Let the process whose command comes first wait for it on the host before it tells the other one, and let the other one
+//! enqueue its command only then. Or share an event: one command signals it, and the other one waits for it.
+
+use std::collections::VecDeque;
+
+use urscope_schema::call::{Executed, Rows};
+use urscope_schema::handle::Handle;
+use urscope_schema::{duration, size};
+
+use super::wording::{call, name};
+use super::{Check, Rule, RuleState, When};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::{Map, Tracker};
+
+pub(super) static RULE: Rule = Rule {
+    code: "race",
+    severity: Severity::Error,
+    when: When::Run,
+    title: "commands of two processes access the same bytes at the same time",
+    sentence: "accessed {what} while a command of {other} did, and one of them wrote",
+    facts: &[FactKind::Executed],
+    check: Check::Stateful(|| Box::new(Accesses::default())),
+};
+
+/// How many memories are remembered, and how many accesses of each.
+const MEMORIES: usize = 4096;
+const ACCESSES: usize = 64;
+
+/// How many rows of two commands are compared.
+const ROWS: u32 = 1 << 17;
+
+/// The latest accesses, by host and memory.
+#[derive(Clone, Debug, Default)]
+struct Accesses(Map<(u64, u64), VecDeque<Access>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    /// The call that enqueued the command.
+    at: Place,
+    memory: Option<Handle>,
+    executed: Executed,
+}
+
+impl RuleState for Accesses {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        let What::Executed(executed, memory) = fact.what else { return };
+        let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
+        let (key, new) = ((host, executed.memory), Access { at: fact.at, memory, executed: *executed });
+        let known = self.of(key);
+        found.extend(known.iter().filter_map(|known| race(fact.tracker, known, &new)));
+        if known.len() >= ACCESSES {
+            known.pop_front();
+        }
+        known.push_back(new);
+    }
+}
+
+impl Accesses {
+    /// Those of a memory. If there are too many, the one that was accessed longest ago is forgotten.
+    fn of(&mut self, key: (u64, u64)) -> &mut VecDeque<Access> {
+        if self.0.len() >= MEMORIES && !self.0.contains_key(&key) {
+            let latest = |accesses: &VecDeque<Access>| accesses.back().map(|access| access.executed.end);
+            let oldest = self.0.iter().min_by_key(|(key, accesses)| (latest(accesses), **key)).map(|(key, _)| *key);
+            oldest.and_then(|oldest| self.0.remove(&oldest));
+        }
+        self.0.entry(key).or_default()
+    }
+}
+
+/// The finding about two accesses to the same memory, if they are a race.
+fn race(tracker: &Tracker, one: &Access, other: &Access) -> Option<Finding> {
+    let (first, second) = if other.executed.begin < one.executed.begin { (other, one) } else { (one, other) };
+    let together = first.executed.end.min(second.executed.end).0.checked_sub(second.executed.begin.0)?;
+    let writes = first.executed.writes || second.executed.writes;
+    if !writes || together == 0 || first.at.process == second.at.process {
+        return None;
+    }
+    let bytes = common(&first.executed.rows, &second.executed.rows)?;
+    let does = |access: &Access| if access.executed.writes { "writes" } else { "reads" };
+    let message = format!(
+        "{} {} {} in {} while {} {} it in {}: both were under way for {}, and have {} in common",
+        name(tracker, second.at.process),
+        does(second),
+        second.memory.map_or_else(|| "shared memory".into(), |memory| memory.to_string()),
+        call(second.at),
+        name(tracker, first.at.process),
+        does(first),
+        call(first.at),
+        duration(together),
+        size(bytes),
+    );
+    let is_flag = [first, second].iter().all(|access| is_word(&access.executed.rows));
+    let finding = Finding { subject: second.memory, ..Finding::of_call(&RULE, second.at, message) };
+    let finding = finding.other(Some(first.at)).at_most(if is_flag { Severity::Note } else { Severity::Error });
+    Some(finding.advice(
+        "wait for the first command on the host before the other process is told to go on, or let the second one wait for an \
+         event that the first one signals",
+    ))
+}
+
+/// Whether these are bytes of one aligned word.
+const fn is_word(rows: &Rows) -> bool {
+    rows.count == 1 && rows.length <= 8 && rows.offset % 8 + rows.length <= 8
+}
+
+/// The number of bytes that both have; `None` for none. Of very many rows, the first ones count.
+fn common(one: &Rows, other: &Rows) -> Option<u64> {
+    let (mut here, mut there, mut bytes) = (first_row(one, other), first_row(other, one), 0_u64);
+    for _ in 0..ROWS {
+        if here >= one.count || there >= other.count {
+            break;
+        }
+        let ([start, end], [other_start, other_end]) = (row(one, here), row(other, there));
+        bytes = bytes.saturating_add(end.min(other_end).saturating_sub(start.max(other_start)));
+        if end <= other_end {
+            here += 1;
+        } else {
+            there += 1;
+        }
+    }
+    (bytes > 0).then_some(bytes)
+}
+
+/// The last row that does not begin behind the first byte of others.
+const fn first_row(rows: &Rows, others: &Rows) -> u64 {
+    match others.offset.saturating_sub(rows.offset).checked_div(rows.pitch) {
+        Some(row) if row < rows.count => row,
+        _ => 0,
+    }
+}
+
+const fn row(rows: &Rows, number: u64) -> [u64; 2] {
+    let start = rows.offset.saturating_add(rows.pitch.saturating_mul(number));
+    [start, start.saturating_add(rows.length)]
+}
