@@ -126,7 +126,7 @@ fn a_wrapper_in_front_of_urscope_is_named() {
 }
 
 /// A library that wraps functions of the C library until it is finalized, as libfaketime does.
-const GONE: &str = r#"
+const GONE: &str = r"
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -143,7 +143,7 @@ int stat(const char *path, struct stat *status) {
   return syscall(SYS_newfstatat, AT_FDCWD, path, status, 0);
 }
 __attribute__((destructor)) static void end(void) { is_gone = 1; }
-"#;
+";
 
 #[test]
 fn a_wrapper_that_is_gone_at_the_end_is_not_called() {
