@@ -273,6 +273,7 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
             What::Put(put) => self.end(fact, put.serial),
             What::Closed(ended) => self.end(fact, ended.serial),
             What::Freed(freed) => self.freed(fact, freed, at),
+            What::Executed(executed, _) => self.sink.executed(fact.at.process.0, at, executed),
             // The end of a process ends all of its lifetimes, in `Observer::end`.
             _ => {}
         }

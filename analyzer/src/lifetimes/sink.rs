@@ -1,7 +1,8 @@
 //! Event sinks: the interface through which lifetimes are passed on, and its data types.
 
 use urscope_schema::api::{Effect, Function, UrResult};
-use urscope_schema::{call::Values, handle::Kind, trace::records::Header};
+use urscope_schema::call::{Executed, Values};
+use urscope_schema::{handle::Kind, trace::records::Header};
 
 use super::Counts;
 use crate::analysis::{Ended, Stacks};
@@ -51,6 +52,8 @@ events! {
     freed(process: u32, memory: u64, at: u64);
     /// The live counts of a process have changed.
     counts(process: u32, at: u64, counts: &Counts);
+    /// The device has executed a command, which ended at `at`: an access to shared memory.
+    executed(process: u32, at: u64, executed: &Executed);
     /// A sample of the number of open descriptors of a process.
     descriptors(process: u32, at: u64, open: u64);
     /// A process ends, or the trace of a running process does.

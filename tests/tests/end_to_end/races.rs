@@ -1,8 +1,10 @@
 //! Commands of two processes that the device executes at the same time on memory which they share.
 
+use std::path::Path;
 use std::thread;
 
-use urscope_tests::{Adapter, Release, TestRun};
+use serde_json::Value;
+use urscope_tests::{Adapter, Release, TestRun, perfetto};
 
 use crate::on_both_adapters;
 
@@ -57,6 +59,27 @@ fn our_backend_is_judged_alike() {
 #[test]
 fn both_forms_of_the_trace_are_judged_alike() {
     are_judged(Adapter::V2, |run| run.env("URSCOPE_FORMAT", "chrome"));
+}
+
+/// The accesses, with the names of their threads.
+const BARS: &str = "select slice.name as name, thread.name as thread from slice join thread_track on track_id = thread_track.id \
+    join thread using (utid) where category = 'urscope' and dur > 0 order by ts";
+
+#[test]
+fn perfetto_draws_the_commands_on_the_threads_of_the_device() {
+    for form in ["chrome", "binary"] {
+        let outcome = run("ur_sharing race overwritten", Adapter::V2).env("URSCOPE_FORMAT", form).run();
+        let drawn = |file: &Path| {
+            let opinion = perfetto::opinion(file, &[BARS]);
+            opinion.assert_ok();
+            let bar = |row: &Value| format!("{} on {}", row["name"].as_str().unwrap(), row["thread"].as_str().unwrap());
+            opinion.rows(0).iter().map(bar).collect::<Vec<_>>()
+        };
+        let mut each: Vec<_> = outcome.trace_files().iter().flat_map(|file| drawn(file)).collect();
+        each.sort();
+        assert_eq!(each, ["read on ze_soft", "write on ze_soft"], "{form}");
+        assert_eq!(drawn(&outcome.merged_trace()), ["read on ze_soft", "write on ze_soft"], "{form}");
+    }
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urscope_schema::trace::{CALL, INNER, records::Hex};
-use urscope_schema::{call::Shape, short_size};
+use urscope_schema::call::{Executed, Shape};
+use urscope_schema::short_size;
+use urscope_schema::trace::{CALL, INNER, NOTE, READ, WRITE, records::Hex};
 
 use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, Written, text};
 use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name};
@@ -233,6 +234,19 @@ impl<D: Drawing> EventSink for Timeline<D> {
         self.counter(track, Unit::Bytes, "pinned bytes", at, &bytes);
     }
 
+    /// Draws a bar on the thread of the device.
+    fn executed(&mut self, process: u32, at: u64, executed: &Executed) {
+        let Executed { call, tid, begin, end, memory, rows, writes } = *executed;
+        let Some(track) = self.track(process, tid) else { return };
+        let mut args = EventArguments::of("call", Argument::Number(call));
+        let shape = [("offset", rows.offset), ("size", rows.length), ("pitch", rows.pitch), ("rows", rows.count)];
+        for (name, value) in [("memory", memory)].into_iter().chain(shape) {
+            args.put(name, number(value));
+        }
+        let from = at.saturating_sub(end.0.saturating_sub(begin.0));
+        self.drawing.call(track, NOTE, if writes { WRITE } else { READ }, (from, Some(at)), args, None);
+    }
+
     fn descriptors(&mut self, process: u32, at: u64, open: u64) {
         if let Some(track) = self.track(process, 0) {
             self.counter(track, Unit::Count, "descriptors", at, &[("open", open)]);
@@ -247,15 +261,19 @@ fn put_site(args: &mut EventArguments, site: &CallSite) {
     site.line.into_iter().for_each(|line| args.put("line", Argument::Number(line.into())));
 }
 
+/// A number. Importers have signed ones of 64 bits.
+fn number(value: u64) -> Argument {
+    if value < 1 << 63 { Argument::Number(value) } else { Argument::Bits(Hex(value)) }
+}
+
 /// The number of a call under that name, and its parameters and results.
-fn numbered(number: &'static str, call: &FinishedCall<'_>) -> EventArguments {
+fn numbered(key: &'static str, call: &FinishedCall<'_>) -> EventArguments {
     let mut args = EventArguments::default();
-    args.put(number, Argument::Number(call.number));
+    args.put(key, Argument::Number(call.number));
     let mut show = |name: &'static str, shape: Shape, value: u64| {
         let shown = match shape {
-            // Importers have signed 64-bit numbers.
-            Shape::Number if value < 1 << 63 => Argument::Number(value),
-            Shape::Number | Shape::Hex => Argument::Bits(Hex(value)),
+            Shape::Number => number(value),
+            Shape::Hex => Argument::Bits(Hex(value)),
         };
         args.put(name, shown);
     };
