@@ -170,6 +170,8 @@ pub struct Command {
     pub reads: Option<u64>,
     /// How many bytes.
     pub size: Option<u64>,
+    /// The context of its queue.
+    pub context: Option<u64>,
 }
 
 /// A call that begins, decoded.
@@ -265,7 +267,7 @@ impl Operation {
                 _ => Self::Other,
             },
             Effect::Unmaps(_) => size.map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
-            Effect::Enqueues(_) => Self::Enqueue(Command { writes: pointer, reads: values.source(), size }),
+            Effect::Enqueues(_) => Self::Enqueue(Command { writes: pointer, reads: values.source(), size, context }),
             // In a wait for several events, it is not known which one is missing.
             Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object {
                 Some(event) if event != 0 => Self::Wait(event),

@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 69] = [
+pub(crate) const CASES: [(&str, &[&str]); 70] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-free-first", &[]),
@@ -27,6 +27,7 @@ pub(crate) const CASES: [(&str, &[&str]); 69] = [
     ("memory-closed-unproved", &[]),
     ("memory-copied-at-once", &[]),
     ("memory-executed-at-once", &[]),
+    ("memory-copied-in-other-context", &[]),
     ("memory-closed-while-copied", &["error closed-while-in-use"]),
     ("memory-freed-while-copied", &["error freed-while-in-use"]),
     ("memory-rows-copied", &[]),
@@ -202,6 +203,7 @@ fn what_the_specification_allows_is_at_most_a_note() {
         ("physical-left-open", "note leaked-physical-memory"),
         ("physical-destroyed-while-mapped", "note released-while-mapped"),
         ("descriptor-free-first", "note freed-while-open"),
+        ("memory-copied-in-other-context", "note wrong-context"),
     ] {
         // An event that is left open may outlive its source, or end with its process before that.
         let found = run(case).report().violations();

@@ -369,7 +369,7 @@ impl Player {
                 };
                 (Values { device, data, data_size: data_size(call), fingerprint, value, ..within }, opened)
             }
-            Verb::Copy => (Values { pointer: Some(address), size: call.size, value: Some(0), ..nothing }, nothing),
+            Verb::Copy => (Values { pointer: Some(address), size: call.size, value: Some(0), ..within }, nothing),
             Verb::Support => {
                 let asked = match name {
                     "memory" => Kind::Usm,
