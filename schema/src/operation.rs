@@ -179,6 +179,8 @@ pub struct Command {
     /// For `writes` and `reads`: whether the program has no memory of its own at the address. It is only asked where shared
     /// memory has ended.
     pub is_not_host: [bool; 2],
+    /// The context of its queue.
+    pub context: Option<u64>,
 }
 
 /// A call that begins, decoded.
@@ -276,7 +278,7 @@ impl Operation {
             Effect::Unmaps(_) => size.map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
             Effect::Enqueues(_) => {
                 let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
-                Self::Enqueue(Command { writes: pointer, reads: values.source(), size, is_not_host })
+                Self::Enqueue(Command { writes: pointer, reads: values.source(), size, is_not_host, context })
             }
             // In a wait for several events, it is not known which one is missing.
             Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object {

@@ -87,7 +87,7 @@ pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
         Begin::Answered(result) => return result,
         Begin::Unrecorded => {
             let result = row.call(real);
-            commands::note_return(function, result);
+            commands::note_unrecorded(function, row.arguments().inputs(), result);
             return result;
         }
     };

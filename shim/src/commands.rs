@@ -1,6 +1,7 @@
 //! Commands that access memory: which of them are recorded, and whether the host has waited for them.
 //!
-//! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them.
+//! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them. The record of
+//! a command has the context of its queue, if the creation of that was seen.
 //!
 //! Programs enqueue many commands, so commands are recorded only after the process has shared memory. Waits are not
 //! recorded: a close or a free has the number of the first command since the last wait. A wait counts for all
@@ -46,6 +47,10 @@ const UNKNOWN_SIZE: u64 = 1 << 32;
 /// none. Of more than fit, the later ones are taken for asynchronous.
 static SYNCHRONOUS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
 
+/// Queues and command lists at a place that follows from their handles, each with its context, whose lowest bit says
+/// whether it is one of [`SYNCHRONOUS`]. Of several with the same place, the latest is known.
+static CONTEXTS: [[AtomicUsize; 2]; 256] = [const { [const { AtomicUsize::new(0) }; 2] }; 256];
+
 /// What [`before`] has seen, for [`after`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
@@ -89,6 +94,7 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
     let is_command = function.is_command();
     if are_recorded() {
         if is_command {
+            values.context = context_of(inputs.queue());
             values.flags = ended(values.pointer, values.source);
         } else if let Some(pointer) = values.pointer {
             note_end(function, pointer, values.size);
@@ -238,9 +244,9 @@ pub(crate) fn note_return(function: Function, result: UrResult) {
     }
 }
 
-/// Processes a call of a driver's function that has returned and is not recorded: it may make a queue, or be a wait.
+/// Processes a call that has returned and is not recorded: it may make a queue, or be a wait.
 #[inline(always)]
-pub(crate) fn note_driver_return(function: Function, inputs: &Inputs, result: UrResult) {
+pub(crate) fn note_unrecorded(function: Function, inputs: &Inputs, result: UrResult) {
     if matches!(function.effect(), Effect::Creates(Kind::Queue)) {
         if result.is_success() {
             note_queue(inputs);
@@ -253,7 +259,12 @@ pub(crate) fn note_driver_return(function: Function, inputs: &Inputs, result: Ur
 /// Registers a new queue. Its handle may have been that of another one.
 #[cold]
 fn note_queue(inputs: &Inputs) {
-    let Some((queue, is_synchronous)) = inputs.new_queue() else { return };
+    let Some((queue, context, is_synchronous)) = inputs.new_queue() else { return };
+    if let Some([known, its_context]) = CONTEXTS.get(place_of(queue)) {
+        known.store(0, Ordering::Relaxed);
+        its_context.store(context & !1 | usize::from(is_synchronous), Ordering::Release);
+        known.store(queue, Ordering::Release);
+    }
     let replace = |old: usize, new: usize| {
         let is_replaced =
             |known: &AtomicUsize| known.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -265,8 +276,28 @@ fn note_queue(inputs: &Inputs) {
     }
 }
 
+/// The place of a queue in [`CONTEXTS`]: handles are addresses of objects.
+const fn place_of(queue: usize) -> usize {
+    (queue >> 4 ^ queue >> 12) % CONTEXTS.len()
+}
+
+/// What [`CONTEXTS`] has of a queue.
+#[inline(always)]
+fn noted(queue: usize) -> Option<usize> {
+    let [known, context] = CONTEXTS.get(place_of(queue))?;
+    (queue != 0 && known.load(Ordering::Acquire) == queue).then(|| context.load(Ordering::Acquire))
+}
+
+/// The context of a queue; `None` if it is not known.
+#[inline(always)]
+fn context_of(queue: usize) -> Option<u64> {
+    noted(queue).map(|context| context as u64 & !1).filter(|context| *context != 0)
+}
+
+#[inline(always)]
 fn is_synchronous(queue: usize) -> bool {
-    queue != 0 && SYNCHRONOUS.iter().any(|known| known.load(Ordering::Relaxed) == queue)
+    let is_listed = || SYNCHRONOUS.iter().any(|known| known.load(Ordering::Relaxed) == queue);
+    queue != 0 && noted(queue).map_or_else(is_listed, |context| context & 1 != 0)
 }
 
 fn note_wait() {
@@ -348,7 +379,7 @@ mod tests {
         let (mut desc, handle) = ([0; 10], 0x7000);
         let made = |desc: &[u32; 10]| {
             let inputs = Inputs::of_queue(desc, &handle, 0);
-            note_driver_return(Function::zeCommandQueueCreate, &inputs, done);
+            note_unrecorded(Function::zeCommandQueueCreate, &inputs, done);
         };
         let (append, execute) = (Function::zeCommandListAppendMemoryCopy, Function::zeCommandQueueExecuteCommandLists);
         let on_queue = Inputs::of_queue(&desc, &handle, handle);
@@ -361,8 +392,9 @@ mod tests {
             made(&desc);
             append_on(&on_queue, 10);
             assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
+            assert_eq!((context_of(handle), context_of(handle + 0x10), context_of(0)), (Some(0xc0), None, None));
             append_on(&Inputs::default(), 11);
-            note_driver_return(execute, &on_queue, done);
+            note_unrecorded(execute, &on_queue, done);
             assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
             wait(done);
         }

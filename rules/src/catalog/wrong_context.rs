@@ -1,12 +1,19 @@
 //! # What it does
 //!
-//! Reports a mapping that is closed in another context than it was opened in.
+//! Reports a mapping that is closed in another context than it was opened in, or that a command accesses in a queue of
+//! another context.
 //!
 //! # Why it is bad
 //!
 //! A mapping belongs to the context in which it was opened. Today's adapters look only at the pointer and close the
 //! mapping all the same. An adapter that also looks at the context refuses, and the mapping stays open until its own
 //! context is released.
+//!
+//! A queue must have the context of the memory that its commands access: in SYCL all else is undefined. It is a note if
+//! no recorded call has made one of the contexts: two handles may then stand for one context of the driver.
+//!
+//! Level Zero: such a command is a note. The specification asks for one context, but drivers map memory for all of them,
+//! and oneCCL opens in a context of its own.
 //!
 //! # Example
 //!
@@ -57,25 +64,29 @@
 //!
 //! Keep the context and the pointer of the open together, and close with exactly these two.
 
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::handle::Kind;
 
 use super::wording::{call, of_size};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::lifecycle::State;
-use crate::tracker::fact::{Fact, FactKind, Target, What};
+use crate::tracker::fact::{Fact, FactKind, ForeignUse, Target, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "wrong-context",
     severity: Severity::Error,
     when: When::Enter,
-    title: "a mapping is closed in another context than it was opened in",
-    sentence: "closed {what} in another context than it was opened in",
-    facts: &[FactKind::InvalidEnding],
+    title: "a mapping is closed or used in another context than it was opened in",
+    sentence: "closed or used {what} in another context than it was opened in",
+    facts: &[FactKind::InvalidEnding, FactKind::ForeignUse],
     check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
+    if let What::ForeignUse(used) = fact.what {
+        return Some(foreign(fact, used));
+    }
     let What::InvalidEnding(ending) = fact.what else { return None };
     let Target::Mapping(mapped) = ending.target else { return None };
     if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context) {
@@ -96,4 +107,19 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
             .advice("close it in the context it was opened in: keep the two together")
             .answer(UrResult::INVALID_ARGUMENT),
     )
+}
+
+fn foreign(fact: &Fact<'_>, used: &ForeignUse) -> Finding {
+    let ForeignUse { mapping, size, fingerprint, opened, of, context, is_certain } = *used;
+    let (who, at, known) = (fact.actor(), call(fact.at), of_size(size));
+    let unless = if is_certain { "" } else { "; not proved, because both may stand for one context of the driver" };
+    let message = format!(
+        "{who} accesses {mapping}{known} in {at}, in a queue of context {context:#x}; it was opened in context {of:#x} \
+         in {}{unless}",
+        call(opened)
+    );
+    let finding = Finding::new(&RULE, fact.at, mapping, message).other(Some(opened)).values(size, fingerprint);
+    let finding = finding.at_most(if is_certain { Severity::Error } else { Severity::Note });
+    let finding = finding.note_where(Promise::AnyMemoryIsShareable);
+    finding.advice("open it in the context of the queue, or use a queue of the context that it was opened in")
 }

@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::api::{Effect, Promise};
+use urscope_schema::api::{Effect, Function, Promise};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested};
 
 use super::fact::{
-    DeadAccess, Ending, Exporting, Fact, FactConsumer, InUse, KindMismatch, Opening, PastEnd, Source, StaleUse, Target,
-    What,
+    DeadAccess, Ending, Exporting, Fact, FactConsumer, ForeignUse, InUse, KindMismatch, Opening, PastEnd, Source,
+    StaleUse, Target, What,
 };
 use super::records::{Mapping, Origin};
 use super::{process_state::ProcessState, state::Tracker, transitions};
@@ -80,7 +80,11 @@ impl Tracker {
                 }
                 return;
             }
-            Operation::Enqueue(Command { writes, reads, size, is_not_host }) => {
+            Operation::Enqueue(Command { writes, reads, size, is_not_host, context }) => {
+                for foreign in [writes, reads].into_iter().flatten().filter_map(|it| foreign(at, state, *it, *context))
+                {
+                    self.emit(facts, at, What::ForeignUse(&foreign));
+                }
                 for stale in [writes, reads].into_iter().flatten().filter_map(|it| self.stale(state, *it)) {
                     self.emit(facts, at, What::StaleUse(&stale));
                 }
@@ -170,6 +174,23 @@ impl Tracker {
         let export = found.filter(|_| mismatch.is_none()).map(|(id, _)| id);
         Opening { open, export, mismatch }
     }
+}
+
+/// The mapping that an address lies in, if it is not open in the context of the queue of a command.
+fn foreign(at: Place, state: &ProcessState, address: u64, context: Option<u64>) -> Option<ForeignUse> {
+    let context = context?;
+    let (pointer, mapping) = state.mapping_at(address)?;
+    // Another interface has other handles for its contexts.
+    let interface = |place: &Place| place.function.map(Function::interface);
+    let is_known = |open: &super::records::Open| interface(&open.place) == interface(&at);
+    if mapping.is_open_in(Some(context)) || !mapping.opens.iter().all(is_known) {
+        return None;
+    }
+    let open = mapping.opens.last()?;
+    let (opened, of, size, fingerprint) = (open.place, open.context?, mapping.size, mapping.fingerprint);
+    let mapping = Handle { kind: Kind::Mapping, value: pointer };
+    let is_certain = [of, context].iter().all(|context| state.contexts.contains_key(context));
+    Some(ForeignUse { mapping, size, fingerprint, opened, of, context, is_certain })
 }
 
 /// The source of a get: what it exports.

@@ -10,7 +10,7 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
 
 pub use super::changes::{Ended, Opened};
-pub use super::freeing::{DeadAccess, Freed, Freeing, InUse, OpenMapping, PastEnd, StaleUse, StillMapped};
+pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, PastEnd, StaleUse, StillMapped};
 pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
 use super::records::{Allocation, ExportId, HandleData, Mapping, Object, Serial};
 pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
@@ -98,6 +98,8 @@ pub enum What<'t> {
     /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose
     /// address is exported anew.
     StaleUse(&'t StaleUse),
+    /// A command is enqueued that accesses a mapping, in a queue of another context.
+    ForeignUse(&'t ForeignUse),
     /// A command is enqueued that begins inside a mapping or exported USM and ends outside of it.
     PastEnd(&'t PastEnd),
     /// A command is enqueued that accesses a mapping or exported USM of this process which has ended.

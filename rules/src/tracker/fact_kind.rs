@@ -36,6 +36,7 @@ kinds! {
     InvalidEnding,
     InUse,
     StaleUse,
+    ForeignUse,
     PastEnd,
     DeadAccess,
     Returned,

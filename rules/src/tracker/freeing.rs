@@ -79,6 +79,25 @@ pub struct DeadAccess {
     pub writes: bool,
 }
 
+/// A command of a queue whose context is another one than that of a mapping which it accesses.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignUse {
+    /// The mapping.
+    pub mapping: Handle,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of the handle data that it was opened from.
+    pub fingerprint: Option<u64>,
+    /// Its latest open.
+    pub opened: Place,
+    /// The context of that.
+    pub of: u64,
+    /// The context of the queue.
+    pub context: u64,
+    /// Whether these are certainly two: each was made by a recorded call. Two handles may stand for one native context.
+    pub is_certain: bool,
+}
+
 /// Memory that ends while commands may access it.
 #[derive(Clone, Copy, Debug)]
 pub struct InUse {

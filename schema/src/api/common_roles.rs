@@ -98,8 +98,10 @@ pub struct Sources {
     pub extended: usize,
     /// Of a `ze_physical_mem_desc_t`.
     pub physical_desc: usize,
-    /// A Level Zero queue or command list that a command goes to.
+    /// A queue or command list that a command goes to.
     pub queue: usize,
+    /// The context of a new queue.
+    pub queue_context: usize,
     /// Of a `ze_command_queue_desc_t`.
     pub queue_desc: usize,
     /// Of a variable that receives a new queue or command list.

@@ -92,7 +92,7 @@ pub enum Promise {
     OpensMayStay,
     /// Handle data can be used without a call of the interface.
     HandlesAreDescriptors,
-    /// Memory of any context and of any type can be got.
+    /// Memory of any context and of any type can be got, and used in any context.
     AnyMemoryIsShareable,
     /// A get of memory also takes physical memory, by its handle or where it is mapped.
     PhysicalMemoryIsMemory,

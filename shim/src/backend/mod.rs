@@ -82,7 +82,7 @@ pub fn uses_level_zero(function: Function, via: usize) -> bool {
 #[inline]
 fn is_adapter_only(function: Function, via: usize) -> bool {
     function.is_command()
-        || matches!(function.effect(), Effect::Waits(Kind::Queue))
+        || matches!(function.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue))
         || knobs::hot_or_nothing().prefers_adapter()
             && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }

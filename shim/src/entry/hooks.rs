@@ -33,7 +33,7 @@ macro_rules! hooks {
                     let row = row::$name { $($param),* };
                     if event_filter::passes_any(Function::$name) && row.arguments().nulls().is_empty() {
                         let result = backend::$name::<VIA>()($($param),*);
-                        commands::note_return(Function::$name, result);
+                        commands::note_unrecorded(Function::$name, row.arguments().inputs(), result);
                         return result;
                     }
                     recorded::$name::<VIA>($($param),*)

@@ -54,9 +54,14 @@ fn plain(trace: &Trace, call: &Value, known: &mut Vec<String>) -> (String, BTree
     let arguments = call["args"].as_object().expect("a call has arguments");
     let mut plain = BTreeMap::new();
     // The checksum of handle data, and what an adapter changes in a copy of it, which XPTI does not make.
-    let of_bytes = call["name"].as_str().is_some_and(|name| name.starts_with("urIPC"));
-    let is_left_out =
-        |name: &str| ["call", "via", "exporter"].contains(&name) || of_bytes && ["value", "offset"].contains(&name);
+    let begins_with = |start: &str| call["name"].as_str().is_some_and(|name| name.starts_with(start));
+    // The context of a queue, whose creation is not observed.
+    let (of_bytes, is_command) = (begins_with("urIPC"), begins_with("urEnqueue"));
+    let is_left_out = |name: &str| {
+        ["call", "via", "exporter"].contains(&name)
+            || of_bytes && ["value", "offset"].contains(&name)
+            || is_command && name == "context"
+    };
     for (name, value) in arguments.iter().filter(|(name, _)| !is_left_out(name)) {
         let text = value.to_string();
         let value = if name == "stack" {

@@ -395,7 +395,7 @@ impl Player {
             }
             Verb::Copy => {
                 let flags = Some(ACCESSED).filter(|_| !call.on_host);
-                (Values { pointer: Some(address), size: call.size, value: Some(0), flags, ..nothing }, nothing)
+                (Values { pointer: Some(address), size: call.size, value: Some(0), flags, ..within }, nothing)
             }
             Verb::Support => {
                 let asked = match name {

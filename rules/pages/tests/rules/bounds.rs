@@ -79,3 +79,26 @@ fn an_offset_that_a_handle_does_not_contain_is_lost() {
     assert_eq!(lost("c: copy m + 1000 sized 1000 ze").0, Severity::Note);
     assert!(share("", "c: copy m sized 1000").is_empty());
 }
+
+/// What is opened in a context is for queues of that context.
+#[test]
+fn a_queue_of_another_context_is_named() {
+    let contexts = "c: context x\nc: context y";
+    let with = |contexts: &str, opens: &str, copies: &str, codes: &[&str]| {
+        let begin = format!("p: alloc a 64\np: get a -> h\n{contexts}\nc: open h -> m in x\n{opens}");
+        let end = "c: host-waits\nc: close m in x\np: put h\np: free a";
+        expect(&format!("{begin}\nc: copy m sized 64 {copies}\n{end}"), codes)
+    };
+    with(contexts, "", "in x", &[]);
+    let found = with(contexts, "", "in y", &["wrong-context"]);
+    assert_eq!(found[0].severity, Severity::Error);
+    assert!(found[0].message.contains(", in a queue of context 0x"), "{}", found[0].message);
+    assert_eq!(with("", "", "in y", &["wrong-context"])[0].severity, Severity::Note, "of unknown origin");
+    with(contexts, "c: open h -> m in y", "in y\nc: host-waits\nc: close m in y", &[]);
+    let by_level_zero = "p: alloc a 64 ze\np: get a -> h ze\nc: open h -> m in x ze\nc: copy m sized 64 in y ze";
+    let found = play(&format!("{contexts}\n{by_level_zero}\nc: host-waits\nc: close m in x ze\np: free a ze"));
+    let found: Vec<_> = found.iter().filter(|it| it.rule.code == "wrong-context").map(|it| it.severity).collect();
+    assert_eq!(found, [Severity::Note], "as libraries do");
+    // A handle of one interface says nothing of a context of another one.
+    with(contexts, "", "in y ze", &[]);
+}

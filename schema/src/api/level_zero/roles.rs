@@ -25,11 +25,13 @@ roles! {
             places.exporting = self.0;
         }
     };
-    /// A `ze_command_queue_handle_t` or `ze_command_list_handle_t` that a command goes to.
+    /// A `ze_command_queue_handle_t`, `ze_command_list_handle_t` or `ur_queue_handle_t` that a command goes to.
     Queue(usize) source queue;
+    /// The context of a new queue.
+    QueueContext(usize) source queue_context null Handle;
     /// A `ze_command_queue_desc_t *`.
     QueueDesc(usize) source queue_desc;
-    /// A `ze_command_queue_handle_t *` or `ze_command_list_handle_t *` that receives a new one.
+    /// A pointer to such a handle, that receives a new one.
     OutQueue(usize) source new_queue;
     /// A `ze_physical_mem_desc_t *`.
     PhysicalDesc(usize) {

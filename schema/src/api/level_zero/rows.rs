@@ -65,11 +65,11 @@ macro_rules! ze_functions {
             /// Unmaps the memory that is mapped at an address.
             fn zeVirtualMemUnmap(context: Context, pointer: Pointer, size: Length) in ZeVirtualMem[4] Unmaps PhysicalMem;
             /// Creates a queue; like the functions that follow with this effect, never recorded.
-            fn zeCommandQueueCreate(context: Unseen, device: Unseen, desc: QueueDesc, queue: OutQueue) in ZeCommandQueue[0] Creates Queue;
+            fn zeCommandQueueCreate(context: QueueContext, device: Unseen, desc: QueueDesc, queue: OutQueue) in ZeCommandQueue[0] Creates Queue;
             /// Creates an immediate command list, which is a queue too.
-            fn zeCommandListCreateImmediate(context: Unseen, device: Unseen, desc: QueueDesc, list: OutQueue) in ZeCommandList[1] Creates Queue;
+            fn zeCommandListCreateImmediate(context: QueueContext, device: Unseen, desc: QueueDesc, list: OutQueue) in ZeCommandList[1] Creates Queue;
             /// Creates a command list, whose handle may have been that of an immediate one.
-            fn zeCommandListCreate(context: Unseen, device: Unseen, desc: Unseen, list: OutQueue) in ZeCommandList[0] Creates Queue;
+            fn zeCommandListCreate(context: QueueContext, device: Unseen, desc: Unseen, list: OutQueue) in ZeCommandList[0] Creates Queue;
             /// Executes command lists; a wait if the queue is synchronous.
             fn zeCommandQueueExecuteCommandLists(queue: Queue, count: Unseen32, lists: Unseen, fence: Unseen) in ZeCommandQueue[2] Waits Queue;
             /// Appends a copy of memory to a command list; like all commands that follow, recorded once the process shares memory.

@@ -54,7 +54,7 @@ macro_rules! ur_functions {
             /// Gives memory of a pool that is not in use back to the system.
             fn urUSMPoolTrimToExp(context: Context, device: Device, pool: Pool, size: Length) in USMExp[7] Uses Pool;
             /// Enqueues a kernel with its arguments; recorded if one of these is a pointer to memory that the process shares.
-            fn urEnqueueKernelLaunchWithArgsExp(queue: Unseen, kernel: Unseen, dimensions: Unseen32, offset: Unseen, global: Unseen, local: Unseen, argument_count: KernelArgCount, arguments: KernelArgs, properties: Unseen, count: Unseen32, events: Unseen, event: Unseen) in EnqueueExp[0] Enqueues Usm;
+            fn urEnqueueKernelLaunchWithArgsExp(queue: Queue, kernel: Unseen, dimensions: Unseen32, offset: Unseen, global: Unseen, local: Unseen, argument_count: KernelArgCount, arguments: KernelArgs, properties: Unseen, count: Unseen32, events: Unseen, event: Unseen) in EnqueueExp[0] Enqueues Usm;
             /// Enqueues an allocation of device USM.
             fn urEnqueueUSMDeviceAllocExp(queue: Unseen, pool: FromPool, size: Length, properties: Unseen, count: WaitCount, events: Unseen, pointer: OutPointer, event: Unseen) in EnqueueExp[1] Allocates Usm;
             /// Enqueues an allocation of shared USM.
@@ -76,15 +76,19 @@ macro_rules! ur_functions {
             /// Makes a queue wait for events, and signals a reusable event behind them.
             fn urEnqueueEventsWaitWithBarrierExt(queue: Unseen, properties: Unseen, count: Unseen32, events: Unseen, event: InOutEvent) in Enqueue[24] Signals Event;
             /// Makes a queue fill memory; like all commands that follow, recorded once the process shares memory.
-            fn urEnqueueUSMFill(queue: Unseen, pointer: Accessed, pattern_size: Unseen, pattern: Unseen, size: Length, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[14] Enqueues Usm;
+            fn urEnqueueUSMFill(queue: Queue, pointer: Accessed, pattern_size: Unseen, pattern: Unseen, size: Length, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[14] Enqueues Usm;
             /// Makes a queue copy memory.
-            fn urEnqueueUSMMemcpy(queue: Unseen, value: Blocking, pointer: Accessed, source: CopiedFrom, size: Length, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[15] Enqueues Usm;
+            fn urEnqueueUSMMemcpy(queue: Queue, value: Blocking, pointer: Accessed, source: CopiedFrom, size: Length, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[15] Enqueues Usm;
             /// Makes a queue migrate memory.
-            fn urEnqueueUSMPrefetch(queue: Unseen, pointer: Accessed, size: Length, flags: Unseen32, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[16] Enqueues Usm;
+            fn urEnqueueUSMPrefetch(queue: Queue, pointer: Accessed, size: Length, flags: Unseen32, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[16] Enqueues Usm;
             /// Enqueues a fill of rows of USM; `size` is the length of a row.
-            fn urEnqueueUSMFill2D(queue: Unseen, pointer: Accessed, pitch: Unseen, pattern_size: Unseen, pattern: Unseen, size: Length, height: Unseen, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[18] Enqueues Usm;
+            fn urEnqueueUSMFill2D(queue: Queue, pointer: Accessed, pitch: Unseen, pattern_size: Unseen, pattern: Unseen, size: Length, height: Unseen, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[18] Enqueues Usm;
             /// Enqueues a copy of rows of USM; `size` is the length of a row.
-            fn urEnqueueUSMMemcpy2D(queue: Unseen, value: Blocking, pointer: Accessed, pitch: Unseen, source: CopiedFrom, source_pitch: Unseen, size: Length, height: Unseen, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[19] Enqueues Usm;
+            fn urEnqueueUSMMemcpy2D(queue: Queue, value: Blocking, pointer: Accessed, pitch: Unseen, source: CopiedFrom, source_pitch: Unseen, size: Length, height: Unseen, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[19] Enqueues Usm;
+            /// Creates a queue; like the next function, never recorded.
+            fn urQueueCreate(context: QueueContext, device: Device, properties: Unseen, queue: OutQueue) in Queue[1] Creates Queue;
+            /// Creates a queue of a native handle.
+            fn urQueueCreateWithNativeHandle(native: Unseen, context: QueueContext, device: Unseen, properties: Unseen, queue: OutQueue) in Queue[5] Creates Queue;
             /// Waits on the host for a queue; like all waits that follow, never recorded.
             fn urQueueFinish(queue: Unseen) in Queue[6] Waits Queue;
             /// Gets the native handle of a queue, by which the program can wait.

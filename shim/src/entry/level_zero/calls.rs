@@ -165,7 +165,7 @@ fn pass<R: Row>(via: usize, row: R) -> UrResult {
         }
     }
     let result = row.call(real);
-    commands::note_driver_return(R::FUNCTION, row.arguments().inputs(), result);
+    commands::note_unrecorded(R::FUNCTION, row.arguments().inputs(), result);
     result
 }
 

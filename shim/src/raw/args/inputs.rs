@@ -59,16 +59,16 @@ impl Inputs {
         Some(Arg(Device(handle))).filter(|_| handle != 0)
     }
 
-    /// The Level Zero queue or command list that the call adds a command to, 0 if there is none.
+    /// The queue or command list that the call adds a command to, 0 if there is none.
     #[inline]
     pub const fn queue(&self) -> usize {
         self.0.queue
     }
 
-    /// The Level Zero queue or command list that a call which has succeeded has created, and whether each command in
-    /// it has completed when its call returns.
-    pub fn new_queue(&self) -> Option<(usize, bool)> {
-        let Sources { queue_desc, new_queue, .. } = self.0;
+    /// The queue or command list that a call which has succeeded has created, its context, and whether each command in it
+    /// has completed when its call returns.
+    pub fn new_queue(&self) -> Option<(usize, usize, bool)> {
+        let Sources { queue_desc, new_queue, queue_context, .. } = self.0;
         let mode = |desc: usize| {
             // SAFETY: the caller has passed a `ze_command_queue_desc_t` to the driver, which has read it.
             unsafe { std::ptr::with_exposed_provenance::<u32>(desc + QUEUE_MODE).read_unaligned() }
@@ -76,7 +76,7 @@ impl Inputs {
         (new_queue != 0).then(|| {
             // SAFETY: the driver has written a handle to the caller's variable.
             let handle = unsafe { std::ptr::with_exposed_provenance::<usize>(new_queue).read_unaligned() };
-            (handle, queue_desc != 0 && mode(queue_desc) == SYNCHRONOUS)
+            (handle, queue_context, queue_desc != 0 && mode(queue_desc) == SYNCHRONOUS)
         })
     }
 
@@ -161,7 +161,7 @@ impl Inputs {
     pub(crate) fn of_queue(desc: &[u32; 10], new_queue: &usize, queue: usize) -> Self {
         let address = |pointer: *const u32| pointer.expose_provenance();
         let (queue_desc, new_queue) = (address(desc.as_ptr()), address(std::ptr::from_ref(new_queue).cast()));
-        Self(Sources { queue, queue_desc, new_queue, ..Sources::default() })
+        Self(Sources { queue, queue_desc, new_queue, queue_context: 0xc0, ..Sources::default() })
     }
 
     /// The inputs of a call about one event.
