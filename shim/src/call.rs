@@ -152,7 +152,9 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     {
         return Begin::Answered(without_answers(function, origin, begun.call, answer));
     }
-    thread::set_command(begun.call);
+    if begun.commands.is_command {
+        thread::set_command(begun.call);
+    }
     event_filter::enter(function, begun.event);
     Begin::Recorded(begun)
 }
@@ -164,7 +166,9 @@ pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: V
         commands::note_return(function, result);
         return exit(begun.hot, function, begun.origin, begun.call, result, answers);
     }
-    thread::set_command(0);
+    if begun.commands.is_command {
+        thread::set_command(0);
+    }
     commands::after(function, begun.call, begun.commands, result);
     commands::note_memory(function, begun.pointer, begun.commands, result, &answers);
     if let Origin::Adapter(via) = begun.origin

@@ -54,6 +54,8 @@ static CONTEXTS: [[AtomicUsize; 2]; 256] = [const { [const { AtomicUsize::new(0)
 /// What [`before`] has seen, for [`after`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
+    /// Whether the call enqueues a command.
+    pub(crate) is_command: bool,
     /// The number of waits so far.
     waits: u64,
     /// Whether the call waits for its command.
@@ -101,6 +103,7 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         }
     }
     Seen {
+        is_command,
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
         is_blocking: is_command
@@ -205,7 +208,7 @@ pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult)
     if !result.is_success() {
         return;
     }
-    if function.is_command() {
+    if seen.is_command {
         if seen.is_blocking {
             note_wait();
         } else if call <= CALL_MASK {

@@ -21,7 +21,7 @@ pub(crate) struct Own {
     /// The number of the next call, and the end of its block.
     next: Cell<usize>,
     end: Cell<usize>,
-    /// The number of the recorded call that the thread is in; 0 for none.
+    /// The number of the recorded call that enqueues a command; 0 for none.
     command: Cell<u64>,
     counts: Cell<Option<&'static Counts>>,
 }
@@ -44,7 +44,7 @@ pub fn id() -> u32 {
     }
 }
 
-/// The number of the recorded call that this thread is in, which may enqueue a command; 0 for none.
+/// The number of the recorded call of this thread that enqueues a command; 0 for none.
 #[inline]
 pub fn command() -> u64 {
     own().command.get()
