@@ -68,7 +68,6 @@ class Witness:
         self.counts, tracer = dict.fromkeys(self.FUNCTIONS, 0), ctypes.c_void_p()
         device.call("zelEnableTracingLayer")
         device.call("zelTracerCreate", ctypes.byref(Description(1)), ctypes.byref(tracer))
-        device.call("zelDisableTracingLayer")
         callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p)
         self.callbacks = {name: callback(lambda *_, name=name: self.count(name)) for name in self.FUNCTIONS}
         for name, function in self.callbacks.items():

@@ -20,8 +20,7 @@ public:
   // What the tracer calls: with pointers to the arguments, the result, its own data and data of the call.
   using Callback = void (*)(const void *, uint32_t, void *, void **);
 
-  // From here on. The layer of tracers is there for this one only: a library that finds it behaves otherwise. `before` is also called, each
-  // before the function that it stands with.
+  // From here on. `before` is also called, each before the function that it stands with.
   explicit Witness(std::initializer_list<std::pair<const char *, Callback>> before = {}) {
     loader = dlopen("libze_loader.so.1", RTLD_LAZY);
     require(loader != nullptr, "there is no libze_loader.so.1");
@@ -33,7 +32,6 @@ public:
     void *tracer = nullptr;
     check(find<uint32_t()>("zelEnableTracingLayer")());
     check(find<uint32_t(const void *, void **)>("zelTracerCreate")(&desc, &tracer));
-    check(find<uint32_t()>("zelDisableTracingLayer")());
     add(tracer, std::make_index_sequence<COUNT>());
     for (const auto &[function, callback] : before) add(tracer, function, callback);
     check(find<uint32_t(void *, uint8_t)>("zelTracerSetEnabled")(tracer, 1));

@@ -22,7 +22,7 @@
 //! void *p = ipc::memory::open(data, ctx, dev);
 //! ipc::memory::close(p, ctx);
 //! // Wrong: p is closed.
-//! queue.memcpy(mine, p, size).wait();
+//! queue.memset(p, 0, size).wait();
 //! ```
 //!
 //! Mended:
@@ -30,7 +30,7 @@
 //! ```cpp
 //! auto data = receive();
 //! void *p = ipc::memory::open(data, ctx, dev);
-//! queue.memcpy(mine, p, size).wait();
+//! queue.memset(p, 0, size).wait();
 //! ipc::memory::close(p, ctx);
 //! ```
 //!

@@ -6,7 +6,6 @@ use smallvec::SmallVec;
 use urscope_schema::api::Effect;
 use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
 
-use super::observations::DanglingUse;
 use crate::{lifecycle::State, place::Place};
 
 /// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
@@ -340,11 +339,4 @@ pub struct Tombstone {
     pub fingerprint: Option<u64>,
     /// It was ended by a wrong call, which was reported: a later end is no new violation.
     pub excused: bool,
-}
-
-impl Tombstone {
-    /// A use of what has ended, at an address in it.
-    pub(super) const fn used_at(&self, pointer: u64, was: Handle) -> DanglingUse {
-        DanglingUse { pointer, was, died: self.died, size: self.size, fingerprint: self.fingerprint }
-    }
 }

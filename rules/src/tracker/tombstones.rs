@@ -28,6 +28,13 @@ struct Entry {
     tombstone: Tombstone,
 }
 
+impl Tombstone {
+    /// A use of what has ended, at an address in it.
+    pub(super) const fn used_at(&self, pointer: u64, was: Handle) -> DanglingUse {
+        DanglingUse { pointer, was, died: self.died, size: self.size, fingerprint: self.fingerprint }
+    }
+}
+
 impl Tombstones {
     /// How many a process keeps. A second end after so many others counts as the end of an unknown object.
     pub(crate) const LIMIT: usize = 8192;
