@@ -82,6 +82,9 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
     if ends_memory && are_recorded() {
         // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);
+        if let Some(pointer) = values.pointer {
+            note_end(function, pointer, values.size);
+        }
     }
     if ends_memory && at_once && are_recorded() {
         let unfinished = values.pointer.and_then(software_device::unfinished_from);
@@ -94,13 +97,9 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         [values.pointer, values.source] = nearest(inputs.kernel_pointers());
     }
     let is_command = function.is_command();
-    if are_recorded() {
-        if is_command {
-            values.context = context_of(inputs.queue());
-            values.flags = ended(values.pointer, values.source);
-        } else if let Some(pointer) = values.pointer {
-            note_end(function, pointer, values.size);
-        }
+    if is_command && are_recorded() {
+        values.context = context_of(inputs.queue());
+        values.flags = ended(values.pointer, values.source);
     }
     Seen {
         is_command,
@@ -116,13 +115,12 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
 /// Registers memory that a call is about to end. If the call is refused, nothing has ended, as the trace shows.
 #[inline(always)]
 fn note_end(function: Function, pointer: u64, size: Option<u64>) {
-    let effect = function.effect();
-    if matches!(effect, Effect::Unmaps(_)) {
-        ENDED_RANGES.add(pointer, pointer.saturating_add(size.unwrap_or_default()));
-    } else if effect.ends_memory()
-        && let Some([_, ends]) = SHARED_RANGES.around(pointer)
-    {
+    let ends = match function.effect() {
+        Effect::Unmaps(_) => size.map(|size| pointer.saturating_add(size)),
         // The memory may be a part of the driver's allocation.
+        _ => SHARED_RANGES.around(pointer).map(|[_, ends]| ends),
+    };
+    if let Some(ends) = ends {
         ENDED_RANGES.add(pointer, ends);
     }
 }

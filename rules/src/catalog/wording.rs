@@ -77,9 +77,8 @@ pub(super) fn of_size(bytes: Option<u64>) -> String {
 pub(super) fn dead_access(rule: &'static Rule, fact: &Fact<'_>, access: &DeadAccess, ended: &str) -> Finding {
     let DanglingUse { pointer, was, died, size, fingerprint } = access.used;
     let (who, at, does) = (fact.actor(), call(fact.at), if access.writes { "writes to" } else { "reads" });
-    let (what, of, ended_in) = (was.kind.noun(), of_size(size), call(died));
-    let message =
-        format!("{who} {does} {pointer:#x} in {at}: it was in {what} {:#x}{of}, {ended} in {ended_in}", was.value);
+    let (of, ended_in) = (of_size(size), call(died));
+    let message = format!("{who} {does} {pointer:#x} in {at}: it was in {was}{of}, {ended} in {ended_in}");
     Finding::new(rule, fact.at, was, message).other(Some(died)).values(size, fingerprint)
 }
 

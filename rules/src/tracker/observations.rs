@@ -32,6 +32,13 @@ pub struct DanglingUse {
     pub fingerprint: Option<u64>,
 }
 
+impl DanglingUse {
+    /// The one of these whose object ended last.
+    pub(super) fn latest(ended: impl Iterator<Item = Self>) -> Option<Self> {
+        ended.max_by_key(|ended| (ended.died.time, ended.died.call))
+    }
+}
+
 /// Handle data that is opened after its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Expired {

@@ -291,7 +291,7 @@ impl ProcessState {
         let mapping = Handle { kind: Kind::Mapping, value: pointer };
         let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused);
         let closed = closed.map(|tombstone| tombstone.used_at(pointer, mapping));
-        latest(closed.into_iter().chain(self.freed_at(pointer).map(|(_, freed)| freed)))
+        DanglingUse::latest(closed.into_iter().chain(self.freed_at(pointer).map(|(_, freed)| freed)))
     }
 
     /// The mapping, exported USM or mapped physical memory of this process that an address was in, if nothing is there now.
@@ -306,7 +306,7 @@ impl ProcessState {
             let was = range.memory;
             DanglingUse { pointer, was, died: range.place, size: None, fingerprint: None }
         });
-        let last = latest(closed.into_iter().chain(freed).chain(unmapped))?;
+        let last = DanglingUse::latest(closed.into_iter().chain(freed).chain(unmapped))?;
         // Memory that was never shared is none of urscope's business.
         (last.was.kind != Kind::Usm || memory.is_some_and(|memory| memory.freed_exported)).then_some(last)
     }
@@ -399,9 +399,4 @@ impl ProcessState {
     pub(crate) fn inside(&self) -> Option<Place> {
         self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
     }
-}
-
-/// The one that ended last.
-fn latest(ended: impl Iterator<Item = DanglingUse>) -> Option<DanglingUse> {
-    ended.max_by_key(|ended| (ended.died.time, ended.died.call))
 }

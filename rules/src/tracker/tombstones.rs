@@ -50,8 +50,7 @@ impl Tombstones {
         let around = mappings
             .map(|(handle, entry)| (*handle, &entry.tombstone))
             .filter(|(handle, tombstone)| !tombstone.excused && pointer - handle.value < tombstone.size.unwrap_or(1));
-        let last = around.max_by_key(|(_, tombstone)| (tombstone.died.time, tombstone.died.call));
-        last.map(|(handle, tombstone)| tombstone.used_at(pointer, handle))
+        DanglingUse::latest(around.map(|(handle, tombstone)| tombstone.used_at(pointer, handle)))
     }
 
     pub(crate) fn add(&mut self, handle: Handle, tombstone: Tombstone) {

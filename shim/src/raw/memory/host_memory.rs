@@ -7,6 +7,7 @@ use crate::raw::{errno, files::plain_file};
 
 /// `struct procmap_query` (`linux/fs.h`).
 #[repr(C)]
+#[derive(Default)]
 struct ProcmapQuery {
     size: u64,
     query_flags: u64,
@@ -48,19 +49,10 @@ fn query(address: u64) -> Option<bool> {
     let mut name = [0_u8; 256];
     let mut query = ProcmapQuery {
         size: size_of::<ProcmapQuery>() as u64,
-        query_flags: 0,
         query_addr: address,
-        vma_start: 0,
-        vma_end: 0,
-        vma_flags: 0,
-        vma_page_size: 0,
-        vma_offset: 0,
-        inode: 0,
-        device: [0; 2],
         vma_name_size: name.len() as u32,
-        build_id_size: 0,
         vma_name_addr: name.as_mut_ptr().expose_provenance() as u64,
-        build_id_addr: 0,
+        ..ProcmapQuery::default()
     };
     // SAFETY: the kernel writes the structure, and no more than `vma_name_size` bytes of the name.
     if unsafe { libc::ioctl(maps.as_raw_fd(), QUERY, &raw mut query) } != 0 {
