@@ -209,7 +209,11 @@ static const std::map<std::string, Operation> operations = {
        static const Bytes &source = *new Bytes(1 << 20);
        call(step, [&] { gpu(step).queue.memcpy(address(step), source.data(), step.number("sized")); });
      }},
-    {"host-waits", [](auto &) { for (auto &[name, gpu] : objects.contexts) gpu->queue.wait(); }},
+    {"host-waits",
+     [](auto &) {
+       for (auto &[name, gpu] : objects.contexts)
+         if (gpu) gpu->queue.wait();
+     }},
     {"get",
      [](auto &step) {
        make(step, step.has("->"), [&] { return keep(step, ipc::get(address(step), gpu(step).context)); });

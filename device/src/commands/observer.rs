@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub struct Access {
     /// The answer of [`CurrentCall`] when the command was appended.
     pub call: u64,
-    /// When the command could begin, in nanoseconds of `CLOCK_MONOTONIC`: all that it waits for had happened.
+    /// When the command could begin, in nanoseconds of `CLOCK_MONOTONIC`: all that it waits for had happened, but for
+    /// copies and fills in front of it in its queue.
     pub begin: u64,
     /// When it had ended; nothing that it signals has been signalled.
     pub end: u64,

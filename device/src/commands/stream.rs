@@ -9,7 +9,8 @@
 
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::{collections::VecDeque, time::Duration};
+use std::time::{Duration, Instant};
+use std::{collections::VecDeque, iter};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -21,10 +22,17 @@ use crate::events::signal::{Signal, Timestamps, WaitResult};
 use crate::ffi::handles::Object;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::kernels::faults;
-use crate::platform::{clock, deadline::Deadline, process, settings, threads};
+use crate::platform::{clock, deadline::Deadline, process, settings, settings::Delay, threads};
 
 /// The streams of all devices.
 static ALL: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
+
+/// With `ZE_SOFT_DELAY=until-wait`: how long a command waits at most until something waits for it, how often it looks,
+/// and how long it waits then on memory that processes share. That is the time in which a process may say that a
+/// command is done, before it waits for it.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
+const REPRIEVE: Duration = Duration::from_millis(10);
 
 /// A command as it was appended. A regular list submits it each time it is executed.
 pub(crate) struct Command {
@@ -60,6 +68,10 @@ struct StreamState {
     /// Number of commands submitted and completed so far. A ticket has completed when `done` has reached it.
     accepted: u64,
     done: u64,
+    /// The last ticket that a thread has waited for.
+    awaited: u64,
+    /// Whether each unfinished command is a copy, a fill or no work, and waits for those in front of it only.
+    prompt: bool,
     closed: bool,
     worker: Option<JoinHandle<()>>,
 }
@@ -72,7 +84,8 @@ struct Task {
     waits: Vec<u64>,
     completes: u64,
     fence: Option<Arc<Signal>>,
-    /// When nothing kept it from beginning, for the observer; `None` if it has to wait for something.
+    /// When nothing but copies and fills in front of it in its stream kept it from beginning, for the observer; `None`
+    /// if it has to wait for something else.
     ready: Option<u64>,
 }
 
@@ -102,15 +115,19 @@ impl Stream {
         // Signals are submitted under the locks, so that their values have the order of the engine.
         let mut order = self.engine.order();
         let was_idle = state.accepted == state.done;
+        state.prompt |= was_idle;
         let mut task = |command| Task::new(command, &mut order, self.priority);
         let before = state.waiting.len();
-        state.waiting.extend(commands.iter().map(|command| task(Arc::clone(command))));
+        for command in commands {
+            let mut task = task(Arc::clone(command));
+            state.prompt = state.prompt && !command.work.runs_foreign_code() && state.waits_for_itself(&task);
+            task.ready = (state.prompt && command.work.is_observed()).then(clock::monotonic);
+            state.waiting.push_back(task);
+        }
         if let Some(fence) = fence {
             state.waiting.push_back(Task { fence: Some(fence), ..task(nothing()) });
         }
-        if let Some(first) = state.waiting.get_mut(before).filter(|_| was_idle) {
-            let is_ready = first.command.waits.is_empty() && first.command.work.is_observed();
-            first.ready = is_ready.then(clock::monotonic);
+        if let Some(first) = state.waiting.get(before).filter(|_| was_idle) {
             order.enter(first.position);
         }
         drop(order);
@@ -129,6 +146,7 @@ impl Stream {
     pub(crate) fn wait(&self, ticket: Ticket, deadline: Deadline) -> bool {
         let mut wait = deadline.wait();
         let mut state = self.state.lock();
+        state.awaited = state.awaited.max(ticket.0);
         while state.done < ticket.0 && !process::devices_are_lost() {
             if !wait.step(&self.finished, &mut state) {
                 return false;
@@ -179,6 +197,12 @@ impl Stream {
         }
     }
 
+    /// Whether something waits for the command that runs, or for one behind it.
+    fn is_awaited(&self, running: &Task) -> bool {
+        let state = self.state.lock();
+        state.closed || state.awaited > state.done || iter::once(running).chain(&state.waiting).any(Task::is_awaited)
+    }
+
     /// Wakes all waits, so that they check whether the devices of this process are lost.
     fn wake(&self) {
         // A wait that has checked already is asleep once the lock is free.
@@ -226,6 +250,17 @@ impl Stream {
     }
 }
 
+impl StreamState {
+    /// Whether all that a new command waits for has happened, or is signalled by a command in front of it.
+    fn waits_for_itself(&self, task: &Task) -> bool {
+        let in_front = || self.waiting.iter().rev().map(|task| &task.command).chain(&self.running);
+        let signals = |event: &Arc<Event>| {
+            in_front().any(|command| command.signals.as_ref().is_some_and(|it| Arc::ptr_eq(it, event)))
+        };
+        task.wait_except(Deadline::now(), signals)
+    }
+}
+
 impl Task {
     fn new(command: Arc<Command>, order: &mut Order, priority: Priority) -> Self {
         let value = |wait: &Wait| wait.value.unwrap_or_else(|| wait.event.signal.submit_wait());
@@ -241,7 +276,12 @@ impl Task {
     /// Waits for the events of the command, at most until the deadline. False if the deadline passes first.
     /// A destroyed event counts as signalled: see `zeEventDestroy`.
     fn wait(&self, deadline: Deadline) -> bool {
-        let mut events = self.command.waits.iter().zip(&self.waits);
+        self.wait_except(deadline, |_| false)
+    }
+
+    /// As [`wait`](Self::wait), without the events for which `except` is true.
+    fn wait_except(&self, deadline: Deadline, except: impl Fn(&Arc<Event>) -> bool) -> bool {
+        let mut events = self.command.waits.iter().zip(&self.waits).filter(|(wait, _)| !except(&wait.event));
         events.all(|(wait, value)| wait.event.signal.wait_in_order(*value, deadline) != WaitResult::TimedOut)
     }
 
@@ -255,9 +295,16 @@ impl Task {
             engine.wait_for_turn(self.position);
         }
         let began = self.command.work.is_observed().then(|| ready.unwrap_or_else(clock::monotonic));
-        let delay = settings::get().delay;
-        if !delay.is_zero() && self.command.work.accesses_memory() {
-            thread::sleep(delay);
+        match settings::get().delay {
+            Delay::Time(delay) if !delay.is_zero() && self.command.work.accesses_memory() => thread::sleep(delay),
+            Delay::UntilWait if self.command.work.accesses_memory() => {
+                // What waits may be behind other commands of the engine.
+                engine.end_turn(self.position, None);
+                self.wait_until_awaited(stream);
+                engine.step_back(self.position);
+                engine.wait_for_turn(self.position);
+            }
+            _ => {}
         }
         let start = clock::now();
         if !process::devices_are_lost() {
@@ -279,6 +326,25 @@ impl Task {
         if let Some(fence) = &self.fence {
             fence.complete(fence.submit(), timestamps);
         }
+    }
+}
+
+impl Task {
+    /// Waits until something waits for this command or for one behind it in its stream, [`LONGEST_DELAY`] at most. If
+    /// other processes may have the memory, then for [`REPRIEVE`], too.
+    fn wait_until_awaited(&self, stream: &Stream) {
+        let end = Instant::now() + LONGEST_DELAY;
+        while !stream.is_awaited(self) && Instant::now() < end && !process::devices_are_lost() {
+            thread::sleep(LOOK_AGAIN);
+        }
+        if self.command.work.uses_shared_memory() {
+            thread::sleep(REPRIEVE);
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        let fence = self.fence.as_ref().is_some_and(|fence| fence.is_awaited());
+        fence || self.command.signals.as_ref().is_some_and(|event| event.signal.is_awaited())
     }
 }
 

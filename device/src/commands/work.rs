@@ -332,7 +332,19 @@ impl Work {
     /// Tells the observer which shared memory it has accessed since `begin`.
     pub(super) fn tell(&self, begin: u64) {
         let end = clock::monotonic();
-        let tell = |first: &Location, at: usize, [width, pitch, rows]: [usize; 3], writes: bool| {
+        self.each_shared(|access| observer::tell(&Access { begin, end, ..access }));
+    }
+
+    /// Whether it is a copy or fill of memory that other processes may have.
+    pub(super) fn uses_shared_memory(&self) -> bool {
+        let mut uses = false;
+        self.each_shared(|_| uses = true);
+        uses
+    }
+
+    /// The accesses of a copy or fill to memory that other processes may have, without times.
+    fn each_shared(&self, mut with: impl FnMut(Access)) {
+        let mut tell = |first: &Location, at: usize, [width, pitch, rows]: [usize; 3], writes: bool| {
             if width == 0 || rows == 0 {
                 return;
             }
@@ -342,7 +354,7 @@ impl Work {
             if let Some((memory, offset)) = shared {
                 let [length, pitch, rows] = [width, pitch, rows].map(|number| number as u64);
                 let (call, writes) = (self.call, writes.into());
-                observer::tell(&Access { call, begin, end, memory, offset, length, pitch, rows, writes });
+                with(Access { call, begin: 0, end: 0, memory, offset, length, pitch, rows, writes });
             }
         };
         match &self.action {

@@ -51,6 +51,8 @@ pub(crate) struct EventState {
     pub start: AtomicU64,
     /// When that work ended, in nanoseconds; 0 before the first signal.
     pub end: AtomicU64,
+    /// Whether a wait or a query has found it incomplete since the last signal: 1 or 0.
+    pub awaited: AtomicU32,
     /// Word `value % IN_FLIGHT` is the largest value that has completed, of those that share the word.
     completed: [AtomicU64; IN_FLIGHT],
 }
@@ -150,6 +152,7 @@ impl EventPage {
             submitted: AtomicU64::new(0),
             start: AtomicU64::new(0),
             end: AtomicU64::new(0),
+            awaited: AtomicU32::new(0),
             completed: [const { AtomicU64::new(0) }; IN_FLIGHT],
         };
         let mapping = match &self.memory {

@@ -118,8 +118,9 @@ pub const VARIABLES: [Variable; 16] = [
         name: "ZE_SOFT_DELAY",
         default: "0",
         doc: "how long each command that copies, fills or runs a kernel waits before it begins, for example `200us`, `50ms` or \
-              `1s`, at most one minute: what a program has forgotten to wait for really is unfinished",
-        read: |text, to| set(&mut to.delay, duration(text).filter(|delay| *delay <= Duration::from_mins(1))),
+              `1s`, at most one minute: what a program has forgotten to wait for really is unfinished; `until-wait`: until \
+              something waits for it or asks whether it has ended, and 10 ms longer on memory that processes share, at most 1 s",
+        read: |text, to| set(&mut to.delay, delay(text)),
     },
     Variable {
         name: "ZE_SOFT_FAIL",
@@ -162,9 +163,24 @@ pub struct Settings {
     /// The engine that runs kernels.
     pub engine: Engine,
     /// How long each command with work on memory waits before it begins.
-    pub delay: Duration,
+    pub delay: Delay,
     /// C names of functions that fail, and the codes that they return.
     pub faults: Vec<(String, u32)>,
+}
+
+/// How long a command waits before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// This long.
+    Time(Duration),
+    /// Until something waits for it.
+    UntilWait,
+}
+
+impl Default for Delay {
+    fn default() -> Self {
+        Self::Time(Duration::ZERO)
+    }
 }
 
 /// The engine that runs kernels.
@@ -286,6 +302,13 @@ fn engine(text: &str) -> Option<Engine> {
     }
 }
 
+fn delay(text: &str) -> Option<Delay> {
+    if text == "until-wait" {
+        return Some(Delay::UntilWait);
+    }
+    duration(text).filter(|time| *time <= Duration::from_mins(1)).map(Delay::Time)
+}
+
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let number = digits.parse().ok()?;
@@ -356,7 +379,7 @@ mod tests {
         assert!(read("ZE_SOFT_HANDLES", "descriptor").0.bare_handles);
         assert!(read("ZE_SOFT_OPEN_FD", "leak").0.leak_open_fd);
         for (text, expected) in [("0", 0), ("200us", 200), ("50ms", 50_000), ("2s", 2_000_000), ("0s", 0)] {
-            assert_eq!(read("ZE_SOFT_DELAY", text).0.delay, Duration::from_micros(expected), "{text}");
+            assert_eq!(read("ZE_SOFT_DELAY", text).0.delay, Delay::Time(Duration::from_micros(expected)), "{text}");
         }
         assert_eq!(read("ZE_SOFT_ENGINE", "off").0.engine, Engine::Off);
         assert_eq!(read("ZE_SOFT_ENGINE", "/a/b.so").0.engine, Engine::Path("/a/b.so".into()));

@@ -95,6 +95,32 @@ fn what_was_not_waited_for_is_unfinished_with_a_delay() {
     assert!((2..100).contains(&waited), "{waited} s");
 }
 
+/// After a second it would begin by itself, which happens here only on a busy machine.
+#[test]
+fn a_copy_begins_when_something_waits_for_what_is_behind_it() {
+    alone!(&[("ZE_SOFT_DELAY", "until-wait")]);
+    let (setup, list) = Setup::with_list(2);
+    let (to, from) = (setup.device_memory(64), setup.device_memory(64));
+    let [copied, behind] = setup.events();
+    let mut awaited = 0;
+    for round in 1..=10 {
+        bytes(from, 64).fill(round);
+        let started = std::time::Instant::now();
+        append_copy(list, to, from, 64, copied);
+        ok(zeCommandListAppendSignalEvent(list, behind));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let seen = bytes(to, 64)[0];
+        let is_early = || started.elapsed().as_millis() < 900;
+        assert!(seen == round - 1 || !is_early(), "round {round}");
+        ok(zeEventHostSynchronize(behind, FOREVER));
+        assert_eq!(bytes(to, 64)[0], round);
+        awaited += u32::from(is_early());
+        ok(zeEventHostReset(behind));
+        ok(zeEventHostReset(copied));
+    }
+    assert!(awaited > 0);
+}
+
 /// All are submitted while the first one has the engine, which has the highest priority itself.
 #[test]
 fn what_has_a_higher_priority_goes_first() {

@@ -59,6 +59,8 @@ mistakes! {
     CutBytes, "cut-bytes", ALL;
     FlippedBit, "flipped-bit", SIZED;
     OtherKind, "other-kind", MEMORY;
+    ToldFirst, "told-first", MEMORY;
+    Overwritten, "overwritten", MEMORY;
     OwnerEnds, "owner-ends", MEMORY;
     Churn, "churn", MEMORY;
     LeakedPhysicalHandle, "leaked-physical-handle", PHYSICAL;

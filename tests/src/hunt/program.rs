@@ -99,7 +99,7 @@ fn correct_sharing(draft: &mut Draft) {
         match kind {
             kind if kind.is_memory() && draft.random.one_in(2) => sharing.share_part(draft, to),
             Kind::Physical if draft.random.one_in(2) => sharing.share_on(draft, to),
-            _ => sharing.open(draft, to, &[], 0),
+            _ => sharing.open(draft, to, None),
         }
     }
     if draft.random.one_in(5) {

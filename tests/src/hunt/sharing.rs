@@ -90,6 +90,8 @@ pub(super) struct Sharing {
     /// Of what is shared, from the start of the memory.
     pub(super) offset: usize,
     pub(super) make: Id,
+    /// The step after which the owner knows that it has written.
+    pub(super) written: Id,
     pub(super) got: Vec<Got>,
     /// That of `got` which the others open.
     pub(super) sent: Got,
@@ -139,12 +141,12 @@ impl Sharing {
         let written = Self::write(draft, kind, &owner, object, make, seed, offset, end);
         let got = Self::get(draft, kind, &owner, object, offset, make, end);
         let (sent, got, openings) = (got, vec![got], Vec::new());
-        let mut sharing = Self { kind, owner, object, size, offset, make, got, sent, openings, end, pool_end };
+        let mut sharing = Self { kind, owner, object, size, offset, make, written, got, sent, openings, end, pool_end };
         if kind.is_memory() && draft.random.one_in(4) {
             sharing.get_again(draft, offset);
         }
         for opener in openers {
-            sharing.open(draft, *opener, &written, seed);
+            sharing.open(draft, *opener, Some(seed));
         }
         sharing
     }
@@ -176,7 +178,7 @@ impl Sharing {
         seed: usize,
         offset: usize,
         end: Id,
-    ) -> Vec<Id> {
+    ) -> Id {
         let context = owner.context;
         let write = match kind {
             Kind::Physical => {
@@ -190,15 +192,20 @@ impl Sharing {
             Kind::Event => draft.add(owner.process, format!("signal m{object} in c{context}"), &[make]),
             _ => {
                 let step = format!("write m{object}{} seed {seed} in c{context}", inside(offset));
-                draft.add(owner.process, step, &[make])
+                if draft.random.one_in(2) {
+                    draft.add(owner.process, step, &[make])
+                } else {
+                    let write = draft.add(owner.process, step + " queued", &[make]);
+                    draft.add(owner.process, "host-waits".into(), &[write])
+                }
             }
         };
         draft.order(write, end);
-        vec![write]
+        write
     }
 
     /// One more opening.
-    pub(super) fn open(&mut self, draft: &mut Draft, place: Place, written: &[Id], seed: usize) {
+    pub(super) fn open(&mut self, draft: &mut Draft, place: Place, seed: Option<usize>) {
         let (kind, context, process) = (self.kind, place.context, place.process);
         let (object, sent) = (draft.register(), self.sent);
         let step = format!("open{} h{} -> m{object} in c{context}", kind.suffix(), sent.handle);
@@ -210,11 +217,11 @@ impl Sharing {
             _ => format!("close m{object} in c{context}"),
         };
         let close = draft.add(process, close, &[open]);
-        if !written.is_empty() && draft.random.one_in(2) {
+        if let Some(seed) = seed.filter(|_| draft.random.one_in(2)) {
             uses = Self::read(draft, kind, &place, object, seed);
             draft.order(open, uses[0]);
-            for (write, step) in written.iter().flat_map(|write| uses.iter().map(move |step| (write, step))) {
-                draft.order(*write, *step);
+            for step in &uses {
+                draft.order(self.written, *step);
             }
         }
         for step in &uses {
@@ -264,7 +271,7 @@ impl Sharing {
 
     fn share_handle(&mut self, draft: &mut Draft, got: Got, with: Place) {
         let mut other = Self { sent: got, got: vec![got], ..self.clone() };
-        other.open(draft, with, &[], 0);
+        other.open(draft, with, None);
         self.openings = other.openings;
     }
 

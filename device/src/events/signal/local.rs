@@ -29,6 +29,8 @@ struct LocalState {
     /// The latest value that has completed, and when its work started and ended.
     timestamps: Option<(u64, Timestamps)>,
     abandoned: bool,
+    /// Whether a wait or a query has found it incomplete since the last signal.
+    awaited: bool,
 }
 
 impl Local {
@@ -77,7 +79,14 @@ impl Local {
     }
 
     pub(super) fn is_complete(&self, value: u64) -> bool {
-        self.state.lock().is_complete(self.kind, value)
+        let mut state = self.state.lock();
+        let complete = state.is_complete(self.kind, value);
+        state.awaited |= !complete;
+        complete
+    }
+
+    pub(super) fn is_awaited(&self) -> bool {
+        self.state.lock().awaited
     }
 
     pub(super) fn complete(&self, value: u64, timestamps: Timestamps) {
@@ -94,6 +103,7 @@ impl Local {
         if state.timestamps.is_none_or(|(latest, _)| latest <= value) {
             state.timestamps = Some((value, timestamps));
         }
+        state.awaited = false;
         self.changed.notify_all();
     }
 
@@ -129,6 +139,7 @@ impl Local {
             if complete(&state) {
                 return WaitResult::Completed;
             }
+            state.awaited = true;
             if state.abandoned && state.pending == 0 && state.incomplete.is_empty() || process::devices_are_lost() {
                 return WaitResult::Abandoned;
             }

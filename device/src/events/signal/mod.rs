@@ -184,6 +184,11 @@ impl Signal {
         }
     }
 
+    /// Whether something has waited for it in vain, or asked for its state, since it was last signalled.
+    pub(crate) fn is_awaited(&self) -> bool {
+        with_state!(self, state => state.is_awaited())
+    }
+
     /// Start and end of the last work that signalled it. `None` unless it is signalled.
     pub(crate) fn timestamps(&self) -> Option<Timestamps> {
         if self.is_signalled() { with_state!(self, state => state.timestamps()) } else { None }

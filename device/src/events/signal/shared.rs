@@ -46,7 +46,16 @@ impl Shared {
     }
 
     pub(super) fn is_complete(&self, value: u64) -> bool {
-        self.state().completed(value).load(Ordering::Acquire) >= value
+        let state = self.state();
+        let complete = state.completed(value).load(Ordering::Acquire) >= value;
+        if !complete {
+            state.awaited.store(1, Ordering::Relaxed);
+        }
+        complete
+    }
+
+    pub(super) fn is_awaited(&self) -> bool {
+        self.state().awaited.load(Ordering::Relaxed) != 0
     }
 
     /// The value that was submitted last, and the address of the word that shows its completion.
@@ -60,6 +69,7 @@ impl Shared {
         state.start.store(timestamps.start, Ordering::Relaxed);
         state.end.store(timestamps.end, Ordering::Relaxed);
         state.completed(value).fetch_max(value, Ordering::AcqRel);
+        state.awaited.store(0, Ordering::Relaxed);
         self.pending.fetch_sub(1, Ordering::AcqRel);
         futex::wake_all(&state.sequence);
     }

@@ -42,7 +42,7 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::ClosedOnceOfTwo | Mistake::ClosedThriceOfTwo => {
             let mut sharing = sharing.clone();
-            sharing.open(draft, place, &[], 0);
+            sharing.open(draft, place, None);
             let second = sharing.openings.last().expect("it was just added").clone();
             // Both may be the same pointer, so each close may be that of either open.
             for (open, close) in [(open, second.close), (second.open, close)] {

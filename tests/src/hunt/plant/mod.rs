@@ -6,6 +6,7 @@ mod kinds;
 mod mappings;
 mod order;
 mod owners;
+mod uses;
 
 use super::draft::{Draft, Id};
 use super::mistake::Mistake;
@@ -13,7 +14,8 @@ use super::sharing::{Opening, Sharing};
 
 /// Edits the exchange. Its first opening is by another process than its owner and all other openings.
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) {
-    let groups = [handles::plant, owners::plant, mappings::plant, bytes::plant, order::plant, kinds::plant];
+    let groups =
+        [handles::plant, owners::plant, mappings::plant, bytes::plant, order::plant, kinds::plant, uses::plant];
     let planted = groups.iter().filter(|plant| plant(draft, sharing, mistake)).count();
     assert!(planted == 1, "{mistake:?} was planted {planted} times");
 }

@@ -53,7 +53,7 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::OpenAtHome => {
             let mut sharing = sharing.clone();
-            sharing.open(draft, sharing.owner, &[], 0);
+            sharing.open(draft, sharing.owner, None);
             let home = sharing.openings.last().expect("it was just added").open;
             draft.expect("note open-in-producer", Some(home), sharing.gets());
         }

@@ -198,6 +198,7 @@ documents! {
     museum: "docs/museum.md",
     privacy: "docs/privacy.md",
     python: "docs/python.md",
+    races: "docs/races.md",
     readme: "README.md",
     reference: "docs/reference.md",
     troubleshooting: "docs/troubleshooting.md",
