@@ -108,7 +108,7 @@ fn a_copy_begins_when_something_waits_for_what_is_behind_it() {
         let started = std::time::Instant::now();
         append_copy(list, to, from, 64, copied);
         ok(zeCommandListAppendSignalEvent(list, behind));
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
         let seen = bytes(to, 64)[0];
         let is_early = || started.elapsed().as_millis() < 900;
         assert!(seen == round - 1 || !is_early(), "round {round}");

@@ -4,9 +4,10 @@
 //! one of them wrote there. Copies, fills and copies of regions count, with the bytes that they access, row by row.
 //!
 //! Only the software device tells when it has executed a command: from the moment at which all but earlier copies and
-//! fills of its queue had happened that the command waits for, until its end. With other devices the rule finds nothing. Neither does it find commands that nothing
-//! orders, but that did not meet in this run: `ZE_SOFT_DELAY=until-wait` makes them meet, because the device then finishes
-//! no command before something waits for it. [races.md](races.md) explains the order between processes.
+//! fills of its queue had happened that the command waits for, until its end. With other devices the rule finds nothing.
+//! Neither does it find commands that nothing orders, but that did not meet in this run: `ZE_SOFT_DELAY=until-wait` makes
+//! them meet, because the device then finishes no command before something waits for it. [races.md](races.md) explains the
+//! order between processes.
 //!
 //! Not seen are kernels, accesses of the host, and commands that were enqueued before the process first got or opened a
 //! handle. Of each memory, the latest 64 accesses are compared, of the 4,096 memories that were accessed last; and a command
