@@ -45,7 +45,7 @@ impl Enter {
 /// The software device has executed a command that accessed memory which processes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// The number of the call that enqueued or appended the command.
+    /// The number of the call that enqueued or appended the command; 0 if that was not recorded.
     pub call: u64,
     /// The kernel's number of the thread that executed it.
     pub tid: u32,

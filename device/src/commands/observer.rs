@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Access {
-    /// The answer of [`CurrentCall`] when the command was appended.
+    /// The answer of [`CurrentCall`] when the command was appended; 0 if there was no tool then.
     pub call: u64,
     /// When the command could begin, in nanoseconds of `CLOCK_MONOTONIC`: all that it waits for had happened, but for
     /// copies and fills in front of it in its queue.
@@ -33,7 +33,7 @@ pub struct Access {
     pub writes: u64,
 }
 
-/// The number of the tool's call that this thread is in; 0 for none, and then nothing is told of the command.
+/// The number of the tool's call that this thread is in; 0 for none.
 pub type CurrentCall = extern "C" fn() -> u64;
 /// Takes an access. The thread that has executed the command calls it.
 pub type Executed = extern "C" fn(&Access);
@@ -47,7 +47,7 @@ pub(crate) fn register(current_call: CurrentCall, executed: Executed) {
     CURRENT_CALL.store(current_call as *mut c_void, Ordering::Release);
 }
 
-/// The call that a command is appended in; 0 if nobody wants to know of it.
+/// The call that a command is appended in; 0 if none is known.
 pub(super) fn current_call() -> u64 {
     let function = CURRENT_CALL.load(Ordering::Acquire);
     if function.is_null() {

@@ -324,9 +324,9 @@ impl Work {
         }
     }
 
-    /// Whether the observer is told of it.
+    /// Whether the observer is told of it if it accesses memory that processes share.
     pub(super) fn is_observed(&self) -> bool {
-        self.call != 0
+        matches!(self.action, Action::Copy { .. } | Action::Fill { .. } | Action::CopyRegion { .. })
     }
 
     /// Tells the observer which shared memory it has accessed since `begin`.

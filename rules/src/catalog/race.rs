@@ -9,8 +9,8 @@
 //! them meet, because the device then finishes no command before something waits for it. [races.md](races.md) explains the
 //! order between processes.
 //!
-//! Not seen are kernels, accesses of the host, and commands that were enqueued before the process first got or opened a
-//! handle. Of each memory, the latest 64 accesses are compared, of the 4,096 memories that were accessed last; and a command
+//! Not seen are kernels, and accesses of the host. Of a command that was enqueued before the process first got or opened a
+//! handle, or as part of a command buffer of SYCL, the call is not known. Of each memory, the latest 64 accesses are compared, of the 4,096 memories that were accessed last; and a command
 //! is known while fewer than 1,024 others have been enqueued since.
 //!
 //! # Why it is bad
@@ -159,26 +159,36 @@ fn race(tracker: &Tracker, one: &Access, other: &Access) -> Option<Finding> {
         return None;
     }
     let bytes = common(&first.executed.rows, &second.executed.rows)?;
+    // A call that is known shows more.
+    let (first, second) = if second.at.call.is_none() { (second, first) } else { (first, second) };
     let does = |access: &Access| if access.executed.writes { "writes" } else { "reads" };
     let message = format!(
         "{} {} {} in {} while {} {} it in {}: both were under way for {}, and have {} in common",
         name(tracker, second.at.process),
         does(second),
         second.memory.map_or_else(|| "shared memory".into(), |memory| memory.to_string()),
-        call(second.at),
+        enqueued(second.at),
         name(tracker, first.at.process),
         does(first),
-        call(first.at),
+        enqueued(first.at),
         duration(together),
         size(bytes),
     );
     let is_flag = [first, second].iter().all(|access| is_word(&access.executed.rows));
     let finding = Finding { subject: second.memory, ..Finding::of_call(&RULE, second.at, message) };
-    let finding = finding.other(Some(first.at)).at_most(if is_flag { Severity::Note } else { Severity::Error });
+    let finding = finding.other(first.at.call.map(|_| first.at)).at_most(if is_flag { Severity::Note } else { Severity::Error });
     Some(finding.advice(
         "wait for the first command on the host before the other process is told to go on, or let the second one wait for an \
          event that the first one signals",
     ))
+}
+
+/// The call of a command, in words.
+fn enqueued(at: Place) -> String {
+    match at.call {
+        Some(_) => call(at),
+        None => "a command that it enqueued before its first get or open, or in a call that is not recorded".into(),
+    }
 }
 
 /// Whether these are bytes of one aligned word.

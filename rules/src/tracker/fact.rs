@@ -137,8 +137,9 @@ pub enum What<'t> {
     CallFailed(CallFailed<'t>),
     /// A device has reported whether it can share a kind of object.
     Support(Support),
-    /// The device has executed a command, which accessed this memory. The fact is at the call that enqueued it, and
-    /// comes when the command has ended. The memory is unknown if it was not shared by this process when that began.
+    /// The device has executed a command, which accessed this memory. The fact is at the call that enqueued it, or outside
+    /// calls if that was not recorded, and comes when the command has ended. The memory is unknown if it was not shared by
+    /// this process when that began.
     Executed(&'t Executed, Option<Handle>),
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),

@@ -32,9 +32,13 @@ impl Tracker {
         self.emit(facts, Place::outside_calls(who, at), What::Descriptors(Descriptors { open, held, calls }));
     }
 
-    /// The device has executed a command of one of the latest calls.
+    /// The device has executed a command of one of the latest calls, or of a call that was not recorded.
     pub fn executed(&mut self, who: ProcessId, executed: &Executed, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who) else { return };
+        if executed.call == 0 {
+            self.emit(facts, Place::outside_calls(who, executed.begin), What::Executed(executed, None));
+            return;
+        }
         let is_it = |command: &&Command| command.place.call == NonZeroU64::new(executed.call);
         let Some(Command { place, addresses: [to, from], .. }) = state.commands.iter().rev().find(is_it) else {
             return;

@@ -357,8 +357,9 @@ impl Cursor {
                     return Ok(true);
                 }
                 Ok(Record::Executed(executed)) => {
-                    // The call may be one of so many commands ago that it is forgotten.
-                    if let Some(call) = self.numbers.command(executed.call) {
+                    // The call may be one of so many commands ago that it is forgotten, or not recorded.
+                    let call = Some(0).filter(|call| *call == executed.call);
+                    if let Some(call) = call.or_else(|| self.numbers.command(executed.call)) {
                         self.now = self.now.max(executed.end);
                         self.push(Other::Executed(Box::new(Executed { call, ..executed })), events);
                         return Ok(true);

@@ -289,9 +289,9 @@ fn called(
 
 /// The execution of a command.
 fn executed(first: u64, (begin, tid, writes): (Nanos, u32, bool), arguments: &[u64], strings: &Strings) -> Item {
-    let (mut call, mut memory, mut rows) = (0, 0, Rows { offset: 0, length: 0, pitch: 0, count: 0 });
+    let (mut call, mut memory, mut rows) = (None, 0, Rows { offset: 0, length: 0, pitch: 0, count: 0 });
     let mut set = |name, value| match name {
-        Meaning::Name(Name::Call) => call = value,
+        Meaning::Name(Name::Call) => call = Some(value),
         Meaning::Name(Name::Memory) => memory = value,
         Meaning::Field(place) if usize::from(place) == Values::OFFSET => rows.offset = value,
         Meaning::Field(place) if usize::from(place) == Values::SIZE => rows.length = value,
@@ -299,9 +299,9 @@ fn executed(first: u64, (begin, tid, writes): (Nanos, u32, bool), arguments: &[u
         Meaning::Name(Name::Rows) => rows.count = value,
         _ => {}
     };
-    let is_whole = numbers(first, arguments, strings, &mut set) && call != 0;
-    match arguments.last() {
-        Some(end) if is_whole && first >> 16 & 0xf == kind::COMPLETE => {
+    let is_whole = numbers(first, arguments, strings, &mut set);
+    match (call, arguments.last()) {
+        (Some(call), Some(end)) if is_whole && first >> 16 & 0xf == kind::COMPLETE => {
             Item::Record(Record::Executed(Executed { call, tid, begin, end: Nanos(*end), memory, rows, writes }))
         }
         _ => damaged("an execution without its call or its end"),
