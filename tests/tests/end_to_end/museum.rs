@@ -18,7 +18,7 @@ pub(crate) struct Exhibit {
 }
 
 #[rustfmt::skip]
-pub(crate) const EXHIBITS: [Exhibit; 10] = [
+pub(crate) const EXHIBITS: [Exhibit; 11] = [
     Exhibit { program: "museum_mpich_7977", found: "error closed-while-in-use", at: "void evict()", printed: ["the second slice is x", "the second slice is a"] },
     Exhibit { program: "museum_mpich_7302", found: "error stale-handle", at: "= opened(ze,", printed: ["the second message is a", "the second message is b"] },
     Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_mended()) ze.put(handle)", printed: ["the second message is b"; 2] },
@@ -28,6 +28,7 @@ pub(crate) const EXHIBITS: [Exhibit; 10] = [
     Exhibit { program: "museum_mooncake_3546", found: "warning lost-offset", at: "message(ze.get(", printed: ["block 2 is a", "block 2 is c"] },
     Exhibit { program: "museum_dpctl_2331", found: "error out-of-bounds", at: "receive_by_copy(", printed: ["the last byte is none of the array's", "the last byte is a"] },
     Exhibit { program: "museum_ucx_4431", found: "error double-close", at: "ze.zeMemCloseIpcHandle(", printed: ["closes that were refused: 1", "closes that were refused: 0"] },
+    Exhibit { program: "museum_numba_cuda_930", found: "error race", at: "= gpu.read(array, size)", printed: ["the array is stale", "the array is right"] },
     // The end of a process is no call.
     Exhibit { program: "museum_compute_runtime_974", found: "note descriptor-growth", at: "", printed: ["opened and closed 200 times"; 2] },
 ];

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 47] = [
+const PROGRAMS: [(&str, Shares, Runs); 48] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -57,6 +57,7 @@ const PROGRAMS: [(&str, Shares, Runs); 47] = [
     ("marked_pairs", Memory, With(&["100"])),
     ("mistakes", Memory, Listed),
     ("museum_mpich_7977_sycl", Memory, Once),
+    ("museum_numba_cuda_930", Memory, Once),
     ("native_device", Memory, Once),
     ("sharing", Memory, Listed),
     ("sharing other_backend", Memory, With(&["adapter"])),
