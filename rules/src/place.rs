@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::api::{Effect, Function, Promise, UrResult};
+use urscope_schema::api::interface::Words;
+use urscope_schema::api::{Effect, Function, Promise, UNIFIED_RUNTIME, UrResult};
 use urscope_schema::{call::Nanos, operation::Begun};
 
 /// A process, numbered by the tracker in the order of arrival.
@@ -43,6 +44,11 @@ impl Place {
     /// What the call does to its object.
     pub fn effect(&self) -> Option<Effect> {
         self.function.map(Function::effect)
+    }
+
+    /// How findings name what belongs to the interface of the call.
+    pub fn words(&self) -> Words {
+        self.function.map_or(UNIFIED_RUNTIME.words, |function| function.interface().words)
     }
 
     /// Whether the interface of the call promises something.

@@ -115,6 +115,8 @@ pub enum UsmType {
     Host,
     /// Memory that moves between host and device.
     Shared,
+    /// Memory of a pool that is shared as a whole.
+    Pool,
 }
 
 impl UsmType {
@@ -124,6 +126,7 @@ impl UsmType {
             Self::Device => "device USM",
             Self::Host => "host USM",
             Self::Shared => "shared USM",
+            Self::Pool => "memory of a pool",
         }
     }
 }

@@ -27,6 +27,9 @@ pub enum Origin {
     Xpti(usize),
     /// A hook in a table of a Level Zero driver.
     Driver,
+    /// A hook of a driver's function that stands for itself. A library may have its own in front of it, so what is called in
+    /// it is part of it.
+    Library,
     /// The runtime, in the recorded call with this number. Only the trace sees such an inner call.
     Inner(u64),
 }
@@ -37,7 +40,7 @@ impl Origin {
     const fn adapter(self) -> Option<usize> {
         match self {
             Self::Adapter(via) | Self::Xpti(via) => Some(via),
-            Self::Driver | Self::Inner(_) => None,
+            Self::Driver | Self::Library | Self::Inner(_) => None,
         }
     }
 }
@@ -92,7 +95,7 @@ pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
         }
     };
     let outer = inner::outer(function, begun.call);
-    let is_outer = matches!(origin, Origin::Adapter(_));
+    let is_outer = matches!(origin, Origin::Adapter(_) | Origin::Library);
     if is_outer {
         outer.begin();
     }
@@ -191,7 +194,9 @@ fn without_answers(function: Function, origin: Origin, call: u64, result: UrResu
 #[inline(always)]
 fn exit(hot: Hot, function: Function, origin: Origin, call: u64, result: UrResult, answers: Values) -> UrResult {
     match origin {
-        Origin::Adapter(_) | Origin::Driver => return chain::exit(hot, function, call, result, answers),
+        Origin::Adapter(_) | Origin::Driver | Origin::Library => {
+            return chain::exit(hot, function, call, result, answers);
+        }
         Origin::Xpti(_) => chain::returned(hot, function, call, result, answers),
         Origin::Inner(_) => chain::inner_exit(function, call, result, answers),
     }

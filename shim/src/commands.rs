@@ -77,8 +77,8 @@ pub(crate) fn are_recorded() -> bool {
 #[inline(always)]
 pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = function.effect().ends_memory();
-    // These two can wait, or free later.
-    let at_once = !matches!(function, Function::urEnqueueUSMFreeExp | Function::zeMemFreeExt);
+    // These can wait, or free later.
+    let at_once = !matches!(function.effect(), Effect::FreesLater(_)) && function != Function::zeMemFreeExt;
     if ends_memory && are_recorded() {
         // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);

@@ -10,6 +10,9 @@
 //! Level Zero: a note. The driver keeps the memory until all that opened it have closed it. There, an event or an event
 //! pool that is destroyed while a process has it open is noted, too: the specification lets a driver free it at once.
 //!
+//! CUDA: an error, for memory and for events. The documentation leaves undefined what follows, although today's driver keeps
+//! both.
+//!
 //! # Why it is bad
 //!
 //! SYCL states that the free invalidates every mapping. What the consumer then reads is undefined: the old content, the
@@ -88,7 +91,7 @@ pub(super) static RULE: Rule = Rule {
     code: "freed-while-open",
     severity: Severity::Error,
     when: When::Exit,
-    title: "memory, or an event of Level Zero, is freed while a process has it open",
+    title: "memory, or an event of Level Zero or CUDA, is freed while a process has it open",
     sentence: "freed {what} while {other} had it open",
     facts: &[FactKind::Freed, FactKind::ContextReleased, FactKind::Opened, FactKind::ProcessEnded, FactKind::Finished],
     check: Check::Stateful(|| Box::new(ReleasedContexts::default())),

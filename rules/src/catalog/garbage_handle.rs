@@ -104,7 +104,7 @@ impl RuleState for Refusals {
         }
         if result.is_success() {
             self.silent.count(fact.at, unknown);
-        } else if depends_on_bytes(result) && !is_of_other_size(fact, &unknown, result) {
+        } else if depends_on_bytes(fact.at.meaning(result)) && !is_of_other_size(fact, &unknown, result) {
             self.refused.count(fact.at, unknown);
         }
     }

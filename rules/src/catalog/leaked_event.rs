@@ -83,9 +83,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::LeftObject(left, handle, object) = fact.what else { return None };
     let advice = match handle.kind {
-        Kind::Event => {
-            "release it with urEventRelease before its context is released; in SYCL, destroy the event object"
-        }
+        Kind::Event => object.born.words().end_event,
         Kind::EventPool => "close it with zeEventPoolCloseIpcHandle before its context is destroyed",
         _ => return None,
     };

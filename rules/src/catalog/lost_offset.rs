@@ -1,8 +1,8 @@
 //! # What it does
 //!
 //! Reports handle data that is got for an address inside an allocation, by a function whose handle names the allocation
-//! only (`zeMemGetIpcHandle`). It is a note once a process accesses what it has opened from that offset on: the offset
-//! was sent by another way.
+//! only (`zeMemGetIpcHandle`, `cuIpcGetMemHandle`). It is a note once a process accesses what it has opened from that offset
+//! on: the offset was sent by another way. In CUDA it is always a note: all gets of an allocation return the same handle.
 //!
 //! # Why it is bad
 //!
@@ -156,7 +156,8 @@ impl LostOffsets {
 
 /// The allocation that the address of a get lies inside of, where the handle data name the allocation only.
 fn inside<'t>(fact: &Fact<'t>, exported: &Exported<'_>) -> Option<(u64, &'t Allocation, u64)> {
-    let names_base = fact.at.promises(Promise::HandlesAreDescriptors)
+    let names_allocation = [Promise::HandlesAreDescriptors, Promise::HandlesNameAllocations];
+    let names_base = names_allocation.iter().any(|promise| fact.at.promises(*promise))
         && matches!(fact.at.effect(), Some(Effect::Exports(Kind::Usm)));
     let address = exported.of.filter(|_| names_base)?;
     let (base, memory) = fact.tracker.state(fact.at.process)?.allocation_at(address)?;
@@ -181,5 +182,7 @@ fn report(tracker: &Tracker, lost: &LostOffset) -> Finding {
         of_size(size)
     );
     let finding = Finding::new(&RULE, got, what, message).other(other).values(size, fingerprint).at_most(most);
+    // Others may have got the same handle for what lies in front.
+    let finding = finding.note_where(Promise::HandlesNameAllocations);
     finding.advice("get handle data for the address that the allocation returned, and send the offset with it")
 }

@@ -55,7 +55,8 @@
 //!
 //! Keep the pointer that the open returned, and close it with the close function.
 
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::api::{UrResult, interface::Words};
+use urscope_schema::handle::Kind;
 
 use super::wording::{call, handle, of_size};
 use super::{Check, Rule, When};
@@ -82,7 +83,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let opened = mapped.last_open()?;
     let what = handle(Kind::Mapping, base);
-    let (how, advice) = mismatch(&ending, base)?;
+    let (how, advice) = mismatch(fact.at.words(), &ending, base)?;
     let (who, size) = (fact.actor(), of_size(mapped.size));
     let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(fact.at), call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
@@ -91,12 +92,15 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(finding.values(mapped.size, mapped.fingerprint).advice(advice).answer(answer))
 }
 
-fn mismatch(ending: &Ending<'_>, base: u64) -> Option<(String, &'static str)> {
+fn mismatch(words: Words, ending: &Ending<'_>, base: u64) -> Option<(String, String)> {
     let value = ending.object.value;
     if ending.object.kind == Kind::Usm {
         return Some((
-            format!("passes the opened pointer {value:#x} to urUSMFree"),
-            "close it with urIPCCloseMemHandleExp: opened memory belongs to the other process and cannot be freed here",
+            format!("passes the opened pointer {value:#x} to {}", words.free),
+            format!(
+                "close it with {}: opened memory belongs to the other process and cannot be freed here",
+                words.close
+            ),
         ));
     }
     if let Target::Mapping(mapped) = ending.target
@@ -105,13 +109,13 @@ fn mismatch(ending: &Ending<'_>, base: u64) -> Option<(String, &'static str)> {
     {
         return Some((
             format!("closes {value:#x}, which an allocation has imported,"),
-            "free what an allocation has imported with zeMemFree",
+            "free what an allocation has imported with zeMemFree".into(),
         ));
     }
     (value != base).then(|| {
         (
             format!("closes {value:#x}, {} bytes into a mapping,", value - base),
-            "close the pointer that the open returned, not one computed from it",
+            "close the pointer that the open returned, not one computed from it".into(),
         )
     })
 }

@@ -5,8 +5,8 @@
 //! # Why it is bad
 //!
 //! Level Zero allows it: the mapping is a second address of the same memory. But the mapping needs a close of its own,
-//! it costs as much as any mapping although the memory is already accessible, and other backends, such as CUDA, refuse
-//! it. (Events and physical memory are left out.)
+//! and it costs as much as any mapping although the memory is already accessible. CUDA refuses it. (Events and physical
+//! memory are left out.)
 //!
 //! # Example
 //!
@@ -60,14 +60,16 @@
 //! Compare the sender of the bytes with the own process, and use the existing pointer. If it is intended, as in a test,
 //! suppress it.
 
+use urscope_schema::api::{Promise, UrResult};
 use urscope_schema::handle::Kind;
 
 use super::memory::{FirstOf, PerProcess};
-use super::wording::{call, handle, of_size, times};
+use super::wording::{call, handle, of_size, times, which};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
 use crate::tracker::End;
-use crate::tracker::fact::{Fact, FactKind, Opened, What};
+use crate::tracker::fact::{Fact, FactKind, Outcome, What};
+use crate::tracker::{pending::PendingChange, records::ExportId};
 
 pub(super) static RULE: Rule = Rule {
     code: "open-in-producer",
@@ -75,7 +77,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "memory is opened in the process that exported it",
     sentence: "opened {what} that it had exported itself",
-    facts: &[FactKind::Opened, FactKind::ProcessEnded],
+    facts: &[FactKind::Opened, FactKind::CallFailed, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(OwnOpens::default())),
 };
 
@@ -87,7 +89,8 @@ struct OwnOpens(PerProcess<FirstOf<OwnOpen>>);
 #[derive(Clone, Copy, Debug)]
 struct OwnOpen {
     opened: Place,
-    pointer: u64,
+    /// Its mapping, or the result of an open that was refused.
+    made: Result<u64, UrResult>,
     got: Place,
     size: Option<u64>,
     fingerprint: u64,
@@ -97,9 +100,14 @@ impl RuleState for OwnOpens {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
             What::Opened(opened) => {
-                if let Some(own) = own(fact, &opened) {
-                    self.0.count(fact.at.process, || own);
-                }
+                let mapping = opened.handle.kind == Kind::Mapping;
+                let own = own(fact, opened.export.filter(|_| mapping), Ok(opened.handle.value));
+                own.inspect(|own| self.0.count(fact.at.process, || *own));
+            }
+            What::CallFailed(failed) if fact.at.promises(Promise::OwnOpensAreRefused) => {
+                let PendingChange::Open(open) = &failed.call.change else { return };
+                let own = own(fact, open.export, Err(failed.result));
+                own.inspect(|own| self.0.count(fact.at.process, || *own));
             }
             What::ProcessEnded(how) => {
                 let first = self.0.take(fact.at.process).filter(|_| matches!(how, End::Exited | End::Exec));
@@ -110,21 +118,28 @@ impl RuleState for OwnOpens {
     }
 }
 
-fn own(fact: &Fact<'_>, opened: &Opened) -> Option<OwnOpen> {
-    let export = fact.tracker.exports.get(opened.export.filter(|_| opened.handle.kind == Kind::Mapping)?)?;
+fn own(fact: &Fact<'_>, export: Option<ExportId>, made: Result<u64, UrResult>) -> Option<OwnOpen> {
+    let export = fact.tracker.exports.get(export?).filter(|export| export.subject.kind == Kind::MemHandle)?;
     let (got, size, fingerprint) = (export.latest_get, export.subject.size, export.fingerprint());
-    let own = OwnOpen { opened: fact.at, pointer: opened.handle.value, got, size, fingerprint };
+    let own = OwnOpen { opened: fact.at, made, got, size, fingerprint };
     (got.process == fact.at.process).then_some(own)
 }
 
 fn report(fact: &Fact<'_>, FirstOf { first, count }: FirstOf<OwnOpen>) -> Finding {
-    let (who, what, size) = (fact.actor(), handle(Kind::Mapping, first.pointer), of_size(first.size));
+    let (who, size, opened) = (fact.actor(), of_size(first.size), call(first.opened));
+    let (what, opens) = match first.made {
+        Ok(pointer) => {
+            let what = handle(Kind::Mapping, pointer);
+            (what, format!("opened {what}{size} in {opened} from handle data that it got itself"))
+        }
+        Err(result) => {
+            let (what, which) =
+                (handle(Kind::MemHandle, first.fingerprint), which(first.opened, Outcome::Refused(result)));
+            (what, format!("opens {what}{size} in {opened}, {which}: it got the handle itself"))
+        }
+    };
     let all = if count == 1 { String::new() } else { format!("; it did this {} in total", times(count)) };
-    let message = format!(
-        "{who} opened {what}{size} in {} from handle data that it got itself in {}{all}",
-        call(first.opened),
-        call(first.got)
-    );
+    let message = format!("{who} {opens} in {}{all}", call(first.got));
     let finding = Finding::new(&RULE, first.opened, what, message).other(Some(first.got));
     let finding = finding.values(first.size, Some(first.fingerprint));
     finding.advice("use the existing pointer: some backends refuse to open memory in the process that exported it")

@@ -172,7 +172,8 @@ fn act(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(&'static str, Handle
         Operation::Put(handle, _) => ("puts", Some(handle)),
         Operation::Open(Open { of: kind, data, imports, fingerprint, .. }) => {
             let PendingChange::Open(open) = &failed.call.change else { return None };
-            let is_other = open.export.is_some() || fingerprint.is_some() && depends_on_bytes(failed.result);
+            let is_other =
+                open.export.is_some() || fingerprint.is_some() && depends_on_bytes(fact.at.meaning(failed.result));
             if is_other && !imports {
                 return None;
             }
@@ -194,7 +195,7 @@ fn act(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(&'static str, Handle
 fn finding(fact: &Fact<'_>, failed: &CallFailed<'_>, does: &str, what: Handle) -> Finding {
     let known = reason(fact, failed);
     let (why, other, advice) = known.unwrap_or_else(|| {
-        let advice = "check its result; UR_LOG_LEVEL_ZERO=level:debug;output:stderr makes the adapter log the reason";
+        let advice = format!("check its result, and {}", fact.at.words().reason);
         ("the reason is not known".into(), None, advice)
     });
     let shown = if does == "unmaps" { format!("{:#x}", what.value) } else { what.to_string() };
@@ -205,25 +206,26 @@ fn finding(fact: &Fact<'_>, failed: &CallFailed<'_>, does: &str, what: Handle) -
 }
 
 /// What is known of the reason: in words, the call that it comes from, and what to do.
-fn reason(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(String, Option<Place>, &'static str)> {
+fn reason(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(String, Option<Place>, String)> {
     let state = fact.tracker.state(fact.at.process)?;
     let context = failed.call.operation.context();
     let gone = context.and_then(|value| state.tombstones.get(Handle { kind: Kind::Context, value }));
     if let Some(gone) = gone {
         let why = format!("its context was released in {}", call(gone.died));
-        return Some((why, Some(gone.died), "end what belongs to a context before the context"));
+        return Some((why, Some(gone.died), "end what belongs to a context before the context".into()));
     }
     let Operation::Export(Export { kind: Kind::Usm, pointer: Some(pointer), .. }) = failed.call.operation else {
         return None;
     };
     if let Some(mapped) = state.mapped.at(pointer) {
         let why = format!("the address lies in {}, which was mapped there in {}", mapped.memory, call(mapped.place));
-        return Some((why, Some(mapped.place), "get handle data for the physical memory itself"));
+        return Some((why, Some(mapped.place), "get handle data for the physical memory itself".into()));
     }
     let Some((_, memory)) = state.allocation_at(pointer) else {
-        return Some(("no recorded call has allocated it".into(), None, "get handle data for device memory"));
+        let advice = "get handle data for device memory".into();
+        return Some(("no recorded call has allocated it".into(), None, advice));
     };
     let pool = memory.requested.pool?;
     let why = format!("it comes from USM pool {pool:#x}");
-    Some((why, memory.born, "allocate what is to be shared outside of a pool"))
+    Some((why, memory.born, "allocate what is to be shared outside of a pool".into()))
 }

@@ -57,8 +57,9 @@
 //! Let the exporter live until all processes have opened, and let all of them use the same adapter and
 //! device. The adapter logs the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
 
+use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::counted;
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::UrResult, counted};
 
 use super::wording::{call, device, name, which};
 use super::{Check, Rule, When};
@@ -81,11 +82,15 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::CallFailed(refused) = fact.what else { return None };
     let PendingChange::Open(open) = &refused.call.change else { return None };
     let (export, kind) = (fact.tracker.exports.get(open.export?)?, open.open.of);
+    let meaning = fact.at.meaning(refused.result);
     // A null argument, which the record need not show.
-    if open.open.imports || [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&refused.result) {
+    if open.open.imports || [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&meaning) {
         return None;
     }
     let producer = export.latest_get.process;
+    if producer == fact.at.process && kind == Kind::MemHandle && fact.at.promises(Promise::OwnOpensAreRefused) {
+        return None;
+    }
     let what = Handle { kind, value: open.open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {
         _ if producer == fact.at.process => "it was got in the same process".into(),
@@ -95,7 +100,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         None => format!("its exporter, {}, was there", name(fact.tracker, producer)),
     };
     let put = export.gets.saturating_sub(export.handles);
-    let reason = match refused.result {
+    let reason = match meaning {
         _ if kind == Kind::PhysicalMemHandle && put > 0 => format!(
             "; {} with the same bytes had been put, and the put of the v2 adapter closes the descriptor that they name",
             counted(put, "handle")
@@ -103,7 +108,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         _ if let Some((theirs, ours)) = other_adapter(fact, producer) => {
             format!("; the exporter's adapter is {theirs}, and that of this process is {ours}")
         }
-        UrResult::INVALID_VALUE => {
+        UrResult::INVALID_VALUE if open.open.size.is_some() => {
             "; an adapter returns this for handle data of another adapter, or of another size".to_owned()
         }
         _ => String::new(),
@@ -117,10 +122,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         other_device(fact, export, open).unwrap_or_default(),
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get));
-    Some(finding.values(open.open.size, open.open.fingerprint).advice(
-        "keep the exporter alive until all have opened, use one adapter and one device in all processes, and set \
-         UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
-    ))
+    Some(finding.values(open.open.size, open.open.fingerprint).advice(format!(
+        "keep the exporter alive until all have opened, use one adapter and one device in all processes, and {}",
+        fact.at.words().reason
+    )))
 }
 
 /// The adapters of the exporter and of the process that opens, if each has one and they differ.

@@ -125,7 +125,7 @@ pub(super) fn expired(rule: &'static Rule, fact: &Fact<'_>, old: &Expired, outco
 /// `which returned UR_RESULT_ERROR_INVALID_VALUE`: the result of a call that should have failed.
 pub(super) fn which(at: Place, outcome: Outcome) -> String {
     match outcome {
-        Outcome::Succeeded => "which the adapter accepted".into(),
+        Outcome::Succeeded => format!("which {} accepted", at.words().callee),
         Outcome::Refused(result) if result.is_success() => "which returned success and no result".into(),
         Outcome::Refused(result) => format!("which returned {}", result_text(at, result)),
     }

@@ -83,10 +83,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let usm = memory.requested.usm.filter(|usm| *usm != UsmType::Device);
     let contexts = memory.requested.context.zip(export.context).filter(|(own, given)| own != given);
     let (why, advice) = match (usm, contexts) {
-        (Some(usm), _) => (format!("it is {}", usm.noun()), "share memory of malloc_device only"),
+        (Some(usm), _) => (format!("it is {}", usm.noun()), format!("share {} only", fact.at.words().shareable_memory)),
         (None, Some((own, given))) => (
             format!("it belongs to context {own:#x}, and the get names context {given:#x}"),
-            "get handle data in the context that the memory was allocated in",
+            "get handle data in the context that the memory was allocated in".into(),
         ),
         (None, None) => return None,
     };

@@ -4,6 +4,7 @@
 //! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give. Here are the roles that
 //! several interfaces have; each interface has its own in a file of its folder.
 
+use crate::handle::fingerprint;
 use crate::values::Values;
 
 /// What is missing if an argument is null or zero, by role.
@@ -131,8 +132,8 @@ pub struct OutParams {
     pub value: usize,
     /// Of a `ze_ipc_mem_handle_t` (64 bytes).
     pub ipc_handle: usize,
-    /// Of a `ze_ipc_event_counter_based_handle_t` (64 bytes).
-    pub event_handle: usize,
+    /// Of a handle of 64 bytes that identify it.
+    pub handle_bytes: usize,
     /// Of a structure with a `ze_external_memory_export_fd_t` among its extensions.
     pub exporting: usize,
 }
@@ -148,7 +149,7 @@ impl OutParams {
         copied_data: 0,
         value: 0,
         ipc_handle: 0,
-        event_handle: 0,
+        handle_bytes: 0,
         exporting: 0,
     };
 }
@@ -244,6 +245,8 @@ roles! {
     OutPointer(usize) absent pointer out pointer null Pointer in pointer;
     /// A `ur_physical_mem_handle_t *`, `ur_event_handle_t *`, `ur_usm_pool_handle_t *` or `ze_event_pool_handle_t *`.
     OutObject(usize) absent object out object null Pointer in object;
+    /// A pointer to a [`HandleBytes`] that receives a handle.
+    OutHandleBytes(usize) absent data out handle_bytes null Pointer in data;
     /// A `ur_context_handle_t *`.
     OutContext(usize) absent context out context null Pointer in context;
     /// A `void *` to memory that a command accesses when it executes.
@@ -261,4 +264,24 @@ roles! {
             if values.flags.is_none() { Some(Null::Description) } else { None }
         }
     };
+}
+
+/// A `ze_ipc_event_counter_based_handle_t`, `CUipcMemHandle` or `CUipcEventHandle`, which C passes by value. Its bytes
+/// identify it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandleBytes {
+    words: [u64; 8],
+}
+
+impl Role for HandleBytes {
+    fn of_word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    fn enter(self, values: &mut Values) {
+        let bytes = self.words.map(u64::to_le_bytes);
+        let of_bytes = fingerprint(bytes.as_flattened());
+        (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
+    }
 }

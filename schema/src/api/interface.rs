@@ -33,6 +33,25 @@ pub struct Interface {
     pub support: &'static [(u32, Kind)],
     /// What it promises beyond Unified Runtime.
     pub promises: &'static [Promise],
+    /// What findings call it.
+    pub words: Words,
+}
+
+/// How findings about calls of an interface name what they speak of.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// What carries out its calls.
+    pub callee: &'static str,
+    /// Memory that can be shared.
+    pub shareable_memory: &'static str,
+    /// The function that frees memory.
+    pub free: &'static str,
+    /// The function that closes a mapping.
+    pub close: &'static str,
+    /// How an event is ended that was opened.
+    pub end_event: &'static str,
+    /// How a program sees why a call was refused, as part of a list; empty if there is no way.
+    pub reason: &'static str,
 }
 
 /// A result code.
@@ -92,6 +111,10 @@ pub enum Promise {
     OpensMayStay,
     /// Handle data can be used without a call of the interface.
     HandlesAreDescriptors,
+    /// An open of what the process has exported itself is refused.
+    OwnOpensAreRefused,
+    /// Handle data of an address inside an allocation is that of the whole allocation, which an open maps.
+    HandlesNameAllocations,
     /// Memory of any context and of any type can be got, and used in any context.
     AnyMemoryIsShareable,
     /// A get of memory also takes physical memory, by its handle or where it is mapped.

@@ -13,19 +13,21 @@ pub mod common_roles;
 pub mod unified_runtime;
 #[macro_use]
 pub mod level_zero;
+#[macro_use]
+pub mod cuda;
 
 /// Passes the rows of all interfaces to the macro `$sink`, in one call.
 #[macro_export]
 macro_rules! hooked_functions {
     ($($sink:ident)::+) => {
-        ur_functions! { @rows [ze_functions] @rows [$($sink)::+] }
+        ur_functions! { @rows [ze_functions] @rows [cu_functions] @rows [$($sink)::+] }
     };
 }
 
 /// Passes the tables of all interfaces to the macro `$sink`, in one call.
 macro_rules! hooked_tables {
     ($sink:ident) => {
-        ur_tables! { @rows [ze_tables] @rows [$sink] }
+        ur_tables! { @rows [ze_tables] @rows [cu_tables] @rows [$sink] }
     };
 }
 
@@ -35,6 +37,7 @@ pub mod interface;
 pub mod role;
 mod signatures;
 
+pub use cuda::INTERFACE as CUDA;
 pub use effect::Effect;
 pub use function::{Function, Table};
 pub use interface::{Interface, Promise, UrResult};

@@ -1,6 +1,7 @@
 //! The roles of all interfaces.
 
 pub use super::common_roles::*;
+pub use super::cuda::roles::*;
 pub use super::level_zero::roles::*;
 pub use super::unified_runtime::roles::*;
 
@@ -16,7 +17,7 @@ mod tests {
         assert_eq!(size_of::<Count>(), size_of::<u32>());
         assert_eq!(size_of::<IpcProperty>(), size_of::<u32>());
         assert_eq!(size_of::<IpcHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
-        assert_eq!(size_of::<EventHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
+        assert_eq!(size_of::<HandleBytes>(), 64, "ZE_MAX_IPC_HANDLE_SIZE, CU_IPC_HANDLE_SIZE");
     }
 
     #[test]

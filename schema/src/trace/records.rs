@@ -114,7 +114,7 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
-    /// [`ADAPTER_TABLE`], `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], or [`UNSEEN_ADAPTER`].
+    /// [`ADAPTER_TABLE`], `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], [`CUDA_DRIVER`], or [`UNSEEN_ADAPTER`].
     #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
@@ -158,6 +158,9 @@ pub const XPTI: &str = "xpti";
 
 /// The kind of an [`EntryPoint`] for a Level Zero driver whose functions were replaced.
 pub const LEVEL_ZERO_DRIVER: &str = "level-zero-driver";
+
+/// The kind of an [`EntryPoint`] for a library with functions of the CUDA driver, which were replaced.
+pub const CUDA_DRIVER: &str = "cuda-driver";
 
 /// `urscope_device`: a device that calls name by its handle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

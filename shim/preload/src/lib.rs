@@ -9,10 +9,10 @@ use std::ffi::{c_char, c_int, c_void};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::api::{UrResult, role::*};
-use urscope_schema::ur_functions;
+use urscope_schema::{cu_functions, ur_functions};
 use urscope_shim::entry::dlsym::{NEXT_DLSYM, intercept};
 use urscope_shim::entry::exec::{self, CFunction, ExecArguments};
-use urscope_shim::entry::{exports, xpti};
+use urscope_shim::entry::{cuda, exports, xpti};
 use urscope_shim::raw::{
     args::Arg, errno, late_functions, memory::reserve::Allocator, processes::process, signals::signal_stack,
 };
@@ -57,6 +57,28 @@ macro_rules! exports {
 }
 
 ur_functions!(exports);
+
+/// Exports functions of the CUDA driver, for programs that link it.
+macro_rules! jumps {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        jumps!(cuGetProcAddress cuGetProcAddress_v2 $($name)*);
+    };
+    ($($name:ident)*) => {
+        $(
+            /// # Safety
+            ///
+            /// The arguments are those of the function of this name (`cuda.h`).
+            // SAFETY: the symbol of this name that comes after this one is called.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $name() {
+                naked_asm!("jmp {to}", to = sym cuda::exports::$name)
+            }
+        )*
+    };
+}
+
+cu_functions!(jumps);
 
 /// For `liburscope_ipc.so`, whose callers have handles of Level Zero only: gives the context and the device of
 /// Unified Runtime that wrap them, so that the recorded functions can be called. Returns 1, or 0 if no adapter that
@@ -116,6 +138,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     naked_asm!(
         "push rdi",
         "push rsi",
+        "mov rdx, rsp",
         "sub rsp, 8",
         "call {intercept}",
         "add rsp, 8",

@@ -1,15 +1,18 @@
-//! `dlsym`, which urscope wraps to see when a loader asks an adapter or a driver for a table.
+//! `dlsym`, which urscope wraps to see when a loader asks an adapter or a driver for a table, and a program for a function
+//! of the CUDA driver.
 //!
 //! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so other lookups are passed on by a jump. The
 //! trampoline in the preload library calls [`intercept`].
 
 use std::ffi::{CStr, c_char, c_void};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use libloading::os::unix::{Library, RTLD_LAZY};
 use urscope_schema::api::{LEVEL_ZERO, Table};
 
-use super::{ddi, level_zero};
+use super::{cuda, ddi, level_zero};
 use crate::knobs;
 use crate::raw::late_functions::{self, dlvsym};
 use crate::raw::{processes::process, symbols::modules::Module};
@@ -96,6 +99,20 @@ pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { dlsym(handle, name.as_ptr()) }
 }
 
+/// The address of `symbol` in a loaded library or its dependencies, as the C library finds it; null if it is not loaded.
+pub fn in_library(library: &Path, symbol: &CStr) -> *mut c_void {
+    // SAFETY: with RTLD_NOLOAD nothing is loaded, so no code of a library runs.
+    let Ok(library) = (unsafe { Library::open(Some(library), libc::RTLD_NOLOAD | RTLD_LAZY) }) else {
+        return null_mut();
+    };
+    let handle = library.into_raw();
+    // SAFETY: the C library's `dlsym` has this signature; a handle of a library, and a C string.
+    let found = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve())(handle, symbol.as_ptr()) };
+    // SAFETY: the handle is given back, as it came.
+    drop(unsafe { Library::from_raw(handle) });
+    found
+}
+
 /// The library or program whose `dlsym` precedes urscope's, if there is one.
 pub fn preceding() -> Option<Module> {
     // SAFETY: the C library's `dlsym` has this signature.
@@ -109,12 +126,15 @@ pub fn preceding() -> Option<Module> {
     (first != own && first != next).then_some(first)
 }
 
-/// The result of `dlsym(handle, name)`; null if the real one must be called.
+/// A name that no library exports, for `dlsym` to report instead of one that only urscope does.
+const NOT_LOADED: &CStr = c"a function of libcuda.so.1, which is not loaded";
+
+/// The result of `dlsym(handle, name)`; null if the real one must be called, with the name at `asked`.
 ///
 /// # Safety
 ///
-/// `handle` and `name` are those of a call of dlsym(3); `name` may be null.
-pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+/// `handle` and `name` are those of a call of dlsym(3); `name` may be null. `asked` holds it.
+pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char, asked: &mut *const c_char) -> *mut c_void {
     resolve();
     if name.is_null() {
         return null_mut();
@@ -127,8 +147,18 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     if !super::inline::notice() {
         return null_mut();
     }
-    if !(begins(b"urGet") || begins(b"zeGet")) || handle == libc::RTLD_NEXT || knobs::is_excluded() {
+    let is_other = !(begins(b"urGet") || begins(b"zeGet") || begins(b"cu"));
+    if is_other || handle == libc::RTLD_NEXT || knobs::is_excluded() {
         return null_mut();
+    }
+    if begins(b"cu") {
+        let Some(symbol) = cuda::Symbol::of(name) else { return null_mut() };
+        // SAFETY: the caller's promise.
+        let found = cuda::looked_up(symbol, unsafe { real(handle, name) });
+        if found.is_none() {
+            *asked = NOT_LOADED.as_ptr();
+        }
+        return found.unwrap_or(null_mut());
     }
     match Table::of_getter(name.to_bytes()) {
         // SAFETY: the caller's promise; the symbol of a getter is one.

@@ -17,4 +17,5 @@ pub static INTERFACE: Interface = Interface {
     usm_types: &[],
     support: &[],
     promises: &[Promise::PutIsOptional],
+    words: super::unified_runtime::WORDS,
 };

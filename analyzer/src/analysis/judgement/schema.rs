@@ -30,7 +30,7 @@ pub(crate) enum SeverityForm {
 #[derive(JsonSchema)]
 #[schemars(rename = "Door")]
 pub(crate) struct DoorForm {
-    /// `adapter-table`, `exported-symbol`, `inline`, `xpti`, `level-zero-driver` or `unseen-adapter`.
+    /// `adapter-table`, `exported-symbol`, `inline`, `xpti`, `level-zero-driver`, `cuda-driver` or `unseen-adapter`.
     door: String,
     /// The number that call records carry as `via`.
     via: u64,

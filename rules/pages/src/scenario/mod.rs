@@ -47,8 +47,8 @@
 //! NUMBER` (of an open: the adapter would have changed this byte of its caller's), `flipped NUMBER` (of an open: a bit of
 //! that byte of its handle data is another one), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a
 //! close, a free or an unmap: the device says that a command accesses the memory from there on), `on-host`
-//! (of a copy: the program may have memory of its own at the address), `ze` (by the function of
-//! Level Zero, of USM and its handle data), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the
+//! (of a copy: the program may have memory of its own at the address), `ze` or `cuda` (by the function of
+//! Level Zero, of USM and its handle data, or of CUDA, also of events), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the
 //! runtime likes; without a runtime it fails) and `begins`.
 //!
 //! `&` in front of a line: the step happens at the same time as the one before it. What stands between a line `NUMBER
@@ -65,7 +65,7 @@ pub use parse::ScenarioError;
 pub use play::{Event, judge};
 
 use urscope_rules::{End, Rights};
-use urscope_schema::api::Function;
+use urscope_schema::api::{Function, Interface};
 
 /// A scenario.
 #[derive(Clone, Debug)]
@@ -165,8 +165,8 @@ struct Call {
     queued: bool,
     /// Whether that waits for events.
     waits: bool,
-    /// Whether the function is that of Level Zero.
-    level_zero: bool,
+    /// The interface whose function it is, if that is another one than Unified Runtime.
+    interface: Option<&'static Interface>,
     /// Of a close or a free: the device says that a command accesses the memory.
     unfinished: bool,
     /// Of a copy: the program may have memory of its own at the address.

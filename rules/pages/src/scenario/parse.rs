@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr};
 
 use super::{Call, Fate, Line, REFUSED, Ran, Scenario, SetRight, Step, VERBS, Verb};
 use urscope_rules::End;
+use urscope_schema::api::{CUDA, LEVEL_ZERO};
 
 /// A line that is no step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +113,8 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "waits" => call.waits = true,
                 "unfinished" => call.unfinished = true,
                 "on-host" => call.on_host = true,
-                "ze" => call.level_zero = true,
+                "ze" => call.interface = Some(&LEVEL_ZERO),
+                "cuda" => call.interface = Some(&CUDA),
                 "takes" => call.takes = Some(number(value()?)?),
                 "fails" | "may-fail" => {
                     let answer = words.next_if(|next| next.parse::<u32>().is_ok()).and_then(|next| next.parse().ok());
@@ -122,7 +124,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, overwrites, seed, exposes, as, from, queued, waits, unfinished, ze, takes, fails, may-fail or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, overwrites, seed, exposes, as, from, queued, waits, unfinished, ze, cuda, takes, fails, may-fail or begins, found {word:?}"
                     ));
                 }
             }

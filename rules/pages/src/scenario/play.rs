@@ -3,10 +3,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use urscope_rules::{Checker, End, Finding, Process, ProcessId, Tracker};
+use urscope_schema::api::cuda::constants::EVENT_INTERPROCESS;
 use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
-use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{CUDA, Function, Interface, UNIFIED_RUNTIME, UrResult};
 use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::ACCESSED;
@@ -213,7 +214,7 @@ impl Player {
             Step::Call(call) => {
                 let Some(function) = call.function else { return Ok(()) };
                 let of_runtime = self.values(actor, function, call);
-                let (function, values, answer) = if call.level_zero { by_level_zero(of_runtime) } else { of_runtime };
+                let (function, values, answer) = by_interface(call.interface, of_runtime);
                 let time = Nanos(self.now);
                 let mut values = values;
                 let Some(caller) = self.actors.get_mut(actor) else { return Err("no such process".into()) };
@@ -444,18 +445,41 @@ fn data_size(call: &Call) -> Option<u64> {
     })
 }
 
-/// The same call by the function of Level Zero. A handle has no size there.
-fn by_level_zero((function, enter, exit): (Function, Values, Values)) -> (Function, Values, Values) {
+/// The same call by the function of another interface. A handle has no size there; in CUDA it is known by its bytes, and what
+/// is made belongs to the current context.
+fn by_interface(
+    interface: Option<&Interface>,
+    (function, enter, exit): (Function, Values, Values),
+) -> (Function, Values, Values) {
     use Function as F;
-    let function = match function {
-        F::urUSMDeviceAlloc => F::zeMemAllocDevice,
-        F::urUSMFree => F::zeMemFree,
-        F::urIPCGetMemHandleExp => F::zeMemGetIpcHandle,
-        F::urIPCPutMemHandleExp => F::zeMemPutIpcHandle,
-        F::urIPCOpenMemHandleExp => F::zeMemOpenIpcHandle,
-        F::urIPCCloseMemHandleExp => F::zeMemCloseIpcHandle,
-        F::urEnqueueUSMMemcpy => F::zeCommandListAppendMemoryCopy,
-        other => other,
+    let is_cuda = match interface {
+        None => return (function, enter, exit),
+        Some(interface) => interface == &CUDA,
     };
-    (function, Values { data_size: None, ..enter }, Values { data_size: None, ..exit })
+    let (of_level_zero, of_cuda) = match function {
+        F::urUSMDeviceAlloc => (F::zeMemAllocDevice, F::cuMemAlloc_v2),
+        F::urUSMSharedAlloc => (function, F::cuMemAllocManaged),
+        F::urUSMFree => (F::zeMemFree, F::cuMemFree_v2),
+        F::urIPCGetMemHandleExp => (F::zeMemGetIpcHandle, F::cuIpcGetMemHandle),
+        F::urIPCPutMemHandleExp => (F::zeMemPutIpcHandle, function),
+        F::urIPCOpenMemHandleExp => (F::zeMemOpenIpcHandle, F::cuIpcOpenMemHandle_v2),
+        F::urIPCCloseMemHandleExp => (F::zeMemCloseIpcHandle, F::cuIpcCloseMemHandle),
+        F::urEnqueueUSMMemcpy => (F::zeCommandListAppendMemoryCopy, function),
+        F::urEventCreateExp => (function, F::cuEventCreate),
+        F::urEventRelease => (function, F::cuEventDestroy_v2),
+        F::urIPCGetEventHandleExp => (function, F::cuIpcGetEventHandle),
+        F::urIPCOpenEventHandleExp => (function, F::cuIpcOpenEventHandle),
+        other => (other, other),
+    };
+    let [enter, exit] = [enter, exit].map(|values| Values { data_size: None, ..values });
+    if !is_cuda {
+        return (of_level_zero, enter, exit);
+    }
+    let is_shareable = enter.flags.is_some_and(|flags| flags & u64::from(UR_EXP_EVENT_FLAG_IPC_EXP) != 0);
+    let flags = enter.flags.map(|_| if is_shareable { EVENT_INTERPROCESS } else { 0 });
+    let [enter, exit] = [enter, exit].map(|values| {
+        let data = values.data.and(values.fingerprint);
+        Values { context: None, device: None, value: None, data, ..values }
+    });
+    (of_cuda, Values { flags, ..enter }, exit)
 }

@@ -7,6 +7,7 @@ mod bounds;
 mod by_descriptor;
 mod catalog;
 mod circumstances;
+mod cuda;
 mod devices;
 mod forks;
 mod generated;

@@ -190,16 +190,18 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let allocation = allocation.filter(|(_, known)| is_aimed_at(known.serial));
     let object = object(state, handle.kind, pointer, aimed);
     let known = object.and_then(|object| state.objects.get(&object)).filter(|known| aimed == Some(known.serial));
+    let base = allocation.map(|(base, _)| base);
+    // Where an open will begin.
+    let shared = base.filter(|_| born.promises(Promise::HandlesNameAllocations)).or(pointer);
     let size = match known {
         Some(known) => known.size,
-        None => allocation.and_then(|(base, memory)| memory.requested.size?.checked_sub(pointer? - base)),
+        None => allocation.and_then(|(base, memory)| memory.requested.size?.checked_sub(shared? - base)),
     };
     let exported = aimed.or(allocation.map(|(_, memory)| memory.serial));
     let of_context = || state.contexts.get(&context?)?.device;
     let device = allocation.and_then(|(_, memory)| memory.requested.device).or_else(of_context);
     let data = answer.data_size.zip(answer.value);
-    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device, data };
-    let base = allocation.map(|(base, _)| base);
+    let subject = Subject { kind: handle.kind, value: shared, serial: exported, size, device, data };
     let host = state.process.host;
     let export = fingerprint.map(|bytes| exports.export((host, bytes), subject, born));
     if let Some(export) = export.filter(|_| !is_descriptor && born.promises(Promise::HandlesAreDescriptors)) {

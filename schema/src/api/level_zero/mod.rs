@@ -43,6 +43,7 @@ pub static INTERFACE: Interface = Interface {
         Promise::AnyMemoryIsShareable,
         Promise::PhysicalMemoryIsMemory,
     ],
+    words: super::unified_runtime::WORDS,
 };
 
 const fn shareable(kind: Kind, flag: u64, name: &'static str) -> Shareable {

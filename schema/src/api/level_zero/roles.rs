@@ -1,7 +1,7 @@
 //! The roles of parameters that only functions of Level Zero have.
 
 use crate::api::common_roles::{Null, OutParams, Role, Sources};
-use crate::handle::{descriptor_data, fingerprint};
+use crate::handle::descriptor_data;
 use crate::values::Values;
 
 roles! {
@@ -11,8 +11,6 @@ roles! {
     AnyDevice(usize) enter device;
     /// A `ze_ipc_mem_handle_t *` or `ze_ipc_event_pool_handle_t *` that receives an IPC handle.
     OutIpcHandle(usize) absent data out ipc_handle null Pointer in data;
-    /// A `ze_ipc_event_counter_based_handle_t *` that receives an IPC handle.
-    OutEventHandle(usize) absent data out event_handle null Pointer in data;
     /// A `ze_device_mem_alloc_desc_t *` or `ze_host_mem_alloc_desc_t *`.
     AllocDesc(usize) source extended;
     /// A `ze_ipc_mem_handle_t *` to IPC handles, an input.
@@ -82,24 +80,5 @@ impl Role for IpcHandle {
             values.exporter = Some(exporter.into());
             values.exported = Some(exported).filter(|number| *number != 0).map(descriptor_data);
         }
-    }
-}
-
-/// A `ze_ipc_event_counter_based_handle_t`, which C passes by value. Its bytes identify it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventHandle {
-    words: [u64; 8],
-}
-
-impl Role for EventHandle {
-    fn of_word(word: u64) -> Self {
-        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
-    }
-
-    fn enter(self, values: &mut Values) {
-        let bytes = self.words.map(u64::to_le_bytes);
-        let of_bytes = fingerprint(bytes.as_flattened());
-        (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
     }
 }

@@ -101,9 +101,9 @@ macro_rules! ze_functions {
             /// Destroys an event; recorded for shared events only.
             fn zeEventDestroy(event: Event) in ZeEvent[1] Destroys Event;
             /// Gets an IPC handle of a counter-based event, to be sent to another process. Nothing returns it.
-            fn zeEventCounterBasedGetIpcHandle(event: Event, handle: OutEventHandle) in ZeEvent[12] Exports Event;
+            fn zeEventCounterBasedGetIpcHandle(event: Event, handle: OutHandleBytes) in ZeEvent[12] Exports Event;
             /// Opens an IPC handle of another process as an event.
-            fn zeEventCounterBasedOpenIpcHandle(context: Context, handle: EventHandle, event: OutObject) in ZeEvent[13] Opens Event;
+            fn zeEventCounterBasedOpenIpcHandle(context: Context, handle: HandleBytes, event: OutObject) in ZeEvent[13] Opens Event;
             /// Closes an event that was opened.
             fn zeEventCounterBasedCloseIpcHandle(event: Event) in ZeEvent[14] Closes Event;
             /// Creates an event pool; one with the IPC flag can be shared.
@@ -125,9 +125,9 @@ macro_rules! ze_functions {
             /// `zeEventCounterBasedCreate`, by the name that it has in Intel's driver.
             fn zexCounterBasedEventCreate2(context: Context, device: AnyDevice, desc: Desc, event: OutObject) in ZeExtension[2] Creates Event;
             /// `zeEventCounterBasedGetIpcHandle`, likewise.
-            fn zexCounterBasedEventGetIpcHandle(event: Event, handle: OutEventHandle) in ZeExtension[3] Exports Event;
+            fn zexCounterBasedEventGetIpcHandle(event: Event, handle: OutHandleBytes) in ZeExtension[3] Exports Event;
             /// `zeEventCounterBasedOpenIpcHandle`, likewise.
-            fn zexCounterBasedEventOpenIpcHandle(context: Context, handle: EventHandle, event: OutObject) in ZeExtension[4] Opens Event;
+            fn zexCounterBasedEventOpenIpcHandle(context: Context, handle: HandleBytes, event: OutObject) in ZeExtension[4] Opens Event;
             /// `zeEventCounterBasedCloseIpcHandle`, likewise.
             fn zexCounterBasedEventCloseIpcHandle(event: Event) in ZeExtension[5] Closes Event;
         }

@@ -7,7 +7,7 @@ pub mod roles;
 pub mod rows;
 
 use super::effect::Effect;
-use super::interface::{DefinedFlags, Interface, Shareable, UrResult};
+use super::interface::{DefinedFlags, Interface, Shareable, UrResult, Words};
 use crate::handle::{Kind, UsmType};
 
 const IPC_EVENT: u64 = constants::UR_EXP_EVENT_FLAG_IPC_EXP as u64;
@@ -51,6 +51,17 @@ pub static INTERFACE: Interface = Interface {
         (constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, Kind::Event),
     ],
     promises: &[],
+    words: WORDS,
+};
+
+/// The words of programs in SYCL.
+pub(super) const WORDS: Words = Words {
+    callee: "the adapter",
+    shareable_memory: "memory of malloc_device",
+    free: "urUSMFree",
+    close: "urIPCCloseMemHandleExp",
+    end_event: "release it with urEventRelease before its context is released; in SYCL, destroy the event object",
+    reason: "set UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
 };
 
 const fn defined(effect: Effect, undefined: u32) -> DefinedFlags {

@@ -6,17 +6,15 @@
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Effect, Function, LEVEL_ZERO, UrResult, role::*};
+use urscope_schema::api::{Effect, Function, UrResult, role::*};
 use urscope_schema::{handle::Kind, ze_functions};
 
+use super::super::driver::{self, may_export};
 use super::{DRIVER_STATES, Driver, real, report_once};
-use crate::call::{self, Origin};
-use crate::event_filter::{self, Recording};
+use crate::call::Origin;
 use crate::raw::args::row::{self, Row};
-use crate::raw::args::{Arg, extensions, inputs::Arguments};
-use crate::raw::call_stacks::caller::{self, Owner};
-use crate::raw::processes::fork;
-use crate::{commands, inner, note_caller, stacks};
+use crate::raw::args::{Arg, extensions};
+use crate::{commands, note_caller};
 
 macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
@@ -144,74 +142,12 @@ const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
 
-/// Passes a call on to driver `via`, recorded where that is wanted.
+/// Passes a call on to driver `via`.
 #[expect(clippy::inline_always, reason = "the arguments of a call that is not recorded stay in their registers")]
 #[inline(always)]
 fn pass<R: Row>(via: usize, row: R) -> UrResult {
-    const { assert!(size_of::<R::Real>() == size_of::<*mut c_void>()) };
-    let address = real(via, R::FUNCTION);
-    if address.is_null() {
-        return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
-    }
-    // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver), which is
-    // that of `R::Real`.
-    let real = unsafe { std::mem::transmute_copy::<*mut c_void, R::Real>(&address) };
-    if is_recorded(R::FUNCTION, &row.arguments()) {
-        if is_call_of_program() {
-            return intercept(via, row, real);
-        }
-        if let Some(outer) = inner::inside_of(R::FUNCTION) {
-            return intercept_inner(outer, row, real);
-        }
-    }
-    let result = row.call(real);
-    commands::note_unrecorded(R::FUNCTION, row.arguments().inputs(), result);
-    result
-}
-
-/// Records a call of the program to driver `via`.
-#[inline(never)]
-fn intercept<R: Row>(via: usize, row: R, real: R::Real) -> UrResult {
-    fork::notice();
-    report_once(via);
-    call::intercept(Origin::Driver, row, real)
-}
-
-/// Records a call that the runtime makes in the recorded call with the number `outer`.
-#[cold]
-#[inline(never)]
-fn intercept_inner<R: Row>(outer: u64, row: R, real: R::Real) -> UrResult {
-    call::intercept(Origin::Inner(outer), row, real)
-}
-
-const fn may_export(function: Function) -> bool {
-    matches!(function.effect(), Effect::MayExport(_))
-}
-
-/// Whether a call of the program with these arguments is recorded.
-#[inline]
-fn is_recorded(function: Function, arguments: &Arguments) -> bool {
-    let inputs = arguments.inputs();
-    arguments.are_watched()
-        && (!may_export(function) || inputs.ask_for_descriptor())
-        && event_filter::decide(function, inputs) != Recording::No
-}
-
-/// Whether the program or its middleware makes the current call. A call from a loader or from libumf belongs to its
-/// caller. The caller of libumf is an adapter, whose call is part of one of Unified Runtime, or a program that uses
-/// libumf itself. In a recorded call it is the adapter. Otherwise the caller is looked up at each call, because
-/// libumf puts handles and closes mappings late: when memory is freed, another handle is opened, or a pool or a
-/// provider is destroyed.
-fn is_call_of_program() -> bool {
-    match caller::owner(caller::address()) {
-        Owner::Program => true,
-        Owner::Runtime => false,
-        Owner::Forwarder if inner::is_in_runtime() => false,
-        Owner::Forwarder => {
-            let caller = stacks::first_caller(|address| caller::owner(address) != Owner::Forwarder);
-            caller.is_some_and(|address| caller::owner(address) == Owner::Program)
-        }
-    }
+    // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver).
+    unsafe { driver::pass(real(via, R::FUNCTION), row, Origin::Driver, || report_once(via)) }
 }
 
 ze_functions!(hooks);

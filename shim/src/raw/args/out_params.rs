@@ -9,7 +9,7 @@
 
 use std::mem::MaybeUninit;
 
-use urscope_schema::api::role::{EventHandle, OutParams, Role};
+use urscope_schema::api::role::{HandleBytes, OutParams, Role};
 use urscope_schema::{api::UrResult, call::Values, handle::descriptor_data};
 
 use super::inputs::{Arguments, data_hashes, descriptor_at, of_file};
@@ -223,9 +223,9 @@ unsafe fn completed(
         values.data = Some(descriptor_data(descriptor));
         values.fingerprint = of_file(descriptor);
     }
-    if caller.event_handle != 0 {
-        // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeEventCounterBasedGetIpcHandle`).
-        let hashes = unsafe { data_hashes(caller.event_handle, size_of::<EventHandle>()) };
+    if caller.handle_bytes != 0 {
+        // SAFETY: the call succeeded, so the caller's variable holds a handle (`zeEventCounterBasedGetIpcHandle`).
+        let hashes = unsafe { data_hashes(caller.handle_bytes, size_of::<HandleBytes>()) };
         values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
         values.data = values.fingerprint;
     }

@@ -15,7 +15,7 @@ use crate::raw::{signals::interruptions, symbols::modules};
 pub enum Owner {
     /// The program, or a library that calls for itself.
     Program,
-    /// Unified Runtime and urscope.
+    /// Unified Runtime, urscope, and the CUDA driver.
     Runtime,
     /// A library that calls for others: the loader of Level Zero, and libumf, which Unified Runtime's adapters and
     /// programs use.
@@ -23,13 +23,14 @@ pub enum Owner {
 }
 
 /// The prefixes of the file names of other libraries than the program's.
-const LIBRARIES: [(&str, Owner); 6] = [
+const LIBRARIES: [(&str, Owner); 7] = [
     ("libur_", Owner::Runtime),
     ("libumf.", Owner::Forwarder),
     ("libsycl.", Owner::Runtime),
     ("liburscope", Owner::Runtime),
     ("libze_", Owner::Forwarder),
     ("libpi_", Owner::Runtime),
+    ("libcuda.so", Owner::Runtime),
 ];
 
 /// The most libraries in the cache. Others are looked up at every call.
@@ -167,6 +168,8 @@ mod tests {
         assert_eq!(of_file("libur_adapter_level_zero_v2.so.0.12.0"), Owner::Runtime);
         assert_eq!(of_file("libumf.so.1.0.2"), Owner::Forwarder);
         assert_eq!(of_file("libze_loader.so.1.28.2"), Owner::Forwarder);
+        assert_eq!(of_file("libcuda.so.580.159.04"), Owner::Runtime);
+        assert_eq!(of_file("libcudart.so.13"), Owner::Program);
         assert_eq!(of_file("libmpi.so.12"), Owner::Program);
         assert_eq!(of_file("libsyclomatic_helper.so"), Owner::Program);
     }

@@ -1,0 +1,161 @@
+//! What the CUDA driver promises and leaves undefined.
+
+use urscope_rules::Severity::{Error, Note};
+use urscope_rules::{Finding, Severity};
+
+use crate::scenarios::play;
+
+/// The rules that find something, with severities, except that a handle was not opened.
+fn judged(scenario: &str) -> Vec<(&'static str, Severity)> {
+    let found = play(&by_cuda(scenario));
+    found.iter().map(|finding| (finding.rule.code, finding.severity)).collect()
+}
+
+/// All calls by functions of CUDA.
+fn by_cuda(scenario: &str) -> String {
+    let calls = ["alloc", "free", "get", "open", "close", "event", "release-event", "get-event", "open-event"];
+    let is_call = |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| calls.contains(&word));
+    let line = |line: &str| if is_call(&line) { format!("{line} cuda\n") } else { format!("{line}\n") };
+    scenario.lines().map(line).collect()
+}
+
+fn message(found: &[Finding]) -> &str {
+    &found.first().expect("a finding").message
+}
+
+#[test]
+fn two_opens_of_two_gets_are_one_mapping_and_nothing_is_put() {
+    let right = "
+        producer: alloc p 4096
+        producer: get p -> h
+        producer: get p + 1024 -> h
+        consumer: open h -> m
+        consumer: open h -> m
+        consumer: close m
+        consumer: close m
+        producer: free p";
+    let codes = judged(&right.replace("get p + 1024 -> h", "get p -> h"));
+    assert_eq!(codes, []);
+    let closed_again = format!("{right}\nconsumer: close m fails 1");
+    assert!(judged(&closed_again).contains(&("double-close", Error)), "{:?}", judged(&closed_again));
+}
+
+#[test]
+fn a_handle_of_an_address_inside_names_the_allocation() {
+    let inside = "
+        producer: alloc p 4096
+        producer: get p + 1024 -> h
+        consumer: open h -> m
+        consumer: close m
+        producer: free p";
+    let found = play(&by_cuda(inside));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].rule.code, found[0].severity), ("lost-offset", Note));
+    let mapped = play(&by_cuda(&inside.replace("consumer: close m\n", "")));
+    let leaked = mapped.iter().find(|finding| finding.rule.code == "freed-while-open").unwrap();
+    assert_eq!(leaked.size, Some(4096), "all of it is mapped");
+}
+
+#[test]
+fn a_free_of_what_is_open_elsewhere_is_undefined() {
+    let freed = "
+        producer: alloc p 4096
+        producer: get p -> h
+        consumer: open h -> m
+        producer: free p
+        consumer: close m";
+    assert_eq!(judged(freed), [("freed-while-open", Error)]);
+    let destroyed = "
+        producer: event e ipc
+        producer: get-event e -> h
+        consumer: open-event h -> f
+        producer: release-event e
+        consumer: release-event f";
+    assert_eq!(judged(destroyed), [("freed-while-open", Error)]);
+    let right = "
+        producer: event e ipc
+        producer: get-event e -> h
+        consumer: open-event h -> f
+        consumer: open-event h -> g
+        consumer: release-event f
+        consumer: release-event g
+        producer: release-event e";
+    assert_eq!(judged(right), []);
+}
+
+#[test]
+fn what_the_driver_opens_although_its_memory_is_gone_names_both_generations() {
+    let stale = "
+        producer: alloc p 4096
+        producer: get p -> h
+        producer: free p
+        producer: alloc p 8192
+        consumer: open h -> m
+        consumer: close m
+        producer: free p";
+    let found = play(&by_cuda(stale));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].rule.code, found[0].severity), ("stale-handle", Error));
+    let message = message(&found);
+    assert!(message.contains("which the driver accepted"), "{message}");
+    for part in
+        ["(cuIpcGetMemHandle, ", "(cuMemFree_v2, ", "now belongs to other memory, allocated in call 4 (cuMemAlloc_v2, "]
+    {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    let after_free = "
+        producer: alloc p 4096
+        producer: get p -> h
+        producer: free p
+        consumer: open h -> m fails 1
+        producer: alloc q 64
+        producer: free q";
+    assert_eq!(judged(after_free), [("use-after-free", Error)]);
+}
+
+#[test]
+fn an_open_of_the_own_memory_is_refused() {
+    let own = "
+        producer: alloc p 4096
+        producer: get p -> h
+        producer: open h -> m fails 201
+        producer: free p";
+    let found = play(&by_cuda(own));
+    let codes: Vec<_> = found.iter().map(|finding| (finding.rule.code, finding.severity)).collect();
+    assert_eq!(codes, [("open-in-producer", Note)]);
+    assert!(message(&found).contains("CUDA_ERROR_INVALID_CONTEXT (201)"), "{}", message(&found));
+}
+
+#[test]
+fn a_misused_object_is_named() {
+    let opened = "
+        producer: alloc p 4096
+        producer: get p -> h
+        consumer: open h -> m
+        ";
+    let freed = judged(&format!("{opened}consumer: free m fails 1\nconsumer: close m\nproducer: free p"));
+    assert_eq!(freed, [("open-close-mismatch", Error)]);
+    let forwarded = judged(&format!("{opened}consumer: get m -> i fails 1\nconsumer: close m\nproducer: free p"));
+    assert!(forwarded.iter().any(|(code, _)| *code == "export-of-import"), "{forwarded:?}");
+    let twice = judged(
+        "producer: event e ipc\nproducer: get-event e -> h\nproducer: release-event e\nproducer: release-event e begins",
+    );
+    assert!(twice.contains(&("double-release", Error)), "{twice:?}");
+    let plain = judged("producer: event e\nproducer: get-event e -> h fails 400\nproducer: release-event e");
+    assert!(plain.contains(&("export-without-flag", Error)), "{plain:?}");
+    let managed = judged("producer: alloc p 4096 as shared\nproducer: get p -> h fails 1\nproducer: free p");
+    assert!(managed.iter().any(|(code, _)| *code == "wrong-usm"), "{managed:?}");
+    let gone = judged("producer: alloc p 4096\nproducer: free p\nproducer: get p -> h fails 1");
+    assert!(gone.contains(&("get-of-freed", Error)), "{gone:?}");
+}
+
+#[test]
+fn what_stays_open_is_closed_by_the_driver() {
+    let kept =
+        judged("producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nconsumer: exit\nproducer: free p");
+    assert_eq!(kept, [("leaked-mapping", Note)]);
+    let owner_first = judged(
+        "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: exit\nconsumer: close m",
+    );
+    assert_eq!(owner_first, [("exporter-gone", Note)]);
+}

@@ -1,0 +1,54 @@
+//! The CUDA driver: `cuda.h` 13.0.
+//!
+//! Nothing returns a handle: gets of an allocation give equal bytes until it is freed. Unlike Level Zero, the documentation
+//! leaves undefined what happens when memory is freed, or an event destroyed, while another process has it open. The driver
+//! closes at the end of a process what that has left open, and libraries rely on it: only growth is a leak.
+
+pub mod constants;
+mod results;
+pub mod roles;
+#[macro_use]
+pub mod rows;
+
+use super::interface::{Interface, Promise, Shareable, UrResult, Words};
+use crate::handle::{Kind, UsmType};
+
+/// The interface.
+pub static INTERFACE: Interface = Interface {
+    name: "CUDA",
+    results: results::RESULTS,
+    hex_results: false,
+    shareable: &[Shareable::by_flag(
+        Kind::Event,
+        constants::EVENT_INTERPROCESS,
+        "CU_EVENT_INTERPROCESS",
+        UrResult::INVALID_EVENT,
+    )],
+    flags: &[],
+    importing: None,
+    usm_types: &[
+        ("cuMemAlloc_v2", UsmType::Device),
+        ("cuMemAllocPitch_v2", UsmType::Device),
+        ("cuMemAllocManaged", UsmType::Shared),
+        ("cuMemAllocAsync", UsmType::Pool),
+        ("cuMemAllocAsync_ptsz", UsmType::Pool),
+        ("cuMemAllocFromPoolAsync", UsmType::Pool),
+        ("cuMemAllocFromPoolAsync_ptsz", UsmType::Pool),
+    ],
+    support: &[],
+    promises: &[
+        Promise::PutIsOptional,
+        Promise::GetsAreCounted,
+        Promise::OpensMayStay,
+        Promise::HandlesNameAllocations,
+        Promise::OwnOpensAreRefused,
+    ],
+    words: Words {
+        callee: "the driver",
+        shareable_memory: "memory of cuMemAlloc",
+        free: "cuMemFree",
+        close: "cuIpcCloseMemHandle",
+        end_event: "end it with cuEventDestroy",
+        reason: "set CUDA_LOG_FILE=stderr to see the driver's reason",
+    },
+};
