@@ -7,6 +7,7 @@
     reason = "this is test code: a panic is how it reports"
 )]
 
+mod cuda_header;
 mod header;
 mod level_zero_header;
 mod reading;

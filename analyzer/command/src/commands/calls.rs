@@ -6,7 +6,7 @@ use std::{error::Error, path::PathBuf, process::ExitCode, thread, time::Instant}
 use clap::Args;
 use urscope_analyzer::questions::{self, CallFilter, CallFollower, CallLine, QuestionError};
 use urscope_analyzer::{Options, analysis::HOLD, follow::Follower, report};
-use urscope_schema::api::{Interface, LEVEL_ZERO, UNIFIED_RUNTIME};
+use urscope_schema::api::{CUDA, Interface, LEVEL_ZERO, UNIFIED_RUNTIME};
 use urscope_schema::{handle::Kind, ranks::Ranks};
 
 use crate::arguments::{Choice, PlainFormat, QuestionArguments, one_of};
@@ -71,8 +71,8 @@ const KINDS: [Choice<Kind>; 4] = [
 ];
 
 /// The APIs that functions belong to.
-const LEVELS: [Choice<&Interface>; 2] =
-    [("ur", "Unified Runtime", &UNIFIED_RUNTIME), ("ze", "Level Zero", &LEVEL_ZERO)];
+const LEVELS: [Choice<&Interface>; 3] =
+    [("ur", "Unified Runtime", &UNIFIED_RUNTIME), ("ze", "Level Zero", &LEVEL_ZERO), ("cu", "CUDA", &CUDA)];
 
 impl CallsArguments {
     fn filter(&self) -> CallFilter {
