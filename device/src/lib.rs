@@ -42,4 +42,6 @@ mod table;
 
 pub use ffi::{handles::Handle, layout, result::ZeResult};
 pub use kernels::input::native_binary_of;
-pub use platform::settings;
+pub use platform::{log::note, settings};
+pub use shared_memory::handle_data::{named, producer};
+pub use shared_memory::own_file::exported_size;

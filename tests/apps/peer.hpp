@@ -107,9 +107,9 @@ public:
 
   // Whether it was waited for.
   bool has_ended = false;
+  const int socket;
 
 private:
-  int socket;
   pid_t pid;
 };
 

@@ -31,6 +31,7 @@ pub struct TestRun {
     program: PathBuf,
     program_arguments: Vec<OsString>,
     options: Vec<OsString>,
+    device: &'static str,
     environment: Vec<(OsString, OsString)>,
     /// Variables of the suite that are left out.
     without: Vec<&'static str>,
@@ -63,6 +64,7 @@ impl TestRun {
             program: program.into(),
             program_arguments: Vec::new(),
             options: Vec::new(),
+            device: "software",
             environment: Vec::new(),
             without: Vec::new(),
             limit: LIMIT,
@@ -77,6 +79,18 @@ impl TestRun {
             Adapter::V2 => "1",
         };
         self.env("SYCL_UR_USE_LEVEL_ZERO_V2", number).env("UR_LOADER_USE_LEVEL_ZERO_V2", number)
+    }
+
+    /// A run of one of our programs of the CUDA driver, on the software device.
+    pub fn of_cuda(app: &str) -> Self {
+        Self::of_program(apps::executable(app, Release::R2026_2)).on_cuda()
+    }
+
+    /// With the software device as a CUDA driver.
+    #[must_use]
+    pub fn on_cuda(mut self) -> Self {
+        self.device = "software-cuda";
+        self
     }
 
     /// With an engine for kernels: that of 2026.1, which the set-up installs for a test of that release. One for 2026.2 would be 225 MB
@@ -135,7 +149,7 @@ impl TestRun {
 
         let mut command = clean_command(&artefacts::command());
         command
-            .args(["run", "--device", "software", "--format", "json", "--dir"])
+            .args(["run", "--device", self.device, "--format", "json", "--dir"])
             .arg(&traces)
             .arg("--report")
             .arg(folder.path().join("report.json"))

@@ -41,6 +41,13 @@ const DEVICE: Part = Part {
     advice: "install urscope again; in a checkout, build it with `cargo build -p urscope-device-loader`",
 };
 
+/// The software device as a stand-in for `libcuda.so.1`.
+const CUDA: Part = Part {
+    what: "the software device for CUDA,",
+    name: "liburscope_cuda.so",
+    advice: "install urscope again; in a checkout, build it with `cargo build -p urscope-device-cuda`",
+};
+
 /// The error that a part was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found}; {advice}")]
@@ -63,6 +70,10 @@ pub(crate) fn library() -> Result<PathBuf, Missing> {
 
 pub(crate) fn device() -> Result<PathBuf, Missing> {
     find(&DEVICE, &folder())
+}
+
+pub(crate) fn cuda() -> Result<PathBuf, Missing> {
+    find(&CUDA, &folder())
 }
 
 /// The directory of the command. The kernel names the executable without symbolic links.

@@ -18,7 +18,7 @@ pub(crate) fn warn(line: &str) {
 }
 
 /// Writes `line` with `ZE_SOFT_LOG=1`.
-pub(crate) fn note(line: &str) {
+pub fn note(line: &str) {
     if settings::get().log {
         warn(line);
     }

@@ -120,6 +120,18 @@ impl HandleData {
     }
 }
 
+/// The pid of the process that made a handle, as another interface of this device sees it: `None` if the bytes are not a
+/// handle that names it.
+pub fn producer(bytes: &Bytes) -> Option<u32> {
+    HandleData::decode(bytes)?.producer.map(|producer| producer.pid)
+}
+
+/// What a handle of memory names, as another interface of this device sees it: the inode of the file with the identity of
+/// the range in its process, and the size in bytes. `None` if the bytes are not a handle.
+pub fn named(bytes: &Bytes) -> Option<((u64, u64), usize)> {
+    HandleData::decode(bytes).map(|data| ((data.inode, data.identity), data.size as usize))
+}
+
 /// The bits above the lowest `low`, and these.
 fn split(word: u64, low: u32) -> (u64, u64) {
     (word >> low, word & ((1 << low) - 1))

@@ -90,6 +90,11 @@ impl Drop for OwnFile {
     }
 }
 
+/// The size in bytes of the exported memory behind a descriptor of this process, in whole pages: `None` for any other.
+pub fn exported_size(number: i32) -> Option<usize> {
+    descriptor::borrow(number).and_then(|file| description(&file)).map(|(_, length)| length as usize)
+}
+
 /// The description in a file that holds one range, and the length of that range in bytes. `None` for any other file,
 /// also for one of the device with many ranges, and for a description that does not fit the file.
 pub(crate) fn description(file: &File) -> Option<(Description, u64)> {

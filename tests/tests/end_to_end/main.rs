@@ -63,6 +63,7 @@ mod races;
 mod repeated_violations;
 mod reports;
 mod scripts;
+mod software_cuda;
 mod stacks;
 mod suites;
 mod third_interface;

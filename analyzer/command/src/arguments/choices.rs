@@ -5,14 +5,16 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use urscope_analyzer::questions::By;
 use urscope_rules::Severity;
 
-/// The Level Zero device of a run.
+/// The device of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
     /// The GPU of this machine.
     #[default]
     Native,
-    /// The software device of urscope.
+    /// The software device of urscope, for Level Zero.
     Software,
+    /// The software device of urscope, for CUDA. It runs no kernels.
+    SoftwareCuda,
 }
 
 /// A possible value of an option: its name, its help, and what it stands for.

@@ -41,8 +41,7 @@ use super::{Device, VerdictArguments, WindowArguments};
         trace, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
 )]
 pub(crate) struct RunArguments {
-    /// The Level Zero device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and
-    /// no driver.
+    /// The device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and no driver.
     #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
     pub(crate) device: Device,
 

@@ -29,12 +29,13 @@ pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places,
     let loader =
         places.clone().beside(runtime.map(|runtime| &*runtime.library)).and_system().first("libze_loader.so.1");
     let loader = loader.map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
-    LevelZeroFacts { device, loader, software: parts::device(), nodes: nodes.to_vec() }
+    let software = if device == Device::SoftwareCuda { parts::cuda() } else { parts::device() };
+    LevelZeroFacts { device, loader, software, nodes: nodes.to_vec() }
 }
 
 pub(crate) fn lines(facts: &LevelZeroFacts) -> Vec<Line> {
     match facts.device {
-        Device::Software => vec![software(facts)],
+        Device::Software | Device::SoftwareCuda => vec![software(facts)],
         Device::Native => vec![loader(facts), gpu::line(&facts.nodes, instead(facts))],
     }
 }

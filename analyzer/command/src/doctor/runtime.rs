@@ -146,6 +146,7 @@ fn loader(runtime: &Runtime) -> Line {
 fn adapters(runtime: &Runtime, device: Device) -> Line {
     let (needed, serves): (_, fn(&str) -> bool) = match device {
         Device::Software => ("Level Zero adapter (libur_adapter_level_zero*.so.0)", |name| name != CUDA),
+        Device::SoftwareCuda => ("CUDA adapter (libur_adapter_cuda.so.0)", |name| name == CUDA),
         Device::Native => ("adapter (libur_adapter_level_zero*.so.0, libur_adapter_cuda.so.0)", |_| true),
     };
     if runtime.adapters.iter().any(|name| serves(name)) {

@@ -32,6 +32,8 @@ pub(crate) struct Surroundings {
     pub(crate) judged_later: bool,
     /// The directory of a Level Zero loader.
     pub(crate) device: Option<PathBuf>,
+    /// The directory of a CUDA driver.
+    pub(crate) cuda: Option<PathBuf>,
     /// The dispatcher of XPTI, where calls are to be observed by it.
     pub(crate) dispatcher: Option<PathBuf>,
 }
@@ -82,9 +84,11 @@ impl Surroundings {
             let layers = current(xpti::LAYERS).unwrap_or_default();
             changes.push((xpti::LAYERS, behind(&layers, OsStr::new(xpti::LAYER))));
         }
-        if let Some(folder) = &self.device {
+        if let Some(folder) = self.device.as_ref().or(self.cuda.as_ref()) {
             let others = current("LD_LIBRARY_PATH").unwrap_or_default();
             changes.push(("LD_LIBRARY_PATH", in_front(folder.as_os_str(), &others, b":;")));
+        }
+        if let Some(folder) = &self.device {
             changes.push(("ZEL_LIBRARY_PATH", folder.into()));
             // The user may have selected one of several software devices.
             if !current("ONEAPI_DEVICE_SELECTOR")

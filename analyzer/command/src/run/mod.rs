@@ -53,8 +53,10 @@ pub(crate) fn run(
 
     let mut install = TemporaryInstall::default();
     let mut surroundings = Surroundings::default();
-    if arguments.device == Device::Software {
-        surroundings.device = Some(install.device(&parts::device()?)?);
+    match arguments.device {
+        Device::Native => {}
+        Device::Software => surroundings.device = Some(install.device(&parts::device()?)?),
+        Device::SoftwareCuda => surroundings.cuda = Some(install.cuda(&parts::cuda()?)?),
     }
     let (mut traces, mut ranks) = (None, None);
     let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));

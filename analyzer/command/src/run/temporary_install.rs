@@ -18,6 +18,8 @@ use super::descendants::stat;
 pub(crate) const LOADER: &str = "libze_loader.so.1";
 /// The name under which some open it themselves, oneCCL for example.
 const LOADER_WITHOUT_VERSION: &str = "libze_loader.so";
+/// The name under which programs load the CUDA driver.
+const DRIVER: &str = "libcuda.so.1";
 /// The link to the library that is preloaded.
 const LIBRARY: &str = "liburscope.so";
 
@@ -44,6 +46,12 @@ impl TemporaryInstall {
         }
         self.link(device, LOADER_WITHOUT_VERSION)?;
         let link = self.link(device, LOADER)?;
+        Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
+    }
+
+    /// Returns a directory that contains the software device under the name of the CUDA driver.
+    pub(crate) fn cuda(&mut self, cuda: &Path) -> Result<PathBuf, String> {
+        let link = self.link(cuda, DRIVER)?;
         Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
     }
 

@@ -1,0 +1,97 @@
+//! Legacy IPC of memory: `cuIpc*MemHandle`.
+//!
+//! A handle is that of the software device. It ignores the bytes 4 to 7, which hold the generation of the memory here: so
+//! memory at an address that is used again has other bytes, and a handle of the memory before it opens it all the same.
+
+use std::{fs, io::ErrorKind, process};
+
+use urscope_device::layout::IpcHandle;
+
+use crate::arguments::Out;
+use crate::context::{current, current_device};
+use crate::exports::functions;
+use crate::level_zero::{driver, zeMemGetIpcHandle, zeMemOpenIpcHandle};
+use crate::memory::{self, Kind};
+use crate::result::{Code, Outcome};
+
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
+const LAZY_PEER_ACCESS: u32 = 1;
+
+/// Checks who made a handle: `INVALID_VALUE` for bytes that are not one, `INVALID_CONTEXT` for one of this process.
+pub(crate) fn check_producer(handle: &IpcHandle) -> Outcome {
+    match urscope_device::producer(&handle.data) {
+        None => Err(Code::INVALID_VALUE),
+        Some(pid) if pid == process::id() => Err(Code::INVALID_CONTEXT),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Why a handle was not opened: `INVALID_HANDLE` if its producer has ended.
+pub(crate) fn refusal(handle: &IpcHandle) -> Code {
+    let Some(pid) = urscope_device::producer(&handle.data) else { return Code::INVALID_VALUE };
+    // A process that nobody has waited for has no executable either.
+    let ended = fs::read_link(format!("/proc/{pid}/exe")).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    if ended { Code::INVALID_HANDLE } else { Code::INVALID_VALUE }
+}
+
+/// The address of memory that the context has open, if it is what the handle names. Counts one more open.
+fn open_again(context: usize, handle: &IpcHandle) -> Outcome<Option<usize>> {
+    let (named, _) = urscope_device::named(&handle.data).ok_or(Code::INVALID_VALUE)?;
+    let mut opened = memory::all().into_iter().filter(|block| block.context == context);
+    let Some(block) = opened.find(|block| matches!(block.kind, Kind::Opened { identity, .. } if identity == named))
+    else {
+        return Ok(None);
+    };
+    memory::change(block.base, |block| {
+        if let Kind::Opened { count, .. } = &mut block.kind {
+            *count += 1;
+        }
+        Ok(true)
+    })?;
+    Ok(Some(block.base))
+}
+
+fn open(memory: Out<usize>, handle: IpcHandle, flags: u32) -> Outcome {
+    let (context, _) = current()?;
+    memory.check()?;
+    if flags & !LAZY_PEER_ACCESS != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    check_producer(&handle)?;
+    if let Some(base) = open_again(context, &handle)? {
+        return memory.write(base);
+    }
+    let mut base = 0;
+    zeMemOpenIpcHandle(driver()?.context, current_device()?, handle, 0, &mut base).map_err(|_| refusal(&handle))?;
+    let (identity, size) = urscope_device::named(&handle.data).ok_or(Code::INVALID_VALUE)?;
+    memory::add(base, size, Kind::Opened { identity, count: 1 })?;
+    memory.write(base)
+}
+
+functions! {
+    4010 "cuIpcGetMemHandle" cuIpcGetMemHandle(handle: Out<IpcHandle>, address: usize) {
+        current()?;
+        handle.check()?;
+        let block = memory::find(address).filter(|block| block.kind == Kind::Device).ok_or(Code::INVALID_VALUE)?;
+        let mut bytes = IpcHandle { data: [0; 64] };
+        zeMemGetIpcHandle(driver()?.context, block.base, &mut bytes)?;
+        for (byte, of) in bytes.data.iter_mut().skip(4).zip(block.generation.to_le_bytes()) {
+            *byte = of;
+        }
+        memory::change(block.base, |block| {
+            block.has_handle = true;
+            Ok(true)
+        })?;
+        handle.write(bytes)
+    }
+    4010 "cuIpcOpenMemHandle" cuIpcOpenMemHandle(memory: Out<usize>, handle: IpcHandle, flags: u32) {
+        open(memory, handle, flags)
+    }
+    11000 "cuIpcOpenMemHandle" cuIpcOpenMemHandle_v2(memory: Out<usize>, handle: IpcHandle, flags: u32) {
+        open(memory, handle, flags)
+    }
+    4010 "cuIpcCloseMemHandle" cuIpcCloseMemHandle(memory: usize) {
+        current()?;
+        memory::close(memory)
+    }
+}

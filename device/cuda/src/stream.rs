@@ -1,0 +1,392 @@
+//! Streams, and what is submitted to them. Each is an immediate command list, which executes in order.
+//!
+//! The legacy default stream waits for the other streams of its context that do not refuse that, and they for it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use urscope_device::layout::{CommandQueueDesc, CopyRegion, EventCounterBasedDesc};
+
+use crate::arguments::{In, Out};
+use crate::context::{current, current_device};
+use crate::exports::{functions, is_stream_of_thread};
+use crate::level_zero::{
+    Handle, HostFunction, driver, zeCommandListAppendHostFunction, zeCommandListAppendMemoryCopy,
+    zeCommandListAppendMemoryCopyRegion, zeCommandListAppendMemoryFill, zeCommandListAppendSignalEvent,
+    zeCommandListAppendWaitOnEvents, zeCommandListCreateImmediate, zeCommandListDestroy, zeCommandListHostSynchronize,
+    zeEventCounterBasedCreate, zeEventDestroy, zeroed,
+};
+use crate::memory::check;
+use crate::objects::Objects;
+use crate::result::{Code, Outcome};
+
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles that stand for the default streams.
+const LEGACY: usize = 1;
+const PER_THREAD: usize = 2;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: u32 = 1;
+/// The queues that streams are spread over.
+const QUEUES: u32 = 4;
+
+pub(crate) struct Stream {
+    context: usize,
+    pub list: Handle,
+    flags: u32,
+    is_default: bool,
+    /// The event by which the default stream and the others wait for each other.
+    mark: Handle,
+    /// Of a stream that the default stream waits for: whether it has work that this has not waited for.
+    has_news: AtomicBool,
+    /// How often work was submitted to the default stream, and the last of it that this one has waited for.
+    submitted: AtomicU64,
+}
+
+static STREAMS: Objects<Stream> = Objects::new();
+
+/// The order of submissions.
+static ORDER: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// The default streams of this thread, by context.
+    static OF_THREAD: RefCell<BTreeMap<usize, usize>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+impl Stream {
+    fn new(context: usize, device: Handle, flags: u32, is_default: bool) -> Outcome<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let driver = driver()?;
+        let desc = CommandQueueDesc { index: NEXT.fetch_add(1, Ordering::Relaxed) % QUEUES, mode: 2, ..zeroed() };
+        let (mut list, mut mark) = (0, 0);
+        zeCommandListCreateImmediate(driver.context, device, &desc, &mut list)?;
+        let desc = EventCounterBasedDesc { flags: 1, ..zeroed() };
+        zeEventCounterBasedCreate(driver.context, device, &desc, &mut mark)?;
+        let (has_news, submitted) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(Self { context, list, flags, is_default, mark, has_news, submitted })
+    }
+
+    /// The legacy default stream of a new context.
+    pub(crate) fn default_of(context: usize, device: Handle) -> Outcome<Self> {
+        Self::new(context, device, 0, true)
+    }
+
+    fn joins(&self) -> bool {
+        self.flags & NON_BLOCKING == 0
+    }
+
+    /// Submits what comes after all that the stream has to wait for. `append` gets its list.
+    pub(crate) fn submit(&self, append: impl FnOnce(Handle) -> Outcome) -> Outcome {
+        let _order = ORDER.lock();
+        let others = || STREAMS.all().into_iter().filter(|(_, other)| other.context == self.context && other.joins());
+        if self.is_default {
+            for (_, other) in others().filter(|(_, other)| other.has_news.swap(false, Ordering::Relaxed)) {
+                other.precede(self)?;
+            }
+            self.submitted.fetch_add(1, Ordering::Relaxed);
+        } else if self.joins() {
+            if let Some((_, default)) = others().find(|(_, other)| other.is_default) {
+                let submitted = default.submitted.load(Ordering::Relaxed);
+                if self.submitted.swap(submitted, Ordering::Relaxed) != submitted {
+                    default.precede(self)?;
+                }
+            }
+            self.has_news.store(true, Ordering::Relaxed);
+        }
+        append(self.list)
+    }
+
+    /// What is submitted to `other` from now on waits for what was submitted to this stream.
+    fn precede(&self, other: &Self) -> Outcome {
+        zeCommandListAppendSignalEvent(self.list, self.mark)?;
+        zeCommandListAppendWaitOnEvents(other.list, 1, &self.mark)
+    }
+
+    fn wait(&self, timeout: u64) -> Outcome {
+        self.submit(|_| Ok(()))?;
+        zeCommandListHostSynchronize(self.list, timeout)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // What was submitted completes. Neither can fail for a live list and its event.
+        let _ = zeCommandListDestroy(self.list);
+        let _ = zeEventDestroy(self.mark);
+    }
+}
+
+pub(crate) fn add(stream: Stream) -> usize {
+    STREAMS.add(stream)
+}
+
+/// The stream that a handle stands for in the thread's context.
+pub(crate) fn of(handle: usize) -> Outcome<Arc<Stream>> {
+    let (context, _) = current()?;
+    match handle {
+        0 if is_stream_of_thread() => of_thread(context),
+        PER_THREAD => of_thread(context),
+        0 | LEGACY => {
+            let default = STREAMS.all().into_iter().find(|(_, other)| other.context == context && other.is_default);
+            default.map(|(_, stream)| stream).ok_or(Code::INVALID_CONTEXT)
+        }
+        _ => STREAMS.get(handle),
+    }
+}
+
+fn of_thread(context: usize) -> Outcome<Arc<Stream>> {
+    let known = OF_THREAD.with_borrow(|streams| streams.get(&context).copied());
+    if let Some(stream) = known.and_then(|handle| STREAMS.get(handle).ok()) {
+        return Ok(stream);
+    }
+    let handle = add(Stream::new(context, current_device()?, 0, false)?);
+    OF_THREAD.with_borrow_mut(|streams| streams.insert(context, handle));
+    STREAMS.get(handle)
+}
+
+fn of_context(context: usize) -> impl Iterator<Item = (usize, Arc<Stream>)> {
+    STREAMS.all().into_iter().filter(move |(_, stream)| stream.context == context)
+}
+
+/// Waits for everything that was submitted to the streams of a context.
+pub(crate) fn synchronise_all(context: usize) -> Outcome {
+    of_context(context).try_for_each(|(_, stream)| zeCommandListHostSynchronize(stream.list, u64::MAX))
+}
+
+/// Ends the streams of a context.
+pub(crate) fn end_all(context: usize) {
+    for (handle, _) in of_context(context) {
+        drop(STREAMS.remove(handle));
+    }
+}
+
+/// Which arguments of a copy are memory of the device.
+#[derive(Clone, Copy)]
+enum Sides {
+    To,
+    From,
+    Both,
+    /// Either may be memory of the host that the driver does not know.
+    Any,
+}
+
+fn copy(to: usize, from: usize, size: usize, sides: Sides, stream: &Stream) -> Outcome {
+    if matches!(sides, Sides::To | Sides::Both) {
+        check(to, size)?;
+    }
+    if matches!(sides, Sides::From | Sides::Both) {
+        check(from, size)?;
+    }
+    if size == 0 {
+        return Ok(());
+    }
+    stream.submit(|list| zeCommandListAppendMemoryCopy(list, to, from, size, 0, 0, None))
+}
+
+/// Copies, and waits for it.
+fn copy_now(to: usize, from: usize, size: usize, sides: Sides) -> Outcome {
+    let stream = of(0)?;
+    copy(to, from, size, sides, &stream)?;
+    stream.wait(u64::MAX)
+}
+
+/// Sets `count` values of `width` bytes.
+fn set(to: usize, value: u32, width: usize, count: usize, stream: &Stream) -> Outcome {
+    let size = count.checked_mul(width).ok_or(Code::INVALID_VALUE)?;
+    check(to, size)?;
+    if size == 0 {
+        return Ok(());
+    }
+    stream.submit(|list| zeCommandListAppendMemoryFill(list, to, &value, width, size, 0, 0, None))
+}
+
+fn set_now(to: usize, value: u32, width: usize, count: usize) -> Outcome {
+    let stream = of(0)?;
+    set(to, value, width, count, &stream)?;
+    stream.wait(u64::MAX)
+}
+
+/// One side of `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Side {
+    x: usize,
+    y: usize,
+    /// `CUmemorytype`: host 1, device 2, array 3, unified 4.
+    kind: u32,
+    host: usize,
+    device: usize,
+    array: usize,
+    pitch: usize,
+}
+
+/// `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Copy2d {
+    from: Side,
+    to: Side,
+    width: usize,
+    height: usize,
+}
+
+impl Side {
+    fn address(&self) -> Outcome<usize> {
+        match self.kind {
+            1 => Ok(self.host),
+            2 | 4 => Ok(self.device),
+            _ => Err(Code::NOT_SUPPORTED),
+        }
+    }
+}
+
+fn copy_2d(desc: In<Copy2d>, stream: &Stream) -> Outcome {
+    let Copy2d { from, to, width, height } = desc.read()?;
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    let region = |side: &Side| CopyRegion {
+        origin_x: side.x as u32,
+        origin_y: side.y as u32,
+        origin_z: 0,
+        width: width as u32,
+        height: height as u32,
+        depth: 1,
+    };
+    let pitch = |side: &Side| if side.pitch == 0 { width as u32 } else { side.pitch as u32 };
+    let (to_at, from_at) = (to.address()?, from.address()?);
+    stream.submit(|list| {
+        let (to_region, from_region) = (region(&to), region(&from));
+        let (to_pitch, from_pitch) = (pitch(&to), pitch(&from));
+        zeCommandListAppendMemoryCopyRegion(
+            list,
+            to_at,
+            &to_region,
+            to_pitch,
+            0,
+            from_at,
+            &from_region,
+            from_pitch,
+            0,
+            0,
+            0,
+            None,
+        )
+    })
+}
+
+fn copy_2d_now(desc: In<Copy2d>) -> Outcome {
+    let stream = of(0)?;
+    copy_2d(desc, &stream)?;
+    stream.wait(u64::MAX)
+}
+
+fn create(stream: Out<usize>, flags: u32) -> Outcome {
+    let (context, _) = current()?;
+    stream.check()?;
+    stream.write(add(Stream::new(context, current_device()?, flags, false)?))
+}
+
+functions! {
+    2000 "cuStreamCreate" cuStreamCreate(stream: Out<usize>, flags: u32) {
+        create(stream, flags)
+    }
+    5050 "cuStreamCreateWithPriority" cuStreamCreateWithPriority(stream: Out<usize>, flags: u32, _priority: i32) {
+        create(stream, flags)
+    }
+    4000 "cuStreamDestroy" cuStreamDestroy_v2(stream: usize) {
+        driver()?;
+        STREAMS.remove(stream).map(drop)
+    }
+    2000 "cuStreamSynchronize" cuStreamSynchronize(stream: usize) / cuStreamSynchronize_ptsz {
+        of(stream)?.wait(u64::MAX)
+    }
+    2000 "cuStreamQuery" cuStreamQuery(stream: usize) / cuStreamQuery_ptsz {
+        of(stream)?.wait(0)
+    }
+    5050 "cuStreamGetFlags" cuStreamGetFlags(stream: usize, flags: Out<u32>) / cuStreamGetFlags_ptsz {
+        flags.write(of(stream)?.flags)
+    }
+    5050 "cuStreamGetPriority" cuStreamGetPriority(stream: usize, priority: Out<i32>) / cuStreamGetPriority_ptsz {
+        of(stream)?;
+        priority.write(0)
+    }
+    9020 "cuStreamGetCtx" cuStreamGetCtx(stream: usize, context: Out<usize>) / cuStreamGetCtx_ptsz {
+        context.write(of(stream)?.context)
+    }
+    10000 "cuStreamIsCapturing" cuStreamIsCapturing(stream: usize, status: Out<u32>) / cuStreamIsCapturing_ptsz {
+        of(stream)?;
+        status.write(0)
+    }
+    10000 "cuLaunchHostFunc" cuLaunchHostFunc(stream: usize, function: HostFunction, data: usize) / cuLaunchHostFunc_ptsz {
+        of(stream)?.submit(|list| zeCommandListAppendHostFunction(list, function, data, 0, 0, 0, None))
+    }
+    4000 "cuMemcpy" cuMemcpy(to: usize, from: usize, size: usize) / cuMemcpy_ptds {
+        copy_now(to, from, size, Sides::Any)
+    }
+    3020 "cuMemcpyHtoD" cuMemcpyHtoD_v2(to: usize, from: usize, size: usize) / cuMemcpyHtoD_v2_ptds {
+        copy_now(to, from, size, Sides::To)
+    }
+    3020 "cuMemcpyDtoH" cuMemcpyDtoH_v2(to: usize, from: usize, size: usize) / cuMemcpyDtoH_v2_ptds {
+        copy_now(to, from, size, Sides::From)
+    }
+    3020 "cuMemcpyDtoD" cuMemcpyDtoD_v2(to: usize, from: usize, size: usize) / cuMemcpyDtoD_v2_ptds {
+        copy_now(to, from, size, Sides::Both)
+    }
+    4000 "cuMemcpyPeer" cuMemcpyPeer(
+        to: usize, _to_context: usize, from: usize, _from_context: usize, size: usize,
+    ) / cuMemcpyPeer_ptds {
+        copy_now(to, from, size, Sides::Both)
+    }
+    4000 "cuMemcpyAsync" cuMemcpyAsync(to: usize, from: usize, size: usize, stream: usize) / cuMemcpyAsync_ptsz {
+        copy(to, from, size, Sides::Any, &*of(stream)?)
+    }
+    3020 "cuMemcpyHtoDAsync" cuMemcpyHtoDAsync_v2(
+        to: usize, from: usize, size: usize, stream: usize,
+    ) / cuMemcpyHtoDAsync_v2_ptsz {
+        copy(to, from, size, Sides::To, &*of(stream)?)
+    }
+    3020 "cuMemcpyDtoHAsync" cuMemcpyDtoHAsync_v2(
+        to: usize, from: usize, size: usize, stream: usize,
+    ) / cuMemcpyDtoHAsync_v2_ptsz {
+        copy(to, from, size, Sides::From, &*of(stream)?)
+    }
+    3020 "cuMemcpyDtoDAsync" cuMemcpyDtoDAsync_v2(
+        to: usize, from: usize, size: usize, stream: usize,
+    ) / cuMemcpyDtoDAsync_v2_ptsz {
+        copy(to, from, size, Sides::Both, &*of(stream)?)
+    }
+    4000 "cuMemcpyPeerAsync" cuMemcpyPeerAsync(
+        to: usize, _to_context: usize, from: usize, _from_context: usize, size: usize, stream: usize,
+    ) / cuMemcpyPeerAsync_ptsz {
+        copy(to, from, size, Sides::Both, &*of(stream)?)
+    }
+    3020 "cuMemcpy2D" cuMemcpy2D_v2(desc: In<Copy2d>) / cuMemcpy2D_v2_ptds {
+        copy_2d_now(desc)
+    }
+    3020 "cuMemcpy2DUnaligned" cuMemcpy2DUnaligned_v2(desc: In<Copy2d>) / cuMemcpy2DUnaligned_v2_ptds {
+        copy_2d_now(desc)
+    }
+    3020 "cuMemcpy2DAsync" cuMemcpy2DAsync_v2(desc: In<Copy2d>, stream: usize) / cuMemcpy2DAsync_v2_ptsz {
+        copy_2d(desc, &*of(stream)?)
+    }
+    3020 "cuMemsetD8" cuMemsetD8_v2(to: usize, value: u8, count: usize) / cuMemsetD8_v2_ptds {
+        set_now(to, value.into(), 1, count)
+    }
+    3020 "cuMemsetD16" cuMemsetD16_v2(to: usize, value: u16, count: usize) / cuMemsetD16_v2_ptds {
+        set_now(to, value.into(), 2, count)
+    }
+    3020 "cuMemsetD32" cuMemsetD32_v2(to: usize, value: u32, count: usize) / cuMemsetD32_v2_ptds {
+        set_now(to, value, 4, count)
+    }
+    3020 "cuMemsetD8Async" cuMemsetD8Async(to: usize, value: u8, count: usize, stream: usize) / cuMemsetD8Async_ptsz {
+        set(to, value.into(), 1, count, &*of(stream)?)
+    }
+    3020 "cuMemsetD16Async" cuMemsetD16Async(to: usize, value: u16, count: usize, stream: usize) / cuMemsetD16Async_ptsz {
+        set(to, value.into(), 2, count, &*of(stream)?)
+    }
+    3020 "cuMemsetD32Async" cuMemsetD32Async(to: usize, value: u32, count: usize, stream: usize) / cuMemsetD32Async_ptsz {
+        set(to, value, 4, count, &*of(stream)?)
+    }
+}

@@ -1,0 +1,120 @@
+//! The software device as a CUDA driver answers as the driver does, and the programs that share through it are right in their data.
+
+use urscope_tests::{Outcome, Release, TestRun};
+
+/// The programs: one is linked with the driver, the other one asks it for its functions.
+const PROGRAMS: [&str; 2] = ["cuda_sharing", "cuda_sharing_by_proc_address"];
+
+/// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read. Those of
+/// an H100 with CUDA 13.0 are the same.
+const CASES: [(&str, &[&str]); 47] = [
+    ("memory-right", &[]),
+    ("memory-of-second-context", &[]),
+    ("memory-by-inner-address", &[]),
+    ("memory-opened-twice", &[]),
+    ("memory-opened-again", &[]),
+    ("memory-with-pitch", &[]),
+    ("memory-copied", &[]),
+    ("memory-written", &[]),
+    ("memory-managed", &["get -> CUDA_ERROR_INVALID_VALUE"]),
+    ("memory-used-again", &[]),
+    ("memory-consumer-ends-first", &[]),
+    ("event-right", &[]),
+    ("event-before-copy", &[]),
+    ("event-recorded-by-consumer", &[]),
+    ("event-not-shared", &["get-event -> CUDA_ERROR_INVALID_HANDLE"]),
+    ("physical-right", &[]),
+    ("physical-fetched", &[]),
+    ("physical-released-first", &[]),
+    ("physical-released-while-mapped", &[]),
+    ("physical-retained", &[]),
+    ("pool-right", &[]),
+    ("pool-default", &["get -> CUDA_ERROR_INVALID_VALUE"]),
+    ("stale-handle", &["wrong bytes are read"]),
+    ("freed-while-open", &[]),
+    ("mapping-leaked", &[]),
+    ("mappings-leaked", &[]),
+    ("closed-twice", &["close -> CUDA_ERROR_INVALID_VALUE"]),
+    ("closed-inside", &["close-inner -> CUDA_ERROR_INVALID_VALUE"]),
+    ("closed-by-free", &["free -> CUDA_ERROR_INVALID_VALUE"]),
+    ("used-after-close", &["read -> CUDA_ERROR_INVALID_VALUE"]),
+    ("used-after-free", &["fill -> CUDA_ERROR_INVALID_VALUE"]),
+    ("opened-by-producer", &["open -> CUDA_ERROR_INVALID_CONTEXT"]),
+    ("opened-after-free", &["open -> CUDA_SUCCESS", "read -> CUDA_SUCCESS"]),
+    ("opened-after-end", &["open -> CUDA_ERROR_INVALID_HANDLE"]),
+    ("producer-ends-first", &[]),
+    ("producer-ends-first-and-opened-again", &["open -> CUDA_ERROR_INVALID_HANDLE"]),
+    ("got-after-free", &["get -> CUDA_ERROR_INVALID_VALUE"]),
+    ("got-of-mapping", &["get -> CUDA_ERROR_INVALID_VALUE"]),
+    ("damaged-handle", &["open -> CUDA_ERROR_INVALID_VALUE"]),
+    ("event-destroyed-while-open", &[]),
+    ("event-left-open", &[]),
+    ("released-twice", &["release -> CUDA_ERROR_INVALID_VALUE"]),
+    ("used-after-unmap", &["read -> CUDA_ERROR_INVALID_VALUE"]),
+    ("physical-leaked", &[]),
+    ("descriptors-leaked", &[]),
+    ("pool-freed-first", &[]),
+    ("pool-destroyed-first", &["read -> CUDA_SUCCESS", "free-in-order -> CUDA_SUCCESS"]),
+];
+
+/// What it prints besides that its processes are done, both of which must be.
+fn answers(outcome: &Outcome, case: &str) -> Vec<String> {
+    let done = ["producer is done", "consumer is done"];
+    for line in done {
+        assert!(outcome.stdout.lines().any(|found| found == line), "{case}: {outcome:?}");
+    }
+    outcome.stdout.lines().filter(|line| !done.contains(line)).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_case_is_answered_as_by_the_driver() {
+    let listed = TestRun::of_cuda(PROGRAMS[0]).arg("list").untraced().run();
+    assert_eq!(listed.stdout.lines().collect::<Vec<_>>(), CASES.map(|(case, _)| case));
+    for program in PROGRAMS {
+        for (case, expected) in CASES {
+            assert_eq!(answers(&TestRun::of_cuda(program).arg(case).untraced().run(), case), expected, "{case}");
+        }
+    }
+}
+
+/// A handle of memory that was freed is only refused where no address is used again.
+#[test]
+fn freed_memory_is_gone_where_no_address_is_used_again() {
+    let run = |case| TestRun::of_cuda("cuda_sharing").arg(case).env("CUDA_SOFT_REUSE", "off").untraced().run();
+    let refused = ["open -> CUDA_ERROR_INVALID_VALUE", "read -> CUDA_ERROR_INVALID_VALUE"];
+    assert_eq!(answers(&run("opened-after-free"), "opened-after-free"), refused);
+    assert_eq!(answers(&run("memory-used-again"), "memory-used-again"), [""; 0]);
+}
+
+/// Nothing that runs no kernels needs one, and who launches one is told.
+#[test]
+fn what_is_not_there_is_refused_by_name() {
+    let script = r#"
+import ctypes, os
+cuda = ctypes.CDLL("libcuda.so.1")
+context, count, address, status = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_void_p(), ctypes.c_int()
+find = lambda name, version: cuda.cuGetProcAddress_v2(
+    name, ctypes.byref(address), version, ctypes.c_uint64(0), ctypes.byref(status))
+print("before cuInit", cuda.cuDeviceGetCount(ctypes.byref(count)))
+print("cuInit", cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value)
+print("without a context", cuda.cuCtxSynchronize())
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+print("cuLaunchKernel", cuda.cuLaunchKernel(), cuda.cuLaunchKernel())
+print("no such name", find(b"cuTelepathy", 13000), status.value)
+print("a later version", find(b"cuMemCreate", 10010), status.value)
+for version, symbol in (4010, "cuIpcOpenMemHandle"), (11000, "cuIpcOpenMemHandle_v2"):
+    print(symbol, find(b"cuIpcOpenMemHandle", version), address.value == ctypes.cast(cuda[symbol], ctypes.c_void_p).value)
+child = os.fork()
+if child == 0:
+    os._exit(cuda.cuCtxSynchronize())
+print("in a forked child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+    let python = Release::R2026_2.python();
+    let outcome = TestRun::of_program(python).on_cuda().arg("-c").arg(script).untraced().run();
+    let expected = "before cuInit 3\ncuInit 0 0 1\nwithout a context 201\ncuLaunchKernel 801 801\nno such name 500 1\n\
+                    a later version 500 2\ncuIpcOpenMemHandle 0 True\ncuIpcOpenMemHandle_v2 0 True\nin a forked child 3\n";
+    assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
+    let refused = "urscope's stand-in for the CUDA driver: cuLaunchKernel is refused, because it runs no kernels";
+    assert_eq!(outcome.stderr.matches(refused).count(), 1, "{}", outcome.stderr);
+}
