@@ -106,4 +106,3 @@ mod refused {
         }
     }
 }
-
