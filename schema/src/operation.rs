@@ -18,6 +18,12 @@ pub enum Operation {
     Create(Create),
     /// It creates a context, of this device if it is the only one.
     CreateContext(Option<u64>),
+    /// It takes a reference to the context that a device has in the process, and returns it.
+    RetainPrimary(u64),
+    /// It gives a reference to the context that this device has in the process back.
+    ReleasePrimary(u64),
+    /// It ends all that belongs to the context that this device has in the process.
+    ResetPrimary(u64),
     /// It creates a USM pool.
     CreatePool,
     /// It takes a reference to an object, context or pool.
@@ -245,8 +251,15 @@ impl Operation {
             Effect::Creates(kind) => {
                 Self::Create(Create { kind, is_shareable: is_shareable(function, kind, values), context, device, size })
             }
-            Effect::Retains(kind) => Self::Retain(kind, named(kind, values)),
-            Effect::Releases(kind) => Self::Release(kind, named(kind, values)),
+            Effect::Retains(kind) => match device.filter(|_| kind == Kind::Context) {
+                Some(device) => Self::RetainPrimary(device),
+                None => Self::Retain(kind, named(kind, values)),
+            },
+            Effect::Releases(kind) => match device.filter(|_| kind == Kind::Context) {
+                Some(device) => Self::ReleasePrimary(device),
+                None => Self::Release(kind, named(kind, values)),
+            },
+            Effect::Destroys(Kind::Context) => device.map_or(Self::Other, Self::ResetPrimary),
             Effect::Closes(Kind::Usm) => Self::Close(free(function, values)),
             Effect::Destroys(kind) | Effect::Closes(kind) => Self::Destroy(kind, object),
             Effect::Exports(kind) | Effect::MayExport(kind) => {
@@ -337,6 +350,7 @@ impl Answer {
             Effect::Creates(Kind::Context) => (Some(Kind::Context), values.context(), None),
             Effect::Creates(kind) | Effect::Opens(kind) => (Some(kind), values.object(), None),
             Effect::Exports(kind) | Effect::MayExport(kind) => (kind.handle_data(), values.data(), values.pointer()),
+            Effect::Retains(Kind::Context) => (None, values.context(), None),
             _ => (None, None, None),
         };
         let (data_size, fingerprint) = (values.data_size(), values.fingerprint());

@@ -28,8 +28,8 @@ pub enum Origin {
     /// A hook in a table of a Level Zero driver.
     Driver,
     /// A hook of a driver's function that stands for itself. A library may have its own in front of it, so what is called in
-    /// it is part of it.
-    Library,
+    /// it is part of it. The number is the context that is current, of a call that makes something in it, or 0.
+    Library(u64),
     /// The runtime, in the recorded call with this number. Only the trace sees such an inner call.
     Inner(u64),
 }
@@ -40,7 +40,7 @@ impl Origin {
     const fn adapter(self) -> Option<usize> {
         match self {
             Self::Adapter(via) | Self::Xpti(via) => Some(via),
-            Self::Driver | Self::Library | Self::Inner(_) => None,
+            Self::Driver | Self::Library(_) | Self::Inner(_) => None,
         }
     }
 }
@@ -95,7 +95,7 @@ pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
         }
     };
     let outer = inner::outer(function, begun.call);
-    let is_outer = matches!(origin, Origin::Adapter(_) | Origin::Library);
+    let is_outer = matches!(origin, Origin::Adapter(_) | Origin::Library(_));
     if is_outer {
         outer.begin();
     }
@@ -139,6 +139,9 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     }
     let mut values = arguments.record();
     values.via = origin.adapter().map(|via| via as u64);
+    if let Origin::Library(context) = origin {
+        values.context = values.context.or(Some(context).filter(|context| *context != 0));
+    }
     values.stack = stacks::current(hot);
     begun.event = recording.event();
     values.object = begun.event.map_or(values.object, |event| Some(event as u64));
@@ -194,7 +197,7 @@ fn without_answers(function: Function, origin: Origin, call: u64, result: UrResu
 #[inline(always)]
 fn exit(hot: Hot, function: Function, origin: Origin, call: u64, result: UrResult, answers: Values) -> UrResult {
     match origin {
-        Origin::Adapter(_) | Origin::Driver | Origin::Library => {
+        Origin::Adapter(_) | Origin::Driver | Origin::Library(_) => {
             return chain::exit(hot, function, call, result, answers);
         }
         Origin::Xpti(_) => chain::returned(hot, function, call, result, answers),

@@ -141,6 +141,7 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
         Freeing::Call | Freeing::Enqueued { waits: false } => (frees, String::new(), Severity::Error),
         Freeing::Enqueued { waits: true } => ("enqueues the free of", String::new(), Severity::Note),
         Freeing::Pool(pool) => ("frees", format!(" with its pool {pool:#x}"), Severity::Error),
+        Freeing::Context(context) => ("frees", format!(" with its context {context:#x}"), Severity::Error),
     };
     let unless = match (first.is_certain, freed.how) {
         (false, _) => "; not proved, because it may have been gone by then",

@@ -18,6 +18,8 @@ pub enum Freeing {
     },
     /// With its pool.
     Pool(u64),
+    /// With its context.
+    Context(u64),
 }
 
 /// A mapping of freed memory that is open.

@@ -138,11 +138,26 @@ pub enum PendingChange {
         context: u64,
         /// Which life of that.
         serial: Serial,
+        /// Whether a reference is given back, or all in it ends.
+        how: Releasing,
         /// The memory in it that others depend on, if it is the last reference.
         shared: Option<Vec<Freed>>,
+        /// The frees of all memory in it, if it owns that and this is the last reference.
+        frees: Vec<Free>,
     },
+    /// It takes a reference to the context that this device has in the process, which is not known yet.
+    RetainPrimary(u64),
     /// Nothing that the tracker follows.
     Nothing,
+}
+
+/// How a context is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Releasing {
+    /// A reference to it is given back.
+    Reference,
+    /// All in it ends, and the references stay.
+    Contents,
 }
 
 /// A free of USM.

@@ -324,6 +324,8 @@ pub struct Context {
     pub born: Place,
     /// Its device, if it has only one.
     pub device: Option<u64>,
+    /// Whether it is the context that its device has in the process.
+    pub is_primary: bool,
 }
 
 /// An object that has ended: distinguishes a second end from the end of an unknown object.

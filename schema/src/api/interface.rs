@@ -111,6 +111,8 @@ pub enum Promise {
     OpensMayStay,
     /// Handle data can be used without a call of the interface.
     HandlesAreDescriptors,
+    /// The end of a context ends the memory and the mappings in it.
+    ContextsOwnMemory,
     /// An open of what the process has exported itself is refused.
     OwnOpensAreRefused,
     /// Handle data of an address inside an allocation is that of the whole allocation, which an open maps.

@@ -11,15 +11,20 @@ use crate::raw::call_stacks::caller::{self, Owner};
 use crate::raw::processes::fork;
 use crate::{commands, inner, stacks};
 
-/// Passes a call on to the driver's function, recorded where that is wanted: then `report` is called first. The caller is
-/// noted ([`note_caller`](crate::note_caller)).
+/// Passes a call on to the driver's function, recorded where that is wanted, as a call with the `origin`. The caller is
+/// noted ([`note_caller`](crate::note_caller)). A function `stands_alone` if it is hooked as one of a library, not of a table.
 ///
 /// # Safety
 ///
 /// `address` is null or a function with the signature of the row.
 #[expect(clippy::inline_always, reason = "the arguments of a call that is not recorded stay in their registers")]
 #[inline(always)]
-pub(super) unsafe fn pass<R: Row>(address: *mut c_void, row: R, origin: Origin, report: impl FnOnce()) -> UrResult {
+pub(super) unsafe fn pass<R: Row>(
+    address: *mut c_void,
+    row: R,
+    stands_alone: bool,
+    origin: impl FnOnce() -> Origin,
+) -> UrResult {
     const { assert!(size_of::<R::Real>() == size_of::<*mut c_void>()) };
     if address.is_null() {
         return R::FUNCTION.interface().result(UrResult::UNSUPPORTED_FEATURE);
@@ -27,8 +32,8 @@ pub(super) unsafe fn pass<R: Row>(address: *mut c_void, row: R, origin: Origin, 
     // SAFETY: the caller's promise; `R::Real` has the signature of the row.
     let real = unsafe { std::mem::transmute_copy::<*mut c_void, R::Real>(&address) };
     if is_recorded(R::FUNCTION, &row.arguments()) {
-        if is_call_of_program(origin) {
-            return intercept(origin, row, real, report);
+        if is_call_of_program(stands_alone) {
+            return intercept(row, real, origin);
         }
         if let Some(outer) = inner::inside_of(R::FUNCTION) {
             return intercept_inner(outer, row, real);
@@ -41,10 +46,9 @@ pub(super) unsafe fn pass<R: Row>(address: *mut c_void, row: R, origin: Origin, 
 
 /// Records a call of the program.
 #[inline(never)]
-fn intercept<R: Row>(origin: Origin, row: R, real: R::Real, report: impl FnOnce()) -> UrResult {
+fn intercept<R: Row>(row: R, real: R::Real, origin: impl FnOnce() -> Origin) -> UrResult {
     fork::notice();
-    report();
-    call::intercept(origin, row, real)
+    call::intercept(origin(), row, real)
 }
 
 /// Records a call that the runtime makes in the recorded call with the number `outer`.
@@ -73,10 +77,10 @@ fn is_recorded(function: Function, arguments: &Arguments) -> bool {
 /// libumf puts handles and closes mappings late: when memory is freed, another handle is opened, or a pool or a
 /// provider is destroyed.
 ///
-/// A library that stands in front of another one calls its functions in a recorded call.
-fn is_call_of_program(origin: Origin) -> bool {
+/// A library may stand in front of another one, and call its functions in a recorded call.
+fn is_call_of_program(stands_alone: bool) -> bool {
     match caller::owner(caller::address()) {
-        Owner::Program => origin != Origin::Library || !inner::is_in_runtime(),
+        Owner::Program => !stands_alone || !inner::is_in_runtime(),
         Owner::Runtime => false,
         Owner::Forwarder if inner::is_in_runtime() => false,
         Owner::Forwarder => {

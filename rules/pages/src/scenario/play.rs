@@ -7,7 +7,7 @@ use urscope_schema::api::cuda::constants::EVENT_INTERPROCESS;
 use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
-use urscope_schema::api::{CUDA, Function, Interface, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{CUDA, Effect, Function, Interface, UNIFIED_RUNTIME, UrResult};
 use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::ACCESSED;
@@ -465,6 +465,8 @@ fn by_interface(
         F::urIPCOpenMemHandleExp => (F::zeMemOpenIpcHandle, F::cuIpcOpenMemHandle_v2),
         F::urIPCCloseMemHandleExp => (F::zeMemCloseIpcHandle, F::cuIpcCloseMemHandle),
         F::urEnqueueUSMMemcpy => (F::zeCommandListAppendMemoryCopy, function),
+        F::urContextCreate => (function, F::cuCtxCreate_v4),
+        F::urContextRelease => (function, F::cuCtxDestroy_v2),
         F::urEventCreateExp => (function, F::cuEventCreate),
         F::urEventRelease => (function, F::cuEventDestroy_v2),
         F::urIPCGetEventHandleExp => (function, F::cuIpcGetEventHandle),
@@ -477,9 +479,13 @@ fn by_interface(
     }
     let is_shareable = enter.flags.is_some_and(|flags| flags & u64::from(UR_EXP_EVENT_FLAG_IPC_EXP) != 0);
     let flags = enter.flags.map(|_| if is_shareable { EVENT_INTERPROCESS } else { 0 });
+    let has_context = matches!(
+        of_cuda.effect(),
+        Effect::Allocates(_) | Effect::Opens(_) | Effect::Creates(_) | Effect::Releases(Kind::Context)
+    );
     let [enter, exit] = [enter, exit].map(|values| {
         let data = values.data.and(values.fingerprint);
-        Values { context: None, device: None, value: None, data, ..values }
+        Values { context: values.context.filter(|_| has_context), device: None, value: None, data, ..values }
     });
     (of_cuda, Values { flags, ..enter }, exit)
 }

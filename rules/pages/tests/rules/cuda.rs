@@ -13,7 +13,19 @@ fn judged(scenario: &str) -> Vec<(&'static str, Severity)> {
 
 /// All calls by functions of CUDA.
 fn by_cuda(scenario: &str) -> String {
-    let calls = ["alloc", "free", "get", "open", "close", "event", "release-event", "get-event", "open-event"];
+    let calls = [
+        "context",
+        "release",
+        "alloc",
+        "free",
+        "get",
+        "open",
+        "close",
+        "event",
+        "release-event",
+        "get-event",
+        "open-event",
+    ];
     let is_call = |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| calls.contains(&word));
     let line = |line: &str| if is_call(&line) { format!("{line} cuda\n") } else { format!("{line}\n") };
     scenario.lines().map(line).collect()
@@ -158,4 +170,27 @@ fn what_stays_open_is_closed_by_the_driver() {
         "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: exit\nconsumer: close m",
     );
     assert_eq!(owner_first, [("exporter-gone", Note)]);
+}
+
+#[test]
+fn the_end_of_a_context_ends_what_belongs_to_it() {
+    let shared = "
+        producer: context c
+        producer: alloc p 4096 in c
+        producer: get p -> h
+        consumer: context d
+        consumer: open h -> m in d
+        ";
+    let consumer_first = judged(&format!("{shared}consumer: release d\nproducer: free p\nproducer: release c"));
+    assert_eq!(consumer_first, []);
+    let owner_first = play(&by_cuda(&format!("{shared}producer: release c\nconsumer: close m\nconsumer: release d")));
+    let codes: Vec<_> = owner_first.iter().map(|finding| (finding.rule.code, finding.severity)).collect();
+    assert_eq!(codes, [("freed-while-open", Error)]);
+    assert!(message(&owner_first).contains(" with its context 0x"), "{}", message(&owner_first));
+    let refused = judged(&format!("{shared}producer: release c fails 1\nconsumer: close m\nproducer: free p"));
+    assert!(!refused.contains(&("freed-while-open", Error)), "{refused:?}");
+    let stale = judged(
+        "producer: context c\nproducer: alloc p 64 in c\nproducer: get p -> h\nproducer: release c\nconsumer: open h -> m fails 1",
+    );
+    assert!(stale.contains(&("use-after-free", Error)), "{stale:?}");
 }

@@ -1,20 +1,45 @@
 //! Contexts: counted references. The objects in a context store that the application has released the last one.
 
+use urscope_schema::api::Promise;
 use urscope_schema::handle::{Handle, Kind};
 
-use super::memory;
+use super::{mappings, memory};
 use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Changes};
 use crate::tracker::freeing::{Freed, Freeing};
+use crate::tracker::pending::{Free, PendingChange, Releasing};
 use crate::tracker::records::{Allocation, Context, Serial, Tombstone};
-use crate::tracker::{pending::PendingChange, state::Tracker};
+use crate::tracker::state::Tracker;
 
-pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>) {
+/// What ends with a context.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    /// The memory that others have open, which may live on.
+    pub(super) shared: Vec<Freed>,
+    /// The frees of the memory that it owns.
+    pub(super) frees: Vec<Free>,
+}
+
+pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>, is_primary: bool) {
     let serial = tracker.next_serial();
     if let Some(state) = tracker.state_mut(born.process) {
         state.tombstones.forget(Handle { kind: Kind::Context, value: context });
-        state.contexts.insert(context, Context { serial, references: 1, born, device });
+        state.contexts.insert(context, Context { serial, references: 1, born, device, is_primary });
     }
+}
+
+/// A reference to the context that a device has in the process was taken. The first one creates it.
+pub(super) fn retained_primary(tracker: &mut Tracker, born: Place, context: u64, device: u64) {
+    match known(tracker, born.process, Some(context)).filter(|(_, known)| known.is_primary) {
+        Some((_, counted)) => counted.references += 1,
+        None => created(tracker, born, context, Some(device), true),
+    }
+}
+
+/// The context that a device has in the process.
+pub(super) fn primary(tracker: &Tracker, who: ProcessId, device: u64) -> Option<u64> {
+    let mut contexts = tracker.state(who)?.contexts.iter();
+    contexts.find(|(_, context)| context.is_primary && context.device == Some(device)).map(|(handle, _)| *handle)
 }
 
 /// A reference is taken. Contexts whose creation was not recorded are not counted.
@@ -24,13 +49,17 @@ pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, context: Option<u64>
     PendingChange::RetainContext { context, serial: counted.serial }
 }
 
-/// A reference is released. For the last one, collects the memory in the context that others depend on.
-pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) -> PendingChange {
+/// A reference is released. For the last one, collects the memory in the context that others depend on, or that ends.
+pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>, how: Releasing) -> PendingChange {
     let Some((context, counted)) = known(tracker, at.process, context) else { return PendingChange::Nothing };
-    counted.references = counted.references.saturating_sub(1);
-    let (serial, is_last) = (counted.serial, counted.references == 0);
-    let shared = is_last.then(|| shared(tracker, at, context));
-    PendingChange::ReleaseContext { context, serial, shared }
+    if how == Releasing::Reference {
+        counted.references = counted.references.saturating_sub(1);
+    }
+    let (serial, is_last) = (counted.serial, counted.references == 0 || how == Releasing::Contents);
+    let owns = is_last && at.promises(Promise::ContextsOwnMemory);
+    let frees = if owns { memory::free_all(tracker, at, Freeing::Context(context)) } else { Vec::new() };
+    let shared = is_last.then(|| if owns { Vec::new() } else { shared(tracker, at, context) });
+    PendingChange::ReleaseContext { context, serial, how, shared, frees }
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<(u64, &mut Context)> {
@@ -64,19 +93,23 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, seri
 pub(super) fn released(
     tracker: &mut Tracker,
     at: Place,
-    (context, serial): (u64, Serial),
-    shared: Option<Vec<Freed>>,
+    (context, serial, how): (u64, Serial, Releasing),
+    ends: Option<Ends>,
     success: bool,
 ) -> Changes {
-    let Some(state) = tracker.state_mut(at.process) else { return Changes::new() };
+    let Ends { shared, mut frees } = ends.clone().unwrap_or_default();
+    let frees: Changes = frees.iter_mut().map(|free| memory::freed(tracker, at, free, success)).collect();
+    let Some(state) = tracker.state_mut(at.process) else { return frees };
     let counted = state.contexts.get_mut(&context).filter(|counted| counted.serial == serial);
     if !success {
-        if let Some(counted) = counted {
+        if let Some(counted) = counted.filter(|_| how == Releasing::Reference) {
             counted.references += 1;
         }
-        return Changes::new();
+        return frees;
     }
-    let Some(shared) = shared else { return Changes::new() };
+    if ends.is_none() {
+        return frees;
+    }
     // The context's address may have been used again before the release returned.
     if let Some(Context { references: 0, born, .. }) = counted.copied() {
         state.contexts.remove(&context);
@@ -96,5 +129,9 @@ pub(super) fn released(
     for object in state.objects.values_mut().filter(|object| inside(object.context, object.born)) {
         object.context_released.get_or_insert(at);
     }
-    shared.into_iter().map(|freed| Change::ContextReleased(Box::new(freed))).collect()
+    if at.promises(Promise::ContextsOwnMemory) {
+        mappings::end_with_context(tracker, at);
+    }
+    let shared = shared.into_iter().map(|freed| Change::ContextReleased(Box::new(freed)));
+    frees.into_iter().chain(shared).collect()
 }

@@ -116,3 +116,23 @@ pub(super) fn closed(
     }
     change
 }
+
+/// A call has ended a context, with the mappings in it.
+pub(super) fn end_with_context(tracker: &mut Tracker, died: Place) {
+    let Tracker { states, exports, .. } = tracker;
+    let who = died.process;
+    let Some(state) = states.get_mut(who.0 as usize) else { return };
+    let ended = |mapping: &Mapping| mapping.opens.iter().all(|open| open.context_released == Some(died));
+    let gone: Vec<u64> = state.mappings.iter().filter(|(_, it)| it.closing == 0 && ended(it)).map(|it| it.0).collect();
+    for pointer in gone {
+        let Some(mapping) = state.mappings.remove(pointer) else { continue };
+        if let Some(export) = mapping.export {
+            exports.release(export, who, pointer);
+        }
+        let (size, fingerprint) = (mapping.size, mapping.fingerprint);
+        if let Some(born) = mapping.last_open() {
+            let handle = Handle { kind: Kind::Mapping, value: pointer };
+            state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: true });
+        }
+    }
+}

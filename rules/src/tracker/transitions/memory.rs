@@ -37,6 +37,19 @@ pub(super) fn free_of_own(tracker: &mut Tracker, at: Place, pointer: u64, how: F
     Some(Free { pointer, serial, how, dependent })
 }
 
+/// The frees of all memory of a pool or a context.
+pub(super) fn free_all(tracker: &mut Tracker, at: Place, how: Freeing) -> Vec<Free> {
+    let is_of_it = |requested: &Requested| match how {
+        Freeing::Pool(pool) => requested.pool == Some(pool),
+        Freeing::Context(context) => requested.context == Some(context),
+        Freeing::Call | Freeing::Enqueued { .. } => false,
+    };
+    let Some(state) = tracker.state(at.process) else { return Vec::new() };
+    let inside = state.allocations.iter().filter(|(_, memory)| !memory.dying && is_of_it(&memory.requested));
+    let inside: Vec<u64> = inside.map(|(pointer, _)| pointer).collect();
+    inside.into_iter().filter_map(|pointer| free_of_own(tracker, at, pointer, how)).collect()
+}
+
 /// How a call frees. A command of a queue may wait for another process.
 fn freeing(tracker: &Tracker, who: ProcessId, free: &operation::Free) -> Freeing {
     if !free.enqueued {

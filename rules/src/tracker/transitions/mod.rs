@@ -20,7 +20,7 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Free, Operation};
 
 use super::changes::{Change, Changes};
-use super::pending::{PendingCall, PendingChange};
+use super::pending::{PendingCall, PendingChange, Releasing};
 use super::process_state::{DataSize, Inherited, ProcessState};
 use super::{observations::Support, process::End, records::Origin, state::Tracker, tombstones::Tombstones};
 use crate::place::{Place, ProcessId};
@@ -46,7 +46,14 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         Operation::Retain(Kind::Context, context) => contexts::retain(tracker, who, context),
         Operation::Retain(Kind::Pool, pool) => pools::retain(tracker, who, pool),
         Operation::Retain(kind, object) => objects::retain(tracker, who, kind, object),
-        Operation::Release(Kind::Context, context) => contexts::release(tracker, at, context),
+        Operation::Release(Kind::Context, context) => contexts::release(tracker, at, context, Releasing::Reference),
+        Operation::RetainPrimary(device) => PendingChange::RetainPrimary(device),
+        Operation::ReleasePrimary(device) => {
+            contexts::release(tracker, at, contexts::primary(tracker, who, device), Releasing::Reference)
+        }
+        Operation::ResetPrimary(device) => {
+            contexts::release(tracker, at, contexts::primary(tracker, who, device), Releasing::Contents)
+        }
         Operation::Release(Kind::Pool, pool) => pools::release(tracker, at, pool),
         Operation::Release(kind, object) | Operation::Destroy(kind, object) if kind.is_object() => {
             objects::release(tracker, who, kind, object)
@@ -161,12 +168,18 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
         PendingChange::RetainContext { context, serial } => {
             contexts::retained(tracker, who, *context, *serial, success);
         }
-        PendingChange::ReleaseContext { context, serial, shared } => {
-            return contexts::released(tracker, place, (*context, *serial), shared.take(), success);
+        PendingChange::ReleaseContext { context, serial, how, shared, frees } => {
+            let ends = shared.take().map(|shared| contexts::Ends { shared, frees: std::mem::take(frees) });
+            return contexts::released(tracker, place, (*context, *serial, *how), ends, success);
         }
         PendingChange::CreateContext(device) => {
             if let Some(context) = made {
-                contexts::created(tracker, place, context, *device);
+                contexts::created(tracker, place, context, *device, false);
+            }
+        }
+        PendingChange::RetainPrimary(device) => {
+            if let Some(context) = made {
+                contexts::retained_primary(tracker, place, context, *device);
             }
         }
         PendingChange::Enqueue if !success => commands::refused(tracker, who, place.call),

@@ -35,13 +35,7 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Pe
     let Some((pool, counted)) = known(tracker, who, pool) else { return PendingChange::Nothing };
     counted.references = counted.references.saturating_sub(1);
     let (serial, is_last) = (counted.serial, counted.references == 0);
-    let mut inside = Vec::new();
-    if let Some(state) = tracker.state(who).filter(|_| is_last) {
-        let of_pool = state.allocations.iter().filter(|(_, memory)| memory.requested.pool == Some(pool));
-        inside.extend(of_pool.filter(|(_, memory)| !memory.dying).map(|(pointer, _)| pointer));
-    }
-    let frees = inside.into_iter();
-    let frees = frees.filter_map(|pointer| memory::free_of_own(tracker, at, pointer, Freeing::Pool(pool))).collect();
+    let frees = if is_last { memory::free_all(tracker, at, Freeing::Pool(pool)) } else { Vec::new() };
     PendingChange::ReleasePool { pool, serial, frees }
 }
 

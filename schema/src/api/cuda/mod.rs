@@ -40,6 +40,7 @@ pub static INTERFACE: Interface = Interface {
         Promise::PutIsOptional,
         Promise::GetsAreCounted,
         Promise::OpensMayStay,
+        Promise::ContextsOwnMemory,
         Promise::HandlesNameAllocations,
         Promise::OwnOpensAreRefused,
     ],

@@ -22,6 +22,16 @@ macro_rules! cu_functions {
             fn cuCtxCreate_v4(context: OutContext, parameters: Unseen, flags: Unseen32, device: Ordinal) in Cuda[2] Creates Context;
             /// Destroys a context, with all that belongs to it.
             fn cuCtxDestroy_v2(context: Context) in Cuda[3] Releases Context;
+            /// Gets the primary context of a device, and adds a reference to it.
+            fn cuDevicePrimaryCtxRetain(context: OutContext, device: Ordinal) in Cuda[22] Retains Context;
+            /// Releases a reference to the primary context of a device, in programs of before CUDA 11.
+            fn cuDevicePrimaryCtxRelease(device: Ordinal) in Cuda[23] Releases Context;
+            /// Releases a reference to the primary context of a device; the last one ends it.
+            fn cuDevicePrimaryCtxRelease_v2(device: Ordinal) in Cuda[24] Releases Context;
+            /// Ends all that belongs to the primary context of a device, in programs of before CUDA 11.
+            fn cuDevicePrimaryCtxReset(device: Ordinal) in Cuda[25] Destroys Context;
+            /// Ends all that belongs to the primary context of a device.
+            fn cuDevicePrimaryCtxReset_v2(device: Ordinal) in Cuda[26] Destroys Context;
             /// Allocates memory in the current context.
             fn cuMemAlloc_v2(pointer: OutPointer, size: Length) in Cuda[4] Allocates Usm;
             /// Allocates rows of memory.

@@ -5,10 +5,10 @@ use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::api::{Effect, Function, UrResult, role::*};
 use urscope_schema::cu_functions;
-use urscope_schema::handle::Kind;
+use urscope_schema::handle::{Kind, UsmType};
 
 use super::super::driver;
-use super::{LIBRARY_STATES, Library, for_library, real, report_once};
+use super::{LIBRARY_STATES, Library, current_context, for_library, real, report_once};
 use crate::call::Origin;
 use crate::raw::args::Arg;
 use crate::raw::args::row::{self, Row};
@@ -88,6 +88,15 @@ const fn is_wait(function: Function) -> bool {
     matches!(function.effect(), Effect::Waits(Kind::Queue))
 }
 
+/// Whether a call makes something that belongs to the current context. Memory of a pool belongs to a device.
+fn makes_in_context(function: Function) -> bool {
+    match function.effect() {
+        Effect::Allocates(_) => function.usm_type() != Some(UsmType::Pool),
+        Effect::Opens(_) | Effect::Creates(Kind::Event) => true,
+        _ => false,
+    }
+}
+
 /// The offset of a library's function in [`LIBRARY_STATES`].
 const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Library>() + offset_of!(Library, functions) + function as usize * size_of::<usize>()
@@ -98,7 +107,12 @@ const fn place(via: usize, function: Function) -> usize {
 #[inline(always)]
 fn pass<R: Row>(via: usize, row: R) -> UrResult {
     // SAFETY: the stored function has the row's signature (`cuda.h`).
-    unsafe { driver::pass(real(via, R::FUNCTION), row, Origin::Library, || report_once(via)) }
+    unsafe {
+        driver::pass(real(via, R::FUNCTION), row, true, || {
+            report_once(via);
+            Origin::Library(if makes_in_context(R::FUNCTION) { current_context(via) } else { 0 })
+        })
+    }
 }
 
 cu_functions!(hooks);

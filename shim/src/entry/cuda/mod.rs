@@ -68,6 +68,8 @@ fn rows() -> impl Iterator<Item = Function> {
 struct Library {
     getters: [AtomicPtr<c_void>; GETTERS.len()],
     functions: [AtomicPtr<c_void>; Function::COUNT],
+    /// Its `cuCtxGetCurrent`, or null.
+    current: AtomicPtr<c_void>,
     reported: AtomicBool,
 }
 
@@ -75,6 +77,7 @@ static LIBRARY_STATES: [Library; LIBRARIES] = [const {
     Library {
         getters: [const { AtomicPtr::new(null_mut()) }; GETTERS.len()],
         functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
+        current: AtomicPtr::new(null_mut()),
         reported: AtomicBool::new(false),
     }
 }; LIBRARIES];
@@ -139,8 +142,12 @@ fn number(function: *mut c_void) -> Option<usize> {
     if modules.len() == LIBRARIES {
         return None;
     }
-    modules.push(module);
-    Some(modules.len() - 1)
+    modules.push(module.clone());
+    let via = modules.len() - 1;
+    drop(modules);
+    let current = dlsym::in_library(&module.path, c"cuCtxGetCurrent");
+    LIBRARY_STATES.get(via)?.current.store(current, Ordering::Release);
+    Some(via)
 }
 
 type Address = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64) -> UrResult;
@@ -228,6 +235,21 @@ unsafe fn replace(name: *const c_char, address: *mut *mut c_void, result: UrResu
 fn real(via: usize, function: Function) -> *mut c_void {
     let original = LIBRARY_STATES.get(via).and_then(|library| library.functions.get(function as usize));
     original.map_or(null_mut(), |original| original.load(Ordering::Acquire))
+}
+
+type Current = unsafe extern "C" fn(*mut u64) -> UrResult;
+
+/// The context that is current on this thread; 0 if there is none, or the library cannot be asked.
+fn current_context(via: usize) -> u64 {
+    let Some(library) = LIBRARY_STATES.get(via) else { return 0 };
+    let current = library.current.load(Ordering::Acquire);
+    if current.is_null() {
+        return 0;
+    }
+    let mut context = 0;
+    // SAFETY: the function of this name has this signature (`cuda.h`), and writes a pointer.
+    let result = unsafe { std::mem::transmute::<*mut c_void, Current>(current)(&raw mut context) };
+    if result.is_success() { context } else { 0 }
 }
 
 /// Reports the library at its first recorded call, so that it is not in the trace of a process that only computes.

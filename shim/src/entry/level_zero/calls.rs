@@ -147,7 +147,12 @@ const fn place(via: usize, function: Function) -> usize {
 #[inline(always)]
 fn pass<R: Row>(via: usize, row: R) -> UrResult {
     // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver).
-    unsafe { driver::pass(real(via, R::FUNCTION), row, Origin::Driver, || report_once(via)) }
+    unsafe {
+        driver::pass(real(via, R::FUNCTION), row, false, || {
+            report_once(via);
+            Origin::Driver
+        })
+    }
 }
 
 ze_functions!(hooks);
