@@ -140,10 +140,8 @@ pub enum PendingChange {
         serial: Serial,
         /// Whether a reference is given back, or all in it ends.
         how: Releasing,
-        /// The memory in it that others depend on, if it is the last reference.
-        shared: Option<Vec<Freed>>,
-        /// The frees of all memory in it, if it owns that and this is the last reference.
-        frees: Vec<Free>,
+        /// What ends with it, if it is the last reference.
+        ends: Option<Ends>,
     },
     /// It takes a reference to the context that this device has in the process, which is not known yet.
     RetainPrimary(u64),
@@ -158,6 +156,15 @@ pub enum Releasing {
     Reference,
     /// All in it ends, and the references stay.
     Contents,
+}
+
+/// What ends with a context.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    /// The memory that others have open, which may live on.
+    pub shared: Vec<Freed>,
+    /// The frees of the memory that it owns.
+    pub frees: Vec<Free>,
 }
 
 /// A free of USM.

@@ -63,8 +63,16 @@ fn width(parameter: &str) -> usize {
         ["CUipcMemHandle_v1" | "CUipcEventHandle_v1", _] => 64,
         ["int" | "CUdevice" | "CUdevice_v1" | "CUmemAllocationHandleType", _]
         | ["unsigned", "int" | "char" | "short", _] => 4,
-        ["size_t" | "CUdeviceptr_v2" | "CUstream" | "CUevent" | "CUcontext" | "CUmemoryPool", _]
-        | ["CUmemGenericAllocationHandle_v1", _]
+        [
+            "size_t"
+            | "CUdeviceptr_v2"
+            | "CUstream"
+            | "CUevent"
+            | "CUcontext"
+            | "CUmemoryPool"
+            | "CUmemGenericAllocationHandle_v1",
+            _,
+        ]
         | ["unsigned", "long", "long", _] => 8,
         _ => panic!("how large is {parameter}?"),
     }

@@ -7,18 +7,9 @@ use super::{mappings, memory};
 use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Changes};
 use crate::tracker::freeing::{Freed, Freeing};
-use crate::tracker::pending::{Free, PendingChange, Releasing};
+use crate::tracker::pending::{Ends, PendingChange, Releasing};
 use crate::tracker::records::{Allocation, Context, Serial, Tombstone};
 use crate::tracker::state::Tracker;
-
-/// What ends with a context.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Ends {
-    /// The memory that others have open, which may live on.
-    pub(super) shared: Vec<Freed>,
-    /// The frees of the memory that it owns.
-    pub(super) frees: Vec<Free>,
-}
 
 pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>, is_primary: bool) {
     let serial = tracker.next_serial();
@@ -56,10 +47,12 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>, ho
         counted.references = counted.references.saturating_sub(1);
     }
     let (serial, is_last) = (counted.serial, counted.references == 0 || how == Releasing::Contents);
-    let owns = is_last && at.promises(Promise::ContextsOwnMemory);
-    let frees = if owns { memory::free_all(tracker, at, Freeing::Context(context)) } else { Vec::new() };
-    let shared = is_last.then(|| if owns { Vec::new() } else { shared(tracker, at, context) });
-    PendingChange::ReleaseContext { context, serial, how, shared, frees }
+    let ends = match at.promises(Promise::ContextsOwnMemory) {
+        _ if !is_last => None,
+        true => Some(Ends { frees: memory::free_all(tracker, at, Freeing::Context(context)), ..Ends::default() }),
+        false => Some(Ends { shared: shared(tracker, at, context), ..Ends::default() }),
+    };
+    PendingChange::ReleaseContext { context, serial, how, ends }
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<(u64, &mut Context)> {
@@ -94,10 +87,11 @@ pub(super) fn released(
     tracker: &mut Tracker,
     at: Place,
     (context, serial, how): (u64, Serial, Releasing),
-    ends: Option<Ends>,
+    ends: Option<&mut Ends>,
     success: bool,
 ) -> Changes {
-    let Ends { shared, mut frees } = ends.clone().unwrap_or_default();
+    let (is_last, mut none) = (ends.is_some(), Ends::default());
+    let Ends { shared, frees } = ends.unwrap_or(&mut none);
     let frees: Changes = frees.iter_mut().map(|free| memory::freed(tracker, at, free, success)).collect();
     let Some(state) = tracker.state_mut(at.process) else { return frees };
     let counted = state.contexts.get_mut(&context).filter(|counted| counted.serial == serial);
@@ -107,7 +101,7 @@ pub(super) fn released(
         }
         return frees;
     }
-    if ends.is_none() {
+    if !is_last {
         return frees;
     }
     // The context's address may have been used again before the release returned.
@@ -132,6 +126,6 @@ pub(super) fn released(
     if at.promises(Promise::ContextsOwnMemory) {
         mappings::end_with_context(tracker, at);
     }
-    let shared = shared.into_iter().map(|freed| Change::ContextReleased(Box::new(freed)));
+    let shared = shared.drain(..).map(|freed| Change::ContextReleased(Box::new(freed)));
     frees.into_iter().chain(shared).collect()
 }

@@ -168,9 +168,8 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
         PendingChange::RetainContext { context, serial } => {
             contexts::retained(tracker, who, *context, *serial, success);
         }
-        PendingChange::ReleaseContext { context, serial, how, shared, frees } => {
-            let ends = shared.take().map(|shared| contexts::Ends { shared, frees: std::mem::take(frees) });
-            return contexts::released(tracker, place, (*context, *serial, *how), ends, success);
+        PendingChange::ReleaseContext { context, serial, how, ends } => {
+            return contexts::released(tracker, place, (*context, *serial, *how), ends.as_mut(), success);
         }
         PendingChange::CreateContext(device) => {
             if let Some(context) = made {
