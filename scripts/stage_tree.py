@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = "urscope"
-LIBRARIES = ("liburscope.so", "liburscope_ipc.so", "libze_loader.so")
+LIBRARIES = ("liburscope.so", "liburscope_cuda.so", "liburscope_ipc.so", "libze_loader.so")
 #: The software device under the names of a loader, as links. A program that is to find it has this folder in LD_LIBRARY_PATH.
 DEVICE_LINKS = {f"lib/urscope/device/{name}": "../libze_loader.so" for name in ("libze_loader.so", "libze_loader.so.1")}
 SUMMARY = "Finds mistakes in how SYCL programs share GPU memory between processes"

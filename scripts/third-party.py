@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = "x86_64-unknown-linux-gnu"
-PACKAGES = {"urscope-command", "urscope-preload", "urscope-device-loader", "urscope-python"}
+PACKAGES = {"urscope-command", "urscope-preload", "urscope-device-loader", "urscope-device-cuda", "urscope-python"}
 #: The names of files with a licence that may be offered beside MIT.
 OTHERS = re.compile(r"apache|bsd|unlicense|zlib|boost|bsl|cc0", re.IGNORECASE)
 #: A line that says whose the copyright is.

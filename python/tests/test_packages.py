@@ -35,7 +35,7 @@ def made(folder):
     programs.mkdir(parents=True)
     (programs / "urscope").write_text(COMMAND)
     (programs / "urscope").chmod(0o755)
-    for name in ("liburscope.so", "libze_loader.so", "liburscope_ipc.so"):
+    for name in ("liburscope.so", "libze_loader.so", "liburscope_cuda.so", "liburscope_ipc.so"):
         (programs / name).write_bytes(name.encode() * 1000)
     (folder / "THIRD-PARTY.txt").write_text("The licences of others.\n")
     make(folder)
@@ -136,6 +136,7 @@ class Packages(unittest.TestCase):
             "lib/urscope/libze_loader.so": "libze_loader.so",
             "lib/urscope/device/libze_loader.so": "libze_loader.so",
             "lib/urscope/device/libze_loader.so.1": "libze_loader.so",
+            "lib/urscope/liburscope_cuda.so": "liburscope_cuda.so",
             "lib/urscope/liburscope_ipc.so": "liburscope_ipc.so",
             "lib/urscope/python/urscope/py.typed": "",
             "lib/cmake/urscope/urscope-config.cmake": "function(urscope_add_test)",

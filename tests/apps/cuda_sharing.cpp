@@ -53,7 +53,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"pool-default", "alloc-in-order read get? free-in-order synchronise"},
 
     // One mistake each.
-    {"stale-handle", "alloc get > take < free alloc > open read-other close < free"},
+    {"stale-handle", "alloc get > take < free alloc get > open read-other close < free"},
+    {"stale-handle-refused", "alloc get > take < free alloc > open? < free"},
     {"freed-while-open", OPENED "< free > read close"},
     {"mapping-leaked", OPENED "< await-end free"},
     {"mappings-leaked", "alloc get > take open read < alloc get > take open read < alloc get > take open read < await-end"},
@@ -63,7 +64,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"used-after-close", OPENED "close read? < free"},
     {"used-after-free", OPENED "close < free fill?"},
     {"opened-by-producer", "alloc get open? free"},
-    {"opened-after-free", "alloc get > take < free > open? read?"},
+    {"opened-after-free", "alloc get > take < free > open?"},
     {"opened-after-end", "alloc get > take < > await-end open?"},
     {"producer-ends-first", OPENED "< > await-end read close"},
     {"producer-ends-first-and-opened-again", OPENED "< > await-end read close open?"},

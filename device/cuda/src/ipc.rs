@@ -1,9 +1,14 @@
 //! Legacy IPC of memory: `cuIpc*MemHandle`.
 //!
-//! A handle is that of the software device. It ignores the bytes 4 to 7, which hold the generation of the memory here: so
-//! memory at an address that is used again has other bytes, and a handle of the memory before it opens it all the same.
+//! A handle is that of the software device. It ignores the bytes 4 to 7, which hold the number of the memory at its address
+//! here: so memory at an address that is used again has other bytes, and a handle of the memory before it opens it all the
+//! same. The driver refuses such a handle while there is memory without a handle of its own in another way than while
+//! there is none. A mark behind the memory, in its file, tells the two apart.
 
-use std::{fs, io::ErrorKind, process};
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::{fd::AsRawFd, unix::fs::FileExt};
+use std::process;
 
 use urscope_device::layout::IpcHandle;
 
@@ -26,12 +31,36 @@ pub(crate) fn check_producer(handle: &IpcHandle) -> Outcome {
     }
 }
 
-/// Why a handle was not opened: `INVALID_HANDLE` if its producer has ended.
+/// Why a handle was not opened: `INVALID_HANDLE` if its producer has ended, `NOT_PERMITTED` if there is other memory at its
+/// address, which has no handle.
 pub(crate) fn refusal(handle: &IpcHandle) -> Code {
     let Some(pid) = urscope_device::producer(&handle.data) else { return Code::INVALID_VALUE };
     // A process that nobody has waited for has no executable either.
     let ended = fs::read_link(format!("/proc/{pid}/exe")).is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    if ended { Code::INVALID_HANDLE } else { Code::INVALID_VALUE }
+    if ended {
+        return Code::INVALID_HANDLE;
+    }
+    let mut mark = [0];
+    let read = marked_file(handle, pid).is_some_and(|(file, at)| file.read_exact_at(&mut mark, at).is_ok());
+    if read && mark == [1] { Code::NOT_PERMITTED } else { Code::INVALID_VALUE }
+}
+
+/// Marks whether there is memory at the address of a handle of this process.
+pub(crate) fn mark(handle: &IpcHandle, is_there: bool) {
+    if let Some((file, at)) = marked_file(handle, process::id()) {
+        // Without it, another error is returned.
+        let _ = file.write_all_at(&[is_there.into()], at);
+    }
+}
+
+/// The file of the memory that a handle of a process names, and where its mark is. None if the file holds other memory.
+fn marked_file(handle: &IpcHandle, pid: u32) -> Option<(File, u64)> {
+    let (descriptor, _) = handle.data.split_first_chunk()?;
+    let path = format!("/proc/{pid}/fd/{}", i32::from_le_bytes(*descriptor));
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    // The description of the memory is shorter.
+    let at = urscope_device::exported_size(file.as_raw_fd())? as u64 + 64;
+    Some((file, at))
 }
 
 /// The address of memory that the context has open, if it is what the handle names. Counts one more open.
@@ -74,14 +103,17 @@ functions! {
         handle.check()?;
         let block = memory::find(address).filter(|block| block.kind == Kind::Device).ok_or(Code::INVALID_VALUE)?;
         let mut bytes = IpcHandle { data: [0; 64] };
-        zeMemGetIpcHandle(driver()?.context, block.base, &mut bytes)?;
+        memory::change(block.base, |block| {
+            if !block.has_handle {
+                zeMemGetIpcHandle(driver()?.context, block.base, &mut bytes)?;
+                (block.handle, block.has_handle) = (Some(bytes), true);
+            }
+            bytes = block.handle.unwrap_or(bytes);
+            Ok(true)
+        })?;
         for (byte, of) in bytes.data.iter_mut().skip(4).zip(block.generation.to_le_bytes()) {
             *byte = of;
         }
-        memory::change(block.base, |block| {
-            block.has_handle = true;
-            Ok(true)
-        })?;
         handle.write(bytes)
     }
     4010 "cuIpcOpenMemHandle" cuIpcOpenMemHandle(memory: Out<usize>, handle: IpcHandle, flags: u32) {

@@ -48,6 +48,7 @@ functions! {
     );
     zeMemFree(context: Handle, memory: usize);
     zeMemGetIpcHandle(context: Handle, memory: usize, handle: &mut layout::IpcHandle);
+    zeMemPutIpcHandle(context: Handle, handle: layout::IpcHandle);
     zeMemOpenIpcHandle(context: Handle, device: Handle, handle: layout::IpcHandle, flags: u32, memory: &mut usize);
     zeMemCloseIpcHandle(context: Handle, memory: usize);
     zePhysicalMemCreate(context: Handle, device: Handle, desc: &layout::PhysicalMemDesc, memory: &mut Handle);

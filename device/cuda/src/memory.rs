@@ -1,23 +1,24 @@
 //! Memory with an address: allocated, opened from another process, or mapped.
 //!
 //! The driver uses the addresses of freed memory again, for memory of the same kind and size. A handle of the freed memory
-//! then opens what is there now. So memory that had a handle is kept when it is freed, for the next allocation of its size;
-//! `CUDA_SOFT_REUSE=off` frees it instead, and a handle of it is refused from then on.
+//! opens what is there now, once that has a handle, too. So memory that had a handle is kept when it is freed, for the next
+//! allocation of its size. With `CUDA_SOFT_REUSE=off` it is not.
 
 use std::collections::BTreeMap;
 use std::{env, sync::LazyLock};
 
 use parking_lot::Mutex;
-use urscope_device::layout::DeviceMemAllocDesc;
+use urscope_device::layout::{DeviceMemAllocDesc, IpcHandle};
 
 use crate::arguments::Out;
 use crate::context::{current, current_device, device};
 use crate::exports::functions;
 use crate::level_zero::{
-    driver, zeMemAllocDevice, zeMemAllocHost, zeMemAllocShared, zeMemCloseIpcHandle, zeMemFree, zeroed,
+    driver, zeMemAllocDevice, zeMemAllocHost, zeMemAllocShared, zeMemCloseIpcHandle, zeMemFree, zeMemPutIpcHandle,
+    zeroed,
 };
 use crate::result::{Code, Outcome};
-use crate::{physical, stream};
+use crate::{ipc, physical, stream};
 
 /// The rows of memory with a pitch begin at multiples of this, in bytes.
 const PITCH: usize = 512;
@@ -48,7 +49,9 @@ pub(crate) struct Block {
     /// The ordinal of its device.
     pub device: i32,
     pub kind: Kind,
-    /// Of memory of this process: whether it has had a handle, and which memory at its address it is.
+    /// Of memory of this process: the handle of the software device, if memory at this address has had one; whether this
+    /// memory has; and the number of this memory at its address.
+    pub handle: Option<IpcHandle>,
     pub has_handle: bool,
     pub generation: u32,
 }
@@ -95,7 +98,7 @@ pub(crate) fn change(base: usize, change: impl FnOnce(&mut Block) -> Outcome<boo
 /// Adds a block of the thread's context.
 pub(crate) fn add(base: usize, size: usize, kind: Kind) -> Outcome {
     let (context, of) = current()?;
-    let block = Block { base, size, context, device: of.device, kind, has_handle: false, generation: 0 };
+    let block = Block { base, size, context, device: of.device, kind, handle: None, has_handle: false, generation: 0 };
     LIVE.lock().insert(base, block);
     Ok(())
 }
@@ -110,6 +113,9 @@ pub(crate) fn allocate(kind: Kind, size: usize) -> Outcome<usize> {
         let mut freed = FREED.lock();
         let again = freed.iter().rposition(|old| (old.size, old.device) == (size, of.device));
         if let Some(old) = again.map(|at| freed.remove(at)) {
+            if let Some(handle) = &old.handle {
+                ipc::mark(handle, true);
+            }
             let block = Block { context, has_handle: false, generation: old.generation + 1, ..old };
             LIVE.lock().insert(old.base, block);
             return Ok(old.base);
@@ -150,9 +156,14 @@ fn end(block: Block) -> Outcome {
     let context = driver()?.context;
     match block.kind {
         Kind::Opened { .. } | Kind::Imported => zeMemCloseIpcHandle(context, block.base),
-        Kind::Device if block.has_handle && *KEEPS_FREED => {
+        Kind::Device if *KEEPS_FREED => {
+            let Some(handle) = block.handle else { return zeMemFree(context, block.base) };
             // What was submitted must not write to the memory that comes next.
             stream::synchronise_all(block.context)?;
+            if block.has_handle {
+                zeMemPutIpcHandle(context, handle)?;
+            }
+            ipc::mark(&handle, false);
             FREED.lock().push(block);
             Ok(())
         }

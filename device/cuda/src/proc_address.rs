@@ -33,15 +33,16 @@ fn all() -> impl Iterator<Item = &'static Function> {
     modules.into_iter().flatten()
 }
 
-/// Writes the address of the newest form of a function that a version of CUDA has.
+/// Writes the address of the newest form of a function that a version of CUDA has, or NULL: `NOT_FOUND` if there is no place
+/// for the status, too.
 fn find(name: In<c_char>, to: Out<*const ()>, version: i32, flags: u64, status: Option<Out<u32>>) -> Outcome {
-    let name = name.text()?;
+    let (name, is_told) = (name.text()?, status.is_some());
     to.check()?;
     let forms = || all().filter(|function| function.name == name);
     let found = forms().filter(|function| function.since <= version).max_by_key(|function| function.since);
     if let Some(status) = status {
         let missing = if forms().next().is_some() { VERSION_NOT_SUFFICIENT } else { NOT_FOUND };
-        status.write_optional(if found.is_some() { 0 } else { missing });
+        status.write(if found.is_some() { 0 } else { missing })?;
     }
     if found.is_none() {
         urscope_device::note(&format!("there is no {name} of CUDA {version}"));
@@ -49,7 +50,7 @@ fn find(name: In<c_char>, to: Out<*const ()>, version: i32, flags: u64, status: 
     let per_thread = found.and_then(|function| function.per_thread).filter(|_| flags & PER_THREAD != 0);
     let address = per_thread.or(found.map(|function| function.address));
     to.write(address.unwrap_or(ptr::null()))?;
-    address.map(drop).ok_or(Code::NOT_FOUND)
+    if address.is_some() || is_told { Ok(()) } else { Err(Code::NOT_FOUND) }
 }
 
 functions! {
@@ -59,7 +60,7 @@ functions! {
     12000 "cuGetProcAddress" cuGetProcAddress_v2(
         name: In<c_char>, to: Out<*const ()>, version: i32, flags: u64, status: Out<u32>,
     ) {
-        find(name, to, version, flags, Some(status))
+        find(name, to, version, flags, Some(status).filter(|status| status.check().is_ok()))
     }
 }
 

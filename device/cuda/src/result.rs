@@ -41,6 +41,7 @@ errors! {
     INVALID_HANDLE = 400, "invalid resource handle";
     NOT_FOUND = 500, "named symbol not found";
     NOT_READY = 600, "device not ready";
+    NOT_PERMITTED = 800, "operation not permitted";
     NOT_SUPPORTED = 801, "operation not supported";
     UNKNOWN = 999, "unknown error";
 }

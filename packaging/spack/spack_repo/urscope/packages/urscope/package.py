@@ -30,7 +30,7 @@ class Urscope(Package):
     requires("target=x86_64:", msg="urscope runs on x86-64 only")
 
     def install(self, spec, prefix):
-        crates = ("urscope-command", "urscope-preload", "urscope-device-loader", "urscope-python")
+        crates = ("urscope-command", "urscope-preload", "urscope-device-loader", "urscope-device-cuda", "urscope-python")
         packages = [word for crate in crates for word in ("--package", crate)]
         which("cargo", required=True)("build", "--release", "--locked", "--jobs", str(make_jobs), *packages)
         which("python3", required=True)("scripts/stage_tree.py", "target/release", "tree")
