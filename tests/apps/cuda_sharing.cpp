@@ -39,7 +39,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"event-right", "event get-event record > take open-event wait destroy-event < destroy-event"},
     {"event-before-copy", "event get-event alloc get set-later record > take open open-event wait-in-stream copy synchronise "
                           "check-set close destroy-event < free destroy-event"},
-    {"event-recorded-by-consumer", "event get-event > take open-event record < wait destroy-event > destroy-event"},
+    {"event-recorded-by-consumer", "event get-event > take open-event record < wait > destroy-event < destroy-event"},
     {"event-not-shared", "plain-event get-event? destroy-event"},
 
     {"physical-right", IMPORTED "unmap release close-descriptor < unmap release close-descriptor"},
@@ -72,7 +72,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"got-of-mapping", OPENED "get? close < free"},
     {"damaged-handle", "alloc get > take damage open? < free"},
     {"event-destroyed-while-open", "event get-event record > take open-event < destroy-event > wait destroy-event"},
-    {"event-left-open", "event get-event record > take open-event wait < destroy-event"},
+    {"event-left-open", "event get-event record > take open-event wait < await-end destroy-event"},
     {"released-twice", IMPORTED "unmap release release? close-descriptor < unmap release close-descriptor"},
     {"used-after-unmap", IMPORTED "unmap read? release close-descriptor < unmap release close-descriptor"},
     {"physical-leaked", IMPORTED "close-descriptor < unmap release close-descriptor"},
