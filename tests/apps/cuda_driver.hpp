@@ -2,7 +2,8 @@
 // name that programs write, and the symbol that cuda.h gives it: cuMemAlloc is cuMemAlloc_v2.
 //
 // Programs link libcuda.so.1. With CUDA_BY_PROC_ADDRESS they load it and ask cuGetProcAddress for every other function, as
-// libcudart does. With CUDA_STUB this file is a library to link against, without a driver.
+// libcudart does. With CUDA_BY_RUNTIME they load libcudart (the file in CUDART, or libcudart.so.13): they call its functions where
+// it has one, and those of the driver that it gives them. With CUDA_STUB this file is a library to link against, without a driver.
 #pragma once
 
 #include <cstddef>
@@ -195,7 +196,7 @@ enum : unsigned {
     CUresult name parameters { return CUDA_ERROR_STUB_LIBRARY; }
 CUDA_FUNCTIONS(CUDA_DEFINE)
 
-#elif defined(CUDA_BY_PROC_ADDRESS)
+#elif defined(CUDA_BY_PROC_ADDRESS) || defined(CUDA_BY_RUNTIME)
 
 #include <cstdio>
 #include <cstdlib>
@@ -204,22 +205,74 @@ CUDA_FUNCTIONS(CUDA_DEFINE)
 #define CUDA_POINTER(name, symbol, since, parameters) static CUresult(*name) parameters;
 CUDA_FUNCTIONS(CUDA_POINTER)
 
-/// Fills all pointers before main, as libcudart does when it starts.
+/// cuGetProcAddress, and cudaGetDriverEntryPointByVersion of libcudart.
+typedef CUresult (*ProcAddress)(const char *, void **, int, uint64_t, int *);
+
+#ifdef CUDA_BY_RUNTIME
+/// What libcudart has with the same arguments. Its errors have the numbers of the driver's.
+#define CUDA_RUNTIME_FUNCTIONS(F) \
+    F(cuCtxSynchronize, cudaDeviceSynchronize) \
+    F(cuMemAlloc, cudaMalloc) \
+    F(cuMemFree, cudaFree) \
+    F(cuMemAllocPitch, cudaMallocPitch) \
+    F(cuMemAllocManaged, cudaMallocManaged) \
+    F(cuMemAllocAsync, cudaMallocAsync) \
+    F(cuMemAllocFromPoolAsync, cudaMallocFromPoolAsync) \
+    F(cuMemFreeAsync, cudaFreeAsync) \
+    F(cuStreamCreate, cudaStreamCreateWithFlags) \
+    F(cuStreamDestroy, cudaStreamDestroy) \
+    F(cuStreamSynchronize, cudaStreamSynchronize) \
+    F(cuStreamWaitEvent, cudaStreamWaitEvent) \
+    F(cuEventCreate, cudaEventCreateWithFlags) \
+    F(cuEventDestroy, cudaEventDestroy) \
+    F(cuEventRecord, cudaEventRecord) \
+    F(cuEventQuery, cudaEventQuery) \
+    F(cuEventSynchronize, cudaEventSynchronize) \
+    F(cuIpcGetMemHandle, cudaIpcGetMemHandle) \
+    F(cuIpcOpenMemHandle, cudaIpcOpenMemHandle) \
+    F(cuIpcCloseMemHandle, cudaIpcCloseMemHandle) \
+    F(cuIpcGetEventHandle, cudaIpcGetEventHandle) \
+    F(cuIpcOpenEventHandle, cudaIpcOpenEventHandle) \
+    F(cuMemPoolCreate, cudaMemPoolCreate) \
+    F(cuMemPoolDestroy, cudaMemPoolDestroy) \
+    F(cuMemPoolSetAccess, cudaMemPoolSetAccess) \
+    F(cuMemPoolExportToShareableHandle, cudaMemPoolExportToShareableHandle) \
+    F(cuMemPoolImportFromShareableHandle, cudaMemPoolImportFromShareableHandle) \
+    F(cuMemPoolExportPointer, cudaMemPoolExportPointer) \
+    F(cuMemPoolImportPointer, cudaMemPoolImportPointer)
+#endif
+
+[[noreturn]] static void end_without(const char *what) {
+    std::fprintf(stderr, "there is no %s\n", what);
+    std::exit(77);
+}
+
+static ProcAddress open_library(const char *file, const char *finder) {
+    void *library = dlopen(file, RTLD_NOW);
+    if (!library) end_without(file);
+    ProcAddress found = reinterpret_cast<ProcAddress>(dlsym(library, finder));
+    if (!found) end_without(finder);
+#ifdef CUDA_BY_RUNTIME
+#define CUDA_RUNTIME_FIND(name, symbol) \
+    name = reinterpret_cast<decltype(name)>(dlsym(library, #symbol)); \
+    if (!name) end_without(#symbol);
+    CUDA_RUNTIME_FUNCTIONS(CUDA_RUNTIME_FIND)
+#endif
+    return found;
+}
+
+/// Fills all pointers before main.
 __attribute__((constructor)) static void load_cuda() {
-    typedef CUresult (*ProcAddress)(const char *, void **, int, uint64_t, int *);
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    ProcAddress by_symbol = library ? reinterpret_cast<ProcAddress>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
-    ProcAddress of_itself = nullptr;
-    if (!by_symbol || by_symbol("cuGetProcAddress", reinterpret_cast<void **>(&of_itself), 12000, 0, nullptr)) {
-        std::fprintf(stderr, "no driver: %s\n", dlerror());
-        std::exit(77);
-    }
-    auto find = [&](const char *name, int since, void **function) {
-        if (of_itself(name, function, since, 0, nullptr) == CUDA_SUCCESS && *function) { return; }
-        std::fprintf(stderr, "no %s of CUDA %d\n", name, since);
-        std::exit(77);
-    };
-#define CUDA_FIND(name, symbol, since, parameters) find(#name, since, reinterpret_cast<void **>(&name));
+#ifdef CUDA_BY_RUNTIME
+    const char *named = std::getenv("CUDART");
+    const ProcAddress find = open_library(named ? named : "libcudart.so.13", "cudaGetDriverEntryPointByVersion");
+#else
+    // As libcudart does when it starts.
+    ProcAddress find = open_library("libcuda.so.1", "cuGetProcAddress_v2");
+    if (find("cuGetProcAddress", reinterpret_cast<void **>(&find), 12000, 0, nullptr)) end_without("cuGetProcAddress");
+#endif
+#define CUDA_FIND(name, symbol, since, parameters) \
+    if (!name && (find(#name, reinterpret_cast<void **>(&name), since, 0, nullptr) || !name)) end_without(#name);
     CUDA_FUNCTIONS(CUDA_FIND)
 }
 
