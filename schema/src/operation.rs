@@ -18,6 +18,8 @@ pub enum Operation {
     Create(Create),
     /// It creates a context, of this device if it is the only one.
     CreateContext(Option<u64>),
+    /// It takes a reference to an object of this kind, and returns it.
+    RetainMade(Kind),
     /// It takes a reference to the context that a device has in the process, and returns it.
     RetainPrimary(u64),
     /// It gives a reference to the context that this device has in the process back.
@@ -62,6 +64,8 @@ pub enum Operation {
     Enqueue(Command),
     /// It waits on the host for this event only.
     Wait(u64),
+    /// It uses this event in another way.
+    UseEvent(u64),
     /// Nothing that the tracker follows.
     Other,
 }
@@ -251,6 +255,7 @@ impl Operation {
             Effect::Creates(kind) => {
                 Self::Create(Create { kind, is_shareable: is_shareable(function, kind, values), context, device, size })
             }
+            Effect::Retains(kind) if values.object().is_none() && kind.is_object() => Self::RetainMade(kind),
             Effect::Retains(kind) => match device.filter(|_| kind == Kind::Context) {
                 Some(device) => Self::RetainPrimary(device),
                 None => Self::Retain(kind, named(kind, values)),
@@ -298,6 +303,9 @@ impl Operation {
                 Some(event) if event != 0 => Self::Wait(event),
                 _ => Self::Other,
             },
+            Effect::Asks(Kind::Event) | Effect::Uses(Kind::Event) | Effect::Signals(Kind::Event) => {
+                object.map_or(Self::Other, Self::UseEvent)
+            }
             Effect::Asks(_) | Effect::Uses(_) | Effect::Signals(_) | Effect::Waits(_) => Self::Other,
         }
     }
@@ -351,6 +359,7 @@ impl Answer {
             Effect::Creates(kind) | Effect::Opens(kind) => (Some(kind), values.object(), None),
             Effect::Exports(kind) | Effect::MayExport(kind) => (kind.handle_data(), values.data(), values.pointer()),
             Effect::Retains(Kind::Context) => (None, values.context(), None),
+            Effect::Retains(_) => (None, values.object(), None),
             _ => (None, None, None),
         };
         let (data_size, fingerprint) = (values.data_size(), values.fingerprint());

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::api::{Effect, Function, Promise, UrResult};
 use urscope_schema::{call::Values, handle::Kind, operation};
 
 use crate::ranges::Ranges;
@@ -78,7 +78,9 @@ pub(crate) fn are_recorded() -> bool {
 pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = function.effect().ends_memory();
     // These can wait, or free later.
-    let at_once = !matches!(function.effect(), Effect::FreesLater(_)) && function != Function::zeMemFreeExt;
+    let at_once = !matches!(function.effect(), Effect::FreesLater(_))
+        && function != Function::zeMemFreeExt
+        && !function.interface().promises(Promise::EndsWait);
     if ends_memory && are_recorded() {
         // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);

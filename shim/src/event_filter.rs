@@ -58,7 +58,11 @@ pub(crate) fn passes_any(function: Function) -> bool {
 const fn is_about_events(function: Function) -> bool {
     matches!(
         function.effect(),
-        Effect::Asks(Kind::Event) | Effect::Waits(Kind::Event) | Effect::Signals(_) | Effect::Retains(Kind::Event)
+        Effect::Asks(Kind::Event)
+            | Effect::Uses(Kind::Event)
+            | Effect::Waits(Kind::Event)
+            | Effect::Signals(_)
+            | Effect::Retains(Kind::Event)
     ) || ends_event(function)
 }
 

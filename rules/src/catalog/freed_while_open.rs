@@ -10,8 +10,8 @@
 //! Level Zero: a note. The driver keeps the memory until all that opened it have closed it. There, an event or an event
 //! pool that is destroyed while a process has it open is noted, too: the specification lets a driver free it at once.
 //!
-//! CUDA: an error, for memory and for events. The documentation leaves undefined what follows, although today's driver keeps
-//! both.
+//! CUDA: an error, because the documentation leaves undefined what follows, although today's driver keeps the memory. An
+//! event that is destroyed while it is open is noted: only operations on it from then on are undefined (`use-after-free`).
 //!
 //! # Why it is bad
 //!
@@ -151,7 +151,8 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
         (true, _) => "",
     };
     let message = format!("{who} {frees} {what}{size}{with} in {at} while {holders}{unless}");
-    let most = if first.is_certain { most } else { Severity::Note };
+    // What an event or an event pool is used for afterwards decides.
+    let most = if first.is_certain && what.kind == Kind::Usm { most } else { Severity::Note };
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(most);
     let advice = if what.kind == Kind::Usm { ADVICE } else { "destroy it only after every process has closed it" };
     Some(finding.values(freed.size, freed.fingerprint).advice(advice).note_where(Promise::MemoryOutlivesFree))

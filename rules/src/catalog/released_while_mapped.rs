@@ -82,7 +82,8 @@
 //! Unmap all addresses of the memory before its last reference is released; in SYCL, call `unmap` before the
 //! `physical_mem` object is destroyed.
 
-use urscope_schema::{api::Function, counted};
+use urscope_schema::api::{Function, Promise};
+use urscope_schema::counted;
 
 use super::wording::{call, of_size};
 use super::{Check, Rule, When};
@@ -116,5 +117,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(still.mapped));
     let advice = "unmap it before its last reference is released; in SYCL, before the physical_mem object is destroyed";
-    Some(finding.values(freed.size, freed.fingerprint).advice(advice))
+    finding.values(freed.size, freed.fingerprint).advice(advice).unless(Promise::MappingsHoldMemory)
 }

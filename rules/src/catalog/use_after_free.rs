@@ -62,12 +62,13 @@
 //!
 //! Free when every process has closed what it opened: wait for a message back, or a barrier.
 
-use urscope_schema::{api::Effect, handle::Kind};
+use urscope_schema::api::{Effect, Promise};
+use urscope_schema::handle::Kind;
 
 use super::wording::{call, dead_access, expired};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
-use crate::tracker::fact::{Expiry, Fact, FactKind, What};
+use crate::tracker::fact::{Expiry, Fact, FactKind, StaleEvent, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "use-after-free",
@@ -75,7 +76,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "memory is used, or handle data of it opened, after it was freed",
     sentence: "used {what} after its end",
-    facts: &[FactKind::OpenedExpired, FactKind::DeadAccess],
+    facts: &[FactKind::OpenedExpired, FactKind::DeadAccess, FactKind::StaleEvent],
     check: Check::Stateless(check),
 };
 
@@ -86,6 +87,14 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         let is_freed = access.used.was.kind == Kind::Usm && !is_queued;
         let finding = || dead_access(&RULE, fact, access, "freed");
         return is_freed.then(|| finding().advice("free the memory when the last command that uses it has completed"));
+    }
+    if let What::StaleEvent(stale) = fact.what {
+        let StaleEvent { event, fingerprint, opened, destroyed } = *stale;
+        let (who, at, opened, destroyed_in) = (fact.actor(), call(fact.at), call(opened), fact.place(destroyed));
+        let message = format!("{who} uses {event} in {at}: it was opened in {opened}, and destroyed in {destroyed_in}");
+        let finding = Finding::new(&RULE, fact.at, event, message).other(Some(destroyed)).values(None, fingerprint);
+        return Some(finding.advice("destroy an event when every process has destroyed what it opened"))
+            .map(|finding| finding.note_where(Promise::MemoryOutlivesFree));
     }
     let What::OpenedExpired(old, outcome) = fact.what else { return None };
     let Expiry::Freed(freed) = old.reason else { return None };

@@ -57,8 +57,9 @@
 //!
 //! Share memory of `malloc_device` only, and get its handle data in the context that it was allocated in.
 
+use urscope_schema::api::{Function, Promise};
+use urscope_schema::handle::UsmType;
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::Promise, handle::UsmType};
 
 use super::wording::{call, of_size};
 use super::{Check, Rule, When};
@@ -80,7 +81,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     };
     let born = memory.born?;
-    let usm = memory.requested.usm.filter(|usm| *usm != UsmType::Device);
+    let shared = fact.at.function.and_then(Function::usm_type).unwrap_or(UsmType::Device);
+    let usm = memory.requested.usm.filter(|usm| *usm != shared);
     let contexts = memory.requested.context.zip(export.context).filter(|(own, given)| own != given);
     let (why, advice) = match (usm, contexts) {
         (Some(usm), _) => (format!("it is {}", usm.noun()), format!("share {} only", fact.at.words().shareable_memory)),

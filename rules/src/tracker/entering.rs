@@ -8,7 +8,7 @@ use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Oper
 
 use super::fact::{
     DeadAccess, Ending, Exporting, Fact, FactConsumer, ForeignUse, InUse, KindMismatch, Opening, PastEnd, Source,
-    StaleUse, Target, What,
+    StaleEvent, StaleUse, Target, What,
 };
 use super::records::{Mapping, Origin};
 use super::{process_state::ProcessState, state::Tracker, transitions};
@@ -74,6 +74,12 @@ impl Tracker {
                 return self.emit(facts, at, What::Creating(create));
             }
             Operation::Create(create) => return self.emit(facts, at, What::Creating(*create)),
+            Operation::Wait(event) | Operation::UseEvent(event) => {
+                if let Some(stale) = self.stale_event(state, *event) {
+                    self.emit(facts, at, What::StaleEvent(&stale));
+                }
+                return;
+            }
             Operation::Unmap { from, size } => {
                 if let Some(in_use) = unmapped_in_use(state, from, *size) {
                     self.emit(facts, at, What::InUse(&in_use));
@@ -130,6 +136,14 @@ impl Tracker {
             freed,
             got,
         })
+    }
+
+    /// An opened event, if its owner has destroyed it.
+    fn stale_event(&self, state: &ProcessState, value: u64) -> Option<StaleEvent> {
+        let event = Handle { kind: Kind::Event, value };
+        let object = state.objects.get(&event).filter(|object| object.origin == Origin::Imported)?;
+        let destroyed = self.exports.get(object.export?)?.last_free?;
+        Some(StaleEvent { event, fingerprint: object.fingerprint, opened: object.born, destroyed })
     }
 
     /// The shared memory that an access of `length` bytes begins in, if it ends outside of it.

@@ -10,7 +10,8 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
 
 pub use super::changes::{Ended, Opened};
-pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, PastEnd, StaleUse, StillMapped};
+pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, PastEnd};
+pub use super::freeing::{StaleEvent, StaleUse, StillMapped};
 pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
 use super::records::{Allocation, ExportId, HandleData, Mapping, Object, Serial};
 pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
@@ -98,6 +99,8 @@ pub enum What<'t> {
     /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose
     /// address is exported anew.
     StaleUse(&'t StaleUse),
+    /// It uses an event that its owner has destroyed.
+    StaleEvent(&'t StaleEvent),
     /// A command is enqueued that accesses a mapping, in a queue of another context.
     ForeignUse(&'t ForeignUse),
     /// A command is enqueued that begins inside a mapping or exported USM and ends outside of it.

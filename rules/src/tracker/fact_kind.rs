@@ -36,6 +36,7 @@ kinds! {
     InvalidEnding,
     InUse,
     StaleUse,
+    StaleEvent,
     ForeignUse,
     PastEnd,
     DeadAccess,

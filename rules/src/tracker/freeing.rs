@@ -53,6 +53,19 @@ pub struct StaleUse {
     pub got: Place,
 }
 
+/// An event of another process, which that has destroyed.
+#[derive(Clone, Copy, Debug)]
+pub struct StaleEvent {
+    /// The event.
+    pub event: Handle,
+    /// The fingerprint of the handle data that it was opened from.
+    pub fingerprint: Option<u64>,
+    /// Its open.
+    pub opened: Place,
+    /// Its end in the process that made it.
+    pub destroyed: Place,
+}
+
 /// A command that begins inside shared memory and ends outside of it.
 #[derive(Clone, Copy, Debug)]
 pub struct PastEnd {

@@ -143,6 +143,8 @@ pub enum PendingChange {
         /// What ends with it, if it is the last reference.
         ends: Option<Ends>,
     },
+    /// It takes a reference to an object of this kind, which is not known yet.
+    RetainMade(Kind),
     /// It takes a reference to the context that this device has in the process, which is not known yet.
     RetainPrimary(u64),
     /// Nothing that the tracker follows.

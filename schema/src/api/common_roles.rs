@@ -99,6 +99,14 @@ pub struct Sources {
     pub extended: usize,
     /// Of a `ze_physical_mem_desc_t`.
     pub physical_desc: usize,
+    /// Of a `CUmemAllocationProp`.
+    pub allocation_properties: usize,
+    /// Of a [`HandleBytes`].
+    pub handle_bytes: usize,
+    /// A descriptor, or of a [`HandleBytes`], as the type says.
+    pub imported: usize,
+    /// A `CUmemAllocationHandleType`.
+    pub handle_type: u32,
     /// A queue or command list that a command goes to.
     pub queue: usize,
     /// The context of a new queue.
@@ -136,6 +144,10 @@ pub struct OutParams {
     pub handle_bytes: usize,
     /// Of a structure with a `ze_external_memory_export_fd_t` among its extensions.
     pub exporting: usize,
+    /// Of a descriptor, or of a handle of 64 bytes, as the type says.
+    pub exported: usize,
+    /// A `CUmemAllocationHandleType`.
+    pub handle_type: u32,
 }
 
 impl OutParams {
@@ -151,6 +163,8 @@ impl OutParams {
         ipc_handle: 0,
         handle_bytes: 0,
         exporting: 0,
+        exported: 0,
+        handle_type: 0,
     };
 }
 

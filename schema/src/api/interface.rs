@@ -113,6 +113,10 @@ pub enum Promise {
     HandlesAreDescriptors,
     /// The end of a context ends the memory and the mappings in it.
     ContextsOwnMemory,
+    /// A call that ends memory or a mapping waits for the commands that use it.
+    EndsWait,
+    /// Physical memory stays while it is mapped, whoever releases it.
+    MappingsHoldMemory,
     /// An open of what the process has exported itself is refused.
     OwnOpensAreRefused,
     /// Handle data of an address inside an allocation is that of the whole allocation, which an open maps.

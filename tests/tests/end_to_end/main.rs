@@ -18,6 +18,7 @@ mod closed_twice;
 mod complete_traces;
 mod conformance;
 mod crate_dependencies;
+mod cuda;
 mod device_support;
 mod doctor;
 mod documents;

@@ -469,6 +469,7 @@ fn by_interface(
         F::urContextRelease => (function, F::cuCtxDestroy_v2),
         F::urEventCreateExp => (function, F::cuEventCreate),
         F::urEventRelease => (function, F::cuEventDestroy_v2),
+        F::urEventWait => (function, F::cuEventSynchronize),
         F::urIPCGetEventHandleExp => (function, F::cuIpcGetEventHandle),
         F::urIPCOpenEventHandleExp => (function, F::cuIpcOpenEventHandle),
         other => (other, other),
@@ -485,7 +486,14 @@ fn by_interface(
     );
     let [enter, exit] = [enter, exit].map(|values| {
         let data = values.data.and(values.fingerprint);
-        Values { context: values.context.filter(|_| has_context), device: None, value: None, data, ..values }
+        Values {
+            context: values.context.filter(|_| has_context),
+            device: None,
+            count: None,
+            value: None,
+            data,
+            ..values
+        }
     });
     (of_cuda, Values { flags, ..enter }, exit)
 }

@@ -82,8 +82,10 @@ fn a_free_of_what_is_open_elsewhere_is_undefined() {
         producer: get-event e -> h
         consumer: open-event h -> f
         producer: release-event e
-        consumer: release-event f";
-    assert_eq!(judged(destroyed), [("freed-while-open", Error)]);
+        ";
+    assert_eq!(judged(&format!("{destroyed}consumer: release-event f")), [("freed-while-open", Note)]);
+    let used = judged(&format!("{destroyed}consumer: wait f\nconsumer: release-event f"));
+    assert_eq!(used, [("freed-while-open", Note), ("use-after-free", Error)]);
     let right = "
         producer: event e ipc
         producer: get-event e -> h

@@ -47,6 +47,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         Operation::Retain(Kind::Pool, pool) => pools::retain(tracker, who, pool),
         Operation::Retain(kind, object) => objects::retain(tracker, who, kind, object),
         Operation::Release(Kind::Context, context) => contexts::release(tracker, at, context, Releasing::Reference),
+        Operation::RetainMade(kind) => PendingChange::RetainMade(kind),
         Operation::RetainPrimary(device) => PendingChange::RetainPrimary(device),
         Operation::ReleasePrimary(device) => {
             contexts::release(tracker, at, contexts::primary(tracker, who, device), Releasing::Reference)
@@ -75,6 +76,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         | Operation::Destroy(..)
         | Operation::Close(_)
         | Operation::Unmap { .. }
+        | Operation::UseEvent(_)
         | Operation::Other => PendingChange::Nothing,
     }
 }
@@ -174,6 +176,11 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
         PendingChange::CreateContext(device) => {
             if let Some(context) = made {
                 contexts::created(tracker, place, context, *device, false);
+            }
+        }
+        PendingChange::RetainMade(kind) => {
+            if let Some(value) = made {
+                objects::retained_or_made(tracker, place, Handle { kind: *kind, value });
             }
         }
         PendingChange::RetainPrimary(device) => {

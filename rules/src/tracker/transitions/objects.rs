@@ -86,6 +86,14 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
     }
 }
 
+/// A call has returned an object with a reference to it. It may have been released before, and be there still.
+pub(super) fn retained_or_made(tracker: &mut Tracker, born: Place, object: Handle) {
+    match tracker.object_mut(born.process, object) {
+        Some(counted) => counted.references += 1,
+        None => _ = made(tracker, born, object, Origin::Shareable, (None, None)),
+    }
+}
+
 /// A reference is released; the object dies with the last.
 pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> PendingChange {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return PendingChange::Nothing };

@@ -4,3 +4,7 @@
 
 /// `CUevent_flags`: the event can be shared.
 pub const EVENT_INTERPROCESS: u64 = 4;
+/// `CUmemAllocationHandleType`: a descriptor.
+pub const MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR: u32 = 1;
+/// `CUmemAllocationHandleType`: bytes, for the processes of several machines.
+pub const MEM_HANDLE_TYPE_FABRIC: u32 = 8;

@@ -13,19 +13,25 @@ pub mod rows;
 use super::interface::{Interface, Promise, Shareable, UrResult, Words};
 use crate::handle::{Kind, UsmType};
 
+/// All types of handles that memory may be made for.
+const HANDLE_TYPES: u64 = 0xf;
+
 /// The interface.
 pub static INTERFACE: Interface = Interface {
     name: "CUDA",
     results: results::RESULTS,
     hex_results: false,
-    shareable: &[Shareable::by_flag(
-        Kind::Event,
-        constants::EVENT_INTERPROCESS,
-        "CU_EVENT_INTERPROCESS",
-        UrResult::INVALID_EVENT,
-    )],
+    shareable: &[
+        Shareable::by_flag(
+            Kind::Event,
+            constants::EVENT_INTERPROCESS,
+            "CU_EVENT_INTERPROCESS",
+            UrResult::INVALID_EVENT,
+        ),
+        Shareable::by_flag(Kind::PhysicalMem, HANDLE_TYPES, "requestedHandleTypes", UrResult::INVALID_VALUE),
+    ],
     flags: &[],
-    importing: None,
+    importing: Some(roles::IMPORTS),
     usm_types: &[
         ("cuMemAlloc_v2", UsmType::Device),
         ("cuMemAllocPitch_v2", UsmType::Device),
@@ -34,6 +40,7 @@ pub static INTERFACE: Interface = Interface {
         ("cuMemAllocAsync_ptsz", UsmType::Pool),
         ("cuMemAllocFromPoolAsync", UsmType::Pool),
         ("cuMemAllocFromPoolAsync_ptsz", UsmType::Pool),
+        ("cuMemPoolExportPointer", UsmType::Pool),
     ],
     support: &[],
     promises: &[
@@ -41,7 +48,10 @@ pub static INTERFACE: Interface = Interface {
         Promise::GetsAreCounted,
         Promise::OpensMayStay,
         Promise::ContextsOwnMemory,
+        // The driver waits for the device.
+        Promise::EndsWait,
         Promise::HandlesNameAllocations,
+        Promise::MappingsHoldMemory,
         Promise::OwnOpensAreRefused,
     ],
     words: Words {

@@ -1,6 +1,7 @@
 //! The roles of parameters that only functions of the CUDA driver have.
 
-use crate::api::common_roles::Role;
+use super::constants::{MEM_HANDLE_TYPE_FABRIC, MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+use crate::api::common_roles::{OutParams, Role, Sources};
 use crate::values::Values;
 
 roles! {
@@ -8,4 +9,51 @@ roles! {
     DevicePointer(usize) enter pointer;
     /// A `CUdevice`: the number of a device among those that the process sees.
     Ordinal(u32) enter device;
+    /// A `size_t` that counts numbers of 16 bits.
+    Halves(usize) {
+        #[inline]
+        fn enter(self, values: &mut Values) {
+            values.size = (self.0 as u64).checked_mul(2);
+        }
+    };
+    /// A `size_t` that counts numbers of 32 bits.
+    Words(usize) {
+        #[inline]
+        fn enter(self, values: &mut Values) {
+            values.size = (self.0 as u64).checked_mul(4);
+        }
+    };
+    /// A `const CUmemAllocationProp *`.
+    AllocationProperties(usize) source allocation_properties;
+    /// A `CUmemAllocationHandleType`. A call is recorded if it is about a descriptor or bytes.
+    HandleType(u32) enter property source handle_type {
+        #[inline]
+        fn out(self, places: &mut OutParams) {
+            places.handle_type = self.0;
+        }
+
+        #[inline]
+        fn watched(self) -> bool {
+            [MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, MEM_HANDLE_TYPE_FABRIC].contains(&self.0)
+        }
+    };
+    /// A `void *` that receives a descriptor or bytes.
+    OutExported(usize) {
+        #[inline]
+        fn out(self, places: &mut OutParams) {
+            places.exported = self.0;
+        }
+    };
+    /// A `void *` that is a descriptor, or is to bytes.
+    Imported(usize) source imported;
+    /// A `CUmemPoolPtrExportData *` that is imported.
+    ImportedPointer(usize) source handle_bytes {
+        #[inline]
+        fn enter(self, values: &mut Values) {
+            values.property = Some(IMPORTS);
+        }
+    };
 }
+
+/// The property that says of an allocation that it imports memory of another process.
+pub(super) const IMPORTS: u64 = 1;

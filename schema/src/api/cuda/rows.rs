@@ -68,6 +68,116 @@ macro_rules! cu_functions {
             fn cuIpcGetEventHandle(handle: OutHandleBytes, event: Event) in Cuda[20] Exports Event;
             /// Opens a handle of another process as an event, which `cuEventDestroy` ends.
             fn cuIpcOpenEventHandle(event: OutObject, handle: HandleBytes) in Cuda[21] Opens Event;
+            /// Makes a stream signal an event; like all functions of events that follow, recorded for shared events only.
+            fn cuEventRecord(event: Event, stream: Unseen) in Cuda[27] Signals Event;
+            /// Makes a stream signal an event.
+            fn cuEventRecord_ptsz(event: Event, stream: Unseen) in Cuda[28] Signals Event;
+            /// Makes a stream signal an event.
+            fn cuEventRecordWithFlags(event: Event, stream: Unseen, flags: Unseen32) in Cuda[29] Signals Event;
+            /// Makes a stream signal an event.
+            fn cuEventRecordWithFlags_ptsz(event: Event, stream: Unseen, flags: Unseen32) in Cuda[30] Signals Event;
+            /// Makes a stream wait for an event.
+            fn cuStreamWaitEvent(stream: Unseen, event: Event, flags: Unseen32) in Cuda[31] Uses Event;
+            /// Makes a stream wait for an event.
+            fn cuStreamWaitEvent_ptsz(stream: Unseen, event: Event, flags: Unseen32) in Cuda[32] Uses Event;
+            /// Waits on the host for an event.
+            fn cuEventSynchronize(event: Event) in Cuda[33] Waits Event;
+            /// Asks whether an event is signalled.
+            fn cuEventQuery(event: Event) in Cuda[34] Asks Event;
+            /// Waits on the host for a stream; like all waits that follow, never recorded.
+            fn cuStreamSynchronize(stream: Unseen) in Cuda[35] Waits Queue;
+            /// Waits on the host for a stream.
+            fn cuStreamSynchronize_ptsz(stream: Unseen) in Cuda[36] Waits Queue;
+            /// Asks whether all commands of a stream have completed.
+            fn cuStreamQuery(stream: Unseen) in Cuda[37] Waits Queue;
+            /// Asks whether all commands of a stream have completed.
+            fn cuStreamQuery_ptsz(stream: Unseen) in Cuda[38] Waits Queue;
+            /// Waits on the host for a context.
+            fn cuCtxSynchronize() in Cuda[39] Waits Queue;
+            /// Waits on the host for a context, which it names.
+            fn cuCtxSynchronize_v2(context: Unseen) in Cuda[40] Waits Queue;
+            /// Copies memory; like all commands that follow, recorded once the process shares memory.
+            fn cuMemcpy(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[41] Enqueues Usm;
+            /// Copies memory; like all commands that follow, recorded once the process shares memory.
+            fn cuMemcpy_ptds(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[42] Enqueues Usm;
+            /// Copies memory of the host to the device.
+            fn cuMemcpyHtoD_v2(pointer: Accessed, source: Unseen, size: Length) in Cuda[43] Enqueues Usm;
+            /// Copies memory of the host to the device.
+            fn cuMemcpyHtoD_v2_ptds(pointer: Accessed, source: Unseen, size: Length) in Cuda[44] Enqueues Usm;
+            /// Copies memory of the device to the host.
+            fn cuMemcpyDtoH_v2(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[45] Enqueues Usm;
+            /// Copies memory of the device to the host.
+            fn cuMemcpyDtoH_v2_ptds(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[46] Enqueues Usm;
+            /// Copies memory of the device.
+            fn cuMemcpyDtoD_v2(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[47] Enqueues Usm;
+            /// Copies memory of the device.
+            fn cuMemcpyDtoD_v2_ptds(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[48] Enqueues Usm;
+            /// Makes a stream copy memory.
+            fn cuMemcpyAsync(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[49] Enqueues Usm;
+            /// Makes a stream copy memory.
+            fn cuMemcpyAsync_ptsz(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[50] Enqueues Usm;
+            /// Makes a stream copy memory of the host to the device.
+            fn cuMemcpyHtoDAsync_v2(pointer: Accessed, source: Unseen, size: Length, stream: Unseen) in Cuda[51] Enqueues Usm;
+            /// Makes a stream copy memory of the host to the device.
+            fn cuMemcpyHtoDAsync_v2_ptsz(pointer: Accessed, source: Unseen, size: Length, stream: Unseen) in Cuda[52] Enqueues Usm;
+            /// Makes a stream copy memory of the device to the host.
+            fn cuMemcpyDtoHAsync_v2(pointer: Unseen, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[53] Enqueues Usm;
+            /// Makes a stream copy memory of the device to the host.
+            fn cuMemcpyDtoHAsync_v2_ptsz(pointer: Unseen, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[54] Enqueues Usm;
+            /// Makes a stream copy memory of the device.
+            fn cuMemcpyDtoDAsync_v2(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[55] Enqueues Usm;
+            /// Makes a stream copy memory of the device.
+            fn cuMemcpyDtoDAsync_v2_ptsz(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[56] Enqueues Usm;
+            /// Copies memory between two contexts.
+            fn cuMemcpyPeer(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length) in Cuda[57] Enqueues Usm;
+            /// Copies memory between two contexts.
+            fn cuMemcpyPeer_ptds(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length) in Cuda[58] Enqueues Usm;
+            /// Makes a stream copy memory between two contexts.
+            fn cuMemcpyPeerAsync(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length, stream: Unseen) in Cuda[59] Enqueues Usm;
+            /// Makes a stream copy memory between two contexts.
+            fn cuMemcpyPeerAsync_ptsz(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length, stream: Unseen) in Cuda[60] Enqueues Usm;
+            /// Sets the bytes of memory.
+            fn cuMemsetD8_v2(pointer: Accessed, value: Unseen32, size: Length) in Cuda[61] Enqueues Usm;
+            /// Sets the bytes of memory.
+            fn cuMemsetD8_v2_ptds(pointer: Accessed, value: Unseen32, size: Length) in Cuda[62] Enqueues Usm;
+            /// Makes a stream set the bytes of memory.
+            fn cuMemsetD8Async(pointer: Accessed, value: Unseen32, size: Length, stream: Unseen) in Cuda[63] Enqueues Usm;
+            /// Makes a stream set the bytes of memory.
+            fn cuMemsetD8Async_ptsz(pointer: Accessed, value: Unseen32, size: Length, stream: Unseen) in Cuda[64] Enqueues Usm;
+            /// Sets numbers of 16 bits in memory.
+            fn cuMemsetD16_v2(pointer: Accessed, value: Unseen32, size: Halves) in Cuda[65] Enqueues Usm;
+            /// Sets numbers of 16 bits in memory.
+            fn cuMemsetD16_v2_ptds(pointer: Accessed, value: Unseen32, size: Halves) in Cuda[66] Enqueues Usm;
+            /// Makes a stream set numbers of 16 bits in memory.
+            fn cuMemsetD16Async(pointer: Accessed, value: Unseen32, size: Halves, stream: Unseen) in Cuda[67] Enqueues Usm;
+            /// Makes a stream set numbers of 16 bits in memory.
+            fn cuMemsetD16Async_ptsz(pointer: Accessed, value: Unseen32, size: Halves, stream: Unseen) in Cuda[68] Enqueues Usm;
+            /// Sets numbers of 32 bits in memory.
+            fn cuMemsetD32_v2(pointer: Accessed, value: Unseen32, size: Words) in Cuda[69] Enqueues Usm;
+            /// Sets numbers of 32 bits in memory.
+            fn cuMemsetD32_v2_ptds(pointer: Accessed, value: Unseen32, size: Words) in Cuda[70] Enqueues Usm;
+            /// Makes a stream set numbers of 32 bits in memory.
+            fn cuMemsetD32Async(pointer: Accessed, value: Unseen32, size: Words, stream: Unseen) in Cuda[71] Enqueues Usm;
+            /// Makes a stream set numbers of 32 bits in memory.
+            fn cuMemsetD32Async_ptsz(pointer: Accessed, value: Unseen32, size: Words, stream: Unseen) in Cuda[72] Enqueues Usm;
+            /// Creates physical memory; its properties say how it can be shared.
+            fn cuMemCreate(memory: OutObject, size: Length, properties: AllocationProperties, flags: Unseen) in Cuda[73] Creates PhysicalMem;
+            /// Releases a reference to physical memory. It stays while it is mapped, or imported.
+            fn cuMemRelease(memory: PhysicalMem) in Cuda[74] Releases PhysicalMem;
+            /// Gets the physical memory that is mapped at an address, and adds a reference to it.
+            fn cuMemRetainAllocationHandle(memory: OutObject, address: Unseen) in Cuda[75] Retains PhysicalMem;
+            /// Maps physical memory at a reserved address.
+            fn cuMemMap(pointer: DevicePointer, size: Length, offset: Offset, memory: PhysicalMem, flags: Unseen) in Cuda[76] Maps PhysicalMem;
+            /// Unmaps the memory that is mapped at an address.
+            fn cuMemUnmap(pointer: DevicePointer, size: Length) in Cuda[77] Unmaps PhysicalMem;
+            /// Exports a descriptor of physical memory, or bytes. Nothing returns them.
+            fn cuMemExportToShareableHandle(exported: OutExported, memory: PhysicalMem, property: HandleType, flags: Unseen) in Cuda[78] Exports PhysicalMem;
+            /// Imports a descriptor, or bytes, of another process as physical memory, which `cuMemRelease` ends.
+            fn cuMemImportFromShareableHandle(memory: OutObject, imported: Imported, property: HandleType) in Cuda[79] Opens PhysicalMem;
+            /// Exports memory of a pool.
+            fn cuMemPoolExportPointer(handle: OutHandleBytes, pointer: DevicePointer) in Cuda[80] Exports Usm;
+            /// Imports memory of another process's pool: maps it. It is freed like other memory of a pool.
+            fn cuMemPoolImportPointer(pointer: OutPointer, pool: FromPool, data: ImportedPointer) in Cuda[81] Allocates Usm;
         }
     };
 }

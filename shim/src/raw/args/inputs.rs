@@ -5,8 +5,9 @@
 
 #![expect(clippy::inline_always, reason = "the row's roles decide which parts a function needs")]
 
+use urscope_schema::api::cuda::constants::MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 use urscope_schema::api::level_zero::constants::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD};
-use urscope_schema::api::role::{Device, IpcHandle, OutParams, Role, Sources};
+use urscope_schema::api::role::{Device, HandleBytes, IpcHandle, OutParams, Role, Sources};
 use urscope_schema::api::{Effect, Function, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint, named_fingerprint};
@@ -17,6 +18,9 @@ use crate::raw::{files::open_file, processes::process, threads::recent_data::has
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
+
+/// The offset of `requestedHandleTypes` in a `CUmemAllocationProp`.
+const HANDLE_TYPES: usize = 4;
 
 /// The offset of the size in a `ze_physical_mem_desc_t`, after the flags and 4 bytes of padding.
 const PHYSICAL_SIZE: usize = 24;
@@ -122,6 +126,7 @@ impl Inputs {
             Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
         };
         let Sources { desc, usm_desc, devices, count, ipc_handles, extended, physical_desc, .. } = self.0;
+        let Sources { allocation_properties, handle_bytes, imported, handle_type, .. } = self.0;
         if desc != 0 {
             values.flags = word(desc + FLAGS);
         }
@@ -146,6 +151,18 @@ impl Inputs {
             let size = std::ptr::with_exposed_provenance::<u64>(physical_desc + PHYSICAL_SIZE);
             // SAFETY: the caller passes a `ze_physical_mem_desc_t` to the driver, which is about to read it.
             values.size = Some(unsafe { size.read_unaligned() });
+        }
+        if allocation_properties != 0 {
+            values.flags = word(allocation_properties + HANDLE_TYPES);
+        }
+        let is_descriptor = handle_type == MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        if is_descriptor && imported != 0 {
+            values.data = Some(descriptor_data(imported as u32));
+        }
+        let bytes = if is_descriptor { 0 } else { imported.max(handle_bytes) };
+        if bytes != 0 {
+            // SAFETY: the caller passes a handle of so many bytes to the driver, which is about to read it.
+            unsafe { std::ptr::with_exposed_provenance::<HandleBytes>(bytes).read_unaligned() }.enter(values);
         }
         if devices != 0 && count > 0 {
             let first = std::ptr::with_exposed_provenance::<u64>(devices);

@@ -9,6 +9,7 @@
 
 use std::mem::MaybeUninit;
 
+use urscope_schema::api::cuda::constants::MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 use urscope_schema::api::role::{HandleBytes, OutParams, Role};
 use urscope_schema::{api::UrResult, call::Values, handle::descriptor_data};
 
@@ -223,9 +224,17 @@ unsafe fn completed(
         values.data = Some(descriptor_data(descriptor));
         values.fingerprint = of_file(descriptor);
     }
-    if caller.handle_bytes != 0 {
+    let is_descriptor = caller.handle_type == MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if caller.exported != 0 && is_descriptor {
+        // SAFETY: the call succeeded, so the caller's variable holds a descriptor (`cuMemExportToShareableHandle`).
+        let descriptor = unsafe { descriptor_at(caller.exported) };
+        values.data = Some(descriptor_data(descriptor));
+        values.fingerprint = of_file(descriptor);
+    }
+    let bytes = if is_descriptor { caller.handle_bytes } else { caller.handle_bytes.max(caller.exported) };
+    if bytes != 0 {
         // SAFETY: the call succeeded, so the caller's variable holds a handle (`zeEventCounterBasedGetIpcHandle`).
-        let hashes = unsafe { data_hashes(caller.handle_bytes, size_of::<HandleBytes>()) };
+        let hashes = unsafe { data_hashes(bytes, size_of::<HandleBytes>()) };
         values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
         values.data = values.fingerprint;
     }

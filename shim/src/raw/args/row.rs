@@ -55,6 +55,7 @@ macro_rules! rows {
             }
 
             // SAFETY: `call` is one call.
+            #[allow(unused_mut, unused_variables, reason = "a function may have no parameters")]
             unsafe impl $crate::raw::args::row::Row for $name {
                 const FUNCTION: Function = Function::$name;
 
@@ -90,6 +91,9 @@ macro_rules! rows {
                 }
             }
         )*
+    };
+    (@first $parameters:ident,) => {
+        None
     };
     (@first $parameters:ident, $first:ident $($others:ident)*) => {
         $parameters.dispatched_by::<$first>()
