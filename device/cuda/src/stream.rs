@@ -99,6 +99,9 @@ impl Stream {
 
     /// What is submitted to `other` from now on waits for what was submitted to this stream.
     fn precede(&self, other: &Self) -> Outcome {
+        if zeCommandListHostSynchronize(self.list, 0).is_ok() {
+            return Ok(());
+        }
         zeCommandListAppendSignalEvent(self.list, self.mark)?;
         zeCommandListAppendWaitOnEvents(other.list, 1, &self.mark)
     }

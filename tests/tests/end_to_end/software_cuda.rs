@@ -130,6 +130,17 @@ fn freed_memory_is_gone_where_no_address_is_used_again() {
     assert_eq!(answers(&run("memory-used-again"), "memory-used-again"), [""; 0]);
 }
 
+#[test]
+fn streams_and_contexts_keep_their_order() {
+    let run = |case: &str| TestRun::of_cuda("cuda_order").arg(case).untraced().run();
+    let listed = run("list").stdout;
+    assert_eq!(listed.lines().count(), 8);
+    for case in listed.lines() {
+        let outcome = run(case);
+        assert_eq!((outcome.code, &*outcome.stderr), (0, ""), "{case}");
+    }
+}
+
 /// Nothing that runs no kernels needs one, and who launches one is told.
 #[test]
 fn what_is_not_there_is_refused_by_name() {
