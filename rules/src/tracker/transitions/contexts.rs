@@ -20,7 +20,8 @@ pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: 
 }
 
 /// A reference to the context that a device has in the process was taken. The first one creates it.
-pub(super) fn retained_primary(tracker: &mut Tracker, born: Place, context: u64, device: u64) {
+pub(super) fn retained_primary(tracker: &mut Tracker, born: Place, context: Option<u64>, device: u64) {
+    let Some(context) = context else { return };
     match known(tracker, born.process, Some(context)).filter(|(_, known)| known.is_primary) {
         Some((_, counted)) => counted.references += 1,
         None => created(tracker, born, context, Some(device), true),

@@ -178,16 +178,8 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
                 contexts::created(tracker, place, context, *device, false);
             }
         }
-        PendingChange::RetainMade(kind) => {
-            if let Some(value) = made {
-                objects::retained_or_made(tracker, place, Handle { kind: *kind, value });
-            }
-        }
-        PendingChange::RetainPrimary(device) => {
-            if let Some(context) = made {
-                contexts::retained_primary(tracker, place, context, *device);
-            }
-        }
+        PendingChange::RetainMade(kind) => objects::retained_or_made(tracker, place, *kind, made),
+        PendingChange::RetainPrimary(device) => contexts::retained_primary(tracker, place, made, *device),
         PendingChange::Enqueue if !success => commands::refused(tracker, who, place.call),
         PendingChange::Nothing
         | PendingChange::Enqueue
