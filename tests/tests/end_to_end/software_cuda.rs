@@ -196,9 +196,11 @@ fn what_is_declared_and_exported_is_what_the_headers_have() {
         rows += 1;
     };
     for line in fs::read_to_string(root.join("tests/apps/cuda_driver.hpp")).unwrap().lines() {
-        if let Some(row) = line.trim_start().strip_prefix("F(cu") {
-            let words: Vec<_> = row.splitn(4, ", ").collect();
-            check(&format!("cu{}", words[0]), words[1], words[2]);
+        let words: Vec<_> = line.trim_start().splitn(4, ", ").collect();
+        if let [name, symbol, since, _] = words[..]
+            && let Some(name) = name.strip_prefix("F(")
+        {
+            check(name, symbol, since);
         }
     }
     for file in fs::read_dir(root.join("device/cuda/src")).unwrap() {
