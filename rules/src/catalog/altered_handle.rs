@@ -91,8 +91,9 @@ impl RuleState for Damaged {
 fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Finding {
     let FirstOf { first: (at, bytes), count } = *unknown;
     let (who, what, which) = (name(tracker, at.process), one(bytes.handle.kind), which(at, bytes.outcome));
-    let (first, size) = (if count > 1 { ", first" } else { "" }, bytes.size.unwrap_or_default());
-    let opens = format!("{who} opened {size} bytes as {what} {}{first} in {}, {which}", times(count), call(at));
+    let (first, size) = (if count > 1 { ", first" } else { "" }, bytes.size.map(|size| format!("{size} ")));
+    let (size, times) = (size.unwrap_or_default(), times(count));
+    let opens = format!("{who} opened {size}bytes as {what} {times}{first} in {}, {which}", call(at));
     let finding = |why: &str| {
         Finding::new(&RULE, at, bytes.handle, format!("{opens}: {why}")).values(None, Some(bytes.fingerprint))
     };

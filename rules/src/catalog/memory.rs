@@ -119,11 +119,12 @@ pub(super) fn depends_on_bytes(result: UrResult) -> bool {
     )
 }
 
-/// Whether unknown bytes are all zero. Fewer than 16 are the beginning of handle data that was cut off.
+/// Whether unknown bytes are all zero. Fewer than 16 are the beginning of handle data that was cut off; handles that are
+/// passed by value have 64.
 pub(super) fn is_all_zero(unknown: &UnknownHandle) -> bool {
     let zeros =
         |size: u64| Some(fingerprint([0; 256].get(..usize::try_from(size).ok()?).filter(|all| all.len() >= 16)?));
-    unknown.size.and_then(zeros) == Some(unknown.fingerprint)
+    zeros(unknown.size.unwrap_or(64)) == Some(unknown.fingerprint)
 }
 
 /// What to do about handle data that was changed on its way.

@@ -18,7 +18,7 @@ pub(crate) struct Exhibit {
 }
 
 #[rustfmt::skip]
-pub(crate) const EXHIBITS: [Exhibit; 11] = [
+pub(crate) const EXHIBITS: [Exhibit; 13] = [
     Exhibit { program: "museum_mpich_7977", found: "error closed-while-in-use", at: "void evict()", printed: ["the second slice is x", "the second slice is a"] },
     Exhibit { program: "museum_mpich_7302", found: "error stale-handle", at: "= opened(ze,", printed: ["the second message is a", "the second message is b"] },
     Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_mended()) ze.put(handle)", printed: ["the second message is b"; 2] },
@@ -29,12 +29,18 @@ pub(crate) const EXHIBITS: [Exhibit; 11] = [
     Exhibit { program: "museum_dpctl_2331", found: "error out-of-bounds", at: "receive_by_copy(", printed: ["the last byte is none of the array's", "the last byte is a"] },
     Exhibit { program: "museum_ucx_4431", found: "error double-close", at: "ze.zeMemCloseIpcHandle(", printed: ["closes that were refused: 1", "closes that were refused: 0"] },
     Exhibit { program: "museum_numba_cuda_930", found: "error race", at: "= gpu.read(array, size)", printed: ["the array is stale", "the array is right"] },
+    Exhibit { program: "museum_vllm_46515", found: "error freed-while-open", at: "check(cuMemFree(buffer)", printed: ["buffers of graphs that are gone and still open: 20", "buffers of graphs that are gone and still open: 0"] },
+    Exhibit { program: "museum_nccl_842", found: "error altered-handle", at: "= cuIpcOpenMemHandle(", printed: ["the open returned 1", "the message is a"] },
     // The end of a process is no call.
     Exhibit { program: "museum_compute_runtime_974", found: "note descriptor-growth", at: "", printed: ["opened and closed 200 times"; 2] },
 ];
 
+/// The programs of the CUDA driver.
+const OF_CUDA: [&str; 2] = ["museum_vllm_46515", "museum_nccl_842"];
+
 fn run(program: &str, adapter: Adapter, mended: bool) -> Outcome {
-    let test_run = TestRun::of(program, Release::R2026_2, adapter);
+    let of_cuda = OF_CUDA.contains(&program);
+    let test_run = if of_cuda { TestRun::of_cuda(program) } else { TestRun::of(program, Release::R2026_2, adapter) };
     let outcome = if mended { test_run.arg("mended") } else { test_run }.run();
     assert!(!outcome.stderr.contains("test program:"), "{program}: {}", outcome.stderr);
     outcome

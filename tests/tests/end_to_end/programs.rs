@@ -89,13 +89,20 @@ const PROGRAMS: [(&str, Shares, Runs); 48] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 17] = [
+const LEFT_OUT: [(&str, &str); 24] = [
+    ("bench_cuda", "it has nothing to do with an adapter"),
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
+    ("cuda_order", "it has nothing to do with an adapter"),
+    ("cuda_sharing", "it has nothing to do with an adapter"),
+    ("cuda_sharing_by_proc_address", "it has nothing to do with an adapter"),
+    ("cuda_sharing_by_runtime", "it has nothing to do with an adapter"),
     ("device_aspects", "it makes no IPC call"),
     ("interrupted", "the tests of interrupted calls run it"),
     ("killed_crowd", "the tests of violent ends run it"),
     ("mpi_ring", "a launcher starts it"),
+    ("museum_nccl_842", "it has nothing to do with an adapter"),
+    ("museum_vllm_46515", "it has nothing to do with an adapter"),
     ("no_ipc", "it is a script that makes no IPC call"),
     ("odd_process", "the tests of odd processes run it"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
