@@ -253,8 +253,9 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
        return cuMemExportToShareableHandle(&my.own.descriptor, my.physical, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
      }},
     {"import", MAKES { return import(my, my.own.descriptor); }},
-    // As who fetches a descriptor for each tensor and closes none.
+    // As who fetches a descriptor for each tensor and closes none. Some work comes between two.
     {"import-copy", MAKES {
+       usleep(3000);
        check(import(my, dup(my.own.descriptor)), "cuMemImportFromShareableHandle");
        return cuMemRelease(my.physical);
      }},
