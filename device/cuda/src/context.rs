@@ -42,9 +42,10 @@ pub(crate) fn current_device() -> Outcome<Handle> {
     device(current()?.1.device)
 }
 
-/// `INVALID_DEVICE` for an ordinal that there is not.
+/// A device of Level Zero: `INVALID_DEVICE` for an ordinal that there is not.
 pub(crate) fn device(ordinal: i32) -> Outcome<Handle> {
-    usize::try_from(ordinal).ok().and_then(|at| driver().ok()?.devices.get(at)).copied().ok_or(Code::INVALID_DEVICE)
+    let devices = &driver()?.devices;
+    usize::try_from(ordinal).ok().and_then(|at| devices.get(at)).copied().ok_or(Code::INVALID_DEVICE)
 }
 
 fn get(handle: usize) -> Outcome<Arc<Context>> {
@@ -70,7 +71,6 @@ fn set_top(handle: usize) -> Outcome {
 }
 
 fn create(ordinal: i32) -> Outcome<usize> {
-    driver()?;
     let on = device(ordinal)?;
     let handle = CONTEXTS.add(Context { device: ordinal });
     stream::add(Stream::default_of(handle, on)?);
@@ -87,7 +87,6 @@ fn destroy(handle: usize) -> Outcome {
 }
 
 fn release_primary(ordinal: i32, by: u32) -> Outcome {
-    driver()?;
     device(ordinal)?;
     let mut primary = PRIMARY.lock();
     let Some((count, handle)) = primary.get_mut(&ordinal) else { return Err(Code::INVALID_CONTEXT) };

@@ -121,15 +121,25 @@ pub(crate) fn allocate(kind: Kind, size: usize) -> Outcome<usize> {
             return Ok(old.base);
         }
     }
-    let (driver, on, mut base) = (driver()?, device(of.device)?, 0);
+    let base = make(kind, size, of.device).or_else(|_| {
+        let freed = std::mem::take(&mut *FREED.lock());
+        freed.into_iter().try_for_each(|block| zeMemFree(driver()?.context, block.base))?;
+        make(kind, size, of.device)
+    })?;
+    add(base, size, kind)?;
+    Ok(base)
+}
+
+/// Makes new memory on a device, or of the host.
+fn make(kind: Kind, size: usize, ordinal: i32) -> Outcome<usize> {
+    let (context, on, mut base) = (driver()?.context, device(ordinal)?, 0);
     let desc: DeviceMemAllocDesc = zeroed();
     let made = match kind {
-        Kind::Host => zeMemAllocHost(driver.context, &zeroed(), size, 0, &mut base),
-        Kind::Managed => zeMemAllocShared(driver.context, &desc, &zeroed(), size, 0, on, &mut base),
-        _ => zeMemAllocDevice(driver.context, &desc, size, 0, on, &mut base),
+        Kind::Host => zeMemAllocHost(context, &zeroed(), size, 0, &mut base),
+        Kind::Managed => zeMemAllocShared(context, &desc, &zeroed(), size, 0, on, &mut base),
+        _ => zeMemAllocDevice(context, &desc, size, 0, on, &mut base),
     };
     made.map_err(|_| Code::OUT_OF_MEMORY)?;
-    add(base, size, kind)?;
     Ok(base)
 }
 

@@ -194,7 +194,6 @@ functions! {
     10020 "cuMemGetAllocationGranularity" cuMemGetAllocationGranularity(
         granularity: Out<usize>, properties: In<Properties>, _option: u32,
     ) {
-        driver()?;
         device(properties.read()?.location.id)?;
         granularity.write(GRANULARITY)
     }
@@ -211,11 +210,8 @@ functions! {
     10020 "cuMemRelease" cuMemRelease(handle: u64) {
         let owned = get(handle)?;
         let mut count = owned.count.lock();
-        *count -= 1;
-        if *count == 0 {
-            HANDLES.remove(handle as usize)?;
-        }
-        Ok(())
+        *count = count.checked_sub(1).ok_or(Code::INVALID_VALUE)?;
+        if *count == 0 { HANDLES.remove(handle as usize).map(drop) } else { Ok(()) }
     }
     11000 "cuMemRetainAllocationHandle" cuMemRetainAllocationHandle(handle: Out<u64>, address: usize) {
         driver()?;

@@ -153,25 +153,20 @@ functions! {
         count.write(driver()?.devices.len() as i32)
     }
     2000 "cuDeviceGet" cuDeviceGet(to: Out<i32>, ordinal: i32) {
-        driver()?;
         device(ordinal)?;
         to.write(ordinal)
     }
     2000 "cuDeviceGetName" cuDeviceGetName(name: Out<c_char>, length: i32, ordinal: i32) {
-        driver()?;
         device(ordinal)?;
         write_text(name, length, "urscope software device")
     }
     9020 "cuDeviceGetUuid" cuDeviceGetUuid(to: Out<[u8; 16]>, ordinal: i32) {
-        driver()?;
         uuid(to, ordinal)
     }
     11040 "cuDeviceGetUuid" cuDeviceGetUuid_v2(to: Out<[u8; 16]>, ordinal: i32) {
-        driver()?;
         uuid(to, ordinal)
     }
     3020 "cuDeviceTotalMem" cuDeviceTotalMem_v2(bytes: Out<usize>, ordinal: i32) {
-        driver()?;
         bytes.write(total(ordinal)?)
     }
     3020 "cuMemGetInfo" cuMemGetInfo_v2(free: Out<usize>, all: Out<usize>) {
@@ -182,7 +177,6 @@ functions! {
         all.write(total)
     }
     2000 "cuDeviceGetAttribute" cuDeviceGetAttribute(value: Out<i32>, attribute: i32, ordinal: i32) {
-        driver()?;
         device(ordinal)?;
         value.write(match attribute {
             MULTIPROCESSORS => thread::available_parallelism().map_or(1, |count| count.get() as i32),
@@ -196,7 +190,6 @@ functions! {
         minor.write(0)
     }
     4010 "cuDeviceGetPCIBusId" cuDeviceGetPCIBusId(id: Out<c_char>, length: i32, ordinal: i32) {
-        driver()?;
         device(ordinal)?;
         write_text(id, length, &pci_bus_id(ordinal))
     }
@@ -206,7 +199,6 @@ functions! {
         to.write(found.ok_or(Code::INVALID_DEVICE)?)
     }
     4000 "cuDeviceCanAccessPeer" cuDeviceCanAccessPeer(possible: Out<i32>, ordinal: i32, peer: i32) {
-        driver()?;
         let mut can = 0;
         zeDeviceCanAccessPeer(device(ordinal)?, device(peer)?, &mut can)?;
         possible.write(i32::from(can != 0 && ordinal != peer))
