@@ -2,7 +2,7 @@
 //!
 //! The driver uses the addresses of freed memory again, for memory of the same kind and size. A handle of the freed memory
 //! opens what is there now, once that has a handle, too. So memory that had a handle is kept when it is freed, for the next
-//! allocation of its size. With `CUDA_SOFT_REUSE=off` it is not.
+//! allocation of its size. With `CUDA_SOFT_REUSE=off` it is not. Memory of a pool that had a handle stays in its pool.
 
 use std::collections::BTreeMap;
 use std::{env, sync::LazyLock};
@@ -28,9 +28,9 @@ pub(crate) enum Kind {
     Device,
     Managed,
     Host,
-    /// Of a pool, which other processes may get or not.
+    /// Of a pool: which, if other processes may get it.
     Pool {
-        shareable: bool,
+        shared: Option<usize>,
     },
     /// Of another process, opened as often as counted. The identity is that of its pages in its process.
     Opened {
@@ -109,14 +109,16 @@ pub(crate) fn allocate(kind: Kind, size: usize) -> Outcome<usize> {
     if size == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    if kind == Kind::Device {
+    if matches!(kind, Kind::Device | Kind::Pool { shared: Some(_) }) {
         let mut freed = FREED.lock();
-        let again = freed.iter().rposition(|old| (old.size, old.device) == (size, of.device));
+        let again = freed.iter().rposition(|old| (old.size, old.device, old.kind) == (size, of.device, kind));
         if let Some(old) = again.map(|at| freed.remove(at)) {
             if let Some(handle) = &old.handle {
                 ipc::mark(handle, true);
             }
-            let block = Block { context, has_handle: false, generation: old.generation + 1, ..old };
+            // Memory of a pool keeps its handle.
+            let has_handle = kind != Kind::Device;
+            let block = Block { context, has_handle, generation: old.generation + 1, ..old };
             LIVE.lock().insert(old.base, block);
             return Ok(old.base);
         }
@@ -177,8 +179,20 @@ fn end(block: Block) -> Outcome {
             FREED.lock().push(block);
             Ok(())
         }
+        Kind::Pool { .. } if block.has_handle => {
+            // As with the driver, its pointer may be imported even now.
+            FREED.lock().push(block);
+            Ok(())
+        }
         _ => zeMemFree(context, block.base),
     }
+}
+
+/// Ends the freed memory of a pool.
+pub(crate) fn end_freed(pool: usize) -> Outcome {
+    let of_pool = |block: &mut Block| block.kind == Kind::Pool { shared: Some(pool) };
+    let freed: Vec<_> = FREED.lock().extract_if(.., of_pool).collect();
+    freed.into_iter().try_for_each(|block| zeMemFree(driver()?.context, block.base))
 }
 
 /// Ends the memory of a context.

@@ -1,7 +1,7 @@
 //! Memory pools, and allocations in the order of a stream.
 //!
 //! A pool that can be exported has a page of memory that is, and its descriptor stands for the pool. Memory is allocated at
-//! once; freed memory stays for work that was submitted before.
+//! once; freed memory stays for work that was submitted before, and in its pool if another process may have it.
 
 use std::{collections::BTreeMap, ffi::c_int};
 
@@ -54,11 +54,11 @@ fn default_pool(ordinal: i32) -> Outcome<usize> {
 fn allocate(memory: Out<usize>, size: usize, pool: usize, stream: usize) -> Outcome {
     stream::of(stream)?;
     memory.check()?;
-    let pool = get(pool)?;
-    if pool.is_imported {
+    let found = get(pool)?;
+    if found.is_imported {
         return Err(Code::INVALID_VALUE);
     }
-    memory.write(memory::allocate(Kind::Pool { shareable: pool.page.is_some() }, size)?)
+    memory.write(memory::allocate(Kind::Pool { shared: found.page.is_some().then_some(pool) }, size)?)
 }
 
 /// `INVALID_VALUE` if there is none.
@@ -90,7 +90,8 @@ functions! {
         if DEFAULT.lock().values().any(|default| *default == pool) {
             return Err(Code::INVALID_VALUE);
         }
-        POOLS.remove(pool).map(drop).map_err(|_| Code::INVALID_VALUE)
+        POOLS.remove(pool).map_err(|_| Code::INVALID_VALUE)?;
+        memory::end_freed(pool)
     }
     11020 "cuMemPoolTrimTo" cuMemPoolTrimTo(pool: usize, _kept: usize) {
         get(pool).map(drop)
@@ -135,9 +136,14 @@ functions! {
     11020 "cuMemPoolExportPointer" cuMemPoolExportPointer(data: Out<IpcHandle>, address: usize) {
         driver()?;
         data.check()?;
-        let block = memory::find(address).filter(|block| block.kind == Kind::Pool { shareable: true });
+        let block = memory::find(address).filter(|block| matches!(block.kind, Kind::Pool { shared: Some(_) }));
+        let base = block.ok_or(Code::INVALID_VALUE)?.base;
         let mut bytes = IpcHandle { data: [0; 64] };
-        zeMemGetIpcHandle(driver()?.context, block.ok_or(Code::INVALID_VALUE)?.base, &mut bytes)?;
+        zeMemGetIpcHandle(driver()?.context, base, &mut bytes)?;
+        memory::change(base, |block| {
+            block.has_handle = true;
+            Ok(true)
+        })?;
         data.write(bytes)
     }
     11020 "cuMemPoolImportPointer" cuMemPoolImportPointer(memory: Out<usize>, pool: usize, data: In<IpcHandle>) {

@@ -4,11 +4,11 @@ use std::{fs, process::Command};
 
 use urscope_tests::{Outcome, Release, TestRun};
 
-/// The programs: one is linked with the driver, the other one asks it for its functions.
-const PROGRAMS: [&str; 2] = ["cuda_sharing", "cuda_sharing_by_proc_address"];
+/// A program that is linked with the driver.
+const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-const CASES: [(&str, &[&str]); 48] = [
+const CASES: [(&str, &[&str]); 49] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -55,54 +55,10 @@ const CASES: [(&str, &[&str]); 48] = [
     ("used-after-unmap", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("physical-leaked", &[]),
     ("descriptors-leaked", &[]),
+    ("pool-freed-before-import", &[]),
     ("pool-freed-first", &[]),
     ("pool-destroyed-first", &["read -> CUDA_SUCCESS", "free-in-order -> CUDA_SUCCESS"]),
 ];
-
-/// What urscope finds, and the answers of the driver that a finding repeats. The other cases are clean, without a note.
-const FOUND: [(&str, &[&str]); 22] = [
-    ("memory-by-inner-address", &["note lost-offset"]),
-    ("memory-managed", &["warning wrong-usm"]),
-    ("event-not-shared", &["error export-without-flag"]),
-    ("pool-default", &["warning wrong-usm"]),
-    ("stale-handle", &["error stale-handle", "note get-without-open"]),
-    ("stale-handle-refused", &["error stale-handle"]),
-    ("freed-while-open", &["error freed-while-open"]),
-    ("mapping-leaked", &["note leaked-mapping"]),
-    ("mappings-leaked", &["note leaked-mapping"]),
-    ("closed-twice", &["error double-close"]),
-    ("closed-inside", &["error open-close-mismatch"]),
-    ("closed-by-free", &["error open-close-mismatch"]),
-    ("opened-by-producer", &["note open-in-producer"]),
-    ("opened-after-free", &["error use-after-free"]),
-    ("opened-after-end", &["note refused-open"]),
-    ("producer-ends-first", &["note exporter-gone"]),
-    ("producer-ends-first-and-opened-again", &["note exporter-gone", "note refused-open"]),
-    ("got-after-free", &["error get-of-freed"]),
-    ("got-of-mapping", &["note export-of-import"]),
-    ("damaged-handle", &["note garbage-handle"]),
-    ("event-destroyed-while-open", &["error freed-while-open"]),
-    ("event-left-open", &["note leaked-event"]),
-];
-
-/// Cases whose functions are not recorded yet.
-fn is_recorded(case: &str) -> bool {
-    let not_yet = ["physical-", "pool-", "released-", "used-after-", "descriptors-"];
-    case == "pool-default" || !not_yet.iter().any(|prefix| case.starts_with(prefix))
-}
-
-#[test]
-fn what_is_wrong_is_found_and_nothing_else() {
-    for program in PROGRAMS {
-        for (case, expected) in CASES.into_iter().filter(|(case, _)| is_recorded(case)) {
-            let outcome = TestRun::of_cuda(program).arg(case).run();
-            assert_eq!(answers(&outcome, case), expected, "{case}");
-            let report = outcome.report();
-            let found = FOUND.iter().find(|(found, _)| *found == case).map_or(&[][..], |(_, found)| found);
-            assert_eq!(report.violations(), found, "{program} {case}: {report:#?}");
-        }
-    }
-}
 
 /// What it prints besides that its processes are done, both of which must be.
 fn answers(outcome: &Outcome, case: &str) -> Vec<String> {
@@ -115,10 +71,10 @@ fn answers(outcome: &Outcome, case: &str) -> Vec<String> {
 
 #[test]
 fn every_case_is_answered_as_by_the_driver() {
-    let listed = TestRun::of_cuda(PROGRAMS[0]).arg("list").untraced().run();
+    let listed = TestRun::of_cuda(PROGRAM).arg("list").untraced().run();
     assert_eq!(listed.stdout.lines().collect::<Vec<_>>(), CASES.map(|(case, _)| case));
     for (case, expected) in CASES {
-        assert_eq!(answers(&TestRun::of_cuda(PROGRAMS[0]).arg(case).untraced().run(), case), expected, "{case}");
+        assert_eq!(answers(&TestRun::of_cuda(PROGRAM).arg(case).untraced().run(), case), expected, "{case}");
     }
 }
 
