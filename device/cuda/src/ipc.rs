@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::os::{fd::AsRawFd, unix::fs::FileExt};
 use std::process;
 
+use parking_lot::Mutex;
 use urscope_device::layout::IpcHandle;
 
 use crate::arguments::Out;
@@ -81,12 +82,15 @@ fn open_again(context: usize, handle: &IpcHandle) -> Outcome<Option<usize>> {
 }
 
 fn open(memory: Out<usize>, handle: IpcHandle, flags: u32) -> Outcome {
+    // One thread opens at a time: what one of them has open, the next one counts.
+    static OPENING: Mutex<()> = Mutex::new(());
     let (context, _) = current()?;
     memory.check()?;
     if flags & !LAZY_PEER_ACCESS != 0 {
         return Err(Code::INVALID_VALUE);
     }
     check_producer(&handle)?;
+    let _opening = OPENING.lock();
     if let Some(base) = open_again(context, &handle)? {
         return memory.write(base);
     }
