@@ -77,8 +77,6 @@ const std::pair<const char *, const char *> cases[] = {
     {"used-after-unmap", IMPORTED "unmap read? release close-descriptor < unmap release close-descriptor"},
     {"physical-leaked", IMPORTED "close-descriptor < unmap release close-descriptor"},
     {"descriptors-leaked", "create map fill export > take 64*import-copy < unmap release close-descriptor"},
-    {"pool-freed-before-import", "create-pool alloc-in-pool fill export-pool export-pointer free-in-order synchronise > take import-pool "
-                                 "import-pointer read free-in-order synchronise close-descriptor < destroy-pool close-descriptor"},
     {"pool-freed-first", POOL "< free-in-order synchronise > free-in-order synchronise close-descriptor < destroy-pool close-descriptor"},
     {"pool-destroyed-first", POOL "< free-in-order synchronise destroy-pool close-descriptor > read? free-in-order? synchronise close-descriptor"},
 };

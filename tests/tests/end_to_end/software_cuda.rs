@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-const CASES: [(&str, &[&str]); 49] = [
+const CASES: [(&str, &[&str]); 48] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -55,7 +55,6 @@ const CASES: [(&str, &[&str]); 49] = [
     ("used-after-unmap", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("physical-leaked", &[]),
     ("descriptors-leaked", &[]),
-    ("pool-freed-before-import", &[]),
     ("pool-freed-first", &[]),
     ("pool-destroyed-first", &["read -> CUDA_SUCCESS", "free-in-order -> CUDA_SUCCESS"]),
 ];
@@ -84,6 +83,39 @@ fn freed_memory_is_gone_where_no_address_is_used_again() {
     let refused = "open -> CUDA_ERROR_INVALID_VALUE";
     assert_eq!(answers(&run("stale-handle-refused"), "stale-handle-refused"), [refused]);
     assert_eq!(answers(&run("memory-used-again"), "memory-used-again"), [""; 0]);
+}
+
+/// As on an H200: the pool keeps the memory.
+#[test]
+fn a_pointer_of_a_pool_is_imported_after_its_memory_was_freed() {
+    let script = r#"
+import ctypes, os, socket
+cuda = ctypes.CDLL("libcuda.so.1")
+ours, theirs = socket.socketpair()
+child = os.fork()
+ref, size, wide = ctypes.byref, ctypes.c_size_t(1 << 20), ctypes.c_uint64
+pool, memory, data, context = wide(), wide(), (ctypes.c_char * 64)(), ctypes.c_void_p()
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ref(context), 0), cuda.cuCtxSetCurrent(context)
+if child:
+    descriptor = ctypes.c_int()
+    cuda.cuMemPoolCreate(ref(pool), (ctypes.c_int * 24)(1, 1, 1, 0))
+    cuda.cuMemAllocFromPoolAsync(ref(memory), size, pool, None)
+    cuda.cuMemsetD8_v2(memory, 7, size)
+    cuda.cuMemPoolExportToShareableHandle(ref(descriptor), pool, 1, wide(0))
+    cuda.cuMemPoolExportPointer(data, memory)
+    cuda.cuMemFreeAsync(memory, None)
+    socket.send_fds(ours, [data.raw], [descriptor.value])
+    os.waitpid(child, 0)
+    print("destroyed", cuda.cuMemPoolDestroy(pool))
+else:
+    data, descriptors, *_ = socket.recv_fds(theirs, 64, 1)
+    print("pool", cuda.cuMemPoolImportFromShareableHandle(ref(pool), ctypes.c_void_p(descriptors[0]), 1, wide(0)))
+    byte = ctypes.c_ubyte()
+    print("pointer", cuda.cuMemPoolImportPointer(ref(memory), pool, data), cuda.cuMemcpyDtoH_v2(ref(byte), memory, 1), byte.value)
+    print("freed", cuda.cuMemFreeAsync(memory, None), flush=True)
+"#;
+    let outcome = TestRun::of_program(Release::R2026_2.python()).on_cuda().arg("-c").arg(script).untraced().run();
+    assert_eq!(outcome.stdout, "pool 0\npointer 0 0 7\nfreed 0\ndestroyed 0\n", "{}", outcome.stderr);
 }
 
 #[test]
