@@ -137,7 +137,8 @@ values! {
     data_size: Number,
     /// The fingerprint of the handle data ([`crate::handle::fingerprint`]).
     fingerprint: Hex,
-    /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported ([`crate::api::level_zero::constants`]).
+    /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported ([`crate::api::level_zero::constants`]);
+    /// in CUDA, the type of a handle, or that an allocation imports.
     property: Hex,
     /// The answer to a question; of a call that ends memory, the number of the first command that the host has not waited for.
     value: Number,

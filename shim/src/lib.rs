@@ -46,7 +46,7 @@ pub fn start() {
     knobs::read();
     inner::start();
     raw::processes::fork_mark::install();
-    entry::dlsym::resolve_early();
+    entry::real_dlsym::resolve_early();
     entry::exec::resolve();
     layer::trace::notices::install();
     layer::validate::send_findings_to(&layer::trace::Trace);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 56] = [
+const FIELDS: [(&str, &str, &str); 89] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -67,6 +67,39 @@ const FIELDS: [(&str, &str, &str); 56] = [
     ("zexCounterBasedEventGetIpcHandle", "object", "data fingerprint"),
     ("zexCounterBasedEventOpenIpcHandle", "context data fingerprint", "object"),
     ("zexCounterBasedEventCloseIpcHandle", "object", ""),
+    ("cuCtxCreate_v4", "device", "context"),
+    ("cuCtxDestroy_v2", "context", ""),
+    ("cuDevicePrimaryCtxRetain", "device", "context"),
+    ("cuMemAlloc_v2", "context size", "pointer"),
+    ("cuMemAllocPitch_v2", "context", "pointer"),
+    ("cuMemAllocManaged", "context size", "pointer"),
+    ("cuMemFree_v2", "pointer", ""),
+    ("cuMemAllocAsync", "size", "pointer"),
+    ("cuMemAllocFromPoolAsync", "size object", "pointer"),
+    ("cuMemFreeAsync", "pointer", ""),
+    ("cuIpcGetMemHandle", "pointer", "data fingerprint"),
+    ("cuIpcOpenMemHandle_v2", "context data flags fingerprint", "pointer"),
+    ("cuIpcCloseMemHandle", "pointer", ""),
+    ("cuEventCreate", "context flags", "object"),
+    ("cuEventDestroy_v2", "object", ""),
+    ("cuEventRecord", "object", ""),
+    ("cuEventSynchronize", "object", ""),
+    ("cuEventQuery", "object", ""),
+    ("cuStreamWaitEvent", "object", ""),
+    ("cuIpcGetEventHandle", "object", "data fingerprint"),
+    ("cuIpcOpenEventHandle", "context data fingerprint", "object"),
+    ("cuMemcpyDtoH_v2", "source size", ""),
+    ("cuMemcpyHtoD_v2", "pointer size", ""),
+    ("cuMemsetD32_v2", "pointer size", ""),
+    ("cuMemCreate", "flags size", "object"),
+    ("cuMemRelease", "object", ""),
+    ("cuMemRetainAllocationHandle", "", "object"),
+    ("cuMemMap", "object offset pointer size", ""),
+    ("cuMemUnmap", "pointer size", ""),
+    ("cuMemExportToShareableHandle", "object property", "data fingerprint"),
+    ("cuMemImportFromShareableHandle", "data fingerprint property", "object"),
+    ("cuMemPoolExportPointer", "pointer", "data fingerprint"),
+    ("cuMemPoolImportPointer", "data fingerprint object property", "pointer"),
 ];
 
 /// Fields that every record may have besides.
@@ -80,13 +113,16 @@ const OF_BYTES: [&str; 2] = ["value", "offset"];
 const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
 
 /// Fields that the begin record of a function may have besides: all of them or none.
-const PERHAPS_AT_BEGIN: [(&str, &str); 6] = [
+const PERHAPS_AT_BEGIN: [(&str, &str); 9] = [
     ("urIPCOpenMemHandleExp", "exporter exported"),
     ("urEventGetInfo", "data_size"),
     ("zeMemAllocDevice", "property data fingerprint"),
     ("zeMemAllocDevice", "property"),
     ("zePhysicalMemCreate", "data fingerprint"),
     ("urPhysicalMemGetInfo", "data_size"),
+    ("cuMemcpyDtoH_v2", "flags"),
+    ("cuMemcpyHtoD_v2", "flags"),
+    ("cuMemsetD32_v2", "flags"),
 ];
 
 /// Checks that every call in a trace has the fields of the table, and no others.

@@ -70,8 +70,8 @@ pub fn rules_md() -> String {
         let _ = writeln!(text, "| [`{0}`](#{0}) | {1} | {when} | {2} |", rule.code, rule.severity, rule.title);
     }
     text.push_str(
-        "\n## Level Zero\n\n\
-         The rules hold for memory that is shared by the functions of Level Zero, too. Its specification asks for less;\n\
+        "\n## Level Zero and CUDA\n\n\
+         The rules hold for memory that is shared by the functions of Level Zero and of CUDA, too. They ask for less;\n\
          where that makes a difference, the rule says so.\n",
     );
     for rule in RULES {

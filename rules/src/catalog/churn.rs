@@ -3,7 +3,7 @@
 //! Reports handle data that a process gets and puts again and again: a hundred times or more, each time after it has
 //! put all of it.
 //!
-//! Level Zero: nothing is reported. A driver makes a handle anew at every get, and libraries get one for each message.
+//! Level Zero and CUDA: nothing is reported. A driver makes a handle anew at every get, and libraries get one for each message.
 //!
 //! # Why it is bad
 //!

@@ -3,7 +3,7 @@
 //! Reports an event that a process opened from handle data and still holds references to when the process ends or when
 //! the context of the event is released.
 //!
-//! Level Zero: a note, unless one call left very many. Libraries keep the event pools that they have opened until their
+//! Level Zero and CUDA: a note, unless one call left very many. Libraries keep the event pools that they have opened until their
 //! process ends.
 //!
 //! # Why it is bad

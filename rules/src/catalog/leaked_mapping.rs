@@ -2,7 +2,7 @@
 //!
 //! Reports a mapping that is still open when its process exits or the last reference to its context is released.
 //!
-//! Level Zero: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
+//! Level Zero and CUDA: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
 //! ends.
 //!
 //! # Why it is bad

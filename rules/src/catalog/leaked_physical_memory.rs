@@ -3,7 +3,7 @@
 //! Reports physical memory that a process opened from handle data and still holds references to when the process ends
 //! or when the context of the memory is released.
 //!
-//! Level Zero: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
+//! Level Zero and CUDA: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
 //! ends.
 //!
 //! # Why it is bad

@@ -4,6 +4,8 @@
 //! while the same process has it mapped at addresses (`urVirtualMemMap`). Addresses that another thread is unmapping by
 //! then count as unmapped. Memory that cannot be shared, because it was made without the IPC flag, is left out.
 //!
+//! CUDA: nothing is reported. Memory stays while it is mapped.
+//!
 //! # Why it is bad
 //!
 //! The release does not unmap. SYCL asks the program to unmap before a `physical_mem` object is destroyed, and Level

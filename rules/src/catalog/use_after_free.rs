@@ -2,7 +2,8 @@
 //!
 //! Reports handle data that is opened, in this process or another one, after its memory was freed. If the addresses
 //! have been allocated again, it is a [`stale-handle`](#stale-handle). Reports also a command (a copy, a fill, a prefetch
-//! or a kernel) that is enqueued for exported memory which this process has freed.
+//! or a kernel) that is enqueued for exported memory which this process has freed; and in CUDA each use of an opened event
+//! that the process which made it has destroyed.
 //!
 //! # Why it is bad
 //!

@@ -6,6 +6,8 @@
 //! Level Zero: nothing is reported. A driver exports memory of any of its contexts, and libraries get it in a context of
 //! their own.
 //!
+//! CUDA: managed memory and memory of a pool cannot be got by `cuIpcGetMemHandle`.
+//!
 //! # Why it is bad
 //!
 //! `ur_api.h` takes "a pointer to device USM memory" and a context. Today's adapters look up the

@@ -10,9 +10,9 @@ use std::ffi::{c_char, c_int, c_void};
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::api::{UrResult, role::*};
 use urscope_schema::{cu_functions, ur_functions};
-use urscope_shim::entry::dlsym::{NEXT_DLSYM, intercept};
+use urscope_shim::entry::dlsym::intercept;
 use urscope_shim::entry::exec::{self, CFunction, ExecArguments};
-use urscope_shim::entry::{cuda, exports, xpti};
+use urscope_shim::entry::{cuda, exports, real_dlsym::NEXT_DLSYM, xpti};
 use urscope_shim::raw::{
     args::Arg, errno, late_functions, memory::reserve::Allocator, processes::process, signals::signal_stack,
 };

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::dlsym;
+use super::real_dlsym;
 use crate::chain;
 use crate::raw::{errno, late_functions};
 
@@ -35,7 +35,7 @@ impl CFunction {
         }
         if found.is_null() {
             // SAFETY: `RTLD_NEXT` is always allowed.
-            found = unsafe { dlsym::real(libc::RTLD_NEXT, self.name) };
+            found = unsafe { real_dlsym::real(libc::RTLD_NEXT, self.name) };
         }
         self.address.store(found, Ordering::Release);
         found

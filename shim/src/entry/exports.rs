@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use urscope_schema::api::{Function, UrResult, role::*};
 use urscope_schema::{call::Values, trace::records::EntryPoint, ur_functions};
 
-use super::{dlsym, hooks::hook};
+use super::{hooks::hook, real_dlsym};
 use crate::backend::adapter::{self, ADAPTERS, registry};
 use crate::raw::args::row::{self, Row};
 use crate::raw::args::{Arg, inputs::Arguments};
@@ -76,7 +76,7 @@ fn next(function: Function) -> *mut c_void {
 fn find_next(function: Function) -> *mut c_void {
     let Ok(name) = CString::new(function.name()) else { return ABSENT };
     // SAFETY: `RTLD_NEXT` is always allowed.
-    let following = unsafe { dlsym::real(libc::RTLD_NEXT, &name) };
+    let following = unsafe { real_dlsym::real(libc::RTLD_NEXT, &name) };
     if !following.is_null() {
         return following;
     }

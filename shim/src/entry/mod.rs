@@ -17,5 +17,6 @@ mod hooks;
 #[cfg(feature = "frida-gum")]
 pub mod inline;
 mod level_zero;
+pub mod real_dlsym;
 pub mod untraced_adapters;
 pub mod xpti;

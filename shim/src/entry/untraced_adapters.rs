@@ -8,7 +8,7 @@
 
 use urscope_schema::trace::records::{EntryPoint, UNSEEN_ADAPTER};
 
-use super::{ddi, dlsym, xpti};
+use super::{ddi, real_dlsym, xpti};
 use crate::knobs::{self, Entry};
 use crate::raw::symbols::namespaces::{self, Placed};
 
@@ -44,7 +44,7 @@ fn reason(of_program: bool) -> String {
                 UR_ENABLE_LAYERS=UR_LAYER_TRACING"
             .into();
     }
-    match dlsym::preceding() {
+    match real_dlsym::preceding() {
         Some(other) => format!("{} exports a dlsym that stands before urscope's", other.path.display()),
         None => {
             "its loader did not use urscope's dlsym, as after dlopen with RTLD_DEEPBIND, or it was not asked for any \

@@ -306,7 +306,7 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
         }
         (true, _) => format!(
             "{calls} recorded in {processes}, but none of a urIPC* function: nothing was shared between processes \
-             through Unified Runtime or Level Zero"
+             through Unified Runtime, Level Zero or CUDA"
         ),
     }
 }

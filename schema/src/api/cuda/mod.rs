@@ -41,6 +41,7 @@ pub static INTERFACE: Interface = Interface {
         ("cuMemAllocFromPoolAsync", UsmType::Pool),
         ("cuMemAllocFromPoolAsync_ptsz", UsmType::Pool),
         ("cuMemPoolExportPointer", UsmType::Pool),
+        ("cuMemPoolImportPointer", UsmType::Pool),
     ],
     support: &[],
     promises: &[

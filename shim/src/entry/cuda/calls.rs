@@ -88,11 +88,11 @@ const fn is_wait(function: Function) -> bool {
     matches!(function.effect(), Effect::Waits(Kind::Queue))
 }
 
-/// Whether a call makes something that belongs to the current context. Memory of a pool belongs to a device.
+/// Whether a call makes something that belongs to the current context. Memory of a pool and physical memory belong to a device.
 fn makes_in_context(function: Function) -> bool {
     match function.effect() {
         Effect::Allocates(_) => function.usm_type() != Some(UsmType::Pool),
-        Effect::Opens(_) | Effect::Creates(Kind::Event) => true,
+        Effect::Opens(Kind::Usm | Kind::Event) | Effect::Creates(Kind::Event) => true,
         _ => false,
     }
 }

@@ -10,7 +10,7 @@ use std::{arch::naked_asm, ffi::c_void, path::Path, ptr::null_mut};
 use urscope_schema::api::Function;
 use urscope_schema::cu_functions;
 
-use super::super::dlsym;
+use super::super::real_dlsym;
 use super::{GETTERS, Symbol, hooked, uninitialized};
 
 /// The number of exported functions.
@@ -26,9 +26,9 @@ extern "C" fn find(place: usize) -> *mut c_void {
     let symbol = function.map_or(Symbol::Getter(place), |function| Symbol::Row(*function));
     let name = symbol.name();
     // SAFETY: `RTLD_NEXT` is always allowed.
-    let mut next = unsafe { dlsym::real(libc::RTLD_NEXT, &name) };
+    let mut next = unsafe { real_dlsym::real(libc::RTLD_NEXT, &name) };
     if next.is_null() {
-        next = dlsym::in_library(Path::new("libcuda.so.1"), &name);
+        next = real_dlsym::in_library(Path::new("libcuda.so.1"), &name);
     }
     if next.is_null() {
         return absent as *mut c_void;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use urscope_schema::api::{CUDA, Function, Table, UrResult};
 use urscope_schema::trace::records::{CUDA_DRIVER, EntryPoint};
 
-use super::dlsym;
+use super::real_dlsym;
 use crate::layer::trace;
 use crate::raw::{late_functions, symbols::modules::Module, threads::mutex::Mutex};
 
@@ -46,17 +46,21 @@ impl Symbol {
     fn versions(name: &CStr) -> impl Iterator<Item = Self> {
         let all = (0..GETTERS.len()).map(Self::Getter).chain(rows().map(Self::Row));
         all.filter(|symbol| {
-            let own = symbol.name();
-            let version = own.to_bytes().strip_prefix(name.to_bytes());
+            let version = symbol.bytes().strip_prefix(name.to_bytes());
             version.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"_"))
         })
     }
 
-    fn name(self) -> CString {
+    /// Its name.
+    fn bytes(self) -> &'static [u8] {
         match self {
-            Self::Getter(version) => GETTERS.get(version).copied().unwrap_or_default().to_owned(),
-            Self::Row(function) => CString::new(function.name()).unwrap_or_default(),
+            Self::Getter(version) => GETTERS.get(version).map_or(&[], |name| name.to_bytes()),
+            Self::Row(function) => function.name().as_bytes(),
         }
+    }
+
+    fn name(self) -> CString {
+        CString::new(self.bytes()).unwrap_or_default()
     }
 }
 
@@ -104,7 +108,7 @@ pub(super) fn looked_up(symbol: Symbol, real: *mut c_void) -> Option<*mut c_void
         return Some(hooked(symbol, real));
     }
     // SAFETY: `RTLD_NEXT` is always allowed.
-    let next = unsafe { dlsym::real(libc::RTLD_NEXT, &symbol.name()) };
+    let next = unsafe { real_dlsym::real(libc::RTLD_NEXT, &symbol.name()) };
     (!next.is_null()).then(|| hooked(symbol, next))
 }
 
@@ -145,7 +149,7 @@ fn number(function: *mut c_void) -> Option<usize> {
     modules.push(module.clone());
     let via = modules.len() - 1;
     drop(modules);
-    let current = dlsym::in_library(&module.path, c"cuCtxGetCurrent");
+    let current = real_dlsym::in_library(&module.path, c"cuCtxGetCurrent");
     LIBRARY_STATES.get(via)?.current.store(current, Ordering::Release);
     Some(via)
 }
@@ -223,7 +227,7 @@ unsafe fn replace(name: *const c_char, address: *mut *mut c_void, result: UrResu
     let mut versions = Symbol::versions(name).peekable();
     if versions.peek().is_some()
         && let Some(module) = Module::of(real as usize)
-        && let Some(symbol) = versions.find(|symbol| dlsym::in_library(&module.path, &symbol.name()) == real)
+        && let Some(symbol) = versions.find(|symbol| real_dlsym::in_library(&module.path, &symbol.name()) == real)
     {
         // SAFETY: the caller's promise.
         unsafe { *address = hooked(symbol, real) };
