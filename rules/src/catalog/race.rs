@@ -176,7 +176,8 @@ fn race(tracker: &Tracker, one: &Access, other: &Access) -> Option<Finding> {
     );
     let is_flag = [first, second].iter().all(|access| is_word(&access.executed.rows));
     let finding = Finding { subject: second.memory, ..Finding::of_call(&RULE, second.at, message) };
-    let finding = finding.other(first.at.call.map(|_| first.at)).at_most(if is_flag { Severity::Note } else { Severity::Error });
+    let finding =
+        finding.other(first.at.call.map(|_| first.at)).at_most(if is_flag { Severity::Note } else { Severity::Error });
     Some(finding.advice(
         "wait for the first command on the host before the other process is told to go on, or let the second one wait for an \
          event that the first one signals",

@@ -192,6 +192,7 @@ macro_rules! documents {
 documents! {
     ci: "docs/ci.md",
     comparison: "docs/comparison.md",
+    cuda: "docs/cuda.md",
     install: "docs/install.md",
     level_zero: "docs/level-zero.md",
     mpi: "docs/mpi.md",
