@@ -9,64 +9,23 @@ use urscope_tests::{Release, TestRun, record_fields, trace};
 /// The programs: one is linked with the driver, the other one asks it for its functions.
 const PROGRAMS: [&str; 2] = ["cuda_sharing", "cuda_sharing_by_proc_address"];
 
-/// What is right or wrong, and what is found.
-const CASES: [(&str, &[&str]); 48] = [
-    ("memory-right", &[]),
-    ("memory-of-second-context", &[]),
-    ("memory-by-inner-address", &["note lost-offset"]),
-    ("memory-opened-twice", &[]),
-    ("memory-opened-again", &[]),
-    ("memory-with-pitch", &[]),
-    ("memory-copied", &[]),
-    ("memory-written", &[]),
-    ("memory-managed", &["warning wrong-usm"]),
-    ("memory-used-again", &[]),
-    ("memory-consumer-ends-first", &[]),
-    ("event-right", &[]),
-    ("event-before-copy", &[]),
-    ("event-recorded-by-consumer", &[]),
-    ("event-not-shared", &["error export-without-flag"]),
-    ("physical-right", &[]),
-    ("physical-fetched", &[]),
-    ("physical-released-first", &[]),
-    ("physical-released-while-mapped", &[]),
-    ("physical-retained", &[]),
-    ("pool-right", &[]),
-    ("pool-default", &["warning wrong-usm"]),
-    ("stale-handle", &["error stale-handle", "note get-without-open"]),
-    ("stale-handle-refused", &["error stale-handle"]),
-    ("freed-while-open", &["error freed-while-open"]),
-    ("mapping-leaked", &["note leaked-mapping"]),
-    ("mappings-leaked", &["note leaked-mapping"]),
-    ("closed-twice", &["error double-close"]),
-    ("closed-inside", &["error open-close-mismatch"]),
-    ("closed-by-free", &["error open-close-mismatch"]),
-    ("used-after-close", &["error use-after-close"]),
-    ("used-after-free", &["error use-after-free"]),
-    ("opened-by-producer", &["note open-in-producer"]),
-    ("opened-after-free", &["error use-after-free"]),
-    ("opened-after-end", &["note refused-open"]),
-    ("producer-ends-first", &["note exporter-gone"]),
-    ("producer-ends-first-and-opened-again", &["note exporter-gone", "note refused-open"]),
-    ("got-after-free", &["error get-of-freed"]),
-    ("got-of-mapping", &["note export-of-import"]),
-    ("damaged-handle", &["note garbage-handle"]),
-    ("event-destroyed-while-open", &["error use-after-free", "note freed-while-open"]),
-    ("event-left-open", &["note leaked-event"]),
-    ("released-twice", &["error double-release"]),
-    ("used-after-unmap", &["error use-after-close"]),
-    ("physical-leaked", &["note leaked-physical-memory"]),
-    ("descriptors-leaked", &[]),
-    ("pool-freed-first", &["error freed-while-open"]),
-    ("pool-destroyed-first", &["error freed-while-open"]),
-];
+/// What is right or wrong, and what is found: a line for each case.
+const FOUND: &str = include_str!("../../apps/cuda_sharing.txt");
+
+fn cases() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> + Clone {
+    let case = |line: &'static str| {
+        let (case, found) = line.split_once(':').expect("a case and what is found in it");
+        (case, found.split(',').map(str::trim).filter(|found| !found.is_empty()).collect())
+    };
+    FOUND.lines().filter(|line| !line.starts_with('#')).map(case)
+}
 
 #[test]
 fn each_mistake_is_found_and_nothing_else_by_every_way() {
     let listed = TestRun::of_cuda(PROGRAMS[0]).arg("list").untraced().run();
-    assert_eq!(listed.stdout.lines().collect::<Vec<_>>(), CASES.map(|(case, _)| case));
+    assert_eq!(listed.stdout.lines().collect::<Vec<_>>(), cases().map(|(case, _)| case).collect::<Vec<_>>());
     for program in PROGRAMS {
-        urscope_tests::on_all_processors(CASES.into_iter(), |(case, expected)| {
+        urscope_tests::on_all_processors(cases(), |(case, expected)| {
             let run = || TestRun::of_cuda(program).arg(case);
             let (traced, bare) = (run().run(), run().untraced().run());
             let mut found = traced.report().violations();
