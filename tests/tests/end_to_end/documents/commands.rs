@@ -18,17 +18,19 @@ use crate::python::{PYTEST, packages};
 /// How many commands of each document are run, and how many commands and files it only shows. Whoever adds an illustration, or a
 /// command, changes a number here.
 #[rustfmt::skip]
-const COUNTS: [(&str, usize, usize); 14] = [
+const COUNTS: [(&str, usize, usize); 16] = [
     ("README.md", 9, 7),
     ("docs/ci.md", 12, 6),
     ("docs/comparison.md", 5, 0),
+    ("docs/cuda.md", 2, 1),
     ("docs/gpus.md", 0, 5),
     ("docs/install.md", 7, 21),
     ("docs/level-zero.md", 6, 0),
     ("docs/mpi.md", 9, 6),
-    ("docs/museum.md", 12, 0),
+    ("docs/museum.md", 15, 0),
     ("docs/privacy.md", 5, 0),
     ("docs/python.md", 7, 4),
+    ("docs/races.md", 2, 0),
     ("docs/reference.md", 24, 0),
     ("docs/troubleshooting.md", 10, 1),
     ("docs/tutorial.md", 16, 0),
