@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-const CASES: [(&str, &[&str]); 48] = [
+pub(crate) const CASES: [(&str, &[&str]); 48] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -60,7 +60,7 @@ const CASES: [(&str, &[&str]); 48] = [
 ];
 
 /// What it prints besides that its processes are done, both of which must be.
-fn answers(outcome: &Outcome, case: &str) -> Vec<String> {
+pub(crate) fn answers(outcome: &Outcome, case: &str) -> Vec<String> {
     let done = ["producer is done", "consumer is done"];
     for line in done {
         assert!(outcome.stdout.lines().any(|found| found == line), "{case}: {outcome:?}");
