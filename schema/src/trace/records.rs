@@ -257,8 +257,9 @@ pub struct Module {
 }
 
 /// The prefixes of the file names of the runtime's libraries.
-const RUNTIME: [&str; 14] = [
+const RUNTIME: [&str; 15] = [
     "libsycl",
+    "libcuda",
     "libur_",
     "libze_",
     "libumf",
@@ -277,6 +278,9 @@ const RUNTIME: [&str; 14] = [
 /// The libraries of Python: the interpreter, and what lies between a script and libsycl.
 const PYTHON: [&str; 5] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL"];
 
+/// Packages of Python between a script and a runtime or driver.
+const PACKAGES: [&str; 5] = ["dpctl", "torch", "cupy", "cupy_backends", "nvidia"];
+
 /// The sources of the package `urscope`, below the folder of that name.
 const PACKAGE: [&str; 10] = [
     "__main__.py",
@@ -291,14 +295,18 @@ const PACKAGE: [&str; 10] = [
     "pytest_plugin.py",
 ];
 
-/// Whether a library or a source of Python at that path belongs to the runtime: to SYCL's, to Python and its standard
-/// library, or to what is between the two. Its frames are shown only where a stack has no others.
+/// Whether a library or a source of Python at that path belongs to the runtime: to SYCL's or CUDA's, to Python and its
+/// standard library, or to what is between the two. Its frames are shown only where a stack has no others.
 pub fn is_of_runtime(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_standard = path.contains("/lib/python3.") && !path.contains("-packages/") || path.starts_with("<frozen ");
-    let is_dpctl = path.contains("-packages/dpctl/");
+    let installed = path.split_once("-packages/").and_then(|(_, path)| path.split('/').next());
+    let is_between = installed.is_some_and(|package| PACKAGES.contains(&package));
     let is_package = folder.rsplit('/').next() == Some("urscope") && PACKAGE.contains(&name);
-    RUNTIME.iter().chain(&PYTHON).any(|beginning| name.starts_with(beginning)) || is_standard || is_dpctl || is_package
+    RUNTIME.iter().chain(&PYTHON).any(|beginning| name.starts_with(beginning))
+        || is_standard
+        || is_between
+        || is_package
 }
 
 /// `urscope_stack`: a call stack, to which calls refer by its number. It comes before the first of them.
@@ -401,6 +409,8 @@ mod tests {
             "/usr/lib/python3.11/weakref.py",
             "/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so",
             "/venv/lib/python3.11/site-packages/dpctl/memory/_memory.cpython-311-x86_64-linux-gnu.so",
+            "/venv/lib/python3.11/site-packages/torch/multiprocessing/reductions.py",
+            "/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libcudart.so.13",
             "/venv/lib/python3.11/site-packages/urscope/memory.py",
             "<frozen runpy>",
         ] {
@@ -412,7 +422,7 @@ mod tests {
             "/home/me/urscope/app.py",
             "/home/me/memory.py",
             "/home/me/libcache.so",
-            "/venv/lib/python3.11/site-packages/torch/library.so",
+            "/venv/lib/python3.11/site-packages/torchvision/library.so",
             "<stdin>",
             "python_app",
         ] {

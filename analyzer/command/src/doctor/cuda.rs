@@ -22,6 +22,8 @@ pub(crate) struct CudaFacts {
     /// The driver's library, and the file that its link points to.
     driver: Option<(PathBuf, PathBuf)>,
     nodes: Vec<Node>,
+    /// Whether there is a SYCL runtime, which needs the adapter.
+    has_runtime: bool,
 }
 
 /// Searches for the adapter as the UR loader does: where its variables say, beside libsycl, and where libraries are.
@@ -44,7 +46,7 @@ pub(crate) fn gather(runtime: Option<&Runtime>, places: &Places, nodes: &[Node])
         (path, has_table)
     });
     let driver = places.and_system().first(DRIVER).map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
-    CudaFacts { adapter, driver, nodes: nodes.to_vec() }
+    CudaFacts { adapter, driver, nodes: nodes.to_vec(), has_runtime: runtime.is_some() }
 }
 
 fn is_adapter(file: &Path) -> bool {
@@ -55,13 +57,19 @@ impl CudaFacts {
     fn has_gpu(&self) -> bool {
         self.nodes.iter().any(|node| node.nvidia)
     }
+
+    /// Whether programs of the CUDA driver find it and a GPU.
+    pub(crate) fn are_enough(&self) -> bool {
+        self.has_gpu() && self.driver.is_some()
+    }
 }
 
 /// The lines about them; none on a machine that has neither the adapter nor a GPU of NVIDIA.
 pub(crate) fn lines(facts: &CudaFacts) -> Vec<Line> {
     match (&facts.adapter, facts.has_gpu()) {
         (None, false) => Vec::new(),
-        (None, true) => vec![no_adapter(facts)],
+        (None, true) if facts.has_runtime => vec![no_adapter(facts), driver(facts)],
+        (None, true) => vec![driver(facts)],
         (Some((path, has_table)), _) => vec![adapter(path, has_table), driver(facts)],
     }
 }
@@ -98,7 +106,7 @@ fn driver(facts: &CudaFacts) -> Line {
         let version = version(real).map(|version| format!(", version {version}")).unwrap_or_default();
         return Line::ok(CHECK, format!("{}{version}", path.display()));
     }
-    let found = format!("the CUDA adapter needs {DRIVER}, which was not found");
+    let found = format!("{DRIVER} was not found");
     if facts.has_gpu() {
         let advice = "install NVIDIA's driver; a container gets it with --gpus all, or by a folder in LD_LIBRARY_PATH";
         Line::problem(CHECK, found, advice)
@@ -125,6 +133,7 @@ mod tests {
             adapter: Some((format!("/opt/{ADAPTER}").into(), Ok(true))),
             driver: Some(("/lib/libcuda.so.1".into(), "/lib/libcuda.so.580.159.04".into())),
             nodes: vec![node("nvidia0", true, true)],
+            has_runtime: true,
         }
     }
 
@@ -149,14 +158,23 @@ mod tests {
             (CudaFacts { driver: None, ..new() }, &[State::Ok, State::Problem]),
             (CudaFacts { driver: None, nodes: Vec::new(), ..new() }, &[State::Ok, State::Warning]),
             (CudaFacts::default(), &[]),
-            (CudaFacts { adapter: None, ..new() }, &[State::Warning]),
-            (CudaFacts { adapter: None, nodes: other(), ..new() }, &[State::Ok]),
+            (CudaFacts { adapter: None, ..new() }, &[State::Warning, State::Ok]),
+            (CudaFacts { adapter: None, nodes: other(), ..new() }, &[State::Ok, State::Ok]),
+            (CudaFacts { adapter: None, driver: None, has_runtime: false, ..new() }, &[State::Problem]),
         ] {
             let lines = lines(&facts);
             assert_eq!(lines.iter().map(|line| line.state).collect::<Vec<_>>(), expected, "{facts:?}");
             assert!(lines.is_empty() || lines.iter().any(|line| line.advice.is_some()), "{facts:?}");
         }
         assert_eq!(version(Path::new("/lib/libcuda.so.1")), None);
+    }
+
+    #[test]
+    fn programs_of_the_driver_need_nothing_else() {
+        let facts = CudaFacts { adapter: None, has_runtime: false, ..new() };
+        let [driver] = &lines(&facts)[..] else { panic!("one line") };
+        assert!(driver.state == State::Ok && facts.are_enough());
+        assert!(!CudaFacts { nodes: Vec::new(), ..new() }.are_enough());
     }
 
     #[test]

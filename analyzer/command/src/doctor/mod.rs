@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::{arguments::Device, program::Program};
+use cuda::CudaFacts;
 use line::{Line, State};
 
 #[derive(Debug, Serialize)]
@@ -42,12 +43,12 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
     lines.extend(program.iter().flat_map(program::lines));
-    lines.extend(runtime::lines(runtime.as_ref(), &places, device));
     let nodes = gpu::gather();
+    let cuda = (device == Device::Native).then(|| cuda::gather(runtime.as_ref(), &places, &nodes));
+    let needs_runtime = device != Device::SoftwareCuda && !cuda.as_ref().is_some_and(CudaFacts::are_enough);
+    lines.extend(runtime::lines(runtime.as_ref(), &places, device, needs_runtime));
     lines.extend(level_zero::lines(&level_zero::gather(device, runtime.as_ref(), &places, &nodes)));
-    if device == Device::Native {
-        lines.extend(cuda::lines(&cuda::gather(runtime.as_ref(), &places, &nodes)));
-    }
+    lines.extend(cuda.iter().flat_map(cuda::lines));
     lines.push(exchange::line(&exchange::gather()));
     lines.extend(system::lines());
     lines.extend(environment::lines(&environment::gather()));

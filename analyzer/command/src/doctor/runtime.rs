@@ -101,10 +101,15 @@ fn number(library: &Path) -> Option<String> {
     Some(format!("libsycl {number}"))
 }
 
-/// The lines about a runtime for a device, or the line that there is none.
-pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places, device: Device) -> Vec<Line> {
+/// The lines about a runtime for a device, or the line that there is none, which is a problem if it is needed.
+pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places, device: Device, is_needed: bool) -> Vec<Line> {
     let Some(runtime) = runtime else {
-        return vec![Line::problem("runtime", format!("no SYCL runtime in {}", places.described()), INSTALL)];
+        let found = format!("no SYCL runtime in {}", places.described());
+        return vec![if is_needed {
+            Line::problem("runtime", found, INSTALL)
+        } else {
+            Line::ok("runtime", found).with(format!("programs of CUDA need none; for those of SYCL, {INSTALL}"))
+        }];
     };
     vec![release(runtime), loader(runtime), adapters(runtime, device)]
 }
@@ -174,7 +179,7 @@ mod tests {
     use crate::doctor::line::State;
 
     fn states(runtime: &Runtime) -> Vec<State> {
-        lines(Some(runtime), &Places::default(), Device::Native).iter().map(|line| line.state).collect()
+        lines(Some(runtime), &Places::default(), Device::Native, true).iter().map(|line| line.state).collect()
     }
 
     fn new() -> Runtime {
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn releases_with_and_without_ipc_are_distinguished() {
-        let [_, loader, _] = &lines(Some(&new()), &Places::default(), Device::Native)[..] else {
+        let [_, loader, _] = &lines(Some(&new()), &Places::default(), Device::Native, true)[..] else {
             panic!("three lines")
         };
         assert_eq!(
@@ -202,15 +207,17 @@ mod tests {
     fn the_adapter_of_another_gpu_does_not_serve_the_software_device() {
         let runtime = Runtime { adapters: vec![CUDA], ..new() };
         for (device, state) in [(Device::Native, State::Ok), (Device::Software, State::Problem)] {
-            assert_eq!(lines(Some(&runtime), &Places::default(), device)[2].state, state);
+            assert_eq!(lines(Some(&runtime), &Places::default(), device, true)[2].state, state);
         }
     }
 
     #[test]
     fn a_missing_runtime_is_reported_with_the_searched_places() {
         let places = Places { folders: vec![("LD_LIBRARY_PATH", "/a".into())], cache: Vec::new() };
-        let [line] = &lines(None, &places, Device::Native)[..] else { panic!("one line") };
+        let [line] = &lines(None, &places, Device::Native, true)[..] else { panic!("one line") };
         assert_eq!((line.state, line.found.as_str()), (State::Problem, "no SYCL runtime in /a (LD_LIBRARY_PATH)"));
+        let [line] = &lines(None, &places, Device::Native, false)[..] else { panic!("one line") };
+        assert_eq!(line.state, State::Ok);
     }
 
     #[test]
