@@ -3,13 +3,87 @@
 use std::ffi::c_void;
 
 use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::trace::records::EntryPoint;
 
 use crate::call::{self, Origin};
 use crate::event_filter::{self, Recording};
+use crate::layer::trace;
 use crate::raw::args::{inputs::Arguments, row::Row};
 use crate::raw::call_stacks::caller::{self, Owner};
-use crate::raw::processes::fork;
+use crate::raw::{processes::fork, symbols::modules::Module};
 use crate::{commands, inner, stacks};
+
+/// Defines the hooks of a driver's rows, by what a hook does first: `entry` notes the caller, `command` asks whether the process shares
+/// anything, and `passed` is what both go on with. The module that uses it has the `STATES` of its drivers, the `place` of a function in
+/// them, and `pass`.
+macro_rules! driver_hooks {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod entry {
+            use super::*;
+
+            $(
+                /// # Safety
+                ///
+                /// The arguments are those of the function of this name.
+                #[unsafe(naked)]
+                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
+                    $crate::note_caller!(passed::$name::<VIA>)
+                }
+            )*
+        }
+
+        /// The hooks of commands, which jump to the driver's function while the process shares nothing: programs enqueue
+        /// many commands.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod command {
+            use super::*;
+
+            $(
+                /// # Safety
+                ///
+                /// The arguments are those of the function of this name, and the driver's function is stored.
+                #[unsafe(naked)]
+                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
+                    std::arch::naked_asm!(
+                        "cmp byte ptr [rip + {shares}], 0",
+                        "jne {entry}",
+                        "jmp qword ptr [rip + {known} + {place}]",
+                        shares = sym $crate::commands::IS_SHARING,
+                        entry = sym entry::$name::<VIA>,
+                        known = sym STATES,
+                        place = const place(VIA, Function::$name),
+                    )
+                }
+            )*
+        }
+
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod passed {
+            use super::*;
+
+            $(
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                    pass(VIA, row::$name { $($param),* })
+                }
+            )*
+        }
+    };
+}
+pub(super) use driver_hooks;
+
+/// Records that calls of a driver's `functions` are recorded.
+pub(super) fn report(kind: &str, module: Option<&Module>, functions: &[Function]) {
+    trace::entry_point(&EntryPoint {
+        kind: kind.into(),
+        library: module.map(Module::file_name).unwrap_or_default(),
+        directory: module.map(Module::directory).unwrap_or_default(),
+        slots: functions.len() as u32,
+        ipc_slots: functions.iter().filter(|function| function.is_ipc()).count() as u32,
+        functions: functions.iter().map(|function| function.name().to_owned()).collect(),
+        ..EntryPoint::default()
+    });
+}
 
 /// Passes a call on to the driver's function, recorded where that is wanted, as a call with the `origin`. The caller is
 /// noted ([`note_caller`](crate::note_caller)). A function `stands_alone` if it is hooked as one of a library, not of a table.

@@ -14,10 +14,9 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use urscope_schema::api::{CUDA, Function, Table, UrResult};
-use urscope_schema::trace::records::{CUDA_DRIVER, EntryPoint};
+use urscope_schema::trace::records::CUDA_DRIVER;
 
-use super::real_dlsym;
-use crate::layer::trace;
+use super::{driver, real_dlsym};
 use crate::raw::{late_functions, symbols::modules::Module, threads::mutex::Mutex};
 
 /// The most libraries with such functions in a process: the driver, and those in front of it.
@@ -268,15 +267,7 @@ fn report_once(via: usize) {
         return;
     }
     let functions: Vec<_> = rows().filter(|function| !real(via, *function).is_null()).collect();
-    trace::entry_point(&EntryPoint {
-        kind: CUDA_DRIVER.into(),
-        library: module.as_ref().map(Module::file_name).unwrap_or_default(),
-        directory: module.as_ref().map(Module::directory).unwrap_or_default(),
-        slots: functions.len() as u32,
-        ipc_slots: functions.iter().filter(|function| function.is_ipc()).count() as u32,
-        functions: functions.iter().map(|function| function.name().to_owned()).collect(),
-        ..EntryPoint::default()
-    });
+    driver::report(CUDA_DRIVER, module.as_ref(), &functions);
 }
 
 #[cfg(test)]

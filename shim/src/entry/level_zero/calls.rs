@@ -9,55 +9,14 @@ use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 use urscope_schema::api::{Effect, Function, UrResult, role::*};
 use urscope_schema::{handle::Kind, ze_functions};
 
-use super::super::driver::{self, may_export};
-use super::{DRIVER_STATES, Driver, real, report_once};
+use super::super::driver::{self, driver_hooks, may_export};
+use super::{DRIVER_STATES as STATES, Driver, real, report_once};
 use crate::call::Origin;
 use crate::raw::args::row::{self, Row};
 use crate::raw::args::{Arg, extensions};
-use crate::{commands, note_caller};
 
 macro_rules! hooks {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod entry {
-            use super::*;
-
-            $(
-                /// # Safety
-                ///
-                /// The arguments are those of the function of this name.
-                #[unsafe(naked)]
-                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
-                    note_caller!(passed::$name::<VIA>)
-                }
-            )*
-        }
-
-        /// The hooks of commands, which jump to the driver's function while the process shares nothing: programs
-        /// enqueue many commands.
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod command {
-            use super::*;
-
-            $(
-                /// # Safety
-                ///
-                /// The arguments are those of the function of this name, and the driver's function is stored.
-                #[unsafe(naked)]
-                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
-                    naked_asm!(
-                        "cmp byte ptr [rip + {shares}], 0",
-                        "jne {entry}",
-                        "jmp qword ptr [rip + {known} + {place}]",
-                        shares = sym commands::IS_SHARING,
-                        entry = sym entry::$name::<VIA>,
-                        known = sym DRIVER_STATES,
-                        place = const place(VIA, Function::$name),
-                    )
-                }
-            )*
-        }
-
         /// The hooks of functions that export if their third argument, a structure, has an extension. Otherwise they
         /// jump to the driver's function.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
@@ -78,20 +37,9 @@ macro_rules! hooks {
                         "jmp qword ptr [rip + {known} + {place}]",
                         next = const extensions::NEXT,
                         entry = sym entry::$name::<VIA>,
-                        known = sym DRIVER_STATES,
+                        known = sym STATES,
                         place = const place(VIA, Function::$name),
                     )
-                }
-            )*
-        }
-
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod passed {
-            use super::*;
-
-            $(
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    pass(VIA, row::$name { $($param),* })
                 }
             )*
         }
@@ -137,7 +85,7 @@ impl EntryKind {
     }
 }
 
-/// The offset of a driver's function in [`DRIVER_STATES`].
+/// The offset of a driver's function in `DRIVER_STATES`.
 const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
@@ -155,4 +103,5 @@ fn pass<R: Row>(via: usize, row: R) -> UrResult {
     }
 }
 
+ze_functions!(driver_hooks);
 ze_functions!(hooks);

@@ -16,9 +16,9 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use urscope_schema::api::{Function, LEVEL_ZERO, Table, UrResult};
-use urscope_schema::trace::records::{EntryPoint, LEVEL_ZERO_DRIVER};
+use urscope_schema::trace::records::LEVEL_ZERO_DRIVER;
 
-use crate::layer::trace;
+use super::driver;
 use crate::raw::{args::extensions, late_functions, software_device, symbols::modules::Module, threads::mutex::Mutex};
 
 /// The most drivers in a process: one for each kind of device.
@@ -326,13 +326,5 @@ fn report_once(via: usize) {
     }
     let replaced = |function: &&Function| !real(via, **function).is_null();
     let functions: Vec<_> = Function::ALL.iter().filter(replaced).copied().collect();
-    trace::entry_point(&EntryPoint {
-        kind: LEVEL_ZERO_DRIVER.into(),
-        library: module.as_ref().map(Module::file_name).unwrap_or_default(),
-        directory: module.as_ref().map(Module::directory).unwrap_or_default(),
-        slots: functions.len() as u32,
-        ipc_slots: functions.iter().filter(|function| function.is_ipc()).count() as u32,
-        functions: functions.iter().map(|function| function.name().to_owned()).collect(),
-        ..EntryPoint::default()
-    });
+    driver::report(LEVEL_ZERO_DRIVER, module.as_ref(), &functions);
 }
