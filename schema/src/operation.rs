@@ -294,7 +294,7 @@ impl Operation {
                 _ => Self::Other,
             },
             Effect::Unmaps(_) => size.map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
-            Effect::Enqueues(_) => {
+            Effect::Enqueues(_) | Effect::Launches(_) => {
                 let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
                 Self::Enqueue(Command { writes: pointer, reads: values.source(), size, is_not_host, context })
             }

@@ -151,7 +151,7 @@ pub(crate) fn is_recorded(function: Function, inputs: &Inputs) -> bool {
 }
 
 const fn launches(function: Function) -> bool {
-    matches!(function, Function::urEnqueueKernelLaunchWithArgsExp)
+    matches!(function.effect(), Effect::Launches(_))
 }
 
 /// The two addresses in shared memory that are nearest to its start.

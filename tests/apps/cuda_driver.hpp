@@ -30,7 +30,9 @@ typedef int CUdevice;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
+typedef struct CUarray_st *CUarray;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUdeviceptr;
 typedef unsigned long long CUmemGenericAllocationHandle;
@@ -82,6 +84,21 @@ struct CUmemPoolProps {
     size_t maxSize;
     unsigned short usage;
     unsigned char reserved[54];
+};
+
+/// One side of a copy of rows: type 1 is memory of the host, type 2 of the device.
+struct CopySide {
+    size_t column, row;
+    unsigned type;
+    void *host;
+    CUdeviceptr device;
+    CUarray array;
+    size_t pitch;
+};
+
+struct CUDA_MEMCPY2D {
+    CopySide from, to;
+    size_t width, height;
 };
 
 enum : int {
@@ -145,6 +162,7 @@ enum : unsigned {
     F(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 3020, (CUdeviceptr to, const void *from, size_t size, CUstream stream)) \
     F(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, 3020, (void *to, CUdeviceptr from, size_t size, CUstream stream)) \
     F(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 3020, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)) \
+    F(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, 3020, (const CUDA_MEMCPY2D *copy, CUstream stream)) \
     F(cuMemsetD8, cuMemsetD8_v2, 3020, (CUdeviceptr to, unsigned char value, size_t count)) \
     F(cuMemsetD32, cuMemsetD32_v2, 3020, (CUdeviceptr to, unsigned value, size_t count)) \
     F(cuMemsetD8Async, cuMemsetD8Async, 3020, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream)) \
@@ -155,6 +173,9 @@ enum : unsigned {
     F(cuStreamQuery, cuStreamQuery, 2000, (CUstream stream)) \
     F(cuStreamWaitEvent, cuStreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned flags)) \
     F(cuLaunchHostFunc, cuLaunchHostFunc, 10000, (CUstream stream, CUhostFn function, void *data)) \
+    F(cuModuleLoadData, cuModuleLoadData, 2000, (CUmodule *module, const void *image)) \
+    F(cuModuleGetFunction, cuModuleGetFunction, 2000, (CUfunction *function, CUmodule module, const char *name)) \
+    F(cuLaunchKernel, cuLaunchKernel, 4000, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned memory, CUstream stream, void **arguments, void **extra)) \
     F(cuEventCreate, cuEventCreate, 2000, (CUevent *event, unsigned flags)) \
     F(cuEventDestroy, cuEventDestroy_v2, 4000, (CUevent event)) \
     F(cuEventRecord, cuEventRecord, 2000, (CUevent event, CUstream stream)) \

@@ -17,6 +17,8 @@ namespace {
 
 // What a GPU of today maps at once.
 constexpr size_t SIZE = 2 << 20;
+// The length of a row.
+constexpr size_t PITCH = 4096;
 
 // What most cases of a kind begin with.
 #define OPENED "alloc get > take open read "
@@ -31,6 +33,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-opened-again", OPENED "close open read close < free"},
     {"memory-with-pitch", "alloc-pitch get > take open read close < free"},
     {"memory-copied", "alloc get > take open copy synchronise check-copy close < free"},
+    {"memory-copied-in-rows", OPENED "copy-rows synchronise check-rows close < free"},
     {"memory-written", OPENED "set close < read-set free"},
     {"memory-managed", "alloc-managed get? free"},
     {"memory-used-again", OPENED "close < free alloc get > take open read close < free"},
@@ -62,6 +65,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"closed-inside", OPENED "close-inner? close < free"},
     {"closed-by-free", OPENED "free? close < free"},
     {"used-after-close", OPENED "close read? < free"},
+    {"used-after-close-in-rows", OPENED "close copy-rows? < free"},
     {"used-after-free", OPENED "close < free fill?"},
     {"opened-by-producer", "alloc get open? free"},
     {"opened-after-free", "alloc get > take < free > open?"},
@@ -199,6 +203,23 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
        return print("wrong bytes are read"), CUDA_SUCCESS;
      }},
     {"copy", MAKES { return cuMemcpyDtoHAsync(my.copied.data(), my.memory, SIZE, my.stream); }},
+    // All rows but the first one, without their first 1 KiB.
+    {"copy-rows", MAKES {
+       std::fill(my.copied.begin(), my.copied.end(), 0);
+       CUDA_MEMCPY2D copy = {};
+       copy.from = {1024, 1, 2, nullptr, my.memory, nullptr, PITCH};
+       copy.to = {1024, 1, 1, my.copied.data(), 0, nullptr, PITCH};
+       copy.width = PITCH - 1024;
+       copy.height = SIZE / PITCH - 1;
+       return cuMemcpy2DAsync(&copy, my.stream);
+     }},
+    {"check-rows", MAKES {
+       for (size_t at = 0; at < my.copied.size(); ++at) {
+         const bool is_copied = at * 4 >= PITCH && at * 4 % PITCH >= 1024;
+         require(my.copied[at] == (is_copied ? word(my.own.generation, at) : 0), "the data are wrong");
+       }
+       return CUDA_SUCCESS;
+     }},
     {"check-copy", MAKES { return my.require_copied(my.own.generation), CUDA_SUCCESS; }},
     {"check-set", MAKES { return my.require_set(), CUDA_SUCCESS; }},
     {"synchronise", MAKES { return cuCtxSynchronize(); }},

@@ -90,6 +90,9 @@ mod refused {
         2000 "cuModuleLoadFatBinary" cuModuleLoadFatBinary() {
             refuse("cuModuleLoadFatBinary")
         }
+        2000 "cuModuleGetFunction" cuModuleGetFunction() {
+            refuse("cuModuleGetFunction")
+        }
         12000 "cuLibraryLoadData" cuLibraryLoadData() {
             refuse("cuLibraryLoadData")
         }

@@ -259,6 +259,11 @@ fn copy_2d(desc: In<Copy2d>, stream: &Stream) -> Outcome {
     };
     let pitch = |side: &Side| if side.pitch == 0 { width as u32 } else { side.pitch as u32 };
     let (to_at, from_at) = (to.address()?, from.address()?);
+    for side in [&to, &from].into_iter().filter(|side| side.kind == 2) {
+        let end =
+            (side.y + height - 1).checked_mul(pitch(side) as usize).and_then(|rows| rows.checked_add(side.x + width));
+        check(side.device, end.ok_or(Code::INVALID_VALUE)?)?;
+    }
     stream.submit(|list| {
         let (to_region, from_region) = (region(&to), region(&from));
         let (to_pitch, from_pitch) = (pitch(&to), pitch(&from));

@@ -119,6 +119,12 @@ pub struct Sources {
     pub kernel_args: usize,
     /// The number of its elements.
     pub kernel_arg_count: u32,
+    /// A `CUfunction` that is launched.
+    pub kernel: usize,
+    /// Of a list of addresses, one for each of its parameters.
+    pub kernel_params: usize,
+    /// Of a `CUDA_MEMCPY2D`.
+    pub copy_2d: usize,
 }
 
 /// The out-parameters of a call: the addresses to which the callee writes, 0 where there is none.

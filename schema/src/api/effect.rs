@@ -56,6 +56,8 @@ effects! {
     Unmaps,
     /// It appends a command that accesses memory to a queue or a command list.
     Enqueues,
+    /// It enqueues a kernel, which may access all memory that its arguments point to.
+    Launches,
     /// It makes a queue signal an event.
     Signals,
     /// It waits on the host for the object, or lets the program do so.

@@ -153,7 +153,7 @@ impl Function {
     /// Whether the function appends a command that accesses memory to a queue or a command list.
     #[inline(always)]
     pub const fn is_command(self) -> bool {
-        matches!(self.effect(), Effect::Enqueues(_))
+        matches!(self.effect(), Effect::Enqueues(_) | Effect::Launches(_))
     }
 
     /// Whether the host knows after a success that commands have completed, or can find out.

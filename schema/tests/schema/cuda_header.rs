@@ -67,6 +67,7 @@ fn width(parameter: &str) -> usize {
             "size_t"
             | "CUdeviceptr_v2"
             | "CUstream"
+            | "CUfunction"
             | "CUevent"
             | "CUcontext"
             | "CUmemoryPool"

@@ -89,10 +89,11 @@ const PROGRAMS: [(&str, Shares, Runs); 48] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 24] = [
+const LEFT_OUT: [(&str, &str); 25] = [
     ("bench_cuda", "it has nothing to do with an adapter"),
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
+    ("cuda_kernel", "it has nothing to do with an adapter"),
     ("cuda_order", "it has nothing to do with an adapter"),
     ("cuda_sharing", "it has nothing to do with an adapter"),
     ("cuda_sharing_by_proc_address", "it has nothing to do with an adapter"),

@@ -102,12 +102,12 @@ fn without_a_gpu_it_is_said_what_is_needed_to_try_one() {
 #[test]
 fn every_row_of_cuda_is_right_on_the_software_device() {
     let output =
-        try_gpu(&["--device", "software-cuda", "--pairs", "500", "--only", "memory-right,stale-handle,pool-right"]);
+        try_gpu(&["--device", "software-cuda", "--pairs", "500", "--only", "memory-right,stale-handle,cuda_kernel"]);
     let (report, complaint) = text(&output);
     assert_eq!(output.status.code(), Some(0), "{report}{complaint}");
     assert_eq!(
         verdicts(&report),
-        [("memory-right", "yes"), ("stale-handle", "yes"), ("pool-right", "yes")],
+        [("memory-right", "yes"), ("stale-handle", "yes"), ("cuda_kernel", "yes")],
         "{report}"
     );
     for shown in ["| watched | libcuda.so.1: ", "| call | bare | traced |\n", "| get | "] {

@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 48] = [
+pub(crate) const CASES: [(&str, &[&str]); 50] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -16,6 +16,7 @@ pub(crate) const CASES: [(&str, &[&str]); 48] = [
     ("memory-opened-again", &[]),
     ("memory-with-pitch", &[]),
     ("memory-copied", &[]),
+    ("memory-copied-in-rows", &[]),
     ("memory-written", &[]),
     ("memory-managed", &["get -> CUDA_ERROR_INVALID_VALUE"]),
     ("memory-used-again", &[]),
@@ -40,6 +41,7 @@ pub(crate) const CASES: [(&str, &[&str]); 48] = [
     ("closed-inside", &["close-inner -> CUDA_ERROR_INVALID_VALUE"]),
     ("closed-by-free", &["free -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-close", &["read -> CUDA_ERROR_INVALID_VALUE"]),
+    ("used-after-close-in-rows", &["copy-rows -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-free", &["fill -> CUDA_ERROR_INVALID_VALUE"]),
     ("opened-by-producer", &["open -> CUDA_ERROR_INVALID_CONTEXT"]),
     ("opened-after-free", &["open -> CUDA_ERROR_INVALID_VALUE"]),
@@ -72,9 +74,9 @@ pub(crate) fn answers(outcome: &Outcome, case: &str) -> Vec<String> {
 fn every_case_is_answered_as_by_the_driver() {
     let listed = TestRun::of_cuda(PROGRAM).arg("list").untraced().run();
     assert_eq!(listed.stdout.lines().collect::<Vec<_>>(), CASES.map(|(case, _)| case));
-    for (case, expected) in CASES {
+    urscope_tests::on_all_processors(CASES.into_iter(), |(case, expected)| {
         assert_eq!(answers(&TestRun::of_cuda(PROGRAM).arg(case).untraced().run(), case), expected, "{case}");
-    }
+    });
 }
 
 #[test]

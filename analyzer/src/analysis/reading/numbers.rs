@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use urscope_schema::{api::Effect, trace::packed::PackedCall, trace::packed::renumber};
+use urscope_schema::trace::packed::{PackedCall, renumber};
 
 /// How many commands a free, a close or an execution can name: as many as the tracker remembers.
 const COMMANDS: usize = 1024;
@@ -49,7 +49,7 @@ impl Numbers {
         }
         self.begun += 1;
         self.pending.push((in_trace, self.begun));
-        if matches!(call.function().effect(), Effect::Enqueues(_)) {
+        if call.function().is_command() {
             if self.commands.len() >= COMMANDS {
                 self.commands.pop_front();
             }

@@ -23,6 +23,12 @@ roles! {
             values.size = (self.0 as u64).checked_mul(4);
         }
     };
+    /// A `CUfunction` that is launched.
+    Kernel(usize) source kernel;
+    /// A `void **`: the addresses of a kernel's arguments. Of the pointers among these, those into shared memory are recorded.
+    KernelParams(usize) source kernel_params;
+    /// A `const CUDA_MEMCPY2D *`.
+    Copy2d(usize) source copy_2d;
     /// A `const CUmemAllocationProp *`.
     AllocationProperties(usize) source allocation_properties;
     /// A `CUmemAllocationHandleType`. A call is recorded if it is about a descriptor or bytes.

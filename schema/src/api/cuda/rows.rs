@@ -178,6 +178,30 @@ macro_rules! cu_functions {
             fn cuMemPoolExportPointer(handle: OutHandleBytes, pointer: DevicePointer) in Cuda[80] Exports Usm;
             /// Imports memory of another process's pool: maps it. It is freed like other memory of a pool.
             fn cuMemPoolImportPointer(pointer: OutPointer, pool: FromPool, data: ImportedPointer) in Cuda[81] Allocates Usm;
+            /// Copies rows of memory; `size` is the length of a row.
+            fn cuMemcpy2D_v2(copy: Copy2d) in Cuda[82] Enqueues Usm;
+            /// Copies rows of memory; `size` is the length of a row.
+            fn cuMemcpy2D_v2_ptds(copy: Copy2d) in Cuda[83] Enqueues Usm;
+            /// Copies rows of memory of any pitch; `size` is the length of a row.
+            fn cuMemcpy2DUnaligned_v2(copy: Copy2d) in Cuda[84] Enqueues Usm;
+            /// Copies rows of memory of any pitch; `size` is the length of a row.
+            fn cuMemcpy2DUnaligned_v2_ptds(copy: Copy2d) in Cuda[85] Enqueues Usm;
+            /// Makes a stream copy rows of memory; `size` is the length of a row.
+            fn cuMemcpy2DAsync_v2(copy: Copy2d, stream: Unseen) in Cuda[86] Enqueues Usm;
+            /// Makes a stream copy rows of memory; `size` is the length of a row.
+            fn cuMemcpy2DAsync_v2_ptsz(copy: Copy2d, stream: Unseen) in Cuda[87] Enqueues Usm;
+            /// Makes a stream run a kernel; recorded if one of its arguments is a pointer into memory that the process shares.
+            fn cuLaunchKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: Unseen) in Cuda[88] Launches Usm;
+            /// Makes a stream run a kernel; recorded if one of its arguments is a pointer into memory that the process shares.
+            fn cuLaunchKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: Unseen) in Cuda[89] Launches Usm;
+            /// Makes a stream run a kernel, with attributes.
+            fn cuLaunchKernelEx(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: Unseen) in Cuda[90] Launches Usm;
+            /// Makes a stream run a kernel, with attributes.
+            fn cuLaunchKernelEx_ptsz(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: Unseen) in Cuda[91] Launches Usm;
+            /// Makes a stream run a kernel whose blocks wait for each other.
+            fn cuLaunchCooperativeKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[92] Launches Usm;
+            /// Makes a stream run a kernel whose blocks wait for each other.
+            fn cuLaunchCooperativeKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[93] Launches Usm;
         }
     };
 }

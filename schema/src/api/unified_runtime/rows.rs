@@ -54,7 +54,7 @@ macro_rules! ur_functions {
             /// Gives memory of a pool that is not in use back to the system.
             fn urUSMPoolTrimToExp(context: Context, device: Device, pool: Pool, size: Length) in USMExp[7] Uses Pool;
             /// Enqueues a kernel with its arguments; recorded if one of these is a pointer to memory that the process shares.
-            fn urEnqueueKernelLaunchWithArgsExp(queue: Queue, kernel: Unseen, dimensions: Unseen32, offset: Unseen, global: Unseen, local: Unseen, argument_count: KernelArgCount, arguments: KernelArgs, properties: Unseen, count: Unseen32, events: Unseen, event: Unseen) in EnqueueExp[0] Enqueues Usm;
+            fn urEnqueueKernelLaunchWithArgsExp(queue: Queue, kernel: Unseen, dimensions: Unseen32, offset: Unseen, global: Unseen, local: Unseen, argument_count: KernelArgCount, arguments: KernelArgs, properties: Unseen, count: Unseen32, events: Unseen, event: Unseen) in EnqueueExp[0] Launches Usm;
             /// Enqueues an allocation of device USM.
             fn urEnqueueUSMDeviceAllocExp(queue: Unseen, pool: FromPool, size: Length, properties: Unseen, count: WaitCount, events: Unseen, pointer: OutPointer, event: Unseen) in EnqueueExp[1] Allocates Usm;
             /// Enqueues an allocation of shared USM.

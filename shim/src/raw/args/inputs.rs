@@ -13,7 +13,7 @@ use urscope_schema::call::Values;
 use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint, named_fingerprint};
 
 use super::umf_header::{UMF_SIZES, UmfHeader};
-use super::{AdapterHandle, Arg, extensions::Extension, handle_data};
+use super::{AdapterHandle, Arg, extensions::Extension, handle_data, kernel_arguments};
 use crate::raw::{files::open_file, processes::process, threads::recent_data::hashes_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
@@ -40,6 +40,38 @@ struct KernelArgument {
 
 /// `UR_EXP_KERNEL_ARG_TYPE_POINTER`.
 const KERNEL_ARG_TYPE_POINTER: u32 = 1;
+
+/// One side of a `CUDA_MEMCPY2D` (`cuda.h`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Side {
+    column: u64,
+    row: u64,
+    kind: u32,
+    host: u64,
+    device: u64,
+    array: u64,
+    pitch: u64,
+}
+
+/// A `CUDA_MEMCPY2D`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Copy2d {
+    from: Side,
+    to: Side,
+    width: u64,
+    height: u64,
+}
+
+impl Side {
+    /// The address of the first byte; `None` of memory of the host, or of an array.
+    fn address(&self) -> Option<u64> {
+        let Self { column, row, kind, device, pitch, .. } = *self;
+        // `CU_MEMORYTYPE_DEVICE` and `CU_MEMORYTYPE_UNIFIED`.
+        matches!(kind, 2 | 4).then(|| device.wrapping_add(row.wrapping_mul(pitch)).wrapping_add(column))
+    }
+}
 
 /// The offset of the mode in a `ze_command_queue_desc_t`, after ordinal, index and flags, and its synchronous value.
 const QUEUE_MODE: usize = 28;
@@ -84,16 +116,20 @@ impl Inputs {
         })
     }
 
-    /// The pointers among the arguments of a kernel.
+    /// The pointers among the arguments of a kernel, and what may be pointers in arguments of the CUDA driver, which has no
+    /// types of them.
     pub fn kernel_pointers(&self) -> impl Iterator<Item = u64> {
+        let Sources { kernel, kernel_params, .. } = self.0;
+        let words = kernel_arguments::words(kernel, kernel_params);
         let Sources { kernel_args, kernel_arg_count, .. } = self.0;
         let count = if kernel_args == 0 { 0 } else { kernel_arg_count as usize };
-        (0..count).filter_map(move |place| {
+        let pointers = (0..count).filter_map(move |place| {
             let argument = std::ptr::with_exposed_provenance::<KernelArgument>(kernel_args);
             // SAFETY: the caller passes a list of so many to the adapter, which is about to read them.
             let KernelArgument { kind, value, .. } = unsafe { argument.add(place).read_unaligned() };
             Some(value).filter(|_| kind == KERNEL_ARG_TYPE_POINTER)
-        })
+        });
+        pointers.chain(words)
     }
 
     /// Whether a structure of the call asks for a descriptor of memory.
@@ -126,7 +162,7 @@ impl Inputs {
             Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
         };
         let Sources { desc, usm_desc, devices, count, ipc_handles, extended, physical_desc, .. } = self.0;
-        let Sources { allocation_properties, handle_bytes, imported, handle_type, .. } = self.0;
+        let Sources { allocation_properties, handle_bytes, imported, handle_type, copy_2d, .. } = self.0;
         if desc != 0 {
             values.flags = word(desc + FLAGS);
         }
@@ -151,6 +187,11 @@ impl Inputs {
             let size = std::ptr::with_exposed_provenance::<u64>(physical_desc + PHYSICAL_SIZE);
             // SAFETY: the caller passes a `ze_physical_mem_desc_t` to the driver, which is about to read it.
             values.size = Some(unsafe { size.read_unaligned() });
+        }
+        if copy_2d != 0 {
+            // SAFETY: the caller passes a `CUDA_MEMCPY2D` to the driver, which is about to read it.
+            let copy = unsafe { std::ptr::with_exposed_provenance::<Copy2d>(copy_2d).read_unaligned() };
+            (values.pointer, values.source, values.size) = (copy.to.address(), copy.from.address(), Some(copy.width));
         }
         if allocation_properties != 0 {
             values.flags = word(allocation_properties + HANDLE_TYPES);

@@ -15,6 +15,7 @@ pub mod caller;
 pub mod extensions;
 mod handle_data;
 pub mod inputs;
+pub mod kernel_arguments;
 pub mod observed;
 pub mod out_params;
 pub mod row;
