@@ -18,7 +18,7 @@ pub(crate) struct Exhibit {
 }
 
 #[rustfmt::skip]
-pub(crate) const EXHIBITS: [Exhibit; 13] = [
+pub(crate) const EXHIBITS: [Exhibit; 15] = [
     Exhibit { program: "museum_mpich_7977", found: "error closed-while-in-use", at: "void evict()", printed: ["the second slice is x", "the second slice is a"] },
     Exhibit { program: "museum_mpich_7302", found: "error stale-handle", at: "= opened(ze,", printed: ["the second message is a", "the second message is b"] },
     Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_mended()) ze.put(handle)", printed: ["the second message is b"; 2] },
@@ -31,12 +31,15 @@ pub(crate) const EXHIBITS: [Exhibit; 13] = [
     Exhibit { program: "museum_numba_cuda_930", found: "error race", at: "= gpu.read(array, size)", printed: ["the array is stale", "the array is right"] },
     Exhibit { program: "museum_vllm_46515", found: "error freed-while-open", at: "check(cuMemFree(buffer)", printed: ["buffers of graphs that are gone and still open: 20", "buffers of graphs that are gone and still open: 0"] },
     Exhibit { program: "museum_nccl_842", found: "error altered-handle", at: "= cuIpcOpenMemHandle(", printed: ["the open returned 1", "the message is a"] },
+    Exhibit { program: "museum_pytorch_149187", found: "note get-without-open", at: "check(cuIpcGetMemHandle(&handle", printed: ["tensors that are never freed: 19", "tensors that are never freed: 0"] },
+    Exhibit { program: "museum_pytorch_114534", found: "error stale-handle", at: "check(cuIpcOpenMemHandle(", printed: ["the tensors are b b", "the tensors are a b"] },
     // The end of a process is no call.
     Exhibit { program: "museum_compute_runtime_974", found: "note descriptor-growth", at: "", printed: ["opened and closed 200 times"; 2] },
 ];
 
 /// The programs of the CUDA driver.
-const OF_CUDA: [&str; 2] = ["museum_vllm_46515", "museum_nccl_842"];
+const OF_CUDA: [&str; 4] =
+    ["museum_vllm_46515", "museum_nccl_842", "museum_pytorch_149187", "museum_pytorch_114534"];
 
 fn run(program: &str, adapter: Adapter, mended: bool) -> Outcome {
     let of_cuda = OF_CUDA.contains(&program);

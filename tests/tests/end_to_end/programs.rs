@@ -89,7 +89,7 @@ const PROGRAMS: [(&str, Shares, Runs); 48] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 25] = [
+const LEFT_OUT: [(&str, &str); 27] = [
     ("bench_cuda", "it has nothing to do with an adapter"),
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
@@ -103,6 +103,8 @@ const LEFT_OUT: [(&str, &str); 25] = [
     ("killed_crowd", "the tests of violent ends run it"),
     ("mpi_ring", "a launcher starts it"),
     ("museum_nccl_842", "it has nothing to do with an adapter"),
+    ("museum_pytorch_114534", "it has nothing to do with an adapter"),
+    ("museum_pytorch_149187", "it has nothing to do with an adapter"),
     ("museum_vllm_46515", "it has nothing to do with an adapter"),
     ("no_ipc", "it is a script that makes no IPC call"),
     ("odd_process", "the tests of odd processes run it"),
