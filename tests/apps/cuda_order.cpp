@@ -141,6 +141,15 @@ ALONE(contexts_are_of_threads) {
   require(cuMemFree(memory) == CUDA_ERROR_INVALID_VALUE, "the memory outlives its context");
 }
 
+// As adapters do: they give their contexts back when the process ends, and what is local to the thread has ended by then.
+ALONE(exit_handlers_may_use_contexts) {
+  static const CUcontext primary = use_device();
+  std::atexit([] {
+    CUcontext found = nullptr;
+    if (cuCtxGetCurrent(&found) || found != primary || cuDevicePrimaryCtxRelease(0)) _exit(1);
+  });
+}
+
 ALONE(managed_memory_is_of_the_host_too) {
   use_device();
   CUdeviceptr memory = 0;

@@ -23,6 +23,8 @@
 #include <ur_api.h>
 #include <ze_api.h>
 
+#include "cuda_driver.hpp"
+
 // ze_api.h has it from version 1.6 on.
 extern "C" ze_result_t zeMemPutIpcHandle(ze_context_handle_t context, ze_ipc_mem_handle_t handle);
 
@@ -41,6 +43,10 @@ extern physical_mem mem;
 void send(const ipc::handle_data_t &data);
 ipc::handle_data_t receive();
 void barrier();
+
+// The same for the CUDA driver.
+void send(const CUipcMemHandle &handle);
+void receive(CUipcMemHandle &handle);
 
 // Those of Unified Runtime and of Level Zero.
 extern ur_context_handle_t ur_ctx;

@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -26,8 +27,8 @@ static CONTEXTS: Objects<Context> = Objects::new();
 static PRIMARY: Mutex<BTreeMap<i32, (u32, usize)>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The contexts that this thread has made current, the last one on top.
-    static CURRENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// The contexts that this thread has made current, the last one on top. Never dropped: exit handlers make calls, too.
+    static CURRENT: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// The handle of the thread's context, and the context: `INVALID_CONTEXT` if there is none.
@@ -159,7 +160,7 @@ functions! {
     }
     4000 "cuCtxPopCurrent" cuCtxPopCurrent_v2(context: Out<usize>) {
         driver()?;
-        let popped = CURRENT.with_borrow_mut(Vec::pop).ok_or(Code::INVALID_CONTEXT)?;
+        let popped = CURRENT.with_borrow_mut(|stack| stack.pop()).ok_or(Code::INVALID_CONTEXT)?;
         context.write_optional(popped);
         Ok(())
     }

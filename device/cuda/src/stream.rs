@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -50,8 +51,8 @@ static STREAMS: Objects<Stream> = Objects::new();
 static ORDER: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// The default streams of this thread, by context.
-    static OF_THREAD: RefCell<BTreeMap<usize, usize>> = const { RefCell::new(BTreeMap::new()) };
+    /// The default streams of this thread, by context. Never dropped: exit handlers make calls, too.
+    static OF_THREAD: RefCell<ManuallyDrop<BTreeMap<usize, usize>>> = const { RefCell::new(ManuallyDrop::new(BTreeMap::new())) };
 }
 
 impl Stream {

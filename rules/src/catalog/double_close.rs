@@ -33,6 +33,19 @@
 //! queue.memset(p.get(), 0, size).wait();
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! receive(handle);
+//! cuIpcOpenMemHandle(&p, handle,
+//!                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+//! cuIpcCloseMemHandle(p);
+//! // Wrong: it was opened once.
+//! cuIpcCloseMemHandle(p);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -42,6 +42,18 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! cuMemAlloc(&p, size);
+//! cuIpcGetMemHandle(&handle, p);
+//! send(handle);
+//! // Wrong: the other process has it open.
+//! cuMemFree(p);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

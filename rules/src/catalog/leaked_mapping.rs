@@ -30,6 +30,18 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! receive(handle);
+//! cuIpcOpenMemHandle(&p, handle,
+//!                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+//! cuMemsetD8(p, 0, size);
+//! // Noted: cuIpcCloseMemHandle(p) is missing.
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

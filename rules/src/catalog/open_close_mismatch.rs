@@ -29,6 +29,18 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! receive(handle);
+//! cuIpcOpenMemHandle(&p, handle,
+//!                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+//! // Wrong: this is no memory of this process.
+//! cuMemFree(p);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -38,6 +38,19 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! cuMemAlloc(&p, size);
+//! cuIpcGetMemHandle(&handle, p);
+//! cuMemFree(p);
+//! cuMemAlloc(&p, size);
+//! // Wrong: this is the handle of the old memory.
+//! send(handle);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -34,6 +34,19 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! receive(handle);
+//! cuIpcOpenMemHandle(&p, handle,
+//!                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+//! cuIpcCloseMemHandle(p);
+//! // Wrong: the mapping has ended.
+//! cuMemsetD8(p, 0, size);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -38,8 +38,7 @@ pub(crate) const EXHIBITS: [Exhibit; 15] = [
 ];
 
 /// The programs of the CUDA driver.
-const OF_CUDA: [&str; 4] =
-    ["museum_vllm_46515", "museum_nccl_842", "museum_pytorch_149187", "museum_pytorch_114534"];
+const OF_CUDA: [&str; 4] = ["museum_vllm_46515", "museum_nccl_842", "museum_pytorch_149187", "museum_pytorch_114534"];
 
 fn run(program: &str, adapter: Adapter, mended: bool) -> Outcome {
     let of_cuda = OF_CUDA.contains(&program);

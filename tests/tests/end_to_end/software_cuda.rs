@@ -124,7 +124,7 @@ else:
 fn streams_and_contexts_keep_their_order() {
     let run = |case: &str| TestRun::of_cuda("cuda_order").arg(case).untraced().run();
     let listed = run("list").stdout;
-    assert_eq!(listed.lines().count(), 8);
+    assert_eq!(listed.lines().count(), 9);
     for case in listed.lines() {
         let outcome = run(case);
         assert_eq!((outcome.code, &*outcome.stderr), (0, ""), "{case}");

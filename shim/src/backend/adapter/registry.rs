@@ -73,7 +73,7 @@ unsafe fn as_getter(exported: *mut c_void) -> Getter {
     unsafe { std::mem::transmute::<*mut c_void, Getter>(exported) }
 }
 
-/// The number of slots that a getter fills.
+/// The number of slots up to the last one that a getter fills.
 ///
 /// # Safety
 ///
@@ -88,12 +88,15 @@ pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
     getter(via, table).map(filled_by).unwrap_or_default()
 }
 
-/// The pointers that a getter puts into its table.
+/// The pointers that a getter puts into its table. The CUDA adapter leaves slots between others as they are: they are null,
+/// as in the adapter's own table.
 fn filled_by(getter: Getter) -> Vec<*mut c_void> {
     let mut scratch = [UNFILLED; SLOT_LIMIT];
     // SAFETY: no table has more slots in any release.
     let result = unsafe { getter(VERSION, scratch.as_mut_ptr()) };
-    if result.is_success() { scratch.into_iter().take_while(|slot| *slot != UNFILLED).collect() } else { Vec::new() }
+    let length = scratch.iter().rposition(|slot| *slot != UNFILLED).map_or(0, |last| last + 1);
+    let filled = scratch.into_iter().take(length).map(|slot| if slot == UNFILLED { null_mut() } else { slot });
+    if result.is_success() { filled.collect() } else { Vec::new() }
 }
 
 /// The adapter's function in a slot, whether it is hooked or not, as type `F`.
@@ -169,6 +172,21 @@ pub fn adapter_of(handle: AdapterHandle) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slot_that_is_left_out_does_not_end_a_table() {
+        /// `ur_enqueue_exp_dditable_t`, which has no `pfnHostTaskExp` in the CUDA adapter.
+        unsafe extern "C" fn without_the_eighth(_: u32, into: *mut *mut c_void) -> UrResult {
+            // SAFETY: `filled_by` has room for more.
+            let slots = unsafe { std::slice::from_raw_parts_mut(into, 10) };
+            slots.iter_mut().enumerate().filter(|(at, _)| *at != 7).for_each(|(at, slot)| {
+                *slot = std::ptr::without_provenance_mut(at + 1);
+            });
+            UrResult::SUCCESS
+        }
+        let filled: Vec<_> = filled_by(without_the_eighth).into_iter().map(<*mut c_void>::addr).collect();
+        assert_eq!(filled, [1, 2, 3, 4, 5, 6, 7, 0, 9, 10]);
+    }
 
     #[test]
     fn the_order_of_tables_is_the_one_of_their_numbers() {
