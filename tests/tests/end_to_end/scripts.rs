@@ -130,6 +130,21 @@ fn every_row_is_right_on_the_software_device() {
     }
 }
 
+/// As on a machine without a compiler.
+#[test]
+fn collected_programs_are_tried() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().to_str().expect("a path in UTF-8");
+    let output = try_gpu(&["--collect", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output).1);
+    for (device, program) in [("software", "wrong_usm"), ("software-cuda", "stale-handle")] {
+        let output = try_gpu(&["--device", device, "--threads", "", "--programs", path, "--only", program]);
+        let (report, complaint) = text(&output);
+        assert_eq!(output.status.code(), Some(0), "{report}{complaint}");
+        assert_eq!(verdicts(&report), [(program, "yes")], "{report}");
+    }
+}
+
 /// A program that does something else than its name says.
 #[test]
 fn a_row_that_is_not_as_expected_fails_the_trial() {
