@@ -5,6 +5,7 @@ case needs and does not find ends it with exit code 77.
 """
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import socket
@@ -17,14 +18,28 @@ SIZE = 1 << 16
 
 def needed(name):
     try:
-        return __import__(name, fromlist=["."])
+        return importlib.import_module(name)
     except ImportError:
         print(f"test program: it needs {name}", file=sys.stderr)
         sys.exit(77)
 
 
+def say(*words):
+    """Prints a line in one write: two processes print."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def ended(processes):
+    """Waits for processes; whether all ended well."""
+    for process in processes:
+        process.join()
+    if any(process.exitcode == 77 for process in processes):
+        sys.exit(77)
+    return all(process.exitcode == 0 for process in processes)
+
+
 def played(producer, consumer):
-    """Runs two processes that are connected by a pipe, and waits for both; whether both ended well."""
+    """Runs two processes that are connected by a pipe; whether both ended well."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     processes = [context.Process(target=producer, args=(ours,)), context.Process(target=consumer, args=(theirs,))]
@@ -33,9 +48,7 @@ def played(producer, consumer):
     # Only the processes hold the ends, so that one sees when the other ends.
     ours.close()
     theirs.close()
-    for process in processes:
-        process.join()
-    return all(process.exitcode == 0 for process in processes)
+    return ended(processes)
 
 
 # PyTorch: tensors through a queue. Each has a handle, and lies in a block of the allocator.
@@ -57,7 +70,7 @@ def sum_of_tensors(queue, pipe, count):
         total += tensor[number].item()
         del tensor
     torch.cuda.ipc_collect()
-    print("sum", total)
+    say("sum", total)
     pipe.send("done")
 
 
@@ -69,7 +82,7 @@ def keep_tensors(queue, pipe, count):
     needed("torch")
     for _ in range(count):
         CACHE.append(queue.get())  # mistake
-    print("sum", sum(tensor[0].item() for tensor in CACHE))
+    say("sum", sum(tensor[0].item() for tensor in CACHE))
     pipe.send("done")
     sys.stdout.flush()
     os._exit(0)
@@ -86,9 +99,7 @@ def through_queue(consumer, count):
     ]
     for process in processes:
         process.start()
-    for process in processes:
-        process.join()
-    return all(process.exitcode == 0 for process in processes)
+    return ended(processes)
 
 
 def torch_queue():
@@ -120,7 +131,7 @@ def wait_for_event(pipe):
     torch.cuda.init()
     event = torch.cuda.Event.from_ipc_handle(torch.device("cuda", 0), pipe.recv())
     event.synchronize()
-    print("signalled", event.query())
+    say("signalled", event.query())
     del event
     pipe.send("done")
 
@@ -145,7 +156,7 @@ def share_array(pipe):
 def share_and_keep(pipe):
     _, array = share_array(pipe)
     pipe.recv()
-    print("owner", float(array[0]))
+    say("owner", float(array[0]))
 
 
 def share_and_free(pipe):
@@ -171,14 +182,14 @@ def element(cupy, address):
 
 def read_array(pipe):
     cupy, address = opened(pipe)
-    print("user", element(cupy, address))
+    say("user", element(cupy, address))
     cupy.cuda.runtime.ipcCloseMemHandle(address)
     pipe.send("done")
 
 
 def read_freed_array(pipe):
     cupy, address = opened(pipe)
-    print("user", element(cupy, address))
+    say("user", element(cupy, address))
     pipe.send("read")
     pipe.recv()
     cupy.cuda.runtime.ipcCloseMemHandle(address)
@@ -191,7 +202,7 @@ def close_twice(pipe):
     try:
         cupy.cuda.runtime.ipcCloseMemHandle(address)  # mistake
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        print(error)
+        say(error)
     pipe.send("done")
 
 
@@ -264,7 +275,7 @@ def exchange(pipe, value, mistake):
         handle_of(runtime, memory)
     pipe.send(handle)
     other = mapping_of(runtime, pipe.recv())  # mistake
-    print("rank", value, "reads", first_byte(runtime, other))
+    say("rank", value, "reads", first_byte(runtime, other))
     assert runtime.cudaIpcCloseMemHandle(other) == 0
     pipe.send("closed")
     pipe.recv()
@@ -312,7 +323,7 @@ def reduce_all(rank, port, is_symmetric):
         distributed.all_reduce(tensor)
         value = tensor[0].item()
     torch.cuda.synchronize()
-    print("rank", rank, "has", value)
+    say("rank", rank, "has", value)
     distributed.destroy_process_group()
 
 
@@ -328,9 +339,7 @@ def two_gpus(is_symmetric=False):
     ranks = [context.Process(target=reduce_all, args=(rank, port, is_symmetric)) for rank in range(2)]
     for rank in ranks:
         rank.start()
-    for rank in ranks:
-        rank.join()
-    return all(rank.exitcode == 0 for rank in ranks)
+    return ended(ranks)
 
 
 def nccl():
