@@ -8,7 +8,8 @@
 //! A Level Zero driver keeps the old memory as long as it is open, so the command succeeds: it reads
 //! old data, or writes what nobody will read. This is what happens if a library keeps its mappings by
 //! the address of the memory, and is not told that the memory was freed. (Where memory is shared
-//! through Unified Runtime, the free itself is reported, as [`freed-while-open`](#freed-while-open).)
+//! through Unified Runtime, the free is a [`freed-while-open`](#freed-while-open), and the command a
+//! [`use-after-free`](#use-after-free).)
 //!
 //! # Example
 //!
@@ -91,10 +92,8 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::StaleUse(stale) = fact.what else { return None };
-    // Otherwise the free of memory that is open is the mistake.
-    if !stale.opened.promises(Promise::MemoryOutlivesFree) {
-        return None;
-    }
+    // Otherwise it is a use after the free.
+    let (address, got) = stale.anew.filter(|_| stale.opened.promises(Promise::MemoryOutlivesFree))?;
     let (who, size, at) = (fact.actor(), of_size(stale.size), call(fact.at));
     let message = format!(
         "{who} accesses {}{size} in {at}, opened in {}: its memory was freed in {}, and {:#x} belongs to other memory since, which was \
@@ -102,8 +101,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         stale.mapping,
         call(stale.opened),
         fact.place(stale.freed),
-        stale.address,
-        fact.place(stale.got)
+        address,
+        fact.place(got)
     );
     let finding = Finding::new(&RULE, fact.at, stale.mapping, message).other(Some(stale.freed));
     Some(

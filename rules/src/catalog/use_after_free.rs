@@ -2,8 +2,11 @@
 //!
 //! Reports handle data that is opened, in this process or another one, after its memory was freed. If the addresses
 //! have been allocated again, it is a [`stale-handle`](#stale-handle). Reports also a command (a copy, a fill, a prefetch
-//! or a kernel) that is enqueued for exported memory which this process has freed; and in CUDA each use of an opened event
-//! that the process which made it has destroyed.
+//! or a kernel) that is enqueued for exported memory which this process has freed, or for a mapping of memory which its
+//! owner has freed; and in CUDA each use of an opened event that the process which made it has destroyed.
+//!
+//! That an owner frees what is open elsewhere is reported as [`freed-while-open`](#freed-while-open), also if no command
+//! follows. Level Zero promises that the memory stays until all have closed it, so commands on it are right there.
 //!
 //! # Why it is bad
 //!
@@ -66,10 +69,10 @@
 use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::Kind;
 
-use super::wording::{call, dead_access, expired};
+use super::wording::{call, dead_access, expired, of_size};
 use super::{Check, Rule, When};
-use crate::finding::{Finding, Severity};
-use crate::tracker::fact::{Expiry, Fact, FactKind, StaleEvent, What};
+use crate::finding::{Finding, Place, Severity};
+use crate::tracker::fact::{Expiry, Fact, FactKind, StaleEvent, StaleUse, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "use-after-free",
@@ -77,15 +80,29 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "memory is used, or handle data of it opened, after it was freed",
     sentence: "used {what} after its end",
-    facts: &[FactKind::OpenedExpired, FactKind::DeadAccess, FactKind::StaleEvent],
+    facts: &[FactKind::OpenedExpired, FactKind::DeadAccess, FactKind::StaleUse, FactKind::StaleEvent],
     check: Check::Stateless(check),
 };
 
+const ADVICE: &str = "free when every process has closed what it opened: wait for a message back, or a barrier";
+
 fn check(fact: &Fact<'_>) -> Option<Finding> {
+    // A free that is a command may come later than a command of another queue.
+    let is_queued = |freed: Place| matches!(freed.effect(), Some(Effect::FreesLater(_)));
+    if let What::StaleUse(stale) = fact.what {
+        let StaleUse { mapping, size, fingerprint, opened, freed, .. } = *stale;
+        if is_queued(freed) || opened.promises(Promise::MemoryOutlivesFree) {
+            return None;
+        }
+        let (who, of, at, opened, freed_in) =
+            (fact.actor(), of_size(size), call(fact.at), call(opened), fact.place(freed));
+        let message =
+            format!("{who} accesses {mapping}{of} in {at}: it was opened in {opened}, and freed in {freed_in}");
+        let finding = Finding::new(&RULE, fact.at, mapping, message).other(Some(freed)).values(size, fingerprint);
+        return finding.advice(ADVICE).unless(Promise::MemoryOutlivesFree);
+    }
     if let What::DeadAccess(access) = fact.what {
-        // A free that is a command may come later than a command of another queue.
-        let is_queued = matches!(access.used.died.effect(), Some(Effect::FreesLater(_)));
-        let is_freed = access.used.was.kind == Kind::Usm && !is_queued;
+        let is_freed = access.used.was.kind == Kind::Usm && !is_queued(access.used.died);
         let finding = || dead_access(&RULE, fact, access, "freed");
         return is_freed.then(|| finding().advice("free the memory when the last command that uses it has completed"));
     }
@@ -109,5 +126,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if matches!(old.handle.kind, Kind::EventHandle | Kind::EventPoolHandle) {
         return Some(finding.advice("destroy it when every process has opened it, or later"));
     }
-    Some(finding.advice("free when every process has closed what it opened: wait for a message back, or a barrier"))
+    Some(finding.advice(ADVICE))
 }

@@ -118,23 +118,25 @@ impl Tracker {
         }
     }
 
-    /// The mapping that an address lies in, if its memory was freed and its exporter shares other memory at
-    /// the same address.
+    /// The mapping that an address lies in, if its memory was freed after it was opened.
     fn stale(&self, state: &ProcessState, address: u64) -> Option<StaleUse> {
         let (pointer, mapping) = state.mapping_at(address)?;
         let export = self.exports.get(mapping.export?)?;
-        let (freed, address) = (export.last_free?, export.subject.value?);
-        let (_, other) = self.state(export.producer)?.allocation_at(address)?;
-        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(|export| export.latest_get);
-        let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
-        Some(StaleUse {
+        let (freed, opened) = (export.last_free?, mapping.last_open()?);
+        let anew = || {
+            let address = export.subject.value?;
+            let (_, other) = self.state(export.producer)?.allocation_at(address)?;
+            let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(|export| export.latest_get);
+            let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
+            Some((address, got))
+        };
+        (opened.time < freed.time).then(|| StaleUse {
             mapping: Handle { kind: Kind::Mapping, value: pointer },
             size: mapping.size.or(mapping.extent),
             fingerprint: mapping.fingerprint,
-            opened: mapping.last_open()?,
-            address,
+            opened,
             freed,
-            got,
+            anew: anew(),
         })
     }
 

@@ -96,8 +96,7 @@ pub enum What<'t> {
     /// The call that ends a mapping or exported USM, or unmaps shared physical memory, begins, and commands that access
     /// it have not completed, as far as is known.
     InUse(&'t InUse),
-    /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose
-    /// address is exported anew.
+    /// A command is enqueued that accesses a mapping of memory which its exporter has freed since it was opened.
     StaleUse(&'t StaleUse),
     /// It uses an event that its owner has destroyed.
     StaleEvent(&'t StaleEvent),

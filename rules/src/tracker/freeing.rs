@@ -34,7 +34,7 @@ pub struct OpenMapping {
     pub is_certain: bool,
 }
 
-/// A mapping whose memory is freed, and whose exporter has other memory at its address, which it shares, too.
+/// A mapping whose memory is freed.
 #[derive(Clone, Copy, Debug)]
 pub struct StaleUse {
     /// The mapping.
@@ -45,12 +45,10 @@ pub struct StaleUse {
     pub fingerprint: Option<u64>,
     /// Its latest open.
     pub opened: Place,
-    /// The address of the memory in its exporter.
-    pub address: u64,
-    /// The free of the memory.
+    /// The free of the memory. It returned before the command was enqueued.
     pub freed: Place,
-    /// The latest get of the other memory.
-    pub got: Place,
+    /// The address of the memory in its exporter, and the latest get of other memory that the exporter has there since.
+    pub anew: Option<(u64, Place)>,
 }
 
 /// An event of another process, which that has destroyed.

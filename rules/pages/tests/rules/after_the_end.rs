@@ -24,6 +24,38 @@ fn a_command_on_freed_memory_names_its_free() {
     expect(&opened("p: alloc b 64\np: free b\np: copy b sized 8\nc: close m\np: free a"), &["freed-while-exported"]);
 }
 
+#[test]
+fn a_command_on_memory_that_its_owner_freed_names_that_free() {
+    let found = expect(
+        &opened("p: put h\np: free a\nc: copy m + 900 sized 8\nc: host-waits\nc: close m"),
+        &["freed-while-open", "use-after-free"],
+    );
+    assert_eq!(found[1].severity, Severity::Error);
+    let parts = [
+        "c (pid ",
+        " accesses mapping 0x",
+        " of 1000 bytes in call 2 (urEnqueueUSMMemcpy, ",
+        ", and freed in call 4 (urUSMFree, ",
+    ];
+    assert!(parts.iter().all(|part| found[1].message.contains(part)), "{}", found[1].message);
+    assert_eq!(found[1].other.unwrap().function.unwrap().name(), "urUSMFree");
+    // Other memory has the address.
+    let anew = "p: put h\np: free a\np: alloc a 1000\nc: copy m sized 8\nc: host-waits\nc: close m\np: free a";
+    expect(&opened(anew), &["freed-while-open", "use-after-free"]);
+    // The free is under way, or is a command that may come later.
+    expect(
+        &opened("p: put h\np: free a begins\nc: copy m sized 8\np: returns\nc: host-waits\nc: close m"),
+        &["freed-while-open"],
+    );
+    expect(&opened("p: put h\np: free a queued\nc: copy m sized 8\nc: host-waits\nc: close m"), &["freed-while-open"]);
+    for right in [
+        "c: copy m sized 8\nc: host-waits\nc: close m\np: put h\np: free a",
+        "c: close m\np: put h\np: free a\np: alloc a 1000\np: get a -> i\nc: open i -> m\nc: copy m sized 8\nc: host-waits\nc: close m\np: put i\np: free a",
+    ] {
+        expect(&opened(right), &[]);
+    }
+}
+
 /// `steps` after the open of a mapping `m` of memory `a`.
 fn opened(steps: &str) -> String {
     format!("p: alloc a 1000\np: get a -> h\nc: open h -> m\n{steps}")

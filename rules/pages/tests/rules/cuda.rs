@@ -77,6 +77,8 @@ fn a_free_of_what_is_open_elsewhere_is_undefined() {
         producer: free p
         consumer: close m";
     assert_eq!(judged(freed), [("freed-while-open", Error)]);
+    let read = judged(&freed.replace("consumer: close m", "consumer: copy m sized 8"));
+    assert!(read.contains(&("use-after-free", Error)), "{read:?}");
     let destroyed = "
         producer: event e ipc
         producer: get-event e -> h
