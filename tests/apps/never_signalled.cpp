@@ -1,47 +1,65 @@
-// The violation: the consumer waits for a shared event whose producer (the child) exits before the signal.
+// The violation: a process waits for a shared event whose other process (the child) exits before the signal. The child makes the event, or,
+// with "of_maker", opens it. With "lingering", the waiting process ends when its input does.
 #include "event_app.hpp"
+#include "sleeper.hpp"
 
-#include <atomic>
-#include <fstream>
-#include <thread>
+#include <optional>
 
 using namespace app;
 
-// Whether a thread sleeps. It is then in its wait, because it does nothing else.
-static bool sleeps(pid_t thread) {
-  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string line;
-  std::getline(status, line);
-  const size_t name = line.rfind(") ");
-  return name != std::string::npos && line.size() > name + 2 && line[name + 2] == 'S';
+namespace {
+
+// The handle data must live until the other process has opened them.
+struct Shared {
+  sycl::event event;
+  std::optional<Handle> handle;
+};
+
+Shared make(const Gpu &gpu, const Peer &other) {
+  Shared made{make_shared_event(gpu), std::nullopt};
+  made.handle = ipc_event::get(made.event);
+  other.send(made.handle->data());
+  return made;
 }
 
-static void producer(Peer &consumer) {
+Shared open(const Gpu &gpu, const Peer &other) { return {ipc_event::open(other.receive(), gpu.context), std::nullopt}; }
+
+void put(Shared &shared, const Gpu &gpu) {
+  if (shared.handle) ipc_event::put(*shared.handle, gpu.context);
+}
+
+bool is_of_maker() { return argument(0) == "of_maker"; }
+
+void signals(Peer &other) {
   Gpu gpu;
-  sycl::event event = make_shared_event(gpu);
+  Shared shared = is_of_maker() ? open(gpu, other) : make(gpu, other);
   Gate gate(gpu);
-  experimental::enqueue_signal_event(gpu.queue, event);
-  Handle handle = ipc_event::get(event);
-  consumer.send(handle.data());
-  consumer.await("waiting");
-  ipc_event::put(handle, gpu.context);
-  _exit(0); // The gate is never opened.
+  experimental::enqueue_signal_event(gpu.queue, shared.event);
+  other.say("enqueued");
+  other.await("waiting");
+  put(shared, gpu);
+  if (!is_mended()) _exit(0); // The gate is never opened.
+  gate.open();
+  gpu.queue.wait();
 }
 
-static void consumer(Peer &producer) {
+void waits(Peer &other) {
   Gpu gpu;
-  sycl::event event = ipc_event::open(producer.receive(), gpu.context);
-  std::atomic<pid_t> waiting{0};
-  std::thread waiter([&] {
-    waiting = gettid();
-    event.wait();
+  Shared shared = is_of_maker() ? make(gpu, other) : open(gpu, other);
+  other.await("enqueued");
+  Sleeper waiter([&] {
+    shared.event.wait();
     print("the event was signalled");
   });
-  while (waiting == 0 || !sleeps(waiting)) std::this_thread::yield();
-  producer.say("waiting");
-  require(producer.wait_for_end() == 0, "the producer failed");
+  other.say("waiting");
+  require(other.wait_for_end() == 0, "the other process failed");
+  if (is_mended()) return waiter.thread.join(), put(shared, gpu);
+  char byte;
+  while (argument(0) == "lingering" && read(STDIN_FILENO, &byte, 1) > 0) {}
   print("consumer gives up");
   _exit(0);
 }
 
-int main(int argc, char **argv) { return run(argc, argv, consumer, producer); }
+} // namespace
+
+int main(int argc, char **argv) { return run(argc, argv, waits, signals); }

@@ -4,6 +4,7 @@
 // The steps of a case are those of both processes, in their order. The producer begins. ">" gives the turn and the
 // producer's handle to the consumer, and "<" gives the turn back. Behind "|" the consumer goes on without waiting for
 // it. A step with "?" may be refused, and one with "301*" is made so many times.
+#include "sleeper.hpp"
 #include "ze_app.hpp"
 
 #include <map>
@@ -111,6 +112,9 @@ const std::pair<const char *, const char *> cases[] = {
     {"event-close-of-own", "event get-event > " EVENT "close-event < close-event? destroy-event"},
     {"event-after-destroy", "event get-event > take < destroy-event > open-event?"},
     {"event-destroyed-first", "event get-event > take open-event < signal-by-command > wait < destroy-event > close-event"},
+    {"event-never-signalled", "event get-event > take open-event < signal-later > start-wait < leave | give-up"},
+    {"event-signalled-late",
+     "event get-event > take open-event < signal-later > start-wait < open-gate | end-wait close-event < destroy-event"},
     {"event-without-flag", "unshared-event get-event? destroy-event"},
 };
 
@@ -126,6 +130,10 @@ struct Side : Ze {
   Objects own, aside;
   Bytes received;
   std::optional<HeldCopy> copied;
+  const Peer *other = nullptr;
+  // A command waits for it.
+  ze_handle_t gate = nullptr;
+  std::optional<Sleeper> waiting;
   char copy[SIZE];
 
   void fill() const { std::memset(own.memory, shared_byte, SIZE); }
@@ -160,7 +168,7 @@ ze_external_memory_t import_of(const ze_ipc_mem_handle_t &handle) {
 // ze_event_pool_flag_t, ze_event_counter_based_flag_t
 constexpr uint32_t POOL_HOST_VISIBLE = 1, POOL_IPC = 2, IMMEDIATE = 1, HOST_VISIBLE = 4, IPC = 8;
 
-#define MAKES [](Side & my) -> uint32_t
+#define MAKES []([[maybe_unused]] Side & my) -> uint32_t
 
 const std::map<std::string, uint32_t (*)(Side &)> operations = {
     {"swap", MAKES { return std::swap(my.own, my.aside), 0; }},
@@ -292,6 +300,25 @@ const std::map<std::string, uint32_t (*)(Side &)> operations = {
        return my.zeCommandListDestroy(list);
      }},
     {"wait", MAKES { return my.zeEventHostSynchronize(my.own.event, UINT64_MAX); }},
+    {"signal-later", MAKES {
+       static char from = 1, to = 0;
+       my.gate = my.Ze::event(my.pool(POOL_HOST_VISIBLE));
+       return my.zeCommandListAppendMemoryCopy(my.immediate_list(), &to, &from, 1, my.own.event, 1, &my.gate);
+     }},
+    {"open-gate", MAKES { return my.zeEventHostSignal(my.gate); }},
+    {"start-wait", MAKES {
+       return my.waiting.emplace([&my] { my.zeEventHostSynchronize(my.own.event, UINT64_MAX); }), 0;
+     }},
+    {"end-wait", MAKES { return my.waiting->thread.join(), 0; }},
+    {"leave", MAKES {
+       print("producer is done");
+       _exit(0);
+     }},
+    {"give-up", MAKES {
+       char byte;
+       require(recv(my.other->socket, &byte, 1, 0) == 0, "the producer goes on");
+       _exit(0);
+     }},
 };
 
 void Side::make(std::string step) {
@@ -308,6 +335,7 @@ void Side::make(std::string step) {
 
 void play(const char *steps, Peer &other, bool is_producer) {
   Side me;
+  me.other = &other;
   bool is_producers = true;
   std::istringstream words(steps);
   for (std::string step; words >> step;) {

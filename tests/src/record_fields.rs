@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 89] = [
+const FIELDS: [(&str, &str, &str); 90] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -61,6 +61,7 @@ const FIELDS: [(&str, &str, &str); 89] = [
     ("zeVirtualMemUnmap", "context pointer size", ""),
     ("zeEventCounterBasedCreate", "context device flags", "object"),
     ("zeEventDestroy", "object", ""),
+    ("zeEventHostSynchronize", "object", ""),
     ("zeEventCounterBasedGetIpcHandle", "object", "data fingerprint"),
     ("zeEventCounterBasedOpenIpcHandle", "context data fingerprint", "object"),
     ("zeEventCounterBasedCloseIpcHandle", "object", ""),

@@ -71,6 +71,9 @@ pub struct Held {
     pub producer_ended: Option<Ended>,
     /// The processes that have it open.
     pub holders: Vec<HeldBy>,
+    /// The calls that wait for it on the host, and have not returned.
+    #[serde(default)]
+    pub waits: Vec<Location>,
 }
 
 /// A process that has something open.
@@ -209,6 +212,7 @@ fn show(
         got: analysis.location(shared.got),
         producer_ended: ended.get(&shared.producer).copied(),
         holders,
+        waits: shared.waits.into_iter().map(|wait| analysis.location(wait)).collect(),
     }
 }
 
@@ -318,15 +322,17 @@ impl Observer for HoldersCollector {
         for mut shared in tracker.shared() {
             let has_handles = shared.producer == who && shared.handles > 0;
             shared.holders.retain(|holder| holder.process == who);
-            if !has_handles && shared.holders.is_empty() {
+            shared.waits.retain(|wait| wait.process == who);
+            if !has_handles && shared.holders.is_empty() && shared.waits.is_empty() {
                 continue;
             }
-            let holders = std::mem::take(&mut shared.holders);
+            let (holders, waits) = (std::mem::take(&mut shared.holders), std::mem::take(&mut shared.waits));
             self.open.extend(holders.iter().map(|holder| ((who, holder.opened), None)));
             let handles = if has_handles { shared.handles } else { 0 };
             let kept = self.held.entry(shared.id).or_insert(Shared { handles: 0, ..shared });
             kept.handles += handles;
             kept.holders.extend(holders);
+            kept.waits.extend(waits);
         }
     }
 }

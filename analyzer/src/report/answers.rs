@@ -145,6 +145,10 @@ fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()>
         stack(since, out, paint)?;
         write_released(released.as_ref(), out, paint)?;
     }
+    for wait in &held.waits {
+        writeln!(out, "  {} {}, which has not returned", paint.faint("wait"), place(wait))?;
+        stack(wait, out, paint)?;
+    }
     Ok(())
 }
 

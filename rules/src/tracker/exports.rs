@@ -54,6 +54,8 @@ pub(crate) struct Export {
     pub(crate) tried: bool,
     /// The mappings of processes that have it open.
     pub(crate) holders: SmallVec<[(ProcessId, u64); 1]>,
+    /// Of an event: the first open in each process.
+    pub(crate) opened: Vec<Place>,
     /// The number of its latest entry in [`Exports::retired`]; 0 after another get.
     retired: u64,
 }
@@ -185,6 +187,7 @@ impl Exports {
             overwritten: SmallVec::new(),
             tried: false,
             holders: SmallVec::new(),
+            opened: Vec::new(),
             retired: 0,
         };
         self.all.insert(id, new);
@@ -249,6 +252,15 @@ impl Exports {
             && !export.holders.contains(&(process, pointer))
         {
             export.holders.push((process, pointer));
+        }
+    }
+
+    /// A process has opened it as an event.
+    pub(crate) fn opened(&mut self, id: ExportId, opened: Place) {
+        if let Some(export) = self.all.get_mut(&id)
+            && export.opened.iter().all(|other| other.process != opened.process)
+        {
+            export.opened.push(opened);
         }
     }
 

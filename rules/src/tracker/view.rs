@@ -8,7 +8,7 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::Operation;
 
 use super::records::{ExportId, Origin};
-use super::{exports::Export, process_state::ProcessState, state::Tracker};
+use super::{exports::Export, pending::PendingChange, process_state::ProcessState, state::Tracker};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
 
@@ -33,6 +33,8 @@ pub struct Shared {
     pub handles: u64,
     /// The processes that have it open, in order.
     pub holders: Vec<Holder>,
+    /// Of an event: the calls that wait for it now.
+    pub waits: Vec<Place>,
 }
 
 /// A process that has it open at an address.
@@ -49,7 +51,7 @@ pub struct Holder {
 }
 
 impl Tracker {
-    /// Everything that has handles that are not put, or is open, in the order of the gets.
+    /// Everything that has handles that are not put, or is open or waited for, in the order of the gets.
     pub fn shared(&self) -> Vec<Shared> {
         let mut shared = BTreeMap::new();
         for (who, state) in (0..).map(ProcessId).zip(&self.states) {
@@ -59,6 +61,10 @@ impl Tracker {
                 let Some(export) = self.exports.get(id) else { continue };
                 let known: &mut Shared = shared.entry(id).or_insert_with(|| as_shared(id, export));
                 known.holders.extend(holder);
+            }
+            for (id, wait) in waits(state) {
+                let Some(export) = self.exports.get(id) else { continue };
+                shared.entry(id).or_insert_with(|| as_shared(id, export)).waits.push(wait);
             }
         }
         shared.into_values().collect()
@@ -145,6 +151,14 @@ impl Tracker {
     }
 }
 
+/// The calls of a process that wait for a shared event.
+fn waits(state: &ProcessState) -> impl Iterator<Item = (ExportId, Place)> {
+    state.pending.values().filter_map(|pending| {
+        let PendingChange::Wait(event) = pending.change else { return None };
+        Some((state.objects.get(&event)?.export?, pending.place))
+    })
+}
+
 fn as_shared(id: ExportId, export: &Export) -> Shared {
     Shared {
         id,
@@ -156,5 +170,6 @@ fn as_shared(id: ExportId, export: &Export) -> Shared {
         got: export.latest_get,
         handles: export.handles,
         holders: Vec::new(),
+        waits: Vec::new(),
     }
 }

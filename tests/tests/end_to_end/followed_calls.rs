@@ -39,7 +39,7 @@ fn calls_are_listed_while_the_program_runs() {
     let (sender, lines) = mpsc::channel();
     let reader = thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
 
-    let (mut program, input) = lingering(&traces);
+    let (mut program, input) = lingering(&traces, "sharing");
     let mut listed = take(&lines, 4);
     let (get, put) = ("urIPCGetMemHandleExp", "urIPCPutMemHandleExp");
     assert_eq!(functions(&listed), [get, put, put, get]);

@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 74] = [
+pub(crate) const CASES: [(&str, &[&str]); 76] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-of-host-copied", &[]),
@@ -81,6 +81,8 @@ pub(crate) const CASES: [(&str, &[&str]); 74] = [
     ("event-close-of-own", &["warning close-of-unknown"]),
     ("event-after-destroy", &["error use-after-free"]),
     ("event-destroyed-first", &[]),
+    ("event-never-signalled", &[]),
+    ("event-signalled-late", &[]),
     ("event-without-flag", &["error export-without-flag"]),
 ];
 
@@ -121,6 +123,16 @@ fn an_event_that_is_destroyed_while_it_is_open_is_noted() {
         let message = report.finding("freed-while-open")["message"].as_str().unwrap().to_owned();
         assert!(message.contains(&format!(" destroys {kind} 0x")) && message.contains(" has it open as "), "{message}");
     }
+}
+
+/// Waits for events of pools, and waits with a limit, are not recorded.
+#[test]
+fn a_wait_that_nobody_is_left_to_end_is_noted() {
+    let report = run("event-never-signalled").report();
+    let message = report.finding("never-signalled")["message"].as_str().unwrap().to_owned();
+    let parts = ["(zeEventHostSynchronize, ", "which made the event and shared it in call ", " exited"];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    assert_eq!(run("event-signalled-late").report().violations(), [""; 0]);
 }
 
 /// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged alike.

@@ -103,14 +103,15 @@ fn is_restored(written: &[u8]) -> bool {
 }
 
 /// Starts a program that runs until its input ends.
-pub(crate) fn lingering(traces: &Path) -> (Child, ChildStdin) {
+pub(crate) fn lingering(traces: &Path, program: &str) -> (Child, ChildStdin) {
     let mut program = Command::new(artefacts::command())
         .args(["run", "--device", "software", "--no-check", "--dir"])
         .arg(traces)
         .arg("--")
-        .arg(apps::executable("sharing", Release::R2026_2))
+        .arg(apps::executable(program, Release::R2026_2))
         .arg("lingering")
         .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
+        .envs(["SYCL_UR_USE_LEVEL_ZERO_V2", "UR_LOADER_USE_LEVEL_ZERO_V2"].map(|it| (it, "1")))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -127,7 +128,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     let mut screen = Screen::of(&traces, 24, 110);
     screen.shows(&["waiting", "does not exist yet"]);
 
-    let (mut program, input) = lingering(&traces);
+    let (mut program, input) = lingering(&traces, "sharing");
     screen.shows(&["running", "1 error", "sharing", "double-put"]);
     // The numbers equal those of the other commands.
     let answer = |question: &str| -> Value {
@@ -174,6 +175,24 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     let names = fs::read_dir(&traces).expect("a folder").map(|entry| entry.expect("an entry").file_name());
     let written: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("urscope-")).collect();
     assert_eq!(written.len(), 1, "{written:?}");
+}
+
+/// While the wait hangs, it is named with its call and with the process that has ended.
+#[test]
+fn a_wait_that_nobody_is_left_to_end_is_named_while_it_hangs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut program, input) = lingering(folder.path(), "never_signalled");
+    let mut screen = Screen::of(folder.path(), 24, 110);
+    screen.shows(&["running", "exited", "never-signalled"]);
+    screen.press("3\r");
+    let line = format!("never_signalled.cpp:{}", apps::line_of("never_signalled.cpp", "event.wait()"));
+    screen.shows(&["note: never-signalled", "urEventWait", "has exited", &line]);
+    let held = run::urscope(&["holders", folder.path().to_str().expect("a path in UTF-8")]).stdout;
+    assert!(held.contains("urEventWait, which has not returned") && held.contains(&line), "{held}");
+    drop(input);
+    assert_eq!(program.wait().expect("a child can be waited for").code(), Some(0));
+    screen.press("\x1bq");
+    assert_eq!(screen.end().0, Some(0));
 }
 
 #[test]

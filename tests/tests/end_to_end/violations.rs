@@ -86,11 +86,17 @@ const NEVER_SIGNALLED: [&str; 3] = ["note leaked-handle", "note never-signalled"
 
 /// Both processes end in the middle of their work, so the handle data and the opened event are left, too.
 #[test]
-fn a_wait_for_an_event_whose_producer_has_ended() {
-    let outcome = TestRun::of("never_signalled", Release::R2026_2, V2).run();
-    is_found(&outcome, &NEVER_SIGNALLED);
-    assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
-    is_at(&outcome, "never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
+fn a_wait_for_an_event_that_no_process_is_left_to_signal() {
+    for (case, other) in [("", "made the event and shared it"), ("of_maker ", "opened the event")] {
+        let outcome = TestRun::of(&format!("never_signalled {case}"), Release::R2026_2, V2).run();
+        is_found(&outcome, &NEVER_SIGNALLED);
+        assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
+        let report = outcome.report();
+        let finding = report.finding("never-signalled");
+        is_at(&outcome, "never_signalled", finding, "event.wait()");
+        assert!(finding["message"].as_str().is_some_and(|message| message.contains(other)), "{finding}");
+        is_found(&TestRun::of(&format!("never_signalled {case}mended"), Release::R2026_2, V2).run(), &[]);
+    }
 }
 
 /// Each program and its case, what is found, at which line, and the answer of each adapter that supports the functions.

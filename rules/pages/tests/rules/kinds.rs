@@ -250,6 +250,38 @@ fn a_wait_is_noted_if_it_never_returned_and_its_producer_has_ended() {
         let found = expect(&format!("{scenario}{rest}"), if text.is_some() { &["never-signalled"] } else { lost });
         assert!(text.is_none_or(|text| found[0].message.ends_with(text)), "{found:#?}");
     }
-    // A wait for an event of the same process is not reported.
+    // Nobody else has opened it.
     expect("p: event e ipc\np: get-event e -> h\np: wait e begins\np: running", &[]);
+}
+
+#[test]
+fn a_wait_is_noted_only_if_no_process_is_left_that_could_signal() {
+    let scenario = "p: event e ipc\np: get-event e -> h\nc: open-event h -> i\nd: open-event h -> j\np: put-event h\n";
+    let waits = |rest: &str| {
+        let found = play(&format!("{scenario}{rest}"));
+        found
+            .into_iter()
+            .filter(|finding| finding.rule.code == "never-signalled")
+            .map(|it| it.message)
+            .collect::<Vec<_>>()
+    };
+    // The maker waits for those that opened it.
+    let made = waits("c: release-event i\nc: exit\np: wait e begins\nd: killed\np: running");
+    let [message] = &made[..] else { panic!("{made:?}") };
+    let parts =
+        ["p (pid ", " waits for event ", "; c (pid ", ", which opened the event in call 1 (urIPCOpenEventHandleExp, "];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    assert!(
+        message.contains(", had already exited, and d (pid ") && message.ends_with(" has been killed"),
+        "{message}"
+    );
+    // Somebody is left.
+    assert_eq!(waits("c: exit\np: wait e begins\np: running\nd: running"), [""; 0]);
+    assert_eq!(waits("p: exit\nc: wait i begins\nc: running\nd: running"), [""; 0]);
+    // Those who are left wait, too.
+    assert_eq!(waits("p: exit\nc: wait i begins\nd: wait j begins\nc: running\nd: running").len(), 2);
+    assert_eq!(
+        waits("p: wait e begins\nc: wait i begins\nd: wait j begins\np: running\nc: running\nd: running"),
+        [""; 0]
+    );
 }

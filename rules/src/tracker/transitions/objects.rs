@@ -66,6 +66,9 @@ pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open:
     if let Some(object) = tracker.object_mut(born.process, handle) {
         (object.fingerprint, object.source, object.export) = (fingerprint, source, export);
     }
+    if let Some(export) = export.filter(|_| handle.kind == Kind::Event) {
+        tracker.exports.opened(export, born);
+    }
     if let Some(export) = export.filter(|_| ends_its_handles(born, handle.kind)) {
         tracker.exports.hold(export, born.process, handle.value);
     }

@@ -37,6 +37,13 @@ roles! {
             (sources.extended, sources.physical_desc) = (self.0, self.0);
         }
     };
+    /// How many nanoseconds a call waits. One with a limit is not recorded, because programs poll in that way.
+    Timeout(u64) {
+        #[inline]
+        fn watched(self) -> bool {
+            self.0 == u64::MAX
+        }
+    };
     /// A `ze_ipc_mem_handle_t *` that receives IPC handles, or null in a call that asks only how many there are.
     OutIpcHandles(usize) {
         #[inline]

@@ -90,8 +90,8 @@ macro_rules! ze_functions {
             fn zeFenceHostSynchronize(fence: Unseen, timeout: Unseen) in ZeFence[2] Waits Queue;
             /// Asks whether a fence is signalled.
             fn zeFenceQueryStatus(fence: Unseen) in ZeFence[3] Waits Queue;
-            /// Waits on the host for an event.
-            fn zeEventHostSynchronize(event: Unseen, timeout: Unseen) in ZeEvent[3] Waits Queue;
+            /// Waits on the host for an event; recorded for shared counter-based events, if it waits without a limit.
+            fn zeEventHostSynchronize(event: Event, timeout: Timeout) in ZeEvent[3] Waits Event;
             /// Asks whether an event is signalled.
             fn zeEventQueryStatus(event: Unseen) in ZeEvent[4] Waits Queue;
             /// Asks when a command ran, which succeeds once it has completed.
