@@ -57,8 +57,46 @@ pub struct Executed {
     pub memory: u64,
     /// Which bytes of that.
     pub rows: Rows,
-    /// Whether it wrote them; otherwise it read them.
-    pub writes: bool,
+    /// What it did with them.
+    pub access: Access,
+}
+
+/// What a command did with bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It read them.
+    Read,
+    /// It wrote them.
+    Write,
+    /// It is a kernel that was given them: it may have read any of them, or none.
+    MayRead,
+    /// Likewise, and it may also have written any of them.
+    MayWrite,
+}
+
+impl Access {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::MayRead, Self::MayWrite];
+
+    /// The `name` of its record.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::MayRead => "may read",
+            Self::MayWrite => "may write",
+        }
+    }
+
+    /// Whether it wrote, or may have.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::MayWrite)
+    }
+
+    /// Whether it is known to have accessed all of the bytes.
+    pub const fn is_certain(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
 }
 
 /// Rows of bytes. They do not overlap.

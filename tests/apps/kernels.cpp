@@ -220,6 +220,37 @@ PARENT_MODE(exchange, change, consumer) {
   gpu.free(from);
 }
 
+void read_beside(Peer &producer) {
+  Gpu gpu;
+  const auto kernel = scale_kernel(gpu.context);
+  std::byte *result = gpu.allocate(size), *memory = open(producer.receive(), gpu);
+  producer.say("open");
+  producer.await("filled");
+  gpu.queue.submit(scale(kernel, count, result, memory, 3)).wait();
+  producer.say("read");
+  producer.await("waited");
+  close(memory, gpu);
+  gpu.free(result);
+  producer.say("closed");
+}
+// The producer fills memory and tells the consumer, whose kernel reads it: too early, unless "mended" is the last word.
+PARENT_MODE(told_first, read_beside, consumer) {
+  Gpu gpu;
+  std::byte *memory = gpu.allocate(size);
+  Handle handle = get(memory, gpu);
+  consumer.send(handle.data());
+  consumer.await("open");
+  sycl::event filled = gpu.queue.memset(memory, 1, size);
+  if (is_mended()) filled.wait();
+  consumer.say("filled");
+  consumer.await("read");
+  filled.wait();
+  consumer.say("waited");
+  consumer.await("closed");
+  put(handle, gpu);
+  gpu.free(memory);
+}
+
 void use_again(Peer &consumer) { use_for_something_else(consumer, numbers(count, 0, 1), numbers(count, 7, 0)); }
 // The mistake: the consumer closes memory that its kernel still reads.
 CHILD_MODE(in_use, use_again, producer) {

@@ -29,8 +29,8 @@ pub struct Access {
     pub pitch: u64,
     /// The number of rows.
     pub rows: u64,
-    /// Whether it wrote the bytes (1) or read them (0).
-    pub writes: u64,
+    /// Whether it read the bytes (0) or wrote them (1); of a kernel, whether it may have read any of them (2), or also written (3).
+    pub access: u64,
 }
 
 /// The number of the tool's call that this thread is in; 0 for none.

@@ -5,14 +5,14 @@
 //! it is performed, except for a fill pattern, the arguments of kernels and the descriptions of regions, which the
 //! caller may change once the append call has returned.
 
-use std::{fmt, ops::Range, ptr, sync::Arc};
+use std::{fmt, ops::Range, ptr, slice, sync::Arc};
 
 use crate::commands::observer::{self, Access};
 use crate::events::event::{self, Event};
 use crate::ffi::layout::{CopyRegion, Extent, KernelTimestampResult};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::ffi::{Address, Argument, HostFunction, In, UserData, handles::Handle};
-use crate::kernels::launch::Launch;
+use crate::kernels::launch::{Given, Launch};
 use crate::memory::{self, Retained};
 use crate::platform::clock;
 
@@ -162,14 +162,14 @@ impl Work {
     }
 
     pub(crate) fn launch(launch: Launch, groups: Extent) -> Self {
-        Self::new(Action::Launch { launch, groups })
+        Self::observed(Action::Launch { launch, groups })
     }
 
     /// Runs the first `count` of these kernels, without a count all. Their number and those of their groups are read
     /// when they run.
     pub(crate) fn launch_indirect(launches: Vec<Launch>, count: Option<Address>, groups: Address) -> Self {
         let groups = Location::new(groups);
-        Self::new(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
+        Self::observed(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
     }
 
     pub(crate) fn host_function(function: HostFunction, data: UserData) -> Self {
@@ -237,7 +237,7 @@ impl Work {
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let of = |location: &Location, length: usize| location.address..location.address.saturating_add(length);
         let launches = match &self.action {
-            Action::Launch { launch, .. } => std::slice::from_ref(launch),
+            Action::Launch { launch, .. } => slice::from_ref(launch),
             Action::LaunchIndirect { launches, .. } => launches,
             _ => &[],
         };
@@ -326,7 +326,8 @@ impl Work {
 
     /// Whether the observer is told of it if it accesses memory that processes share.
     pub(super) fn is_observed(&self) -> bool {
-        matches!(self.action, Action::Copy { .. } | Action::Fill { .. } | Action::CopyRegion { .. })
+        use Action::{Copy, CopyRegion, Fill, Launch, LaunchIndirect};
+        matches!(self.action, Copy { .. } | Fill { .. } | CopyRegion { .. } | Launch { .. } | LaunchIndirect { .. })
     }
 
     /// Tells the observer which shared memory it has accessed since `begin`.
@@ -335,14 +336,15 @@ impl Work {
         self.each_shared(|access| observer::tell(&Access { begin, end, ..access }));
     }
 
-    /// Whether it is a copy or fill of memory that other processes may have.
+    /// Whether it is a copy, fill or kernel, and given memory that other processes may have.
     pub(super) fn uses_shared_memory(&self) -> bool {
         let mut uses = false;
         self.each_shared(|_| uses = true);
         uses
     }
 
-    /// The accesses of a copy or fill to memory that other processes may have, without times.
+    /// The accesses of a copy, fill or kernel to memory that other processes may have, without times. A kernel may access
+    /// what is behind its pointer arguments, up to the end of the memory; what it reaches by other pointers is not known.
     fn each_shared(&self, mut with: impl FnMut(Access)) {
         let mut tell = |first: &Location, at: usize, [width, pitch, rows]: [usize; 3], writes: bool| {
             if width == 0 || rows == 0 {
@@ -353,8 +355,8 @@ impl Work {
             let shared = first.retained.as_ref().and_then(|memory| memory.shared_at(first.address + at, hull));
             if let Some((memory, offset)) = shared {
                 let [length, pitch, rows] = [width, pitch, rows].map(|number| number as u64);
-                let (call, writes) = (self.call, writes.into());
-                with(Access { call, begin: 0, end: 0, memory, offset, length, pitch, rows, writes });
+                let (call, access) = (self.call, writes.into());
+                with(Access { call, begin: 0, end: 0, memory, offset, length, pitch, rows, access });
             }
         };
         match &self.action {
@@ -374,7 +376,19 @@ impl Work {
                     }
                 }
             }
+            Action::Launch { launch, .. } => self.each_given(slice::from_ref(launch), with),
+            Action::LaunchIndirect { launches, .. } => self.each_given(launches, with),
             _ => {}
+        }
+    }
+
+    /// What kernels are given of memory that other processes may have, without times.
+    fn each_given(&self, launches: &[Launch], mut with: impl FnMut(Access)) {
+        for Given { address, memory, writes } in launches.iter().flat_map(|launch| &launch.given) {
+            if let Some((memory, offset, length)) = memory.shared_from(*address) {
+                let (call, access) = (self.call, 2 + u64::from(*writes));
+                with(Access { call, begin: 0, end: 0, memory, offset, length, pitch: length, rows: 1, access });
+            }
         }
     }
 }

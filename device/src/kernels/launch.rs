@@ -46,7 +46,17 @@ pub(crate) struct Settings {
 pub(crate) struct Launch {
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) settings: Settings,
-    _retained: Vec<Retained>,
+    pub(crate) given: Vec<Given>,
+}
+
+/// Memory of the device that a pointer argument names.
+#[derive(Clone)]
+pub(crate) struct Given {
+    pub address: usize,
+    /// Keeps it mapped.
+    pub memory: Retained,
+    /// Whether the kernel may write through the pointer.
+    pub writes: bool,
 }
 
 impl Settings {
@@ -113,8 +123,13 @@ impl Launch {
 
     /// A launch with these settings, which must not run before it [can](Self::can_run).
     pub(crate) fn with(kernel: &Arc<Kernel>, settings: Settings) -> Self {
-        let retained = settings.arguments.iter().filter_map(Argument::pointer).filter_map(memory::retain).collect();
-        Self { kernel: Arc::clone(kernel), settings, _retained: retained }
+        let arguments = settings.arguments.iter().zip(kernel.info.unwritten.iter());
+        let given = arguments.filter_map(|(argument, unwritten)| {
+            let address = argument.pointer()?;
+            Some(Given { address, memory: memory::retain(address)?, writes: !unwritten })
+        });
+        let given = given.collect();
+        Self { kernel: Arc::clone(kernel), settings, given }
     }
 
     /// Whether all arguments are set, and the kernel runs with the group size.

@@ -44,6 +44,16 @@ impl Retained {
             Self::Reservation(reservation) => reservation.shared_at(address, length),
         }
     }
+
+    /// Likewise for all bytes from an address on to the end of the memory, or of what is mapped there, with their number.
+    pub(crate) fn shared_from(&self, address: usize) -> Option<(u64, u64, u64)> {
+        let end = match self {
+            Self::Allocation(allocation) => allocation.base() + allocation.size,
+            Self::Reservation(reservation) => reservation.end_of_range(address)?,
+        };
+        let length = end.checked_sub(address)?;
+        self.shared_at(address, length).map(|(file, offset)| (file, offset, length as u64))
+    }
 }
 
 /// Keeps the memory at `address` mapped. `None` if it is not memory of the device.

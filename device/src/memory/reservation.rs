@@ -200,6 +200,11 @@ impl ReservationRef {
         let is_whole = length <= start + range.length - address;
         is_whole.then(|| (file, begins + (address - base + offset) as u64))
     }
+
+    /// The end of the mapped range that contains an address.
+    pub(super) fn end_of_range(&self, address: usize) -> Option<usize> {
+        self.0.state.lock().mapped.at(address).map(|(start, range)| start + range.length)
+    }
 }
 
 impl Drop for ReservationRef {

@@ -24,12 +24,12 @@ extern "C" fn executed(access: &Access) {
     TOLD.lock().unwrap().push(*access);
 }
 
-/// The accesses since the last time: call, first byte, bytes of a row, from row to row, rows, and whether it wrote.
+/// The accesses since the last time: call, first byte, bytes of a row, from row to row, rows, and what it did.
 fn told() -> Vec<[u64; 6]> {
     let shown = |access: Access| {
-        let Access { call, offset, length, pitch, rows, writes, .. } = access;
+        let Access { call, offset, length, pitch, rows, access: kind, .. } = access;
         assert!(access.begin <= access.end && access.memory != 0);
-        [call, offset, length, pitch, rows, writes]
+        [call, offset, length, pitch, rows, kind]
     };
     std::mem::take(&mut *TOLD.lock().unwrap()).into_iter().map(shown).collect()
 }

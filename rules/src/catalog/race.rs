@@ -9,7 +9,10 @@
 //! them meet, because the device then finishes no command before something waits for it. [races.md](races.md) explains the
 //! order between processes.
 //!
-//! Not seen are kernels, and accesses of the host. Of a command that was enqueued before the process first got or opened a
+//! Kernels count, too, as a note: they may access what is behind the pointers that they were given, up to the end of the memory,
+//! and may write there unless their SPIR-V says otherwise. Memory that a kernel reaches by other pointers is not seen.
+//!
+//! Not seen are accesses of the host. Of a command that was enqueued before the process first got or opened a
 //! handle, or as part of a command buffer of SYCL, the call is not known. Of each memory, the latest 64 accesses are compared, of the 4,096 memories that were accessed last; and a command
 //! is known while fewer than 1,024 others have been enqueued since.
 //!
@@ -18,7 +21,8 @@
 //! The command that reads gets bytes from before, bytes from after, or some of each, and the next run gets others. Of two that
 //! write, any may win.
 //!
-//! It is a note if both access nothing but one aligned word of 8 bytes: programs that poll a flag do that on purpose.
+//! It is a note if both access nothing but one aligned word of 8 bytes: programs that poll a flag do that on purpose. It is a
+//! note, too, if one of them is a kernel: it may have accessed other bytes, or may have waited for a flag in the memory.
 //!
 //! # Example
 //!
@@ -85,7 +89,7 @@
 
 use std::collections::VecDeque;
 
-use urscope_schema::call::{Executed, Rows};
+use urscope_schema::call::{Access, Executed, Rows};
 use urscope_schema::handle::Handle;
 use urscope_schema::{duration, size};
 
@@ -114,10 +118,10 @@ const ROWS: u32 = 1 << 17;
 
 /// The latest accesses, by host and memory.
 #[derive(Clone, Debug, Default)]
-struct Accesses(Map<(u64, u64), VecDeque<Access>>);
+struct Accesses(Map<(u64, u64), VecDeque<Executing>>);
 
 #[derive(Clone, Copy, Debug)]
-struct Access {
+struct Executing {
     /// The call that enqueued the command.
     at: Place,
     memory: Option<Handle>,
@@ -128,7 +132,7 @@ impl RuleState for Accesses {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         let What::Executed(executed, memory) = fact.what else { return };
         let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
-        let (key, new) = ((host, executed.memory), Access { at: fact.at, memory, executed: *executed });
+        let (key, new) = ((host, executed.memory), Executing { at: fact.at, memory, executed: *executed });
         let known = self.of(key);
         found.extend(known.iter().filter_map(|known| race(fact.tracker, known, &new)));
         if known.len() >= ACCESSES {
@@ -140,9 +144,9 @@ impl RuleState for Accesses {
 
 impl Accesses {
     /// Those of a memory. If there are too many, the one that was accessed longest ago is forgotten.
-    fn of(&mut self, key: (u64, u64)) -> &mut VecDeque<Access> {
+    fn of(&mut self, key: (u64, u64)) -> &mut VecDeque<Executing> {
         if self.0.len() >= MEMORIES && !self.0.contains_key(&key) {
-            let latest = |accesses: &VecDeque<Access>| accesses.back().map(|access| access.executed.end);
+            let latest = |accesses: &VecDeque<Executing>| accesses.back().map(|access| access.executed.end);
             let oldest = self.0.iter().min_by_key(|(key, accesses)| (latest(accesses), **key)).map(|(key, _)| *key);
             oldest.and_then(|oldest| self.0.remove(&oldest));
         }
@@ -151,19 +155,25 @@ impl Accesses {
 }
 
 /// The finding about two accesses to the same memory, if they are a race.
-fn race(tracker: &Tracker, one: &Access, other: &Access) -> Option<Finding> {
+fn race(tracker: &Tracker, one: &Executing, other: &Executing) -> Option<Finding> {
     let (first, second) = if other.executed.begin < one.executed.begin { (other, one) } else { (one, other) };
     let together = first.executed.end.min(second.executed.end).0.checked_sub(second.executed.begin.0)?;
-    let writes = first.executed.writes || second.executed.writes;
+    let accesses = [first, second].map(|it| it.executed.access);
+    let writes = accesses.iter().any(|access| access.writes());
     if !writes || together == 0 || first.at.process == second.at.process {
         return None;
     }
     let bytes = common(&first.executed.rows, &second.executed.rows)?;
     // A call that is known shows more.
     let (first, second) = if second.at.call.is_none() { (second, first) } else { (first, second) };
-    let does = |access: &Access| if access.executed.writes { "writes" } else { "reads" };
+    let does = |it: &Executing| match it.executed.access {
+        Access::Read => "reads",
+        Access::Write => "writes",
+        may => may.name(),
+    };
+    let is_certain = accesses.iter().all(|access| access.is_certain());
     let message = format!(
-        "{} {} {} in {} while {} {} it in {}: both were under way for {}, and have {} in common",
+        "{} {} {} in {} while {} {} it in {}: both were under way for {}, and {} {} in common",
         name(tracker, second.at.process),
         does(second),
         second.memory.map_or_else(|| "shared memory".into(), |memory| memory.to_string()),
@@ -172,12 +182,13 @@ fn race(tracker: &Tracker, one: &Access, other: &Access) -> Option<Finding> {
         does(first),
         enqueued(first.at),
         duration(together),
+        if is_certain { "have" } else { "may have" },
         size(bytes),
     );
     let is_flag = [first, second].iter().all(|access| is_word(&access.executed.rows));
     let finding = Finding { subject: second.memory, ..Finding::of_call(&RULE, second.at, message) };
-    let finding =
-        finding.other(first.at.call.map(|_| first.at)).at_most(if is_flag { Severity::Note } else { Severity::Error });
+    let most = if is_flag || !is_certain { Severity::Note } else { Severity::Error };
+    let finding = finding.other(first.at.call.map(|_| first.at)).at_most(most);
     Some(finding.advice(
         "wait for the first command on the host before the other process is told to go on, or let the second one wait for an \
          event that the first one signals",

@@ -43,7 +43,13 @@ impl Tracker {
         let Some(Command { place, addresses: [to, from], .. }) = state.commands.iter().rev().find(is_it) else {
             return;
         };
-        let memory = if executed.writes { to } else { from }.and_then(|address| {
+        let address = match (executed.access.is_certain(), to, from) {
+            (true, to, from) => *if executed.access.writes() { to } else { from },
+            (false, Some(given), None) | (false, None, Some(given)) => Some(*given),
+            // A kernel with several pointers.
+            (false, ..) => None,
+        };
+        let memory = address.and_then(|address| {
             let mapping = state.mapping_at(address).map(|(base, _)| (Kind::Mapping, base));
             mapping.or_else(|| state.allocation_at(address).map(|(base, _)| (Kind::Usm, base)))
         });

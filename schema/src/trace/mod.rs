@@ -50,11 +50,5 @@ pub const CALL: &str = "ur";
 /// The `cat` of calls that the runtime makes inside of a recorded one. Nothing judges them.
 pub const INNER: &str = "inner";
 
-/// The `name` of an access to shared memory by a command that the software device has executed.
-pub const READ: &str = "read";
-
-/// As above.
-pub const WRITE: &str = "write";
-
 /// The `cat` of urscope's own notes.
 pub const NOTE: &str = "urscope";

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Stack};
-use super::{CALL, INNER, NOTE, READ, WRITE, scan};
+use super::{CALL, INNER, NOTE, scan};
 use crate::api::{Function, UrResult};
-use crate::call::{Enter, Executed, Exit, Nanos, Rows, Values};
+use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 
 /// The longest line that is read, in bytes, not counting the white space around it.
 pub const LINE_LIMIT: usize = 1 << 20;
@@ -316,14 +316,17 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
             Ok(Record::Descriptors(event.time(base)?, unfit::<OpenArgs>(args)?.open))
         }
         ("i", "finding") if event.cat == NOTE => Ok(Record::Finding(event.time(base)?, unfit(args)?)),
-        ("X", name @ (READ | WRITE)) if event.cat == NOTE => {
+        ("X", name)
+            if event.cat == NOTE
+                && let Some(access) = Access::ALL.into_iter().find(|access| access.name() == name) =>
+        {
             let ExecutedArgs { call, memory, offset, size, pitch, rows } = unfit(args)?;
             let (tid, begin) = (event.tid()?, event.time(base)?);
             let lasted = event.dur.and_then(|dur| nanos(dur.get()));
             let lasted = lasted.ok_or_else(|| Why::Unfit("no time in microseconds in dur".into()))?;
             let end = Nanos(begin.0.saturating_add(lasted));
             let rows = Rows { offset, length: size, pitch, count: rows };
-            Ok(Record::Executed(Executed { call, tid, begin, end, memory, rows, writes: name == WRITE }))
+            Ok(Record::Executed(Executed { call, tid, begin, end, memory, rows, access }))
         }
         (phase @ ("B" | "E"), name) if event.cat == CALL || event.cat == INNER => {
             let Some(function) = Function::from_name(name) else { return Ok(Record::Foreign) };

@@ -8,7 +8,7 @@
 use serde_json::json;
 
 use super::records::{Clock, Footer, Found, Gap, Named};
-use super::{CALL, Form, INNER, NOTE, READ, WRITE};
+use super::{CALL, Form, INNER, NOTE};
 use crate::api::Function;
 use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
 
@@ -90,10 +90,10 @@ impl Line {
 
     /// Writes the execution of a command, which Perfetto draws as a bar.
     pub fn executed(&mut self, pid: u32, base: u64, executed: &Executed) {
-        let Executed { call, tid, begin, end, memory, rows, writes } = *executed;
+        let Executed { call, tid, begin, end, memory, rows, access } = *executed;
         self.opening(r#"{"ph":"X","pid":"#, pid, tid, begin, base);
         self.micros(r#","dur":"#, end.0.saturating_sub(begin.0));
-        self.0.text(r#","cat":""#).text(NOTE).text(r#"","name":""#).text(if writes { WRITE } else { READ });
+        self.0.text(r#","cat":""#).text(NOTE).text(r#"","name":""#).text(access.name());
         self.0.text(r#"","args":{"call":"#).decimal(call).text(r#","memory":"#).decimal(memory);
         self.0.text(r#","offset":"#).decimal(rows.offset).text(r#","size":"#).decimal(rows.length);
         self.0.text(r#","pitch":"#).decimal(rows.pitch).text(r#","rows":"#).decimal(rows.count).text("}}");

@@ -4,7 +4,7 @@ use std::io::BufReader;
 
 use proptest::prelude::*;
 use urscope_schema::api::{Function, UrResult};
-use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
+use urscope_schema::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::trace::read::{Reader, Record, Skipped, Why};
 use urscope_schema::trace::records::{
     Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, PythonFrame, Rights, Stack,
@@ -100,7 +100,7 @@ fn sample_trace() -> (u64, Vec<Record>) {
             end: Nanos(base + 1_001_999),
             memory: 7,
             rows: Rows { offset: 100, length: 16, pitch: 64, count: 3 },
-            writes: true,
+            access: Access::MayWrite,
         }),
         Record::Note(Nanos(base + 2_000_000), "said \"so\"".into()),
         Record::Finding(

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use urscope_schema::call::{Executed, Nanos, Rows};
+use urscope_schema::call::{Access, Executed, Nanos, Rows};
 
 use super::symbols::modules::Module;
 use super::threads::thread;
@@ -31,7 +31,7 @@ pub fn found(library: &Module) {
 
 /// An access of an executed command, as the device describes it.
 #[repr(C)]
-struct Access {
+struct Told {
     call: u64,
     begin: u64,
     end: u64,
@@ -40,7 +40,8 @@ struct Access {
     length: u64,
     pitch: u64,
     rows: u64,
-    writes: u64,
+    /// The place of its kind in [`Access::ALL`].
+    access: u64,
 }
 
 /// Receives each access of an executed command to shared memory, on the thread of the device that has executed it.
@@ -50,7 +51,7 @@ pub trait CommandObserver: Sync {
 }
 
 /// The signature of the device's function.
-type Observe = extern "C" fn(extern "C" fn() -> u64, extern "C" fn(&Access));
+type Observe = extern "C" fn(extern "C" fn() -> u64, extern "C" fn(&Told));
 
 static OBSERVER: AtomicPtr<&'static dyn CommandObserver> = AtomicPtr::new(null_mut());
 
@@ -70,13 +71,14 @@ extern "C" fn current_call() -> u64 {
     thread::command()
 }
 
-extern "C" fn executed(access: &Access) {
+extern "C" fn executed(told: &Told) {
     // SAFETY: only `observe_commands` stores there, a reference that lives for ever.
     let Some(observer) = (unsafe { OBSERVER.load(Ordering::Acquire).as_ref() }) else { return };
-    let Access { call, begin, end, memory, offset, length, pitch, rows, writes } = *access;
+    let Told { call, begin, end, memory, offset, length, pitch, rows, access } = *told;
+    let Some(access) = usize::try_from(access).ok().and_then(|kind| Access::ALL.get(kind)).copied() else { return };
     let rows = Rows { offset, length, pitch, count: rows };
     let (begin, end) = (Nanos(begin), Nanos(end));
-    observer.executed(&Executed { call, tid: thread::id(), begin, end, memory, rows, writes: writes != 0 });
+    observer.executed(&Executed { call, tid: thread::id(), begin, end, memory, rows, access });
 }
 
 /// The offset from an address of the first byte that an unfinished command of this process accesses, `None` if all have

@@ -32,6 +32,19 @@ on_both_adapters! {
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
 
+    /// The kernel may have read other bytes, so it is a note.
+    fn a_kernel_beside_a_command_of_another_process_is_noted(adapter) {
+        let run = || TestRun::of("kernels told_first", Release::R2026_2, adapter).with_engine().env("ZE_SOFT_DELAY", "until-wait");
+        let outcome = run().run();
+        let report = outcome.report();
+        assert_eq!((report.violations(), report.verdict()), (vec!["note race".to_owned()], "clean"), "{}", outcome.stderr);
+        let message = report.finding("race")["message"].as_str().unwrap();
+        let parts = [" may write ", "(urEnqueueKernelLaunchWithArgsExp,", "(urEnqueueUSMFill,", " may have 256 KiB"];
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+        let report = run().arg("mended").run().report();
+        assert_eq!((report.violations(), report.verdict()), (vec![], "clean"), "{report:#?}");
+    }
+
     /// Limits may be lower than the engine's.
     fn sycl_knows_what_the_engine_can_do(adapter) {
         let run = TestRun::of("device_aspects", Release::R2026_2, adapter).with_engine().option("--no-check");

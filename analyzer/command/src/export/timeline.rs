@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use urscope_schema::call::{Executed, Shape};
 use urscope_schema::short_size;
-use urscope_schema::trace::{CALL, INNER, NOTE, READ, WRITE, records::Hex};
+use urscope_schema::trace::{CALL, INNER, NOTE, records::Hex};
 
 use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, Written, text};
 use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name};
@@ -236,7 +236,7 @@ impl<D: Drawing> EventSink for Timeline<D> {
 
     /// Draws a bar on the thread of the device.
     fn executed(&mut self, process: u32, at: u64, executed: &Executed) {
-        let Executed { call, tid, begin, end, memory, rows, writes } = *executed;
+        let Executed { call, tid, begin, end, memory, rows, access } = *executed;
         let Some(track) = self.track(process, tid) else { return };
         let mut args = EventArguments::of("call", Argument::Number(call));
         let shape = [("offset", rows.offset), ("size", rows.length), ("pitch", rows.pitch), ("rows", rows.count)];
@@ -244,7 +244,7 @@ impl<D: Drawing> EventSink for Timeline<D> {
             args.put(name, number(value));
         }
         let from = at.saturating_sub(end.0.saturating_sub(begin.0));
-        self.drawing.call(track, NOTE, if writes { WRITE } else { READ }, (from, Some(at)), args, None);
+        self.drawing.call(track, NOTE, access.name(), (from, Some(at)), args, None);
     }
 
     fn descriptors(&mut self, process: u32, at: u64, open: u64) {

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 /// `StorageClass`: where the memory of a pointer lies.
 pub(super) mod storage {
+    /// `UniformConstant`: memory that is not written.
+    pub(super) const CONSTANT: u32 = 0;
     /// `Workgroup`: the local memory of a group.
     pub(super) const WORKGROUP: u32 = 4;
     /// `Function`: private memory, and arguments that are passed by value.
@@ -98,6 +100,11 @@ impl Types {
             Some(Type::Pointer(..)) => Parameter::Pointer,
             _ => self.value_of(Some(id)),
         }
+    }
+
+    /// Whether it is a pointer to memory that is not written.
+    pub(super) fn is_constant(&self, id: u32) -> bool {
+        matches!(self.0.get(&id), Some(Type::Pointer(storage::CONSTANT, _)))
     }
 
     /// The size of a value of this type in bytes, if it has one.

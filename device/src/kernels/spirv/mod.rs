@@ -66,7 +66,10 @@ const MODE_LARGEST_GROUP: u32 = 5893;
 const SPEC_ID: u32 = 1;
 const PACKED: u32 = 10;
 const BUILT_IN: u32 = 11;
+const PARAMETER_ATTRIBUTE: u32 = 38;
 const LINKAGE: u32 = 41;
+/// `FunctionParameterAttribute`: `NoWrite` and `NoReadWrite`.
+const NO_WRITES: [u32; 2] = [6, 7];
 const IMPORT: u32 = 1;
 
 /// `StorageClass`: local memory.
@@ -97,6 +100,8 @@ const INSTRUCTION_SETS: [&str; 3] = ["OpenCL.std", "OpenCL.DebugInfo.", "NonSema
 pub(crate) struct KernelInfo {
     /// How it takes its arguments.
     pub parameters: Arc<[Parameter]>,
+    /// For each of them, whether it is a pointer through which it certainly does not write.
+    pub unwritten: Arc<[bool]>,
     /// The group size that it requires; zeros for any.
     pub group: [u32; 3],
     /// The sub-group size that it requires; 0 for any.
@@ -147,8 +152,8 @@ struct Reader {
     types: Types,
     /// Entry points: their functions and names.
     entries: Vec<(u32, String)>,
-    /// Types of the parameters of each function, in order.
-    functions: HashMap<u32, Vec<u32>>,
+    /// Types and ids of the parameters of each function, in order.
+    functions: HashMap<u32, Vec<[u32; 2]>>,
     /// The function that is being read.
     current: u32,
     /// Modes of entry points: the function, the mode, and its numbers or the ids of its numbers.
@@ -156,6 +161,8 @@ struct Reader {
     /// Whole numbers.
     numbers: HashMap<u32, u64>,
     packed: HashSet<u32>,
+    /// Parameters that are pointers through which nothing is written.
+    unwritten: HashSet<u32>,
     /// Whether something in the module may depend on how work items are grouped.
     grouped: bool,
     /// Numbers of specialisation constants, by id.
@@ -239,7 +246,7 @@ impl Reader {
                 self.current = *id;
                 self.functions.insert(*id, Vec::new());
             }
-            (op::FUNCTION_PARAMETER, [kind, ..]) => self.functions.get_mut(&self.current)?.push(*kind),
+            (op::FUNCTION_PARAMETER, [kind, id]) => self.functions.get_mut(&self.current)?.push([*kind, *id]),
             _ => self.types.add(*operands.first()?, self.kind(code, operands)?),
         }
         Some(())
@@ -287,6 +294,7 @@ impl Reader {
         match decoration {
             SPEC_ID => drop(self.constants.insert(id, *rest.first()?)),
             PACKED => drop(self.packed.insert(id)),
+            PARAMETER_ATTRIBUTE if NO_WRITES.contains(rest.first()?) => drop(self.unwritten.insert(id)),
             LINKAGE => {
                 let (name, words) = text(rest);
                 let names = match rest.get(words) {
@@ -301,7 +309,7 @@ impl Reader {
     }
 
     fn finish(self) -> Info {
-        let Self { mut info, types, entries, functions, modes, numbers, grouped, .. } = self;
+        let Self { mut info, types, entries, functions, modes, numbers, unwritten, grouped, .. } = self;
         // An import may depend on anything.
         let grouped = grouped
             || info.imports.iter().any(|import| GROUP_INDEPENDENT_BUILT_INS.iter().all(|(_, name)| name != import));
@@ -323,10 +331,12 @@ impl Reader {
                 _ => {}
             }
         }
-        for (function, kinds) in functions {
+        for (function, parameters) in functions {
             // Once for each function, however many names it has.
-            requirements.entry(function).or_default().parameters =
-                kinds.into_iter().map(|kind| types.parameter(kind)).collect();
+            let kernel = requirements.entry(function).or_default();
+            kernel.parameters = parameters.iter().map(|[kind, _]| types.parameter(*kind)).collect();
+            kernel.unwritten =
+                parameters.iter().map(|[kind, id]| unwritten.contains(id) || types.is_constant(*kind)).collect();
         }
         for (function, name) in entries {
             let mut kernel = requirements.get(&function).cloned().unwrap_or_default();

@@ -33,6 +33,18 @@ fn kernels_are_found_with_their_parameters() {
 }
 
 #[test]
+fn pointers_that_are_not_written_through_are_known() {
+    let code = module(|asm| {
+        scale(asm);
+        let read = asm.last_parameter() - 1;
+        asm.decorate(&[read, PARAMETER_ATTRIBUTE, 5]);
+        asm.decorate(&[read, PARAMETER_ATTRIBUTE, 6]);
+    });
+    assert_eq!(*read(&code).unwrap().kernels["scale"].unwritten, [false, true, false]);
+    assert_eq!(*read(&module(scale)).unwrap().kernels["scale"].unwritten, [false; 3]);
+}
+
+#[test]
 fn attributes_of_kernels_are_removed_and_the_largest_group_is_known() {
     let write = |attributes: bool| {
         module(|asm| {

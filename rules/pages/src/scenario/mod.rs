@@ -25,7 +25,7 @@
 //! | `wait e` | a wait on the host for an event |
 //! | `copy m sized 64` | a queue copies to that memory |
 //! | `write m seed 7`, `compare m seed 7`, `signal e` | bytes are written, and the same are found; an event is signalled. The host waits, and there is no record |
-//! | `ran p writes 64 since 3` | the device has executed the latest copy of the process, which began 3 steps ago and wrote, or `reads`, memory that all call so; behind it may stand `+ NUMBER`, and `rows NUMBER NUMBER` with the pitch |
+//! | `ran p writes 64 since 3` | the device has executed the latest copy of the process, which began 3 steps ago and wrote, or `reads`, `may-read` or `may-write`, memory that all call so; behind it may stand `+ NUMBER`, and `rows NUMBER NUMBER` with the pitch |
 //! | `host-waits` | the host waits for all commands of the process, which leaves no record |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
@@ -66,6 +66,7 @@ pub use play::{Event, judge};
 
 use urscope_rules::{End, Rights};
 use urscope_schema::api::{Function, Interface};
+use urscope_schema::call::Access;
 
 /// A scenario.
 #[derive(Clone, Debug)]
@@ -116,7 +117,7 @@ enum Step {
 #[derive(Clone, Debug, Default)]
 struct Ran {
     memory: String,
-    writes: bool,
+    access: Option<Access>,
     size: u64,
     offset: u64,
     /// The number of rows, and the bytes from one to the next.

@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use super::{Call, Fate, Line, REFUSED, Ran, Scenario, SetRight, Step, VERBS, Verb};
 use urscope_rules::End;
 use urscope_schema::api::{CUDA, LEVEL_ZERO};
+use urscope_schema::call::Access;
 
 /// A line that is no step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,9 +159,17 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
 
 /// What stands behind `ran`.
 fn ran<'w>(words: &mut impl Iterator<Item = &'w str>) -> Result<Ran, String> {
-    let mut next = || words.next().ok_or("expected NAME reads|writes SIZE since STEPS behind ran");
+    let expected = "expected NAME reads|writes|may-read|may-write SIZE since STEPS behind ran";
+    let mut next = || words.next().ok_or(expected);
     let (memory, does, size) = (next()?.to_owned(), next()?, number(next()?)?);
-    let mut ran = Ran { memory, writes: does == "writes", size, rows: 1, pitch: size, ..Ran::default() };
+    let access = match does {
+        "reads" => Access::Read,
+        "writes" => Access::Write,
+        "may-read" => Access::MayRead,
+        "may-write" => Access::MayWrite,
+        _ => return Err(expected.into()),
+    };
+    let mut ran = Ran { memory, access: Some(access), size, rows: 1, pitch: size, ..Ran::default() };
     while let Some(word) = words.next() {
         let mut value = || number(words.next().unwrap_or_default());
         match word {

@@ -263,11 +263,11 @@ impl Player {
     }
 
     fn ran(&mut self, actor: usize, ran: &Ran) {
-        let Ran { writes, size, offset, rows, pitch, since, .. } = *ran;
+        let Ran { access: Some(access), size, offset, rows, pitch, since, .. } = *ran else { return };
         let (memory, call) = (self.address(&ran.memory), self.actors.get(actor).map_or(0, |actor| actor.command));
         let (begin, end) = (Nanos(self.now.saturating_sub(since * STEP)), Nanos(self.now));
         let rows = Rows { offset, length: size, pitch, count: rows };
-        let executed = Executed { call, tid: 1, begin, end, memory, rows, writes };
+        let executed = Executed { call, tid: 1, begin, end, memory, rows, access };
         self.events.push(Event::Executed(ProcessId(actor as u32), executed));
     }
 

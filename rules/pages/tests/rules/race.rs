@@ -36,6 +36,26 @@ fn both_commands_and_what_they_have_in_common_are_named() {
 }
 
 #[test]
+fn what_a_kernel_may_do_is_a_note() {
+    for (steps, expected) in [
+        ("p: ran a may-write 4096 since 1\nc: ran a reads 100 since 3 + 3000", true),
+        ("p: ran a may-read 4096 since 1\nc: ran a writes 100 since 3 + 3000", true),
+        ("p: ran a may-write 4096 since 1\nc: ran a may-read 100 since 3 + 3000", true),
+        ("p: ran a may-read 4096 since 1\nc: ran a reads 100 since 3 + 3000", false),
+        ("p: ran a may-write 4096 since 1\nc: ran a reads 100 since 1 + 3000", false),
+        ("p: ran a may-write 3000 since 1\nc: ran a reads 100 since 3 + 3000", false),
+    ] {
+        let found = executed(steps);
+        assert!(found.iter().all(|finding| finding.severity == Severity::Note), "{steps}: {found:#?}");
+        assert_eq!(found.len(), usize::from(expected), "{steps}: {found:#?}");
+        let names = |finding: &Finding| {
+            finding.message.contains(" may ") && finding.message.contains("and may have 100 bytes in common")
+        };
+        assert!(found.iter().all(names), "{steps}: {found:#?}");
+    }
+}
+
+#[test]
 fn only_an_overlap_in_time_of_different_processes_with_a_write_is_a_race() {
     assert!(is_race("p: ran a writes 64 since 1\nc: ran a writes 64 since 2"));
     assert!(!is_race("p: ran a reads 64 since 1\nc: ran a reads 64 since 2"), "nobody writes");

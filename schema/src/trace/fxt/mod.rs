@@ -7,7 +7,7 @@
 pub mod read;
 pub mod write;
 
-use crate::call::{Enter, Exit, Values};
+use crate::call::{Access, Enter, Exit, Values};
 
 use super::records::{Device, EntryPoint, Exec, Footer, Gap, Header, Module, Named, Stack};
 
@@ -142,8 +142,10 @@ names! {
     Finding = "finding",
     Descriptors = "descriptors",
     Open = "open",
-    Read = super::READ,
-    Write = super::WRITE,
+    Read = Access::Read.name(),
+    Write = Access::Write.name(),
+    MayRead = Access::MayRead.name(),
+    MayWrite = Access::MayWrite.name(),
     Memory = "memory",
     Pitch = "pitch",
     Rows = "rows",
@@ -161,6 +163,14 @@ names! {
     Exec = Exec::NAME,
     Footer = Footer::NAME,
 }
+
+/// The names of accesses by executed commands.
+const ACCESSES: [(Access, Name); 4] = [
+    (Access::Read, Name::Read),
+    (Access::Write, Name::Write),
+    (Access::MayRead, Name::MayRead),
+    (Access::MayWrite, Name::MayWrite),
+];
 
 /// The number of words that so many bytes take.
 const fn words_of(bytes: usize) -> usize {

@@ -4,9 +4,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{Before, INLINE, MAGIC, Name, kind, write::length};
+use super::{ACCESSES, Before, INLINE, MAGIC, Name, kind, write::length};
 use crate::api::{Function, UrResult};
-use crate::call::{Enter, Executed, Exit, Nanos, Rows, Values};
+use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 use crate::trace::read::{Record, Why};
 use crate::trace::{packed::Packing, records::Found};
 
@@ -217,13 +217,15 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) 
             numbers(first, arguments, strings, &mut |_, value| open = value);
             Item::Record(Record::Descriptors(time, open))
         }
-        (Meaning::Name(Name::Own), Meaning::Name(name @ (Name::Read | Name::Write))) => {
-            executed(first, (time, tid, name == Name::Write), arguments, strings)
-        }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Note)) => {
             let mut note = String::new();
             texts(first, arguments, strings, |_, text| note = text);
             Item::Record(Record::Note(time, note))
+        }
+        (Meaning::Name(Name::Own), Meaning::Name(name))
+            if let Some((access, _)) = ACCESSES.iter().find(|(_, its)| *its == name) =>
+        {
+            executed(first, (time, tid, *access), arguments, strings)
         }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Finding)) => {
             let mut found = Found::default();
@@ -288,7 +290,7 @@ fn called(
 }
 
 /// The execution of a command.
-fn executed(first: u64, (begin, tid, writes): (Nanos, u32, bool), arguments: &[u64], strings: &Strings) -> Item {
+fn executed(first: u64, (begin, tid, access): (Nanos, u32, Access), arguments: &[u64], strings: &Strings) -> Item {
     let (mut call, mut memory, mut rows) = (None, 0, Rows { offset: 0, length: 0, pitch: 0, count: 0 });
     let mut set = |name, value| match name {
         Meaning::Name(Name::Call) => call = Some(value),
@@ -302,7 +304,7 @@ fn executed(first: u64, (begin, tid, writes): (Nanos, u32, bool), arguments: &[u
     let is_whole = numbers(first, arguments, strings, &mut set);
     match (call, arguments.last()) {
         (Some(call), Some(end)) if is_whole && first >> 16 & 0xf == kind::COMPLETE => {
-            Item::Record(Record::Executed(Executed { call, tid, begin, end: Nanos(*end), memory, rows, writes }))
+            Item::Record(Record::Executed(Executed { call, tid, begin, end: Nanos(*end), memory, rows, access }))
         }
         _ => damaged("an execution without its call or its end"),
     }

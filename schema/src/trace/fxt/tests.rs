@@ -4,7 +4,7 @@ use super::read::{Item, Strings, next, next_call};
 use super::write::{self, Measure};
 use super::*;
 use crate::api::{Function, UrResult};
-use crate::call::{Enter, Executed, Exit, Nanos, Rows, Values};
+use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 use crate::trace::records::{Found, Hex, PythonFrame};
 use crate::trace::{packed::PackedCall, read::Record};
 
@@ -159,8 +159,8 @@ fn other_records_are_read_back() {
     assert_eq!(read(&write::note(Nanos(5), ""), 1), Item::Record(Record::Note(Nanos(5), String::new())));
     assert_eq!(read(&write::descriptors(Nanos(5), 1 << 40), 1), Item::Record(Record::Descriptors(Nanos(5), 1 << 40)));
     let rows = Rows { offset: 0, length: 1 << 40, pitch: 1 << 40, count: 1 };
-    for writes in [true, false] {
-        let executed = Executed { call: 3, tid: 1, begin: Nanos(5), end: Nanos(9), memory: 7, rows, writes };
+    for access in Access::ALL {
+        let executed = Executed { call: 3, tid: 1, begin: Nanos(5), end: Nanos(9), memory: 7, rows, access };
         let words = words_of(|to| write::executed(&executed, to));
         assert_eq!(read(&words, 1), Item::Record(Record::Executed(executed)));
     }

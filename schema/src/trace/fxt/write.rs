@@ -5,7 +5,7 @@
 
 #![expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 
-use super::{Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
+use super::{ACCESSES, Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
 use crate::api::{Function, UrResult};
 use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
 use crate::trace::records::{Found, Named};
@@ -122,7 +122,7 @@ fn end(exit: &Exit, number: Option<Name>, category: Name, to: &mut impl Sink) ->
 
 /// The execution of a command, which Perfetto draws as a bar. Returns its first word.
 pub fn executed(executed: &Executed, to: &mut impl Sink) -> Option<u64> {
-    let Executed { call, begin, end, memory, rows, writes, .. } = *executed;
+    let Executed { call, begin, end, memory, rows, access, .. } = *executed;
     let mut event = Event::new(to, begin);
     event.number(reference(Name::Call), call);
     event.number(reference(Name::Memory), memory);
@@ -131,7 +131,8 @@ pub fn executed(executed: &Executed, to: &mut impl Sink) -> Option<u64> {
     event.number(reference(Name::Pitch), rows.pitch);
     event.number(reference(Name::Rows), rows.count);
     event.word(end.0);
-    event.first(kind::COMPLETE, Name::Own, reference(if writes { Name::Write } else { Name::Read }))
+    let (_, name) = ACCESSES.into_iter().find(|(its, _)| *its == access)?;
+    event.first(kind::COMPLETE, Name::Own, reference(name))
 }
 
 /// The number of open descriptors, as a counter that Perfetto draws.
