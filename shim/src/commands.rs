@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, Promise, UrResult};
 use urscope_schema::{call::Values, handle::Kind, operation};
 
-use crate::ranges::Ranges;
+use crate::ranges::{LATEST_RANGE, Ranges, SHARED_RANGES};
 use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device, software_device::CommandObserver};
 use crate::{chain, knobs};
 
@@ -31,14 +31,8 @@ static FIRST_UNWAITED: AtomicU64 = AtomicU64::new(0);
 const CALL_BITS: u32 = 40;
 const CALL_MASK: u64 = (1 << CALL_BITS) - 1;
 
-/// Memory that this process shares, or has shared.
-static SHARED_RANGES: Ranges<128> = Ranges::new();
-
 /// Where shared memory was closed, freed or unmapped, and nothing was opened, allocated or mapped since.
 static ENDED_RANGES: Ranges<32> = Ranges::new();
-
-/// The start of the latest entry of [`SHARED_RANGES`].
-static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
 
 /// The assumed size of memory whose size is unknown.
 const UNKNOWN_SIZE: u64 = 1 << 32;

@@ -15,6 +15,20 @@ pub(crate) struct Ranges<const N: usize> {
     highest: AtomicU64,
 }
 
+/// Memory that this process shares, or has shared.
+pub(crate) static SHARED_RANGES: Ranges<128> = Ranges::new();
+
+/// The address for which the latest entry of [`SHARED_RANGES`] was made: mostly its start.
+pub(crate) static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
+
+/// Registers what lies around an address that the current call is about to return or has got a handle for: the driver's
+/// allocation, or what is mapped of it. The handle data of urscope's backend do not show it to the path of a call.
+pub(crate) fn note_block(address: usize, [begins, ends]: [usize; 2]) {
+    if LATEST_RANGE.swap(address as u64, Ordering::Relaxed) != address as u64 {
+        SHARED_RANGES.add(begins as u64, ends as u64);
+    }
+}
+
 impl<const N: usize> Ranges<N> {
     pub(crate) const fn new() -> Self {
         Self {

@@ -17,6 +17,7 @@ use super::issued_handles::{Contents, IssuedHandles};
 use super::{LevelZero, fetch::Process, result};
 use crate::backend::{Family, adapter};
 use crate::raw::args::caller::{receive, with_data};
+use crate::ranges;
 use crate::raw::{args::Arg, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex};
 
 /// The driver's handle of one allocation, and the number of the program's handles that use it.
@@ -80,6 +81,7 @@ pub(super) fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, Exp
     let offset =
         pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
     let (reference, handle) = ExportReference::of(driver(), context, block)?;
+    ranges::note_block(pointer, [block.base, block.base + block.size]);
     let contents =
         Contents { size: block.size as u64, offset: offset as u64, descriptor: descriptor(&handle), native: handle.0 };
     Ok((contents, reference))
@@ -197,7 +199,9 @@ pub(super) fn open_own(
         let _ = driver().close(context, base);
         return Err(UrResult::INVALID_VALUE);
     }
-    Ok((base.address() + handle_data.offset as usize, Origin::OwnBackend { base }))
+    let pointer = base.address() + handle_data.offset as usize;
+    ranges::note_block(pointer, [pointer, base.address().saturating_add(size as usize)]);
+    Ok((pointer, Origin::OwnBackend { base }))
 }
 
 /// Opens data of the producer's adapter. The adapter gets a copy, because v1 writes into them.
