@@ -18,7 +18,7 @@ pub(crate) struct Exhibit {
 }
 
 #[rustfmt::skip]
-pub(crate) const EXHIBITS: [Exhibit; 15] = [
+pub(crate) const EXHIBITS: [Exhibit; 17] = [
     Exhibit { program: "museum_mpich_7977", found: "error closed-while-in-use", at: "void evict()", printed: ["the second slice is x", "the second slice is a"] },
     Exhibit { program: "museum_mpich_7302", found: "error stale-handle", at: "= opened(ze,", printed: ["the second message is a", "the second message is b"] },
     Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_mended()) ze.put(handle)", printed: ["the second message is b"; 2] },
@@ -29,6 +29,8 @@ pub(crate) const EXHIBITS: [Exhibit; 15] = [
     Exhibit { program: "museum_dpctl_2331", found: "error out-of-bounds", at: "receive_by_copy(", printed: ["the last byte is none of the array's", "the last byte is a"] },
     Exhibit { program: "museum_ucx_4431", found: "error double-close", at: "ze.zeMemCloseIpcHandle(", printed: ["closes that were refused: 1", "closes that were refused: 0"] },
     Exhibit { program: "museum_numba_cuda_930", found: "error race", at: "= gpu.read(array, size)", printed: ["the array is stale", "the array is right"] },
+    Exhibit { program: "museum_mstar_66", found: "error race", at: "= gpu.read(cache", printed: ["page 2 is stale", "page 2 is right"] },
+    Exhibit { program: "museum_pytorch_191725", found: "warning unreturned-gets", at: "push_back(get(tensor", printed: ["handles of one tensor: 300", "handles of one tensor: 1"] },
     Exhibit { program: "museum_vllm_46515", found: "error freed-while-open", at: "check(cuMemFree(buffer)", printed: ["buffers of graphs that are gone and still open: 20", "buffers of graphs that are gone and still open: 0"] },
     Exhibit { program: "museum_nccl_842", found: "error altered-handle", at: "= cuIpcOpenMemHandle(", printed: ["the open returned 1", "the message is a"] },
     Exhibit { program: "museum_pytorch_149187", found: "note get-without-open", at: "check(cuIpcGetMemHandle(&handle", printed: ["tensors that are never freed: 19", "tensors that are never freed: 0"] },
