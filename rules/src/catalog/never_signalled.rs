@@ -129,7 +129,7 @@ impl RuleState for Waits {
 
 impl Waits {
     fn report(&self, tracker: &Tracker, waiting: &Wait) -> Option<Finding> {
-        let life = |id: ExportId| tracker.exports.get(id).map(|export| export.life());
+        let life = |id: ExportId| Some(tracker.exports.get(id)?.life());
         let of_it = life(waiting.export)?;
         let waits = |who| self.0.iter().any(|wait| wait.at.process == who && life(wait.export) == Some(of_it));
         let exports = || tracker.exports.iter().filter(|export| export.life() == of_it);

@@ -191,7 +191,9 @@ fn a_wait_that_nobody_is_left_to_end_is_named_while_it_hangs() {
     assert!(held.contains("urEventWait, which has not returned") && held.contains(&line), "{held}");
     drop(input);
     assert_eq!(program.wait().expect("a child can be waited for").code(), Some(0));
-    screen.press("\x1bq");
+    screen.press("\x1b");
+    screen.shows(&["4 Holders"]);
+    screen.press("q");
     assert_eq!(screen.end().0, Some(0));
 }
 
