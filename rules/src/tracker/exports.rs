@@ -5,7 +5,9 @@
 //! do. The number of such exports is bounded.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
+use slab::Slab;
 use smallvec::SmallVec;
 use urscope_schema::handle::Kind;
 
@@ -36,6 +38,7 @@ type Bytes = (u64, u64);
 /// Memory or an event that can be opened elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
+    id: ExportId,
     bytes: Bytes,
     /// The process that exported it first.
     pub(crate) producer: ProcessId,
@@ -90,7 +93,7 @@ struct SameBytes {
 /// All exports of all processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exports {
-    all: Map<ExportId, Export>,
+    all: Slab<Export>,
     by_bytes: Map<Bytes, SameBytes>,
     /// The exports that have no handles or no memory any more, in the order in which that happened, each
     /// with the number of its entry.
@@ -98,8 +101,8 @@ pub(crate) struct Exports {
     /// The latest export that a get of a process has returned as a descriptor, by that process and its handle data. A
     /// process has only so many descriptors.
     by_descriptor: Map<(ProcessId, u64), ExportId>,
-    /// The latest number of an export or of an entry of `retired`.
-    latest: u64,
+    /// How many numbers exports and entries of `retired` have.
+    numbers: u64,
     pub(super) has_forgotten: bool,
 }
 
@@ -109,7 +112,11 @@ impl Exports {
     pub(crate) const LIMIT: usize = 65_536;
 
     pub(crate) fn get(&self, id: ExportId) -> Option<&Export> {
-        self.all.get(&id)
+        self.all.get(id.place as usize).filter(|export| export.id == id)
+    }
+
+    fn get_mut(&mut self, id: ExportId) -> Option<&mut Export> {
+        self.all.get_mut(id.place as usize).filter(|export| export.id == id)
     }
 
     /// The latest export of these bytes on this host.
@@ -129,7 +136,7 @@ impl Exports {
 
     /// All exports that are not forgotten, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Export> {
-        self.all.values()
+        self.all.iter().map(|(_, export)| export)
     }
 
     /// How many exports of the bytes of an export have handles that are not put; `None` if the latest is forgotten.
@@ -154,28 +161,29 @@ impl Exports {
     pub(crate) fn export(&mut self, (host, fingerprint): (u64, u64), mut subject: Subject, got: Place) -> ExportId {
         let bytes = (host, fingerprint);
         let before = self.of_bytes(host, fingerprint);
-        // A thread records a checksum once, and a forked child may have it from its parent.
-        subject.data = subject.data.or_else(|| self.get(before?)?.subject.data);
-        let same_life = |export: &&mut Export| {
-            (export.producer, export.subject.kind, export.subject.serial) == (got.process, subject.kind, subject.serial)
-        };
-        if let Some(id) = before
-            && let Some(export) = self.all.get_mut(&id).filter(same_life)
-        {
-            let is_first_handle = export.handles == 0;
-            export.gets += 1;
-            export.latest_get = got;
-            export.handles += 1;
-            export.retired = 0;
-            if is_first_handle {
-                self.change_alive(bytes, |alive| alive + 1);
+        if let Some(export) = before.and_then(|id| self.get_mut(id)) {
+            // A thread records a checksum once, and a forked child may have it from its parent.
+            subject.data = subject.data.or(export.subject.data);
+            if (export.producer, export.subject.kind, export.subject.serial)
+                == (got.process, subject.kind, subject.serial)
+            {
+                let (id, is_first_handle) = (export.id, export.handles == 0);
+                export.gets += 1;
+                export.latest_get = got;
+                export.handles += 1;
+                export.retired = 0;
+                if is_first_handle {
+                    self.change_alive(bytes, |alive| alive + 1);
+                }
+                return id;
             }
-            return id;
         }
-        let id = ExportId(self.number());
-        let alive = self.by_bytes.get(&bytes).map_or(0, |same| same.alive) + 1;
-        self.by_bytes.insert(bytes, SameBytes { latest: id, alive });
+        let id = ExportId { number: self.number(), place: self.all.vacant_key() as u32 };
+        let same = self.by_bytes.entry(bytes).or_insert(SameBytes { latest: id, alive: 0 });
+        same.latest = id;
+        same.alive += 1;
         let new = Export {
+            id,
             bytes,
             producer: got.process,
             subject,
@@ -190,13 +198,13 @@ impl Exports {
             opened: Vec::new(),
             retired: 0,
         };
-        self.all.insert(id, new);
+        self.all.insert(new);
         id
     }
 
     /// One of its handles ends: by the put that began at `put`, or with its context.
     pub(crate) fn put(&mut self, id: ExportId, put: Option<Place>) {
-        let Some(export) = self.all.get_mut(&id).filter(|export| export.handles > 0) else { return };
+        let Some(export) = self.get_mut(id).filter(|export| export.handles > 0) else { return };
         export.handles -= 1;
         if export.handles == 0 {
             export.put = put;
@@ -208,7 +216,7 @@ impl Exports {
 
     /// That put was refused.
     pub(crate) fn put_refused(&mut self, id: ExportId) {
-        let Some(export) = self.all.get_mut(&id) else { return };
+        let Some(export) = self.get_mut(id) else { return };
         export.handles += 1;
         export.retired = 0;
         if export.handles == 1 {
@@ -225,7 +233,7 @@ impl Exports {
 
     /// Its memory has been freed, by that call.
     pub(crate) fn free(&mut self, id: ExportId, freed: Place) {
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.last_free = Some(freed);
         }
         self.retire(id);
@@ -233,7 +241,7 @@ impl Exports {
 
     /// An adapter would have changed its bytes in an open, from this one on. The latest open of each process is kept.
     pub(crate) fn overwrite(&mut self, id: ExportId, opened: Place, byte: u64) {
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.overwritten.retain(|(other, _)| other.process != opened.process);
             export.overwritten.push((opened, byte));
         }
@@ -241,14 +249,14 @@ impl Exports {
 
     /// A process tries to open it.
     pub(crate) fn attempt(&mut self, id: ExportId) {
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.tried = true;
         }
     }
 
     /// A process has opened it as the mapping at `pointer`.
     pub(crate) fn hold(&mut self, id: ExportId, process: ProcessId, pointer: u64) {
-        if let Some(export) = self.all.get_mut(&id)
+        if let Some(export) = self.get_mut(id)
             && !export.holders.contains(&(process, pointer))
         {
             export.holders.push((process, pointer));
@@ -266,15 +274,15 @@ impl Exports {
 
     /// A process has closed it.
     pub(crate) fn release(&mut self, id: ExportId, process: ProcessId, pointer: u64) {
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.holders.retain(|holder| *holder != (process, pointer));
         }
     }
 
     /// It has no handles or no memory any more: it is kept until too many others are.
     pub(crate) fn retire(&mut self, id: ExportId) {
-        let number = self.number();
-        let Some(export) = self.all.get_mut(&id) else { return };
+        let number = self.number().get();
+        let Some(export) = self.get_mut(id) else { return };
         export.retired = number;
         match self.retired.back_mut() {
             Some(latest) if latest.0 == id => latest.1 = number,
@@ -287,7 +295,7 @@ impl Exports {
     /// violation: then it is retired again, and this is false.
     fn forget_oldest(&mut self) -> bool {
         let Some((oldest, number)) = self.retired.pop_front() else { return false };
-        let Some(export) = self.all.get(&oldest).filter(|export| export.retired == number) else { return true };
+        let Some(export) = self.get(oldest).filter(|export| export.retired == number) else { return true };
         let is_open = !export.holders.is_empty();
         if is_open {
             self.retired.push_back((oldest, number));
@@ -298,7 +306,7 @@ impl Exports {
     }
 
     fn forget(&mut self, id: ExportId) {
-        let Some(gone) = self.all.remove(&id) else { return };
+        let Some(gone) = self.get(id).is_some().then(|| self.all.remove(id.place as usize)) else { return };
         if self.by_bytes.get(&gone.bytes).is_some_and(|same| same.latest == id) {
             self.by_bytes.remove(&gone.bytes);
         } else if gone.handles > 0 {
@@ -308,8 +316,8 @@ impl Exports {
     }
 
     /// The next number: higher than all before.
-    fn number(&mut self) -> u64 {
-        self.latest += 1;
-        self.latest
+    fn number(&mut self) -> NonZeroU64 {
+        self.numbers += 1;
+        NonZeroU64::MIN.saturating_add(self.numbers - 1)
     }
 }

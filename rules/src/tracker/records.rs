@@ -2,6 +2,8 @@
 //!
 //! Plain data: the transitions change it, facts refer to it.
 
+use std::num::NonZeroU64;
+
 use smallvec::SmallVec;
 use urscope_schema::api::Effect;
 use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
@@ -13,12 +15,16 @@ pub type Serial = u64;
 
 /// The number of an export, never the same twice in a tracker. Later exports have higher numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ExportId(pub(super) u64);
+pub struct ExportId {
+    pub(super) number: NonZeroU64,
+    /// Its place in the tracker, which a later export may take.
+    pub(super) place: u32,
+}
 
 impl ExportId {
     /// The number.
     pub const fn number(self) -> u64 {
-        self.0
+        self.number.get()
     }
 }
 
