@@ -81,7 +81,7 @@ struct Damaged(UnknownOpens);
 impl RuleState for Damaged {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
-            What::OpenedUnknown(unknown) if is_damaged(&unknown) => self.0.count(fact.at, unknown),
+            What::OpenedUnknown(unknown) if is_damaged(unknown) => self.0.count(fact.at, *unknown),
             What::OpenedUnknown(_) => {}
             _ => found.extend(self.0.at_end(fact).map(|first| report(fact.tracker, first))),
         }

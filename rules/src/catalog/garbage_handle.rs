@@ -99,13 +99,13 @@ impl RuleState for Refusals {
             return;
         };
         let Outcome::Refused(result) = unknown.outcome else { return };
-        if is_damaged(&unknown) {
+        if is_damaged(unknown) {
             return;
         }
         if result.is_success() {
-            self.silent.count(fact.at, unknown);
-        } else if depends_on_bytes(fact.at.meaning(result)) && !is_of_other_size(fact, &unknown, result) {
-            self.refused.count(fact.at, unknown);
+            self.silent.count(fact.at, *unknown);
+        } else if depends_on_bytes(fact.at.meaning(result)) && !is_of_other_size(fact, unknown, result) {
+            self.refused.count(fact.at, *unknown);
         }
     }
 }

@@ -112,7 +112,7 @@ impl RuleState for Waits {
         match fact.what {
             What::ProcessEnded(_) => {
                 let Some(state) = fact.tracker.state(fact.at.process) else { return };
-                self.0.extend(state.pending.values().filter_map(|pending| {
+                self.0.extend(state.pending.iter().filter_map(|pending| {
                     let PendingChange::Wait(event) = pending.change else { return None };
                     let object = state.objects.get(&event)?;
                     Some(Wait { at: pending.place, event, fingerprint: object.fingerprint, export: object.export? })

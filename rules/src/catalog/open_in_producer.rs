@@ -67,9 +67,8 @@ use super::memory::{FirstOf, PerProcess};
 use super::wording::{call, handle, of_size, times, which};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
-use crate::tracker::End;
 use crate::tracker::fact::{Fact, FactKind, Outcome, What};
-use crate::tracker::{pending::PendingChange, records::ExportId};
+use crate::tracker::{End, ExportId};
 
 pub(super) static RULE: Rule = Rule {
     code: "open-in-producer",
@@ -105,8 +104,8 @@ impl RuleState for OwnOpens {
                 own.inspect(|own| self.0.count(fact.at.process, || *own));
             }
             What::CallFailed(failed) if fact.at.promises(Promise::OwnOpensAreRefused) => {
-                let PendingChange::Open(open) = &failed.call.change else { return };
-                let own = own(fact, open.export, Err(failed.result));
+                let Some((_, known)) = failed.call.open() else { return };
+                let own = own(fact, known.export, Err(failed.result));
                 own.inspect(|own| self.0.count(fact.at.process, || *own));
             }
             What::ProcessEnded(how) => {

@@ -74,13 +74,13 @@
 
 use urscope_schema::api::{Promise, UrResult};
 use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::operation::Open;
 
 use super::wording::{call, which};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Place, Severity};
 use crate::tracker::Barrier;
 use crate::tracker::fact::{Fact, FactKind, Outcome, Refused, What};
-use crate::tracker::pending::{PendingChange, PendingOpen};
 
 pub(super) static RULE: Rule = Rule {
     code: "permission-denied",
@@ -98,9 +98,9 @@ const KERNEL_REFUSED: [UrResult; 4] =
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Refused(refused) = fact.what else { return None };
-    let PendingChange::Open(open) = &refused.call.change else { return None };
+    let (open, known) = refused.call.open()?;
     let kind = refused.opens?;
-    let Some(export) = open.export else { return not_fetched(fact, &refused, open) };
+    let Some(export) = known.export else { return not_fetched(fact, &refused, open) };
     let export = fact.tracker.exports.get(export)?;
     let (producer, consumer) = (fact.tracker.state(export.latest_get.process)?, fact.tracker.state(fact.at.process)?);
     let alive = match (kind, export.subject.value, export.subject.serial) {
@@ -113,7 +113,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if !is_fetched || !KERNEL_REFUSED.contains(&fact.at.meaning(refused.result)) {
         return None;
     }
-    let what = Handle { kind, value: open.open.data.unwrap_or_default() };
+    let what = Handle { kind, value: open.data.unwrap_or_default() };
     let (who, at) = (fact.actor(), call(fact.at));
     let message = format!(
         "{who} opens {what} in {at}, {}, although it is live handle data of {}: {}",
@@ -128,11 +128,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 
 /// An open by Level Zero whose descriptor is not one of this process: the application has not fetched it. The get of
 /// the handle is unknown, so it is reported only if the process cannot fetch from any process that exports.
-fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Option<Finding> {
+fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &Open) -> Option<Finding> {
     let is_refused = KERNEL_REFUSED.contains(&fact.at.meaning(refused.result));
     if !fact.at.promises(Promise::HandlesAreDescriptors)
         || !is_refused
-        || open.open.fingerprint.is_some()
+        || open.fingerprint.is_some()
         || refused.opens? != Kind::MemHandle
     {
         return None;
@@ -155,7 +155,7 @@ fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &PendingOpen) -> Op
         }
     }
     let (got, barrier) = latest?;
-    let what = Handle { kind: Kind::MemHandle, value: open.open.data.unwrap_or_default() };
+    let what = Handle { kind: Kind::MemHandle, value: open.data.unwrap_or_default() };
     let message = format!(
         "{} opens {what} in {}, {}: its descriptor is none of this process, and could not be fetched from the exporter (the latest get is \
          {}): {}",

@@ -72,8 +72,8 @@ use super::memory::{PerProcess, depends_on_bytes, is_all_zero};
 use super::wording::{call, name, result_text};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
+use crate::tracker::ProcessId;
 use crate::tracker::fact::{CallFailed, Fact, FactKind, What};
-use crate::tracker::{ProcessId, pending::PendingChange};
 
 pub(super) static RULE: Rule = Rule {
     code: "refused-call",
@@ -112,7 +112,7 @@ impl RuleState for Refusals {
                     self.go_on(&[fact.at.process], effect.kind(), goes_on);
                 }
             }
-            What::OpenedUnknown(unknown) if is_all_zero(&unknown) => {
+            What::OpenedUnknown(unknown) if is_all_zero(unknown) => {
                 let Some(kind) = unknown.handle.kind.shares() else { return };
                 let goes_on = || format!("{} then opens zeros in {}", fact.actor(), call(fact.at));
                 self.go_on(&fact.tracker.on_host_of(fact.at.process), kind, goes_on);
@@ -171,9 +171,9 @@ fn act(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(&'static str, Handle
         }
         Operation::Put(handle, _) => ("puts", Some(handle)),
         Operation::Open(Open { of: kind, data, imports, fingerprint, .. }) => {
-            let PendingChange::Open(open) = &failed.call.change else { return None };
+            let (_, known) = failed.call.open()?;
             let is_other =
-                open.export.is_some() || fingerprint.is_some() && depends_on_bytes(fact.at.meaning(failed.result));
+                known.export.is_some() || fingerprint.is_some() && depends_on_bytes(fact.at.meaning(failed.result));
             if is_other && !imports {
                 return None;
             }

@@ -58,14 +58,13 @@
 //! device. The adapter logs the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
 
 use urscope_schema::api::{Promise, UrResult};
-use urscope_schema::counted;
 use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{counted, operation::Open};
 
 use super::wording::{call, device, name, which};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, Outcome, What};
-use crate::tracker::pending::{PendingChange, PendingOpen};
 use crate::tracker::{End, ProcessId, exports::Export};
 
 pub(super) static RULE: Rule = Rule {
@@ -80,18 +79,18 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::CallFailed(refused) = fact.what else { return None };
-    let PendingChange::Open(open) = &refused.call.change else { return None };
-    let (export, kind) = (fact.tracker.exports.get(open.export?)?, open.open.of);
+    let (open, known) = refused.call.open()?;
+    let (export, kind) = (fact.tracker.exports.get(known.export?)?, open.of);
     let meaning = fact.at.meaning(refused.result);
     // A null argument, which the record need not show.
-    if open.open.imports || [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&meaning) {
+    if open.imports || [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&meaning) {
         return None;
     }
     let producer = export.latest_get.process;
     if producer == fact.at.process && kind == Kind::MemHandle && fact.at.promises(Promise::OwnOpensAreRefused) {
         return None;
     }
-    let what = Handle { kind, value: open.open.data.unwrap_or_default() };
+    let what = Handle { kind, value: open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {
         _ if producer == fact.at.process => "it was got in the same process".into(),
         Some((End::Killed, _)) => format!("its exporter, {}, had been killed", name(fact.tracker, producer)),
@@ -108,7 +107,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         _ if let Some((theirs, ours)) = other_adapter(fact, producer) => {
             format!("; the exporter's adapter is {theirs}, and that of this process is {ours}")
         }
-        UrResult::INVALID_VALUE if open.open.size.is_some() => {
+        UrResult::INVALID_VALUE if open.size.is_some() => {
             "; an adapter returns this for handle data of another adapter, or of another size".to_owned()
         }
         _ => String::new(),
@@ -122,7 +121,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         other_device(fact, export, open).unwrap_or_default(),
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get));
-    Some(finding.values(open.open.size, open.open.fingerprint).advice(format!(
+    Some(finding.values(open.size, open.fingerprint).advice(format!(
         "keep the exporter alive until all have opened, use one adapter and one device in all processes, and {}",
         fact.at.words().reason
     )))
@@ -137,21 +136,21 @@ fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &
 
 /// The device of the exported object, and that of the open, or of its context, if their processes
 /// describe them and differ in it. Handles of two processes say nothing.
-fn other_device(fact: &Fact<'_>, export: &Export, open: &PendingOpen) -> Option<String> {
+fn other_device(fact: &Fact<'_>, export: &Export, open: &Open) -> Option<String> {
     let (producer, consumer) = (export.latest_get.process, fact.at.process);
     let of_context = |who: ProcessId, context: Option<u64>| {
         fact.tracker.state(who)?.contexts.get(&context?).and_then(|it| it.device)
     };
     let theirs = export.subject.device.filter(|_| producer != consumer)?;
-    let (ours, says) = match open.open.device {
+    let (ours, says) = match open.device {
         Some(device) => (device, "the open names"),
-        None => (of_context(consumer, open.open.context)?, "the context of the open has only"),
+        None => (of_context(consumer, open.context)?, "the context of the open has only"),
     };
     let described = |who: ProcessId, handle: u64| {
         let is_known = fact.tracker.state(who)?.devices.contains_key(&handle);
         is_known.then(|| device(fact.tracker, who, handle))
     };
     let (theirs, ours) = (described(producer, theirs)?, described(consumer, ours)?);
-    let of = if open.open.makes == Kind::Mapping { "the memory" } else { "the exported object" };
+    let of = if open.makes == Kind::Mapping { "the memory" } else { "the exported object" };
     (theirs != ours).then(|| format!("; {of} is on {theirs} of its process, and {says} {ours} of this one"))
 }

@@ -58,7 +58,6 @@ use super::wording::{call, one};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, What};
-use crate::tracker::pending::PendingChange;
 
 pub(super) static RULE: Rule = Rule {
     code: "size-mismatch",
@@ -72,15 +71,15 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Refused(refused) = fact.what else { return None };
-    let PendingChange::Open(open) = &refused.call.change else { return None };
+    let (open, _) = refused.call.open()?;
     // Bytes that a get has returned have their size.
-    let known = fact.tracker.export_of(fact.at.process, open.open.fingerprint).is_some();
+    let known = fact.tracker.export_of(fact.at.process, open.fingerprint).is_some();
     if refused.result != UrResult::INVALID_VALUE || known {
         return None;
     }
-    let (size, kind) = (open.open.size?, refused.opens?);
+    let (size, kind) = (open.size?, refused.opens?);
     let given = fact.tracker.other_size(fact.at.process, kind, size)?;
-    let what = Handle { kind, value: open.open.data.unwrap_or_default() };
+    let what = Handle { kind, value: open.data.unwrap_or_default() };
     let (who, kind, at) = (fact.actor(), one(kind), call(fact.at));
     let message = format!(
         "{who} opens {size} bytes as {kind} in {at}, which was refused: a get returns {} bytes, as in {}",

@@ -75,8 +75,8 @@ impl RuleState for UntracedOpens {
         match fact.what {
             What::OpenedUnknown(unknown) => {
                 // An adapter may have written into known bytes, also for another thread that opens the same ones.
-                if unknown.outcome == Outcome::Succeeded && !unknown.overwritten && !is_damaged(&unknown) {
-                    self.0.count(fact.at, unknown);
+                if unknown.outcome == Outcome::Succeeded && !unknown.overwritten && !is_damaged(unknown) {
+                    self.0.count(fact.at, *unknown);
                 }
             }
             _ => found.extend(self.0.at_end(fact).map(|first| report(fact.tracker, first))),

@@ -22,18 +22,22 @@ impl Tracker {
         if let Some(fault) = begun.fault {
             self.emit(facts, at, What::InvalidArgument(fault));
         }
-        let operation = match begun.operation {
-            Operation::Open(open) => Operation::Open(self.resolved(who, &open)),
+        let resolved;
+        let operation = match &begun.operation {
+            Operation::Open(open) => {
+                resolved = Operation::Open(self.resolved(who, open));
+                &resolved
+            }
             other => other,
         };
-        self.facts_of_enter(at, &operation, facts);
+        self.facts_of_enter(at, operation, facts);
         if begun.is_ipc() {
             self.ipc_calls += 1;
             if let Some(state) = self.state_mut(who) {
                 state.ipc_calls += 1;
             }
         }
-        transitions::enter(self, at, &operation);
+        transitions::enter(self, at, operation);
     }
 
     /// Passes a fact to a consumer of its kind.

@@ -114,7 +114,7 @@ pub enum What<'t> {
     /// An open has returned whose handle data had expired when it began. The tracker is as it was before.
     OpenedExpired(&'t Expired, Outcome),
     /// An open has returned, and no get of a traced process has returned its bytes. The tracker is as it was before.
-    OpenedUnknown(UnknownHandle),
+    OpenedUnknown(&'t UnknownHandle),
     /// A call has returned that used an address of memory that this process has freed or closed.
     Dangling(&'t DanglingUse, Outcome),
     /// USM has been allocated, or physical memory or an event has been created here.

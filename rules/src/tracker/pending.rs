@@ -19,6 +19,49 @@ pub struct PendingCall {
     pub change: PendingChange,
 }
 
+impl PendingCall {
+    /// The open of handle data that it is, and what was known of that when it began.
+    pub const fn open(&self) -> Option<(&Open, &PendingOpen)> {
+        match (&self.operation, &self.change) {
+            (Operation::Open(open), PendingChange::Open(pending)) => Some((open, pending)),
+            _ => None,
+        }
+    }
+}
+
+/// The calls of a process that have not returned: no more than it has threads, unless returns were lost. The latest returns first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PendingCalls {
+    /// Their numbers, in the order of `calls`.
+    numbers: Vec<u64>,
+    calls: Vec<PendingCall>,
+}
+
+impl PendingCalls {
+    /// Adds the call with a number, which has begun.
+    #[inline]
+    pub(super) fn add(&mut self, number: u64, place: Place, operation: &Operation, change: PendingChange) {
+        if self.calls.is_empty() {
+            // A vector would make room for four at once, and most processes have one.
+            self.calls.reserve_exact(1);
+        }
+        self.numbers.push(number);
+        self.calls.push(PendingCall { place, operation: *operation, change });
+    }
+
+    /// Takes the call with a number out, which has returned; `None` if its begin is missing.
+    pub(super) fn take(&mut self, number: u64) -> Option<PendingCall> {
+        let index = self.numbers.iter().rposition(|known| *known == number)?;
+        self.numbers.swap_remove(index);
+        if index == self.numbers.len() { self.calls.pop() } else { Some(self.calls.swap_remove(index)) }
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PendingCall> {
+        self.calls.iter()
+    }
+}
+
 /// What the return of a pending call changes.
 #[derive(Clone, Debug)]
 pub enum PendingChange {
@@ -183,10 +226,8 @@ pub struct Free {
 }
 
 /// An open of handle data.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PendingOpen {
-    /// Its arguments.
-    pub open: Open,
     /// The export of the bytes.
     pub export: Option<ExportId>,
     /// The handle data had expired when the call began.

@@ -15,7 +15,7 @@ use super::records::{
     Tombstone,
 };
 use super::small_maps::{ByAddress, SmallMap};
-use super::{mapped::MappedRanges, pending::PendingCall, tombstones::Tombstones};
+use super::{mapped::MappedRanges, pending::PendingCalls, tombstones::Tombstones};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
 
@@ -73,8 +73,8 @@ pub(crate) struct ProcessState {
     pub(crate) observed: Option<(Nanos, Nanos)>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
-    /// The calls that have begun and not returned, by their numbers.
-    pub(crate) pending: SmallMap<u64, PendingCall>,
+    /// The calls that have begun and not returned.
+    pub(crate) pending: PendingCalls,
     pub(crate) handles: SmallMap<Handle, HandleData>,
     /// Opened memory, by its first address.
     pub(crate) mappings: ByAddress<Mapping>,
@@ -126,7 +126,7 @@ impl ProcessState {
             ended: None,
             observed: None,
             ipc_calls: 0,
-            pending: SmallMap::default(),
+            pending: PendingCalls::default(),
             handles: SmallMap::default(),
             mappings: ByAddress::default(),
             allocations: ByAddress::default(),
@@ -397,6 +397,6 @@ impl ProcessState {
 
     /// The pending call with the highest number.
     pub(crate) fn inside(&self) -> Option<Place> {
-        self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
+        self.pending.iter().map(|pending| pending.place).max_by_key(|place| place.call)
     }
 }

@@ -17,23 +17,27 @@ impl Tracker {
     pub fn exit(&mut self, who: ProcessId, exit: &Returned, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
-        let answer = exit.answer;
+        let answer = &exit.answer;
         // A call that makes something must return it to succeed.
         let succeeded = exit.result.is_success() && answer.is_complete();
         let outcome = if succeeded { Outcome::Succeeded } else { Outcome::Refused(exit.result) };
-        let begun = state.pending.remove(&exit.call);
-        let has_begun = begun.is_some();
-        // Without its enter, the object that is made is known at least, so that its end is not reported.
-        let mut pending = begun.unwrap_or_else(|| without_enter(who, exit));
-        if has_begun {
-            self.facts_of_return(&pending, exit, (outcome, answer.makes), facts);
+        let mut begun = state.pending.take(exit.call);
+        let Some(pending) = &mut begun else {
+            // Without its enter, the object that is made is known at least, so that its end is not reported.
+            return self.change(&mut without_enter(who, exit), exit, facts);
+        };
+        self.facts_of_return(pending, exit, (outcome, answer.makes), facts);
+        self.change(pending, exit, facts);
+        if !exit.result.is_success() {
+            self.emit(facts, pending.place, What::CallFailed(CallFailed { result: exit.result, call: pending }));
         }
+    }
+
+    /// The changes that a call makes, with their facts.
+    fn change(&mut self, pending: &mut PendingCall, exit: &Returned, facts: &mut (impl FactConsumer + ?Sized)) {
         let place = pending.place;
-        for change in transitions::exit(self, &mut pending, exit.result.is_success(), &answer) {
+        for change in transitions::exit(self, pending, exit.result.is_success(), &exit.answer) {
             self.fact_of_change(place, &change, exit, facts);
-        }
-        if has_begun && !exit.result.is_success() {
-            self.emit(facts, place, What::CallFailed(CallFailed { result: exit.result, call: &pending }));
         }
     }
 
@@ -49,12 +53,12 @@ impl Tracker {
             let refused = Refused { kind, result, opens: exit.function.opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }
-        if let PendingChange::Open(open) = &pending.change {
-            if let Some(expired) = &open.expired {
+        if let Some((open, known)) = pending.open() {
+            if let Some(expired) = &known.expired {
                 self.emit(facts, place, What::OpenedExpired(expired, outcome));
             }
-            if let Some(unknown) = self.unknown(place, open, exit, outcome) {
-                self.emit(facts, place, What::OpenedUnknown(unknown));
+            if let Some(unknown) = self.unknown(place, open, known, exit, outcome) {
+                self.emit(facts, place, What::OpenedUnknown(&unknown));
             }
         }
         self.emit(facts, place, What::Returned(fact::Returned { time: exit.time, outcome }));
@@ -93,10 +97,17 @@ impl Tracker {
     }
 
     /// An open of bytes that no traced process got, neither before its enter nor meanwhile.
-    fn unknown(&self, place: Place, open: &PendingOpen, exit: &Returned, outcome: Outcome) -> Option<UnknownHandle> {
-        let Open { fingerprint: Some(fingerprint), named, data, size, one_of, .. } = open.open else { return None };
-        let now = self.resolved(place.process, &open.open).fingerprint;
-        if open.export.is_some() || self.export_of(place.process, now).is_some() {
+    fn unknown(
+        &self,
+        place: Place,
+        open: &Open,
+        known: &PendingOpen,
+        exit: &Returned,
+        outcome: Outcome,
+    ) -> Option<UnknownHandle> {
+        let Open { fingerprint: Some(fingerprint), named, data, size, one_of, .. } = *open else { return None };
+        let now = self.resolved(place.process, open).fingerprint;
+        if known.export.is_some() || self.export_of(place.process, now).is_some() {
             return None;
         }
         let got = |bytes| Some(self.exports.get(self.export_of(place.process, Some(bytes))?)?.latest_get);
@@ -104,7 +115,7 @@ impl Tracker {
         let overwritten =
             data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
-        let altered = open.altered.as_deref().copied();
+        let altered = known.altered.as_deref().copied();
         Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named, altered, one_of })
     }
 }
@@ -119,7 +130,7 @@ fn without_enter(process: ProcessId, exit: &Returned) -> PendingCall {
             Some(kind) => PendingChange::Get { kind, value: None, exported: None, context: None, dangling: None },
             None => PendingChange::Nothing,
         },
-        Operation::Open(open) => PendingChange::Open(PendingOpen { open, export: None, expired: None, altered: None }),
+        Operation::Open(_) => PendingChange::Open(PendingOpen::default()),
         // Its flags are not known. A shareable object is never a violation.
         Operation::Create(create) => PendingChange::Create(Create { is_shareable: true, ..create }),
         Operation::Allocate(requested) => PendingChange::Allocate(requested),

@@ -3,7 +3,8 @@
 //! A tree has nodes for eleven values, and a hash table has room for four or eight. Most processes have one or two
 //! values, so here the tree or the table holds only their places in a [`Slab`].
 
-use std::{collections::BTreeMap, hash::Hash, ops::RangeBounds};
+use std::collections::{BTreeMap, hash_map::Entry};
+use std::{hash::Hash, ops::RangeBounds};
 
 use slab::Slab;
 
@@ -100,11 +101,10 @@ impl<K: Eq + Hash, T> SmallMap<K, T> {
     }
 
     pub(super) fn insert(&mut self, key: K, value: T) {
-        match self.get_mut(&key) {
-            Some(old) => *old = value,
-            None => {
-                self.numbers.insert(key, insert(&mut self.values, value));
-            }
+        let Self { numbers, values } = self;
+        match numbers.entry(key) {
+            Entry::Occupied(known) => values[*known.get() as usize] = value,
+            Entry::Vacant(new) => _ = new.insert(insert(values, value)),
         }
     }
 

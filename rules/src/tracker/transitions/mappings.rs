@@ -8,8 +8,8 @@ use super::end_wrongly;
 use crate::lifecycle::{Event, step};
 use crate::place::Place;
 use crate::tracker::changes::{Change, Ended, Opened};
-use crate::tracker::pending::{PendingChange, PendingOpen};
-use crate::tracker::records::{Mapping, Open, Serial, Tombstone};
+use crate::tracker::pending::PendingChange;
+use crate::tracker::records::{ExportId, Mapping, Open, Serial, Tombstone};
 use crate::tracker::state::Tracker;
 
 /// A close begins.
@@ -51,10 +51,11 @@ pub(super) fn opened(
     tracker: &mut Tracker,
     born: Place,
     (pointer, extent): (u64, Option<u64>),
-    open: &PendingOpen,
+    open: &operation::Open,
+    export: Option<ExportId>,
 ) -> Change {
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
-    let PendingOpen { open: operation::Open { fingerprint, context, imports, .. }, export, .. } = *open;
+    let operation::Open { fingerprint, context, imports, .. } = *open;
     let handle = Handle { kind: Kind::Mapping, value: pointer };
     let opened = Change::Opened(Opened { handle, serial, export, fingerprint });
     let Tracker { states, exports, .. } = tracker;

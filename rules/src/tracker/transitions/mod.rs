@@ -30,7 +30,7 @@ pub(super) fn enter(tracker: &mut Tracker, at: Place, operation: &Operation) {
     let change = begun(tracker, at, operation);
     let Some(call) = at.call else { return };
     if let Some(state) = tracker.state_mut(at.process) {
-        state.pending.insert(call.get(), PendingCall { place: at, operation: *operation, change });
+        state.pending.add(call.get(), at, operation, change);
     }
 }
 
@@ -61,7 +61,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         }
         Operation::Export(export) => handles::get(tracker, at, &export),
         Operation::Put(handle, _) => handles::put(tracker, at, handle),
-        Operation::Open(open) => opens::open(tracker, who, open),
+        Operation::Open(ref open) => opens::open(tracker, who, open),
         Operation::Close(Free { pointer: Some(pointer), context, .. }) => {
             mappings::close(tracker, at, pointer, context)
         }
@@ -96,10 +96,11 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64
 
 /// A call returns. The data of its change is moved out of `pending`.
 pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bool, answer: &Answer) -> Changes {
-    let place = pending.place;
+    let PendingCall { place, operation, change } = pending;
+    let place = *place;
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     let (who, made) = (place.process, given(answer.made));
-    match &mut pending.change {
+    match change {
         PendingChange::Get { kind, value, exported, context, dangling } => {
             let mut changes = Changes::new();
             if let (Some(size), Some(state)) = (given(answer.data_size), tracker.state_mut(who))
@@ -142,8 +143,9 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
             }
         }
         PendingChange::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
-        PendingChange::Open(open) => {
-            return opens::returned(tracker, place, open, made, answer).into_iter().collect();
+        PendingChange::Open(pending) => {
+            let Operation::Open(open) = operation else { return Changes::new() };
+            return opens::returned(tracker, place, open, pending.export, made, answer).into_iter().collect();
         }
         PendingChange::Ask(support) if success => {
             return smallvec![Change::Support(Support { value: answer.value, ..*support })];

@@ -10,8 +10,8 @@ use crate::lifecycle::{Event, State, step};
 use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Opened};
 use crate::tracker::freeing::{Freed, OpenMapping, StillMapped};
-use crate::tracker::pending::{PendingChange, PendingOpen};
-use crate::tracker::records::{Object, Origin, Serial, Tombstone};
+use crate::tracker::pending::PendingChange;
+use crate::tracker::records::{ExportId, Object, Origin, Serial, Tombstone};
 use crate::tracker::{process_state::ProcessState, state::Tracker};
 
 /// How many events without the IPC flag are remembered.
@@ -58,8 +58,14 @@ pub(super) fn made(
 }
 
 /// An open has returned physical memory or an event.
-pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &PendingOpen) -> Change {
-    let PendingOpen { open: Open { context, fingerprint, .. }, export, .. } = *open;
+pub(super) fn imported(
+    tracker: &mut Tracker,
+    born: Place,
+    handle: Handle,
+    open: &Open,
+    export: Option<ExportId>,
+) -> Change {
+    let Open { context, fingerprint, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
     let (source, size) = from.map_or((None, None), |from| (Some(from.latest_get), from.subject.size));
     let serial = made(tracker, born, handle, Origin::Imported, (context, size));

@@ -18,7 +18,7 @@ const MAX_ALTERED: usize = 1 << 10;
 /// An open begins: finds the export of its bytes, and whether they have expired.
 ///
 /// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires.
-pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: Open) -> PendingChange {
+pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: &Open) -> PendingChange {
     let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == open.of);
     let export = tracker.export_of(who, open.fingerprint).filter(of_this_kind);
     // One of them is opened.
@@ -36,8 +36,8 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: Open) -> Pending
             state.opened_at.insert(data, id);
         }
     }
-    let altered = if export.is_none() { altered(tracker, who, &open).map(Box::new) } else { None };
-    PendingChange::Open(PendingOpen { open, export, expired, altered })
+    let altered = if export.is_none() { altered(tracker, who, open).map(Box::new) } else { None };
+    PendingChange::Open(PendingOpen { export, expired, altered })
 }
 
 /// What unknown bytes were before they were changed. Their checksum is recorded once in a thread.
@@ -71,16 +71,17 @@ fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired
 pub(super) fn returned(
     tracker: &mut Tracker,
     place: Place,
-    open: &PendingOpen,
+    open: &Open,
+    export: Option<ExportId>,
     made: Option<u64>,
     answer: &Answer,
 ) -> Option<Change> {
-    if let Some((export, byte)) = open.export.zip(answer.overwritten) {
+    if let Some((export, byte)) = export.zip(answer.overwritten) {
         tracker.exports.overwrite(export, place, byte);
     }
     let value = made?;
-    Some(match open.open.makes {
-        Kind::Mapping => mappings::opened(tracker, place, (value, answer.extent), open),
-        kind => objects::imported(tracker, place, Handle { kind, value }, open),
+    Some(match open.makes {
+        Kind::Mapping => mappings::opened(tracker, place, (value, answer.extent), open, export),
+        kind => objects::imported(tracker, place, Handle { kind, value }, open, export),
     })
 }
