@@ -239,39 +239,41 @@ pub struct Returned {
 impl Operation {
     /// What a call does.
     pub fn of(function: Function, values: &impl Fields) -> Self {
-        let (context, device, object) = (values.context(), values.device(), values.object());
-        let (pointer, size) = (values.pointer(), values.size());
+        let (context, device, object) = (|| values.context(), || values.device(), || values.object());
+        let (pointer, size) = (|| values.pointer(), || values.size());
         match function.effect() {
             Effect::Allocates(_) | Effect::Creates(_) if function.imports(values) => {
                 Self::Open(open(function, function.effect().kind(), Kind::MemHandle, values, true))
             }
             Effect::Allocates(_) => {
                 let usm = function.usm_type();
-                Self::Allocate(Requested { usm, size, device, context, pool: object })
+                Self::Allocate(Requested { usm, size: size(), device: device(), context: context(), pool: object() })
             }
             Effect::Frees(_) | Effect::FreesLater(_) => Self::Free(free(function, values)),
-            Effect::Creates(Kind::Context) => Self::CreateContext(device.filter(|_| values.count() == Some(1))),
+            Effect::Creates(Kind::Context) => Self::CreateContext(device().filter(|_| values.count() == Some(1))),
             Effect::Creates(Kind::Pool) => Self::CreatePool,
             Effect::Creates(kind) => {
-                Self::Create(Create { kind, is_shareable: is_shareable(function, kind, values), context, device, size })
+                let is_shareable = is_shareable(function, kind, values);
+                Self::Create(Create { kind, is_shareable, context: context(), device: device(), size: size() })
             }
-            Effect::Retains(kind) if values.object().is_none() && kind.is_object() => Self::RetainMade(kind),
-            Effect::Retains(kind) => match device.filter(|_| kind == Kind::Context) {
+            Effect::Retains(kind) if object().is_none() && kind.is_object() => Self::RetainMade(kind),
+            Effect::Retains(kind) => match device().filter(|_| kind == Kind::Context) {
                 Some(device) => Self::RetainPrimary(device),
                 None => Self::Retain(kind, named(kind, values)),
             },
-            Effect::Releases(kind) => match device.filter(|_| kind == Kind::Context) {
+            Effect::Releases(kind) => match device().filter(|_| kind == Kind::Context) {
                 Some(device) => Self::ReleasePrimary(device),
                 None => Self::Release(kind, named(kind, values)),
             },
-            Effect::Destroys(Kind::Context) => device.map_or(Self::Other, Self::ResetPrimary),
+            Effect::Destroys(Kind::Context) => device().map_or(Self::Other, Self::ResetPrimary),
             Effect::Closes(Kind::Usm) => Self::Close(free(function, values)),
-            Effect::Destroys(kind) | Effect::Closes(kind) => Self::Destroy(kind, object),
+            Effect::Destroys(kind) | Effect::Closes(kind) => Self::Destroy(kind, object()),
             Effect::Exports(kind) | Effect::MayExport(kind) => {
+                let (pointer, object, context) = (pointer(), object(), context());
                 Self::Export(Export { kind, pointer, object, context, fingerprint: values.fingerprint() })
             }
             Effect::Puts(kind) => match (kind.handle_data(), values.data()) {
-                (Some(kind), Some(value)) => Self::Put(Handle { kind, value }, context),
+                (Some(kind), Some(value)) => Self::Put(Handle { kind, value }, context()),
                 _ => Self::Other,
             },
             Effect::Opens(kind) => match kind.handle_data() {
@@ -284,27 +286,28 @@ impl Operation {
                     .support
                     .iter()
                     .find(|(property, _)| values.property() == Some(u64::from(*property)));
-                match (asked, device) {
+                match (asked, device()) {
                     (Some((_, kind)), Some(device)) => Self::AskSupport(device, *kind),
                     _ => Self::Other,
                 }
             }
-            Effect::Maps(_) => match (pointer, size, object) {
+            Effect::Maps(_) => match (pointer(), size(), object()) {
                 (Some(pointer), Some(size), Some(memory)) => Self::Map { pointer, size, memory },
                 _ => Self::Other,
             },
-            Effect::Unmaps(_) => size.map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
+            Effect::Unmaps(_) => size().map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
             Effect::Enqueues(_) | Effect::Launches(_) => {
                 let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
-                Self::Enqueue(Command { writes: pointer, reads: values.source(), size, is_not_host, context })
+                let (writes, reads) = (pointer(), values.source());
+                Self::Enqueue(Command { writes, reads, size: size(), is_not_host, context: context() })
             }
             // In a wait for several events, it is not known which one is missing.
-            Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object {
+            Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object() {
                 Some(event) if event != 0 => Self::Wait(event),
                 _ => Self::Other,
             },
             Effect::Asks(Kind::Event) | Effect::Uses(Kind::Event) | Effect::Signals(Kind::Event) => {
-                object.map_or(Self::Other, Self::UseEvent)
+                object().map_or(Self::Other, Self::UseEvent)
             }
             Effect::Asks(_) | Effect::Uses(_) | Effect::Signals(_) | Effect::Waits(_) => Self::Other,
         }
