@@ -25,7 +25,7 @@ pub(super) struct Durations {
     /// The first calls: the function, and how long it took in nanoseconds.
     listed: Vec<(Function, u64)>,
     /// All calls, if there are more than [`MAX_LISTED`], with one significant digit.
-    distributions: Map<Function, Histogram<u32>>,
+    distributions: Vec<(Function, Histogram<u32>)>,
     /// Of each function, the slowest call of those that took [`SLOW_CALL`] or longer.
     slowest: Map<Function, (u64, Place)>,
 }
@@ -49,23 +49,24 @@ impl Durations {
         if took >= SLOW_CALL && self.slowest.get(&function).is_none_or(|(slowest, _)| took > *slowest) {
             self.slowest.insert(function, (took, place));
         }
-        if self.distributions.is_empty() && self.listed.len() < MAX_LISTED {
-            self.listed.push((function, took));
-            return;
+        if !self.distributions.is_empty() {
+            return self.count(function, took);
         }
-        for (function, took) in std::mem::take(&mut self.listed) {
-            self.count(function, took);
+        self.listed.push((function, took));
+        if self.listed.len() > MAX_LISTED {
+            for (function, took) in std::mem::take(&mut self.listed) {
+                self.count(function, took);
+            }
         }
-        self.count(function, took);
     }
 
     fn count(&mut self, function: Function, took: u64) {
-        if let Some(distribution) = self.distributions.get_mut(&function) {
+        if let Some((_, distribution)) = self.distributions.iter_mut().find(|(known, _)| *known == function) {
             // It grows as it has to, so nothing is too long for it.
             let _ = distribution.record(took);
         } else if let Ok(mut new) = Histogram::new(1) {
             let _ = new.record(took);
-            self.distributions.insert(function, new);
+            self.distributions.push((function, new));
         }
     }
 
@@ -73,7 +74,8 @@ impl Durations {
     pub(super) fn outliers(&self) -> Vec<Outlier> {
         let of = |function: &Function| {
             let (took, place) = *self.slowest.get(function)?;
-            let distribution = self.distributions.get(function).filter(|all| all.len() >= MIN_CALLS)?;
+            let is_it = |(known, all): &&(Function, Histogram<u32>)| known == function && all.len() >= MIN_CALLS;
+            let (_, distribution) = self.distributions.iter().find(is_it)?;
             let median = distribution.value_at_quantile(0.5);
             let limit = median.saturating_mul(OUTLIER_FACTOR).max(SLOW_CALL);
             let outliers = distribution.count_between(limit.saturating_add(1), u64::MAX);

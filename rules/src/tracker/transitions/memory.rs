@@ -152,8 +152,12 @@ pub(super) fn allocated(
     let around = state.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer);
     let gone: SmallVec<[u64; 2]> = inside.chain(around).collect();
     for base in gone {
-        if let Some(mut gone) = state.allocations.remove(base) {
-            retire(exports, &mut gone);
+        if let Some(memory) = state.allocations.get_mut(base) {
+            retire(exports, memory);
+        }
+        // What begins where the new memory does is replaced below.
+        if base != pointer {
+            state.allocations.remove(base);
         }
     }
     let (exports, by_children) = (SmallVec::new(), Vec::new());
