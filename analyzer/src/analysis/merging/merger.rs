@@ -181,7 +181,7 @@ impl Merger {
         while let Some(Reverse((mut first, index))) = queue.pop() {
             let second = queue.peek().map(|Reverse(second)| *second);
             // The events of one process, as long as they come before those of all others.
-            while let Some((_, event)) = prefetcher.event(index) {
+            while let Some((behind, event)) = prefetcher.event(index) {
                 if let Event::Other(Other::End(_)) = event
                     && let Some(notes) = prefetcher.notes(index)
                 {
@@ -193,7 +193,10 @@ impl Merger {
                     }
                 }
                 spans.checking(|| self.feed(index, first.0, &event, observer));
-                let Some(moment) = prefetcher.step(index)? else { break };
+                if let Event::Other(Other::Begin(_)) = event {
+                    prefetcher.began(index);
+                }
+                let Some(moment) = prefetcher.step(index, behind)? else { break };
                 first = key(index, moment);
                 if second.is_some_and(|second| (first, index) > second) {
                     queue.push(Reverse((first, index)));
@@ -397,7 +400,7 @@ impl Merger {
 struct Facts<'m> {
     checker: &'m mut Checker,
     observer: &'m mut dyn Observer,
-    /// Whether the observer takes facts that no rule wants.
+    /// Whether the observer takes facts, also those that no rule wants.
     observed: bool,
     /// The time of the facts, in nanoseconds since the run began.
     at: u64,
@@ -415,7 +418,9 @@ impl FactConsumer for Facts<'_> {
     #[inline]
     fn consume(&mut self, fact: &Fact<'_>) {
         self.checker.consume(fact);
-        self.observer.fact(self.at, fact);
+        if self.observed {
+            self.observer.fact(self.at, fact);
+        }
     }
 
     #[inline]

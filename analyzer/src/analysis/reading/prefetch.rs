@@ -115,37 +115,34 @@ impl Prefetcher {
         }
     }
 
-    /// The present event of a file with its moment; `None` where the next ones must be received, or after its end.
+    /// The present event of a file, and the position behind it; `None` where the next ones must be received, or after its end.
     #[inline]
-    pub(crate) fn event(&self, file: usize) -> Option<(Moment, Event<'_>)> {
+    pub(crate) fn event(&self, file: usize) -> Option<(Position, Event<'_>)> {
         let file = self.all.get(file)?;
-        file.events.at(file.at)
+        let (moment, event) = file.events.at(file.at)?;
+        let mut behind = file.at;
+        behind.step(moment, &event);
+        Some((behind, event))
     }
 
-    /// Moves to the next event of a file and returns its moment; `None` after its end.
+    /// The process of a file has begun.
+    pub(crate) fn began(&mut self, file: usize) {
+        self.read_on(file + FILES_OPEN);
+    }
+
+    /// Moves to the position behind the present event of a file, and returns the moment of the next one; `None` after its end.
     #[inline]
-    pub(crate) fn step(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
+    pub(crate) fn step(&mut self, file: usize, behind: Position) -> Result<Option<Moment>, AnalysisError> {
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
-        let mut begins = false;
-        if let Some((moment, event)) = here.events.at(here.at) {
-            begins = matches!(event, Event::Other(Other::Begin(_)));
-            here.at.step(moment, &event);
-        }
-        if begins {
-            self.read_on(file + FILES_OPEN);
-        }
-        let Some(here) = self.all.get_mut(file) else { return Ok(None) };
+        here.at = behind;
         if matches!(here.rest, Rest::Unread(_)) && here.events.half_passed(here.at) {
             self.read_on(file);
         }
-        let Some(here) = self.all.get_mut(file) else { return Ok(None) };
-        match here.events.at(here.at) {
-            Some((moment, _)) => Ok(Some(moment)),
-            None => self.next_batch(file),
-        }
+        self.next_batch(file)
     }
 
-    /// Goes on to the events that were read ahead, and waits for them if necessary.
+    /// The moment of the present event of a file. Goes on to the events that were read ahead, and waits for them if necessary.
+    #[inline]
     fn next_batch(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
         loop {
             let Some(here) = self.all.get_mut(file) else { return Ok(None) };
