@@ -15,8 +15,15 @@ macro_rules! events {
         pub trait Observer {
             $($(#[$doc])*
             fn $event(&mut self, $($argument: $type),*) {
-                let _ = ($($argument,)*);
+                if let Some(next) = self.next() {
+                    next.$event($($argument),*);
+                }
             })*
+
+            /// The observer that gets the events which this one does not take.
+            fn next(&mut self) -> Option<&mut dyn Observer> {
+                None
+            }
 
             /// Whether any event has an effect. It gets calls and facts only then.
             fn observes(&self) -> bool {

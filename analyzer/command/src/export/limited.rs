@@ -5,11 +5,9 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use urscope_analyzer::analysis::{CallSites, Ended, FoundFinding, Observer, Options, Stacks};
+use urscope_analyzer::analysis::{CallSites, FoundFinding, Observer, Options};
 use urscope_analyzer::lifetimes::LifetimeTracker;
-use urscope_rules::{ProcessId, Tracker, tracker::fact::Fact};
-use urscope_schema::call::{Enter, Exit};
-use urscope_schema::trace::records::Header;
+use urscope_rules::Tracker;
 
 use super::{chrome::Chrome, drawing::Written, timeline::Timeline};
 
@@ -33,16 +31,6 @@ impl<'w> LimitedTimeline<'w> {
     }
 }
 
-macro_rules! pass_on {
-    ($($method:ident($($name:ident: $type:ty),*);)*) => {
-        $(fn $method(&mut self, $($name: $type),*) {
-            if let Some(drawn) = &mut self.drawn {
-                drawn.$method($($name),*);
-            }
-        })*
-    };
-}
-
 impl Observer for LimitedTimeline<'_> {
     /// Comes before every event, so the limit is checked here.
     fn until(&mut self, tracker: &Tracker, at: u64) {
@@ -52,16 +40,7 @@ impl Observer for LimitedTimeline<'_> {
         }
     }
 
-    pass_on! {
-        begin(tracker: &Tracker, who: ProcessId, at: u64, header: &Header);
-        stacks(who: ProcessId, stacks: &Stacks);
-        thread(tracker: &Tracker, who: ProcessId, tid: u32, name: &str);
-        enter(tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter);
-        exit(tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit);
-        inner_enter(tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter);
-        inner_exit(tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit);
-        fact(at: u64, fact: &Fact<'_>);
-        descriptors(tracker: &Tracker, who: ProcessId, at: u64, open: u64);
-        end(tracker: &Tracker, who: ProcessId, at: u64, ended: Ended);
+    fn next(&mut self) -> Option<&mut dyn Observer> {
+        self.drawn.as_mut().map(|drawn| drawn as _)
     }
 }
