@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use urscope_analyzer::{Judgement, plain::is_unprintable, report};
 
-use crate::forms::{form, github, html, judgements, junit, sarif};
+use crate::forms::{every_form, form, github, html, judgements, junit, sarif};
 
 /// Hostile text that names and messages can contain.
 const EVIL: [&str; 10] = [
@@ -71,10 +71,7 @@ fn assert_balanced(page: &str) {
 #[test]
 fn no_format_contains_unprintable_characters() {
     everything(|_, evil| {
-        let text = form(|out| report::text(evil, out, false));
-        let json = form(|out| report::json(evil, out));
-        let sarif = form(|out| report::sarif(evil, std::path::Path::new("/"), out));
-        for output in [text, json, sarif, junit(evil), html(evil), github(evil)] {
+        for output in every_form(evil) {
             assert!(output.chars().all(|c| c == '\n' || !is_unprintable(c)), "{output:?}");
         }
     });
