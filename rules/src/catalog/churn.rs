@@ -65,15 +65,14 @@
 //!
 //! Keep the handle data as long as the memory lives, and put it once, before the free.
 
-use std::collections::BTreeMap;
-
+use smallvec::SmallVec;
 use urscope_schema::{api::Promise, duration};
 
 use super::wording::{call, handle};
 use super::{Check, Rule, RuleState, When, memory::PerProcess};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Exported, Fact, FactKind, What};
-use crate::tracker::{ExportId, exports::Export, records::Serial};
+use crate::tracker::{ExportId, Map, exports::Export, records::Serial};
 
 pub(super) static RULE: Rule = Rule {
     code: "churn",
@@ -91,12 +90,12 @@ const MIN_REPEATS: u64 = 100;
 /// How many addresses and objects are reported per process.
 const MAX_REPORTED: usize = 64;
 
-/// What a process has exported: one life of memory and an address in it, or one life of an object.
-type Subject = (Option<Serial>, Option<u64>);
+/// What a process has exported: the lives of memory, each with the addresses in it, in rising order, and the lives of objects.
+type Lives = Map<Option<Serial>, SmallVec<[(Option<u64>, SubjectGets); 1]>>;
 
 /// The gets of each process.
 #[derive(Clone, Debug, Default)]
-struct Churn(PerProcess<BTreeMap<Subject, SubjectGets>>);
+struct Churn(PerProcess<Lives>);
 
 /// The gets of one address or object.
 #[derive(Clone, Debug)]
@@ -117,18 +116,26 @@ impl RuleState for Churn {
             What::Put(put) => {
                 let subject = put.export.and_then(|id| fact.tracker.exports.get(id)).map(|export| export.subject);
                 let of_process = self.0.get_mut(fact.at.process);
-                if let Some(gets) = of_process.zip(subject).and_then(|(all, it)| all.get_mut(&(it.serial, it.value))) {
+                if let Some((all, it)) = of_process.zip(subject)
+                    && let Some(of_life) = all.get_mut(&it.serial)
+                    && let Ok(index) = of_life.binary_search_by_key(&it.value, |(value, _)| *value)
+                    && let Some((_, gets)) = of_life.get_mut(index)
+                {
                     gets.took += put.took;
                 }
             }
             What::Freed(freed) => {
                 let Some(all) = self.0.get_mut(fact.at.process) else { return };
-                let of_life = (Some(freed.serial), None)..=(Some(freed.serial), Some(u64::MAX));
-                all.extract_if(of_life, |_, gets| gets.repeats < MIN_REPEATS).for_each(drop);
+                let Some(of_life) = all.get_mut(&Some(freed.serial)) else { return };
+                of_life.retain(|(_, gets)| gets.repeats >= MIN_REPEATS);
+                if of_life.is_empty() {
+                    all.remove(&Some(freed.serial));
+                }
             }
             What::ProcessEnded(_) => {
                 let all = self.0.take(fact.at.process).unwrap_or_default();
-                let frequent = all.into_values().filter(|gets| gets.repeats >= MIN_REPEATS);
+                let gets = all.into_values().flatten().map(|(_, gets)| gets);
+                let frequent = gets.filter(|gets| gets.repeats >= MIN_REPEATS);
                 let mut frequent: Vec<_> =
                     frequent.filter_map(|gets| Some((fact.tracker.exports.get(gets.export)?, gets))).collect();
                 frequent.sort_by_key(|(_, gets)| gets.export);
@@ -147,9 +154,14 @@ impl RuleState for Churn {
 impl Churn {
     fn got(&mut self, fact: &Fact<'_>, Exported { data, took, .. }: Exported<'_>) {
         let Some((id, export)) = data.export.and_then(|id| Some((id, fact.tracker.exports.get(id)?))) else { return };
-        let new = || SubjectGets { export: id, count: 0, repeats: 0, took: 0 };
-        let all = self.0.get_or_insert_with(fact.at.process, BTreeMap::new);
-        let gets = all.entry((export.subject.serial, export.subject.value)).or_insert_with(new);
+        let all = self.0.get_or_insert_with(fact.at.process, Map::default);
+        let of_life = all.entry(export.subject.serial).or_default();
+        let value = export.subject.value;
+        let index = of_life.binary_search_by_key(&value, |(value, _)| *value).unwrap_or_else(|index| {
+            of_life.insert(index, (value, SubjectGets { export: id, count: 0, repeats: 0, took: 0 }));
+            index
+        });
+        let Some((_, gets)) = of_life.get_mut(index) else { return };
         let memory = fact.tracker.state(fact.at.process).and_then(|state| state.memory_of(data));
         // Equal bytes are one export; of other bytes, the memory counts them.
         let is_only = export.handles == 1 && (gets.export == id || memory.is_some_and(|memory| memory.handles == 1));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{cmp::Reverse, sync::Arc};
 
 use urscope_rules::tracker::fact::{Fact, FactConsumer, FactKind};
-use urscope_rules::{Checker, Process, ProcessId, Tracker};
+use urscope_rules::{Checker, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{call::Nanos, packed::PackedCall, trace::records::Header};
 
 use super::traced_process::{clock_of, rights};
@@ -36,6 +36,8 @@ pub(crate) struct Merger {
     now: u64,
     /// How many exports no process has tried to open, by host number.
     pub(crate) unopened: Vec<u64>,
+    /// Those of the latest process: mostly all have the same.
+    rights: Arc<Rights>,
     /// What was observed of the processes from outside.
     pub(crate) times: ObservedTimes,
 }
@@ -328,6 +330,10 @@ impl Merger {
         match (event, process.id) {
             (Other::Begin(_), _) => {
                 let header = &process.header;
+                let rights = rights(header);
+                if *self.rights != rights {
+                    self.rights = Arc::new(rights);
+                }
                 let id = self.tracker.begin(Process {
                     pid: header.pid,
                     start: header.start,
@@ -338,7 +344,7 @@ impl Merger {
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
                     forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),
                     forked_at: header.forked_ns.map(Nanos),
-                    rights: rights(header),
+                    rights: Arc::clone(&self.rights),
                 });
                 process.id = Some(id);
                 observer.begin(&self.tracker, id, alignment.at(process.began), header);

@@ -85,12 +85,12 @@ impl TracedProcess {
 }
 
 /// What the kernel lets a process do, according to its header.
-pub(crate) fn rights(header: &Header) -> Arc<Rights> {
+pub(crate) fn rights(header: &Header) -> Rights {
     let records::Rights { ptrace_scope, sys_ptrace, seccomp, dumpable, descriptors } = header.rights;
     // A header that does not name its namespace does not name its user either.
     let pid_namespace = Some(header.pid_namespace).filter(|namespace| *namespace != 0);
     let uid = pid_namespace.map(|_| header.uid);
-    Arc::new(Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors })
+    Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors }
 }
 
 /// The boot id, or the host's name if that is not known, and the time namespace.
