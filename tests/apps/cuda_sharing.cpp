@@ -59,7 +59,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"stale-handle", "alloc get > take < free alloc get > open read-other close < free"},
     {"stale-handle-refused", "alloc get > take < free alloc > open? < free"},
     {"freed-while-open", OPENED "< free > read close"},
-    {"mapping-leaked", OPENED "< await-end free"},
+    {"mapping-leaked", "alloc get get > take open read < await-end free"},
     {"mappings-leaked", "alloc get > take open read < alloc get > take open read < alloc get > take open read < await-end"},
     {"closed-twice", OPENED "close close? < free"},
     {"closed-inside", OPENED "close-inner? close < free"},

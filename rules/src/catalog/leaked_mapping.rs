@@ -103,7 +103,14 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
     let among = among(how, count, opened);
-    let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{among}", call(opened));
+    let gets = mapping.export.and_then(|export| fact.tracker.exports.get(export)).map_or(0, |export| export.gets);
+    // An allocator shares parts of its blocks.
+    let users = if gets > 1 && fact.at.promises(Promise::HandlesNameAllocations) {
+        format!(", which names the whole allocation and was got {}, perhaps for several parts of it", times(gets))
+    } else {
+        String::new()
+    };
+    let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{users}{among}", call(opened));
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     let finding = finding.advice("close each open once, before its context is released");

@@ -265,7 +265,7 @@ impl Exports {
 
     /// A process has opened it as an event.
     pub(crate) fn opened(&mut self, id: ExportId, opened: Place) {
-        if let Some(export) = self.all.get_mut(&id)
+        if let Some(export) = self.get_mut(id)
             && export.opened.iter().all(|other| other.process != opened.process)
         {
             export.opened.push(opened);

@@ -153,7 +153,7 @@ impl Tracker {
 
 /// The calls of a process that wait for a shared event.
 fn waits(state: &ProcessState) -> impl Iterator<Item = (ExportId, Place)> {
-    state.pending.values().filter_map(|pending| {
+    state.pending.iter().filter_map(|pending| {
         let PendingChange::Wait(event) = pending.change else { return None };
         Some((state.objects.get(&event)?.export?, pending.place))
     })

@@ -55,6 +55,16 @@ fn a_handle_of_memory_that_was_allocated_again_names_both() {
     assert!(parts.iter().all(|part| message.contains(part)), "{message}");
 }
 
+/// The driver's handle is that of a whole block, in which an allocator may have put several objects.
+#[test]
+fn a_leaked_mapping_of_a_block_is_said_to_hold_all_of_it() {
+    let report = TestRun::of_cuda(PROGRAMS[0]).arg("mapping-leaked").run().report();
+    let message = report.finding("leaked-mapping")["message"].as_str().unwrap().to_owned();
+    for part in ["of 2 MiB", "which names the whole allocation and was got 2 times, perhaps for several parts of it"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
 fn compiled(folder: &Path, text: &str, flags: &[&str]) -> PathBuf {
     let (source, made) = (folder.join("made.c"), folder.join("made"));
     fs::write(&source, text).expect("a file can be written");

@@ -178,7 +178,7 @@ mod tests {
         /// `ur_enqueue_exp_dditable_t`, which has no `pfnHostTaskExp` in the CUDA adapter.
         unsafe extern "C" fn without_the_eighth(_: u32, into: *mut *mut c_void) -> UrResult {
             // SAFETY: `filled_by` has room for more.
-            let slots = unsafe { std::slice::from_raw_parts_mut(into, 10) };
+            let slots = unsafe { slice::from_raw_parts_mut(into, 10) };
             slots.iter_mut().enumerate().filter(|(at, _)| *at != 7).for_each(|(at, slot)| {
                 *slot = std::ptr::without_provenance_mut(at + 1);
             });
