@@ -77,6 +77,9 @@ knobs! {
     ranks: Ranks = "URSCOPE_RANKS", default "", example "0,3-5";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
+    /// The socket by which `urscope run` hears of processes that make their traces, so that it knows how they end. It sets the
+    /// variable.
+    observer: String = "URSCOPE_OBSERVER", default "", example "urscope-3f2a";
 }
 
 /// A type that a variable can have.

@@ -43,11 +43,7 @@ impl Program {
             let killed = killed.filter(|process| steps_of(process) > 1).count();
             let expected = if report.findings().iter().any(is_serious) { 1 } else { 2 * i32::from(killed > 0) };
             assert_eq!(outcome.code, expected, "a note does not fail a run, and a death is not clean: {report:#?}");
-            // The signal is not known of one that ended before urscope saw its trace, as happens on a busy machine.
-            let was_killed = |process: &&Value| {
-                process["signal"] == "SIGKILL" || process["signal"].is_null() && process["ended"] == "killed"
-            };
-            let named = report.processes().iter().filter(was_killed).count();
+            let named = report.died_of("SIGKILL").count();
             assert!(named <= killed && (named > 0) == (killed > 0), "{killed} were killed: {report:#?}");
             for field in ["message", "advice"] {
                 let is_said = |it: &Value| it[field].as_str().is_some_and(|text| !text.is_empty());

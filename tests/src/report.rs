@@ -14,6 +14,13 @@ static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&schema).expect("the schema is valid")
 });
 
+/// Whether the kernel tells the signal of every process that died.
+fn tells_every_signal() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel has a release");
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(16))
+}
+
 /// One report.
 #[derive(Debug)]
 pub struct Report(Value);
@@ -63,6 +70,15 @@ impl Report {
             .iter()
             .find(|process| process["pid"] == pid)
             .unwrap_or_else(|| panic!("no process {pid} in the report: {self:#?}"))
+    }
+
+    /// The processes that died of a signal. A kernel before Linux 6.16 may not tell the signal of a process whose parent has waited for it.
+    pub fn died_of<'r>(&'r self, signal: &'r str) -> impl Iterator<Item = &'r Value> {
+        let has_died = move |process: &&Value| {
+            process["ended"] == "killed"
+                && (process["signal"] == signal || process["signal"].is_null() && !tells_every_signal())
+        };
+        self.processes().iter().filter(has_died)
     }
 
     /// All findings.

@@ -28,7 +28,10 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
             let unopened = merger.unopened.get(process.host as usize).copied().unwrap_or_default();
             Node { processes: Vec::with_capacity(count), unopened, ..node(process) }
         });
-        node.key.runs.insert(process.header.run.clone());
+        let Header { boot_id, run, .. } = &*process.header;
+        if node.key.runs.insert(run.clone()) {
+            node.untraced.extend(merger.times.untraced(boot_id, run).map(str::to_owned));
+        }
         node.processes.push(summary(process));
         for (function, count) in &process.notes.calls {
             *node.calls.entry(function.name().to_owned()).or_insert(0) += count;

@@ -1,13 +1,14 @@
 //! The times of processes as `urscope run` observes them from outside, in a file beside the traces.
 //!
-//! A trace shows when its process made its last call, but not when it was killed. A line of this file narrows that down.
+//! A trace shows when its process made its last call, but not when it was killed. A line of this file narrows that down. A process whose
+//! trace cannot be made has a line, too. What the observer needs for both, a process tells it in a [`Notice`].
 
 use serde::{Deserialize, Serialize};
 
 /// The name of the file, in the directory of the traces. It has one JSON object per line.
 pub const FILE: &str = "process-times.jsonl";
 
-/// What was observed of a process that has ended.
+/// What was observed of a process that has ended, or whose trace could not be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessTimes {
@@ -25,5 +26,27 @@ pub struct ProcessTimes {
     pub gone_ns: u64,
     /// The number of the signal that ended it; 0 if it ended by itself, absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal: Option<u32>,
+    pub signal: Option<u32>,    /// Of a process whose trace could not be made, the name of its run; otherwise empty. There are no times then.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub run: String,
+    /// Which process it is, and why it could not write its trace, as part of a message.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub untraced: String,
+}
+
+/// What a process tells the observer of its run when it makes its trace: JSON, over a connection of its own. From the connection, the kernel
+/// tells the observer which process it is, also after its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notice {
+    /// The name of its run.
+    pub run: String,
+    /// The pid namespace in which its number counts.
+    pub pid_namespace: u64,
+    /// Its number, as in the name of its trace.
+    pub pid: u32,
+    /// When it started, as in the name of its trace.
+    pub start: u64,
+    /// Which process it is, and why it could not write its trace, as part of a message; empty if it has not tried yet.
+    pub untraced: String,
 }

@@ -110,8 +110,7 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
 fn a_copy_after_the_close_is_named_though_the_process_dies_in_it() {
     let report = run("memory-copied-after-close").report();
     assert_eq!(report.violations()[0], "error use-after-close", "{report:#?}");
-    // The signal is not known of a process that ended before urscope saw its trace.
-    let died = report.processes().iter().find(|process| process["ended"] == "killed").expect("a process that died");
+    let died = report.died_of("SIGSEGV").next().unwrap_or_else(|| panic!("no process died: {report:#?}"));
     assert_eq!(died["inside"], "zeCommandListAppendMemoryCopy", "{report:#?}");
 }
 

@@ -1,10 +1,10 @@
 //! Which signal ended a process that this one did not start, and so cannot wait for.
 //!
-//! This is the only file of the analyzer with unsafe code: no safe function asks a pidfd.
+//! This is the only file of the analyzer with unsafe code: no safe function asks a pidfd, or a socket for one.
 
-#![allow(unsafe_code, reason = "neither the standard library nor rustix has PIDFD_GET_INFO")]
+#![allow(unsafe_code, reason = "neither the standard library nor rustix has PIDFD_GET_INFO and SO_PEERPIDFD")]
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::{fs, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
 use rustix::ioctl::{self, Updater, opcode};
@@ -34,6 +34,17 @@ pub(super) fn signal(pidfd: Option<impl AsFd>, pid: u32, start: u64) -> Option<u
     // The parent may wait for it at any moment: before that /proc tells the status, and afterwards the pidfd.
     let status = of_zombie(pid, start).or_else(|| of_pidfd(pidfd?.as_fd()))?;
     Some(ExitStatus::from_raw(status).signal().unwrap_or_default().unsigned_abs())
+}
+
+/// The pidfd of the process that made a connection. Linux gives it since 6.5, and after the process was waited for since 6.16.
+pub(super) fn peer(connection: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let (mut pidfd, mut length) = (-1_i32, size_of::<i32>() as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERPIDFD);
+    let (to, room) = ((&raw mut pidfd).cast(), &raw mut length);
+    // SAFETY: getsockopt(2) writes no more than `length` bytes, which `pidfd` has.
+    let answer = unsafe { libc::getsockopt(connection.as_raw_fd(), level, option, to, room) };
+    // SAFETY: the system call has just made this descriptor.
+    (answer == 0 && pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) })
 }
 
 fn of_zombie(pid: u32, start: u64) -> Option<i32> {

@@ -25,6 +25,8 @@ pub(crate) struct Surroundings {
     pub(crate) sanitizer: Option<String>,
     /// The directory for the traces, and the name of the run. Both are absent in an untraced run.
     pub(crate) traces: Option<(PathBuf, String)>,
+    /// The socket by which processes tell that they make their traces; empty if there is none.
+    pub(crate) observer: String,
     pub(crate) ranks: Ranks,
     pub(crate) inner_calls: bool,
     pub(crate) command_lines: bool,
@@ -50,6 +52,9 @@ impl Surroundings {
             // The placeholders are already replaced, so a percent sign is literal.
             changes.push(("URSCOPE_DIR", placeholders::escape(folder).into()));
             changes.push(("URSCOPE_RUN", run.into()));
+            if !self.observer.is_empty() {
+                changes.push(("URSCOPE_OBSERVER", (&self.observer).into()));
+            }
             if !self.ranks.are_all() {
                 changes.push(("URSCOPE_RANKS", self.ranks.to_string().into()));
             }

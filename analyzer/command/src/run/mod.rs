@@ -92,10 +92,11 @@ pub(crate) fn run(
         _ => None,
     };
 
+    // Without it, only the ends of killed processes are less well known.
+    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.folder.clone(), &traces.run).ok());
+    surroundings.observer = observer.as_ref().map(|observer| observer.address.clone()).unwrap_or_default();
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
-    // Without it, only the ends of killed processes are less well known.
-    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.folder.clone()).ok());
     let ended = process_tree::run(&mut command);
     let seen = observer.map(ProcessObserver::finish).unwrap_or_default();
     let end = ended.inspect_err(|_| traces.iter().for_each(Traces::tidy))?;

@@ -1,13 +1,16 @@
 //! Observes until when the traced processes are there, and writes it beside their traces.
 //!
 //! A process that is killed cannot record its end. The analysis needs it to decide whether the process still held a mapping when
-//! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes. It also sees what must not
-//! happen to the traces and their directory ([`Seen`]).
+//! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes. A process that makes its
+//! trace connects to a socket of this thread: that gives its pidfd, however soon it ends, and says if the trace cannot be made. The thread also
+//! sees what must not happen to the traces and their directory ([`Seen`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write as _};
-use std::os::{fd::OwnedFd, unix::ffi::OsStrExt as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::{fd::AsFd as _, fd::BorrowedFd, fd::OwnedFd, unix::ffi::OsStrExt as _};
 use std::sync::mpsc::{self, Receiver};
 use std::{fs, fs::File, mem::MaybeUninit, thread, time::Duration};
 
@@ -18,7 +21,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
 use urscope_analyzer::files::{Access, Folder};
-use urscope_schema::trace::process_times::{FILE, ProcessTimes};
+use urscope_schema::trace::process_times::{FILE, Notice, ProcessTimes};
 use urscope_schema::trace::write::{UNFINISHED, writer_of};
 
 use super::end_of_process;
@@ -33,18 +36,27 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 /// How many processes are waited for by a descriptor. The ends of more are seen within [`PERIOD`].
 const DESCRIPTORS: usize = 256;
 
+/// The most bytes of a notice that are read.
+const NOTICE_LIMIT: u64 = 1 << 16;
+
 /// Observes the processes that write traces into a directory.
 pub(super) struct ProcessObserver {
+    /// The name of the socket by which processes tell that they make their traces; empty if there is none.
+    pub(super) address: String,
     stop: OwnedFd,
     ended: Receiver<Seen>,
 }
 
 impl ProcessObserver {
     /// Begins to observe. Processes of earlier runs that have ended are ignored.
-    pub(super) fn start(folder: Folder) -> io::Result<Self> {
+    pub(super) fn start(folder: Folder, run: &str) -> io::Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         let stopped = stop.try_clone()?;
-        let mut processes = Processes::new(folder);
+        // The ranks of a job have one run.
+        let address = format!("urscope-{run}-{}", std::process::id());
+        let notices = Notices::listen(&address, run).ok();
+        let address = if notices.is_some() { address } else { String::new() };
+        let mut processes = Processes::new(folder, notices);
         let (end, ended) = mpsc::channel();
         thread::Builder::new().name("process-times".into()).spawn(move || {
             while !processes.wait(&stopped, PERIOD) {
@@ -53,7 +65,7 @@ impl ProcessObserver {
             processes.observe();
             drop(end.send(processes.seen));
         })?;
-        Ok(Self { stop, ended })
+        Ok(Self { address, stop, ended })
     }
 
     /// Observes a last time; then everything is written, unless the file system does not answer.
@@ -71,6 +83,8 @@ pub(super) struct Seen {
     pub(super) appeared: BTreeSet<OsString>,
     /// Those that were begun, by their writers, and have not appeared.
     pub(super) begun: BTreeMap<Key, OsString>,
+    /// The processes that could not write their traces, and why.
+    pub(super) untraced: Vec<String>,
     /// Whether the directory, or one above it that another user can move, was moved.
     pub(super) is_moved: bool,
 }
@@ -78,7 +92,49 @@ pub(super) struct Seen {
 /// A process: its number and its start, as in the name of its trace.
 pub(super) type Key = (u32, u64);
 
+/// What processes tell when they make their traces. Nobody else knows the name of the run.
+struct Notices {
+    run: String,
+    listener: UnixListener,
+    /// The connections whose text is not there yet.
+    open: Vec<UnixStream>,
+}
+
+impl Notices {
+    fn listen(address: &str, run: &str) -> io::Result<Self> {
+        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(address)?)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { run: run.to_owned(), listener, open: Vec::new() })
+    }
+
+    /// What was told since the last call, and by which process.
+    fn take(&mut self) -> Vec<(Notice, Option<OwnedFd>)> {
+        while let Ok((connection, _)) = self.listener.accept() {
+            self.open.extend(connection.set_nonblocking(true).is_ok().then_some(connection));
+        }
+        let mut told = Vec::new();
+        self.open.retain(|connection| {
+            let mut text = Vec::new();
+            match connection.take(NOTICE_LIMIT).read_to_end(&mut text) {
+                // A process writes it at once. Nobody else may keep a connection open.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && text.is_empty() => return true,
+                _ => {}
+            }
+            let notice = serde_json::from_slice::<Notice>(&text).ok().filter(|notice| notice.run == self.run);
+            told.extend(notice.map(|notice| (notice, end_of_process::peer(connection.as_fd()))));
+            false
+        });
+        told
+    }
+
+    fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.open.iter().map(UnixStream::as_fd).chain([self.listener.as_fd()])
+    }
+}
+
 struct Running {
+    /// The pid namespace in which its number counts.
+    pid_namespace: u64,
     /// Readable once the process has ended.
     pidfd: Option<OwnedFd>,
     /// When it was last seen running, in nanoseconds of `CLOCK_MONOTONIC`.
@@ -92,6 +148,7 @@ struct Processes {
     pid_namespace: u64,
     /// Reports new files in the directory.
     created: Option<OwnedFd>,
+    notices: Option<Notices>,
     known: HashSet<Key>,
     seen: Seen,
     running: HashMap<Key, Running>,
@@ -103,7 +160,7 @@ struct Processes {
 }
 
 impl Processes {
-    fn new(folder: Folder) -> Self {
+    fn new(folder: Folder, notices: Option<Notices>) -> Self {
         let created = created_in(&folder).ok();
         let (known, running, seen) = (HashSet::new(), HashMap::new(), Seen::default());
         let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
@@ -112,6 +169,7 @@ impl Processes {
             boot_id,
             pid_namespace,
             created,
+            notices,
             known,
             seen,
             running,
@@ -121,7 +179,7 @@ impl Processes {
         };
         for writer in processes.names().iter().filter_map(writer) {
             if is_running(writer.0, writer.1) {
-                processes.add(writer);
+                processes.add(writer, None);
             }
             processes.known.insert(writer);
         }
@@ -132,10 +190,11 @@ impl Processes {
     fn wait(&mut self, stop: &OwnedFd, most: Duration) -> bool {
         let ends: Vec<_> =
             self.running.iter().filter_map(|(key, process)| Some((*key, process.pidfd.as_ref()?))).collect();
-        let others = [Some(stop), self.created.as_ref()].into_iter().flatten();
-        let ends_at = 1 + usize::from(self.created.is_some());
-        let mut waits: Vec<_> =
-            others.chain(ends.iter().map(|(_, fd)| *fd)).map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let told = self.notices.iter().flat_map(Notices::descriptors);
+        let others: Vec<_> = [stop.as_fd()].into_iter().chain(self.created.as_ref().map(OwnedFd::as_fd)).chain(told).collect();
+        let ends_at = others.len();
+        let descriptors = others.into_iter().chain(ends.iter().map(|(_, fd)| fd.as_fd()));
+        let mut waits: Vec<_> = descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
         let before = Scheduled::now();
         match poll(&mut waits, Some(&timeout)) {
@@ -155,12 +214,17 @@ impl Processes {
     }
 
     fn observe(&mut self) {
-        for name in self.new_names() {
+        let names = self.new_names();
+        // A process has told it before its file had a name.
+        for (notice, pidfd) in self.notices.as_mut().map(Notices::take).unwrap_or_default() {
+            self.note(notice, pidfd);
+        }
+        for name in names {
             if let Some(writer) = unfinished(&name) {
                 self.seen.begun.insert(writer, name);
             } else if let Some(writer) = writer(&name) {
                 if !self.known.contains(&writer) {
-                    self.add(writer);
+                    self.add(writer, None);
                 }
                 self.seen.begun.remove(&writer);
                 self.seen.appeared.insert(name);
@@ -189,16 +253,38 @@ impl Processes {
         by_fd.chain(others).collect()
     }
 
-    fn add(&mut self, (pid, start): Key) {
+    /// Adds a process, as it tells it.
+    fn note(&mut self, notice: Notice, pidfd: Option<OwnedFd>) {
+        let Notice { pid_namespace, pid, start, untraced, .. } = notice;
+        if untraced.is_empty() {
+            // Another program of the process makes another trace.
+            if let (false, Some(pidfd)) = (self.known.contains(&(pid, start)), pidfd) {
+                self.add((pid, start), Some((pid_namespace, pidfd)));
+            }
+            return;
+        }
+        self.seen.begun.remove(&(pid, start));
+        self.seen.untraced.push(untraced.clone());
+        let (boot_id, run) = (self.boot_id.clone(), notice.run);
+        self.append(&ProcessTimes { boot_id, pid_namespace, pid, start, run, untraced, ..ProcessTimes::default() });
+    }
+
+    /// Adds a process; one that has told it with its pid namespace and its pidfd.
+    fn add(&mut self, (pid, start): Key, told: Option<(u64, OwnedFd)>) {
         self.known.insert((pid, start));
+        let has_told = told.is_some();
+        let (pid_namespace, pidfd) = told.map_or((self.pid_namespace, None), |(namespace, fd)| (namespace, Some(fd)));
         let fd = || pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
-        let pidfd = if self.running.len() < DESCRIPTORS { fd() } else { None };
+        let pidfd = pidfd.or_else(fd);
         let alive_ns = now();
         // This check comes after the open, so the descriptor is not of a later process with this number.
-        if is_running(pid, start) {
-            self.running.insert((pid, start), Running { pidfd, alive_ns });
+        let runs = if has_told { pidfd.as_ref().is_some_and(|fd| !has_ended(fd)) } else { is_running(pid, start) };
+        if runs {
+            let pidfd = pidfd.filter(|_| self.running.len() < DESCRIPTORS);
+            self.running.insert((pid, start), Running { pid_namespace, pidfd, alive_ns });
         } else {
-            self.write((pid, start), Running { pidfd: None, alive_ns: 0 }, now());
+            let pidfd = pidfd.filter(|_| has_told);
+            self.write((pid, start), Running { pid_namespace, pidfd, alive_ns: 0 }, now());
         }
     }
 
@@ -222,11 +308,14 @@ impl Processes {
         self.folder.names().unwrap_or_default()
     }
 
-    fn write(&mut self, (pid, start): Key, Running { pidfd, alive_ns }: Running, gone_ns: u64) {
-        let signal = end_of_process::signal(pidfd, pid, start);
-        let (boot_id, pid_namespace) = (self.boot_id.clone(), self.pid_namespace);
-        let times = ProcessTimes { boot_id, pid_namespace, pid, start, alive_ns, gone_ns, signal };
-        let Ok(mut line) = serde_json::to_vec(&times) else { return };
+    fn write(&mut self, (pid, start): Key, Running { pid_namespace, pidfd, alive_ns }: Running, gone_ns: u64) {
+        let (boot_id, signal) = (self.boot_id.clone(), end_of_process::signal(pidfd, pid, start));
+        let of_process = ProcessTimes { boot_id, pid_namespace, pid, start, ..ProcessTimes::default() };
+        self.append(&ProcessTimes { alive_ns, gone_ns, signal, ..of_process });
+    }
+
+    fn append(&mut self, times: &ProcessTimes) {
+        let Ok(mut line) = serde_json::to_vec(times) else { return };
         line.push(b'\n');
         if self.file.is_none() && !self.said {
             match self.folder.own_file(FILE, Access::Append) {
@@ -289,6 +378,12 @@ fn created_in(folder: &Folder) -> io::Result<OwnedFd> {
     Ok(created)
 }
 
+/// Whether the process of a pidfd has ended.
+fn has_ended(pidfd: &OwnedFd) -> bool {
+    let mut wait = [PollFd::new(pidfd, PollFlags::IN)];
+    poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && wait.iter().any(is_ready)
+}
+
 fn is_ready(wait: &PollFd<'_>) -> bool {
     !wait.revents().is_empty()
 }
@@ -331,7 +426,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut sleeper, start) = sleeper();
         let began = now();
-        let mut processes = Processes::new(Folder::open(folder.path()).unwrap());
+        let mut processes = Processes::new(Folder::open(folder.path()).unwrap(), None);
         trace_of(folder.path(), sleeper.id(), start);
         processes.observe();
         assert_eq!(written(folder.path()), [], "it still runs");
@@ -352,7 +447,7 @@ mod tests {
         let (mut sleeper, start) = sleeper();
         kill(&mut sleeper);
         trace_of(folder.path(), sleeper.id(), start);
-        let mut processes = Processes::new(Folder::open(folder.path()).unwrap());
+        let mut processes = Processes::new(Folder::open(folder.path()).unwrap(), None);
         // The number is that of the process that has ended, but the start is another one.
         trace_of(folder.path(), sleeper.id(), start + 1);
         let before = now();
@@ -366,7 +461,7 @@ mod tests {
     fn an_end_is_seen_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let (mut sleeper, start) = sleeper();
-        let mut processes = Processes::new(Folder::open(folder.path()).unwrap());
+        let mut processes = Processes::new(Folder::open(folder.path()).unwrap(), None);
         trace_of(folder.path(), sleeper.id(), start);
         processes.observe();
         kill(&mut sleeper);
@@ -382,7 +477,7 @@ mod tests {
     fn the_thread_writes_what_has_ended_before_it_stops() {
         let folder = tempfile::tempdir().unwrap();
         let (mut sleeper, start) = sleeper();
-        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap()).unwrap();
+        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "r").unwrap();
         trace_of(folder.path(), sleeper.id(), start);
         kill(&mut sleeper);
         let appeared: Vec<_> = observer.finish().appeared.into_iter().collect();

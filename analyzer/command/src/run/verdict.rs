@@ -60,7 +60,7 @@ pub(crate) fn give(
         )
     };
     let (judgement, merged) = match traces.of_this_run() {
-        Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle())), Merged::Nothing),
+        Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle(), seen)), Merged::Nothing),
         Ok(files) => {
             let judged = analyze_and_merge(&files, &options, &traces.folder, merged::LIMIT);
             let judged = judged.unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable));
@@ -148,7 +148,14 @@ fn death(end: &End, judgement: &Judgement, options: &Options) -> Option<Limit> {
 }
 
 /// Why there is no trace. The program's obstacle is only a part of the reason: its children could have been traced.
-fn nothing_traced(obstacle: Option<String>) -> String {
+fn nothing_traced(obstacle: Option<String>, seen: &Seen) -> String {
+    if let Some(untraced) = seen.untraced.first() {
+        let others = match seen.untraced.len() - 1 {
+            0 => String::new(),
+            others => format!(", nor could {}", counted(others, "other process")),
+        };
+        return format!("nothing was traced: {untraced}{others}");
+    }
     let obstacle = obstacle.map(|obstacle| format!("{obstacle}; and ")).unwrap_or_default();
     format!(
         "nothing was traced: {obstacle}no process of the run loaded a Unified Runtime adapter with liburscope.so preloaded, or \
@@ -186,8 +193,8 @@ mod tests {
 
     #[test]
     fn an_obstacle_comes_before_the_general_reason() {
-        assert!(nothing_traced(None).starts_with("nothing was traced: no process of the run loaded"));
-        let reason = nothing_traced(Some("app is statically linked".into()));
+        assert!(nothing_traced(None, &Seen::default()).starts_with("nothing was traced: no process of the run loaded"));
+        let reason = nothing_traced(Some("app is statically linked".into()), &Seen::default());
         assert!(reason.starts_with("nothing was traced: app is statically linked; and no process"), "{reason}");
     }
 

@@ -79,6 +79,7 @@ fn limits(nodes: &[Node], findings: &[FoundFinding], options: &Options) -> Vec<L
         (LimitCause::Death, deaths(nodes, options)),
         (LimitCause::UntracedPeer, untraced(findings)),
         (LimitCause::NotTraced, left_out(nodes)),
+        (LimitCause::NotTraced, without_traces(nodes)),
         (LimitCause::Late, came_late(nodes)),
         (LimitCause::OtherRun, may_be_elsewhere(nodes, options)),
     ];
@@ -150,6 +151,17 @@ fn left_out(nodes: &[Node]) -> Option<String> {
             chosen.join(", ")
         )
     })
+}
+
+/// Which processes could not write their traces.
+fn without_traces(nodes: &[Node]) -> Option<String> {
+    let mut untraced = nodes.iter().flat_map(|node| &node.untraced);
+    let first = untraced.next()?;
+    let others = match untraced.count() {
+        0 => String::new(),
+        others => format!(", nor could {}", counted(others, "other process")),
+    };
+    Some(format!("{first}{others}: what was done there is not known"))
 }
 
 /// Which processes were not traced from their beginning on.

@@ -95,6 +95,9 @@ pub(crate) struct Node {
     /// Those of `unseen` that keep the verdict from being clean: adapters whose calls were not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) blind: Vec<String>,
+    /// Why processes could not write their traces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) untraced: Vec<String>,
     /// How many exports no process has tried to open.
     #[serde(default)]
     pub(crate) unopened: u64,

@@ -1,4 +1,4 @@
-//! Reads what `urscope run` observed of the processes from outside: until when each was there.
+//! Reads what `urscope run` observed of the processes from outside: until when each was there, and which could not write their traces.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,13 @@ use crate::files::{self, Folder, owners};
 /// The most bytes that are read of a file: 100,000 processes.
 const LIMIT: u64 = 16 << 20;
 
-/// The observed times of processes, by boot, number and start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ObservedTimes(HashMap<(String, u32, u64), ProcessTimes>);
+pub(crate) struct ObservedTimes {
+    /// The observed times of processes, by boot, number and start.
+    ended: HashMap<(String, u32, u64), ProcessTimes>,
+    /// The processes that could not write their traces.
+    untraced: Vec<ProcessTimes>,
+}
 
 impl ObservedTimes {
     /// Reads the files beside these traces. Files that are missing or damaged only cost precision.
@@ -26,21 +30,33 @@ impl ObservedTimes {
             let owner = fs::symlink_metadata(path).map(|data| data.uid());
             folders.entry(files::parent(path)).or_default().extend(owner);
         }
-        let mut times = HashMap::new();
+        let mut times = Self::default();
         for (folder, of_traces) in folders {
             let is_trusted = |owner| owners().have(owner) || of_traces == BTreeSet::from([owner]);
             let file = Folder::open(folder).and_then(|folder| folder.file_of(FILE, is_trusted));
             let Ok(text) = file.and_then(|file| files::bounded(file, LIMIT)) else { continue };
             let lines = text.split(|byte| *byte == b'\n');
             let lines = lines.filter_map(|line| serde_json::from_slice::<ProcessTimes>(line).ok());
-            times.extend(lines.map(|times| ((times.boot_id.clone(), times.pid, times.start), times)));
+            for line in lines {
+                if line.untraced.is_empty() {
+                    times.ended.insert((line.boot_id.clone(), line.pid, line.start), line);
+                } else {
+                    times.untraced.push(line);
+                }
+            }
         }
-        Self(times)
+        times
+    }
+
+    /// Why processes of a run on a host could not write their traces, as parts of a message.
+    pub(crate) fn untraced<'t>(&'t self, boot_id: &'t str, run: &'t str) -> impl Iterator<Item = &'t str> {
+        let of_run = self.untraced.iter().filter(move |times| times.boot_id == boot_id && times.run == run);
+        of_run.map(|times| times.untraced.as_str())
     }
 
     /// What was observed of the process that wrote a trace.
     pub(crate) fn of(&self, header: &Header) -> Option<&ProcessTimes> {
-        let times = self.0.get(&(header.boot_id.clone(), header.pid, header.start))?;
+        let times = self.ended.get(&(header.boot_id.clone(), header.pid, header.start))?;
         let known = [times.pid_namespace, header.pid_namespace].into_iter().all(|namespace| namespace != 0);
         let same_namespace = !known || times.pid_namespace == header.pid_namespace;
         (same_namespace && !header.boot_id.is_empty()).then_some(times)

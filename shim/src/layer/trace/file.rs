@@ -3,9 +3,11 @@
 use std::{io, ops::RangeInclusive, path::Path};
 
 use urscope_schema::owners::{self, Owners};
-use urscope_schema::trace::{Form, records::Header, write};
+use urscope_schema::ranks::process_name;
+use urscope_schema::trace::{Form, process_times::Notice, records::Header, write};
 
-use crate::raw::{clock, files::plain_file, processes::process, stderr, symbols::modules};
+use crate::raw::processes::{observer, process};
+use crate::raw::{clock, files::plain_file, stderr, symbols::modules};
 use crate::{command_line, knobs};
 
 /// The pauses after the first failed attempt to grow and at most, in nanoseconds. Each failure doubles the pause.
@@ -45,8 +47,12 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for the file is taken"))
     };
+    // Before the first call, of which the process may die.
+    tell_observer(header, String::new());
     let created = create();
     if let Err(error) = &created {
+        let name = process_name(&header.executable, header.pid, header.rank);
+        tell_observer(header, format!("{name} could not write its trace: {error}"));
         stderr::say(&format!(
             "cannot write a trace into {}: {error}; set URSCOPE_DIR to a directory with room that this user can write to; the \
              program continues without a trace",
@@ -54,6 +60,19 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
         ));
     }
     created.ok()
+}
+
+/// Tells `urscope run` that this process makes its trace, or why it is `untraced`.
+fn tell_observer(header: &Header, untraced: String) {
+    let name = &knobs::read().observer;
+    // A filter may end the process for a system call that it does not expect.
+    if name.is_empty() || header.rights.seccomp != Some(0) {
+        return;
+    }
+    let (run, pid_namespace, pid, start) = (header.run.clone(), header.pid_namespace, header.pid, header.start);
+    let notice = Notice { run, pid_namespace, pid, start, untraced };
+    // Nobody receives it if the run has ended, or in another network. Then only less is known of the end of this process.
+    let _ = observer::tell(name, &serde_json::to_vec(&notice).unwrap_or_default());
 }
 
 /// Why a directory is not used: the owner of it or of its parent is not trusted.

@@ -3,4 +3,5 @@
 pub mod fork;
 pub mod fork_mark;
 pub mod fork_reset;
+pub mod observer;
 pub mod process;
