@@ -114,21 +114,26 @@ pub(super) fn append_short_exit(exit: &Exit) -> bool {
 
 /// Appends a record, to a new chunk if it does not fit into this thread's.
 pub(super) fn append(record: &impl Record) {
-    if chunks::append_with(record) != Appended::Yes {
-        append_to_new_chunk(&|| chunks::append_with(record));
+    if chunks::append_with(record) != Appended::Yes && !append_to_new_chunk(&|| chunks::append_with(record)) {
+        count_lost();
     }
 }
 
 /// Appends an encoded record; no words stand for one that is too long.
 pub(super) fn append_words(words: &[u64]) {
-    if chunks::append(words) != Appended::Yes {
-        append_to_new_chunk(&|| chunks::append(words));
+    if !append_remark(words) {
+        count_lost();
     }
 }
 
-/// Gives this thread another chunk, and appends there.
+/// Appends an encoded record; false if that fails. The loss of one that no judgement needs is not counted.
+pub(super) fn append_remark(words: &[u64]) -> bool {
+    chunks::append(words) == Appended::Yes || append_to_new_chunk(&|| chunks::append(words))
+}
+
+/// Gives this thread another chunk, and appends there; false if that fails.
 #[cold]
-fn append_to_new_chunk(append: &dyn Fn() -> Appended) {
+fn append_to_new_chunk(append: &dyn Fn() -> Appended) -> bool {
     let _held_off = interruptions::hold_off();
     let mut appended = append();
     if appended == Appended::NoRoom {
@@ -138,9 +143,7 @@ fn append_to_new_chunk(append: &dyn Fn() -> Appended) {
             appended = append_with_file(&mut state, append);
         }
     }
-    if appended != Appended::Yes {
-        count_lost();
-    }
+    appended == Appended::Yes
 }
 
 /// The thread may have got a chunk with the file.

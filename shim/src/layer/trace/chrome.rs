@@ -25,13 +25,18 @@ pub(super) fn append_line(fill: impl FnOnce(&mut Line)) {
 
 #[inline]
 pub(super) fn append(bytes: &[u8]) {
-    let appended = super::with_file().is_some_and(|mut state| {
-        let ended = state.ended;
-        state.chrome().is_some_and(|file| file.append(bytes, ended))
-    });
-    if !appended {
+    if !append_remark(bytes) {
         count_lost();
     }
+}
+
+/// Appends a record; false if that fails. The loss of one that no judgement needs is not counted.
+#[inline]
+pub(super) fn append_remark(bytes: &[u8]) -> bool {
+    super::with_file().is_some_and(|mut state| {
+        let ended = state.ended;
+        state.chrome().is_some_and(|file| file.append(bytes, ended))
+    })
 }
 
 /// The number of records that are lost so far.

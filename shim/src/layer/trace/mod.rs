@@ -268,9 +268,9 @@ pub fn note(text: &str) {
     }
     let now = clock::now();
     if is_binary() {
-        binary::append_words(&fxt::write::note(now, text));
+        binary::append_remark(&fxt::write::note(now, text));
     } else {
-        chrome::append(&write::note(pid(), thread::id(), now, base(), text));
+        chrome::append_remark(&write::note(pid(), thread::id(), now, base(), text));
     }
 }
 
@@ -285,10 +285,11 @@ fn descriptors(tid: u32, now: Nanos, open: u64) {
 impl FindingSink for Trace {
     fn finding(&self, found: &Found) {
         let now = clock::now();
+        // The analysis finds it again. A handler that interrupted a record may end the process, with what it has left.
         if is_binary() {
-            binary::append_words(&fxt::write::finding(now, found));
+            binary::append_remark(&fxt::write::finding(now, found));
         } else {
-            chrome::append(&write::finding(pid(), thread::id(), now, base(), found));
+            chrome::append_remark(&write::finding(pid(), thread::id(), now, base(), found));
         }
     }
 
