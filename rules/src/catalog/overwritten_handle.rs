@@ -9,9 +9,9 @@
 //! program works under urscope. Without urscope, whoever gets the bytes from the process afterwards gets the changed ones:
 //! its open is refused, or maps something else.
 //!
-//! It is reported where a child of the process that opened opens the bytes later, which it most likely has from its parent.
-//! It is a note, because the process may have opened a copy of them. Where other processes open the same bytes, or the same
-//! process does so again, a trace shows even less whether they are those of the sender.
+//! It is reported where a child of the process that opened opens the bytes later, which it has from its parent, and which are the
+//! changed ones unless the parent opened a copy: a trace does not show that. Where other processes open the same bytes, or the
+//! same process does so again, it does not show either whether they are those of the sender, so nothing is reported.
 //!
 //! # Example
 //!
@@ -74,7 +74,7 @@ use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "overwritten-handle",
-    severity: Severity::Note,
+    severity: Severity::Warning,
     when: When::Run,
     title: "an open changes handle data that is passed on, unless urscope prevents it",
     sentence: "passed on handle data that its adapter changes",
@@ -95,14 +95,16 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, child, size) = (name(fact.tracker, parent), name(fact.tracker, fact.at.process), opening.open.size?);
     let message = format!(
         "{who} opened handle data of {size} bytes in {}; without urscope, its adapter would have changed them from byte {byte} on, and \
-         {child}, a child of this process, which opens them in {}, would have got the changed ones",
+         {child}, a child of this process, which opens them in {}, would have got the changed ones: they name another descriptor of {}, so \
+         this open would be refused, or map something else",
         call(opened),
-        call(fact.at)
+        call(fact.at),
+        name(fact.tracker, export.latest_get.process)
     );
     let finding = Finding::new(&RULE, opened, what, message).other(Some(fact.at));
     let finding = finding.values(export.subject.size, Some(export.fingerprint()));
     Some(
         finding
-            .advice("send handle data on before it is opened, or open a copy; the v2 adapter does not write into it"),
+            .advice("send handle data on before it is opened, or open a copy, and suppress this; the v2 adapter does not write into it"),
     )
 }
