@@ -10,7 +10,8 @@
 //! context is released.
 //!
 //! A queue must have the context of the memory that its commands access: in SYCL all else is undefined. It is a note if
-//! no recorded call has made one of the contexts: two handles may then stand for one context of the driver.
+//! no recorded call has made one of the contexts: two handles may then stand for one context of the driver. A call of
+//! another interface than that of the open is not reported: its handle may stand for the context of the open.
 //!
 //! Level Zero: such a command is a note. The specification asks for one context, but drivers map memory for all of them,
 //! and oneCCL opens in a context of its own.
@@ -89,7 +90,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let What::InvalidEnding(ending) = fact.what else { return None };
     let Target::Mapping(mapped) = ending.target else { return None };
-    if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context) {
+    if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context, fact.at) {
         return None;
     }
     let opened = mapped.last_open()?;

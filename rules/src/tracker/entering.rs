@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::api::{Effect, Function, Promise};
+use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested};
 
@@ -200,10 +200,7 @@ impl Tracker {
 fn foreign(at: Place, state: &ProcessState, address: u64, context: Option<u64>) -> Option<ForeignUse> {
     let context = context?;
     let (pointer, mapping) = state.mapping_at(address)?;
-    // Another interface has other handles for its contexts.
-    let interface = |place: &Place| place.function.map(Function::interface);
-    let is_known = |open: &super::records::Open| interface(&open.place) == interface(&at);
-    if mapping.is_open_in(Some(context)) || !mapping.opens.iter().all(is_known) {
+    if mapping.is_open_in(Some(context), at) {
         return None;
     }
     let open = mapping.opens.last()?;
@@ -266,7 +263,7 @@ fn ending<'t>(at: Place, state: &'t ProcessState, object: Handle, free: Option<&
         Target::Allocation(_) => kind == Kind::Usm,
         Target::Mapping(mapping) => {
             let frees = effect != Some(Effect::Closes(Kind::Usm));
-            let is_open = mapping.state == State::Alive && mapping.is_open_in(context);
+            let is_open = mapping.state == State::Alive && mapping.is_open_in(context, at);
             kind == Kind::Mapping && is_open && mapping.imported == frees
         }
         Target::Nothing if before == State::Inherited => true,

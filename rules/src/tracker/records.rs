@@ -5,7 +5,7 @@
 use std::num::NonZeroU64;
 
 use smallvec::SmallVec;
-use urscope_schema::api::Effect;
+use urscope_schema::api::{Effect, Function};
 use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
 
 use crate::{lifecycle::State, place::Place};
@@ -142,9 +142,13 @@ impl Mapping {
         self.opens.iter().map(|open| open.place).max_by_key(|place| (place.time, place.call))
     }
 
-    /// Whether a close in `context` is a close of one of its opens; an unknown context counts as the right one.
-    pub fn is_open_in(&self, context: Option<u64>) -> bool {
-        context.is_none() || self.opens.iter().any(|open| open.context.is_none_or(|known| Some(known) == context))
+    /// Whether a call at `at` in `context` may be about one of its opens. An unknown context counts as the right one, and so does that of
+    /// an open in another interface, which has other handles for the same contexts.
+    pub fn is_open_in(&self, context: Option<u64>, at: Place) -> bool {
+        let interface = |place: Place| place.function.map(Function::interface);
+        let may_be_it =
+            |open: &Open| open.context.is_none() || open.context == context || interface(open.place) != interface(at);
+        context.is_none() || self.opens.iter().any(may_be_it)
     }
 
     /// Removes the open that is ended by a close in `context` that began at `time`: the latest open before
@@ -156,6 +160,9 @@ impl Mapping {
         Some(self.opens.remove(index))
     }
 }
+
+/// The number of commands of a process that are remembered: the latest ones.
+pub const MAX_COMMANDS: usize = 1024;
 
 /// A command of a queue or a command list.
 #[derive(Clone, Copy, Debug)]

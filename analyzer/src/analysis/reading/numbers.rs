@@ -4,10 +4,8 @@
 
 use std::collections::VecDeque;
 
+use urscope_rules::tracker::records::MAX_COMMANDS;
 use urscope_schema::trace::packed::{PackedCall, renumber};
-
-/// How many commands a free, a close or an execution can name: as many as the tracker remembers.
-const COMMANDS: usize = 1024;
 
 /// The numbers of a process.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +14,7 @@ pub(super) struct Numbers {
     begun: u64,
     /// The calls that have not returned: the number in the trace, and the one in order.
     pending: Vec<(u64, u64)>,
-    /// The latest commands, likewise.
+    /// The latest commands, likewise: those that a free, a close or an execution can name.
     commands: VecDeque<(u64, u64)>,
 }
 
@@ -50,7 +48,7 @@ impl Numbers {
         self.begun += 1;
         self.pending.push((in_trace, self.begun));
         if call.function().is_command() {
-            if self.commands.len() >= COMMANDS {
+            if self.commands.len() >= MAX_COMMANDS {
                 self.commands.pop_front();
             }
             self.commands.push_back((in_trace, self.begun));

@@ -102,3 +102,14 @@ fn a_queue_of_another_context_is_named() {
     // A handle of one interface says nothing of a context of another one.
     with(contexts, "", "in y ze", &[]);
 }
+
+#[test]
+fn a_close_by_another_interface_may_be_in_the_context_of_the_open() {
+    let with = |open: &str, close: &str, codes: &[&str]| {
+        let opened = format!("p: alloc a 64\np: get a -> h\nc: context x\nc: open h -> m in x{open}");
+        expect(&format!("{opened}\nc: close m in y{close}\np: put h\np: free a"), codes)
+    };
+    with("", "", &["wrong-context"]);
+    with("", " ze", &[]);
+    with(" ze", "", &[]);
+}

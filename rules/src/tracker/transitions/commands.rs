@@ -6,10 +6,8 @@ use std::num::NonZeroU64;
 use urscope_schema::operation;
 
 use crate::place::{Place, ProcessId};
-use crate::tracker::{pending::PendingChange, process_state::ProcessState, records::Command, state::Tracker};
-
-/// The number of commands of a process that are remembered: the latest ones.
-const MAX_COMMANDS: usize = 1024;
+use crate::tracker::records::{Command, MAX_COMMANDS};
+use crate::tracker::{pending::PendingChange, process_state::ProcessState, state::Tracker};
 
 /// A command is enqueued. If its size is not known, as for a kernel, the byte at its address counts. A command that
 /// accesses no shared memory is remembered, too, because it may be the first that was not waited for.

@@ -31,7 +31,7 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
         return PendingChange::Nothing;
     };
     let frees = at.effect() != Some(Effect::Closes(Kind::Usm));
-    let wrongly = base != pointer || !mapping.is_open_in(context) || mapping.imported != frees;
+    let wrongly = base != pointer || !mapping.is_open_in(context, at) || mapping.imported != frees;
     let Some(open) = mapping.take(context, at.time) else { return PendingChange::Nothing };
     mapping.closed += 1;
     mapping.last_close = at.time;
