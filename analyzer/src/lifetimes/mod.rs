@@ -94,8 +94,13 @@ impl<S: EventSink> LifetimeTracker<S> {
         self.process(fact.at.process)?.pending.get_mut(&fact.at.call?.get())
     }
 
-    /// An open begins. It opens the latest handle data that was got before it.
+    /// An open begins. It opens the latest handle data that was got before it, and shows the fingerprint of that: its own may be that of
+    /// the descriptor that raw handle data names.
     fn opening(&mut self, fact: &Fact<'_>, opening: &Opening<'_>) {
+        let shared = opening.export.and_then(|id| fact.tracker.export(id));
+        if let Some((shared, call)) = shared.zip(self.call(fact)) {
+            call.enter.values.fingerprint = Some(shared.fingerprint);
+        }
         let Some(known) = opening.export.and_then(|id| self.exports.get(&id)) else { return };
         let (first, latest) = (known.first, known.latest);
         let Some(call) = self.call(fact) else { return };

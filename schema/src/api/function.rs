@@ -156,6 +156,12 @@ impl Function {
         matches!(self.effect(), Effect::Enqueues(_) | Effect::Launches(_))
     }
 
+    /// Whether the function makes a queue or waits for one. Its calls are never recorded.
+    #[inline(always)]
+    pub const fn makes_or_waits_for_queue(self) -> bool {
+        matches!(self.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue))
+    }
+
     /// Whether the host knows after a success that commands have completed, or can find out.
     #[inline(always)]
     pub const fn waits(self) -> bool {

@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Effect, Function, UrResult, role::*};
+use urscope_schema::api::{Function, UrResult, role::*};
 use urscope_schema::{handle::Kind, ur_functions};
 
 use self::adapter::registry;
@@ -82,7 +82,7 @@ pub fn uses_level_zero(function: Function, via: usize) -> bool {
 #[inline]
 fn is_adapter_only(function: Function, via: usize) -> bool {
     function.is_command()
-        || matches!(function.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue))
+        || function.makes_or_waits_for_queue()
         || knobs::hot_or_nothing().prefers_adapter()
             && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }

@@ -6,8 +6,8 @@
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Effect, Function, UrResult, role::*};
-use urscope_schema::{handle::Kind, ze_functions};
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::ze_functions;
 
 use super::super::driver::{self, driver_hooks, may_export};
 use super::{DRIVER_STATES as STATES, Driver, real, report_once};
@@ -77,7 +77,7 @@ impl EntryKind {
             Self::Command
         } else if may_export(function) {
             Self::Property
-        } else if matches!(function.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue)) {
+        } else if function.makes_or_waits_for_queue() {
             Self::Wait
         } else {
             Self::Caller
