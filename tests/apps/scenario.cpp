@@ -10,6 +10,7 @@
 #include "event_app.hpp"
 #include "physical_app.hpp"
 #include "scenario_steps.hpp"
+#include "ze_app.hpp"
 
 #include <list>
 #include <memory>
@@ -18,6 +19,8 @@
 #include <thread>
 
 #include <poll.h>
+#include <sys/resource.h>
+#include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/async_alloc/async_alloc.hpp>
 #include <sycl/ext/oneapi/experimental/async_alloc/memory_pool.hpp>
 
@@ -126,7 +129,8 @@ static Bytes received(const Step &step) {
   const Turns::Slot *slot = turns->slot(step.object);
   const bool is_known = slot != nullptr;
   for (const Step &get : script->steps)
-    if (slot == nullptr && get.verb == "get" + step.verb.substr(4)) slot = turns->slot(get.word("->"));
+    if (slot == nullptr && get.verb == "get" + step.verb.substr(4) && get.has("ze") == step.has("ze"))
+      slot = turns->slot(get.word("->"));
   require(slot != nullptr, "no bytes are known");
   Bytes bytes = is_known ? Bytes(slot->data, slot->data + slot->size) : pattern(slot->size, 1);
   if (step.has("sized")) bytes.resize(step.number("sized"));
@@ -159,6 +163,77 @@ static void reserve(const Step &step, const std::string &name, size_t size) {
   auto &mapped = named(objects.mapped, name);
   mapped = std::make_unique<Addresses>(gpu(step), size);
   named(objects.memory, name) = mapped->pointer();
+}
+
+// Level Zero, which the program calls itself, with the context and the device of SYCL.
+class Raw : public Ze {
+public:
+  explicit Raw(const Step &step) : Ze(native(gpu(step).context)) { device = native(gpu(step).device); }
+  static void accepted(uint32_t result) {
+    if (result != 0) throw sycl::exception(sycl::make_error_code(sycl::errc::runtime), "Level Zero refuses the call");
+  }
+
+private:
+  template <typename T> static ze_handle_t native(const T &object) {
+    return reinterpret_cast<ze_handle_t>(sycl::get_native<sycl::backend::ext_oneapi_level_zero>(object));
+  }
+};
+
+static ze_ipc_mem_handle_t raw_handle(const Step &step) {
+  const Bytes bytes = received(step);
+  ze_ipc_mem_handle_t handle;
+  require(bytes.size() == sizeof handle, "the bytes are no handle of Level Zero");
+  std::memcpy(&handle, bytes.data(), sizeof handle);
+  return handle;
+}
+
+// A descriptor of this process for the one that a handle names in the process that got it.
+static int descriptor_of(const Step &step, const ze_ipc_mem_handle_t &handle) {
+  int number;
+  std::memcpy(&number, &handle, sizeof number);
+  for (const Step &get : script->steps) {
+    if (get.verb != "get" || get.word("->") != step.object) continue;
+    const int process = static_cast<int>(syscall(SYS_pidfd_open, turns->pid(get.process).load(), 0));
+    const int own = static_cast<int>(syscall(SYS_pidfd_getfd, process, number, 0));
+    require(own >= 0, "the descriptor cannot be got");
+    ::close(process);
+    return own;
+  }
+  throw std::runtime_error("nobody has got the handle");
+}
+
+static void get_raw(const Step &step) {
+  const Raw raw(step);
+  make(step, step.has("->"), [&] {
+    ze_ipc_mem_handle_t handle;
+    Raw::accepted(raw.zeMemGetIpcHandle(raw.context, address(step), &handle));
+    Turns::Slot &slot = *turns->slot(step.word("->"));
+    std::memcpy(slot.data, &handle, slot.size = sizeof handle);
+    return true;
+  });
+}
+
+static void open_raw(const Step &step) {
+  const Raw raw(step);
+  ze_ipc_mem_handle_t handle = raw_handle(step);
+  const int own = step.has("replaced") ? descriptor_of(step, handle) : -1;
+  if (own >= 0) std::memcpy(&handle, &own, sizeof own);
+  void *memory = nullptr;
+  make(step, step.has("->"), [&] {
+    Raw::accepted(raw.try_open(handle, &memory));
+    return keep(step.word("->"), memory);
+  });
+  if (own >= 0) ::close(own);
+}
+
+// Calls that the trace has no room for.
+static void lose_calls() {
+  Gpu gpu;
+  sycl::free(sycl::malloc_host(64, gpu.context), gpu.context);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none = {0, RLIM_INFINITY};
+  require(setrlimit(RLIMIT_FSIZE, &none) == 0, "no limit");
+  for (int call = 0; call < 8000; ++call) sycl::free(sycl::malloc_host(64, gpu.context), gpu.context);
 }
 
 using Operation = std::function<void(const Step &)>;
@@ -216,17 +291,28 @@ static const std::map<std::string, Operation> operations = {
      }},
     {"get",
      [](auto &step) {
+       if (step.has("ze")) return get_raw(step);
        make(step, step.has("->"), [&] { return keep(step, ipc::get(address(step), gpu(step).context)); });
      }},
-    {"put", [](auto &step) { call(step, [&] { put(handle(step), gpu(step)); }); }},
+    {"put",
+     [](auto &step) {
+       if (step.has("ze")) return call(step, [raw = Raw(step), &step] { Raw::accepted(raw.put(raw_handle(step))); });
+       call(step, [&] { put(handle(step), gpu(step)); });
+     }},
     {"open",
      [](auto &step) {
+       if (step.has("ze")) return open_raw(step);
        const Bytes bytes = received(step);
        make(step, step.has("->"), [&] {
          return keep(step.word("->"), ipc::open(bytes, gpu(step).context, gpu(step).device));
        });
      }},
-    {"close", [](auto &step) { call(step, [&] { close(address(step), gpu(step)); }); }},
+    {"close",
+     [](auto &step) {
+       if (step.has("ze"))
+         return call(step, [raw = Raw(step), &step] { Raw::accepted(raw.zeMemCloseIpcHandle(raw.context, address(step))); });
+       call(step, [&] { close(address(step), gpu(step)); });
+     }},
 
     {"physical",
      [](auto &step) {
@@ -317,7 +403,7 @@ static const std::map<std::string, Operation> operations = {
 // Null for the ends of processes.
 static const Operation *operation(const Step &step) {
   if (const auto found = operations.find(step.verb); found != operations.end()) return &found->second;
-  const bool is_end = step.verb == "exit" || step.verb == "exec" || step.verb == "killed";
+  const bool is_end = step.verb == "exit" || step.verb == "exec" || step.verb == "killed" || step.verb == "incomplete";
   if (!is_end || (step.verb == "exec" && step.object.empty())) throw NoStep(step.verb);
   return nullptr;
 }
@@ -332,6 +418,7 @@ static bool ends(const Step &step) {
     require(false, "cannot exec");
   }
   if (step.verb == "killed") raise(SIGKILL);
+  if (step.verb == "incomplete") return lose_calls(), true;
   // A forked child must not clean up the runtime.
   if (step.verb == "exit" && is_forked) _exit(0);
   return step.verb == "exit";
@@ -396,7 +483,7 @@ static void await_end(pid_t pid) {
 
 static void supervise() {
   for (const Step &step : script->steps) {
-    const bool is_end = step.verb == "exit" || step.verb == "killed";
+    const bool is_end = step.verb == "exit" || step.verb == "killed" || step.verb == "incomplete";
     if (step.begins_process || is_end) turns->await(step, look_after_children);
     if (step.begins_process) turns->pid(step.process) = start(step.process);
     if (is_end) await_end(turns->pid(step.process));

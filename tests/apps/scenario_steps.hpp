@@ -88,7 +88,9 @@ private:
   std::set<unsigned> ended;
 
   void add(unsigned line, const std::string &text) {
-    static const std::set<std::string> marks = {"ipc", "queued", "fails", "may-fail"};
+    static const std::set<std::string> marks = {"ipc", "queued", "fails", "may-fail", "ze", "replaced"};
+    // The steps that a program makes by Level Zero, in the context of SYCL.
+    static const std::set<std::string> raw = {"get", "put", "open", "close"};
     static const std::set<std::string> valued = {"+", "->", "in", "as", "from", "sized", "flipped", "seed"};
     std::istringstream words(text);
     Step step;
@@ -112,10 +114,11 @@ private:
       std::string &value = step.words[word];
       if (has_value) words >> value;
     }
+    if (step.has("ze") && raw.count(step.verb) == 0) throw NoStep("ze");
     const bool is_shared = step.verb != "physical" && step.verb != "event";
     if (who.find('@') != std::string::npos || !(is_shared || step.has("ipc"))) throw NoStep(text);
     if (step.verb == "fork" || step.verb == "exec") step.other = index(processes, step.object);
-    if (step.verb == "exit" || step.verb == "exec" || step.verb == "killed") ended.insert(step.process);
+    if (step.verb == "exit" || step.verb == "exec" || step.verb == "killed" || step.verb == "incomplete") ended.insert(step.process);
     if (step.verb.rfind("get", 0) == 0) index(handles, step.word("->"));
     if (joins) ++group_sizes.back();
     else group_sizes.push_back(1);

@@ -89,7 +89,8 @@ impl Draft {
 
     /// Adds a step.
     pub(super) fn add(&mut self, process: Process, step: String, after: &[Id]) -> Id {
-        let alone = matches!(first_word(&step), "context" | "fork" | "exec" | "exit" | "killed" | "host-waits");
+        let alone =
+            matches!(first_word(&step), "context" | "fork" | "exec" | "exit" | "killed" | "incomplete" | "host-waits");
         let thread = match self.lives.get(process) {
             Some(life) if !alone => self.random.below(life.threads),
             _ => 0,

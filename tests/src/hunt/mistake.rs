@@ -4,6 +4,8 @@ use super::{Stage, sharing::Kind};
 
 const POOLED: &[Kind] = &[Kind::Pooled];
 const UNPOOLED: &[Kind] = &[Kind::Unpooled];
+const RAW: &[Kind] = &[Kind::Pooled, Kind::Unpooled, Kind::Raw];
+const RAW_UNPOOLED: &[Kind] = &[Kind::Unpooled, Kind::Raw];
 const MEMORY: &[Kind] = &[Kind::Pooled, Kind::Unpooled];
 const FROM_POOL: &[Kind] = &[Kind::FromPool];
 const QUEUED: &[Kind] = &[Kind::Queued, Kind::FromPool];
@@ -26,12 +28,12 @@ macro_rules! mistakes {
 
 mistakes! {
     LeakedHandle, "leaked-handle", MEMORY;
-    LeakedMapping, "leaked-mapping", MEMORY;
+    LeakedMapping, "leaked-mapping", RAW;
     LeakedByExec, "leaked-by-exec", MEMORY;
     KilledHolder, "killed-holder", ALL;
-    DoublePut, "double-put", MEMORY;
+    DoublePut, "double-put", RAW;
     DoublePutInChild, "double-put-in-child", MEMORY;
-    DoubleClose, "double-close", UNPOOLED;
+    DoubleClose, "double-close", RAW_UNPOOLED;
     ClosedOnceOfTwo, "closed-once-of-two", MEMORY;
     ClosedThriceOfTwo, "closed-thrice-of-two", UNPOOLED;
     FreedWhileOpen, "freed-while-open", MEMORY;
@@ -41,8 +43,8 @@ mistakes! {
     PutBeforeFork, "put-before-fork", MEMORY;
     FreedBeforePut, "freed-before-put", MEMORY;
     NeverPut, "never-put", MEMORY;
-    UseAfterPut, "use-after-put", MEMORY;
-    UseAfterFree, "use-after-free", MEMORY;
+    UseAfterPut, "use-after-put", RAW;
+    UseAfterFree, "use-after-free", RAW;
     StaleHandle, "stale-handle", POOLED;
     GetOfFreed, "get-of-freed", MEMORY;
     CloseOfOwn, "close-of-own", MEMORY;

@@ -96,6 +96,12 @@ impl Draft {
         self.lives[process].end = "killed";
     }
 
+    /// The trace of the process cannot grow at its end, where it makes calls.
+    pub(super) fn lose(&mut self, process: Process) {
+        self.lives[process].end = "incomplete";
+        self.expect("note calls-lost", None, None);
+    }
+
     /// One of the contexts of a process.
     pub(super) fn place(&mut self, process: Process) -> Place {
         let context = self.random.below(self.lives[process].contexts.len());

@@ -40,8 +40,12 @@ impl Program {
         let children: Vec<Process> =
             draft.able().into_iter().filter(|process| draft.is_plain_child(*process)).collect();
         if mistake.is_none() && !children.is_empty() && draft.random.one_in(5) {
-            let killed = draft.random.choose(&children);
-            draft.kill(killed);
+            let ended = draft.random.choose(&children);
+            if draft.random.one_in(2) {
+                draft.kill(ended);
+            } else {
+                draft.lose(ended);
+            }
         }
         if let Some(mistake) = mistake {
             faulty_sharing(&mut draft, mistake);
@@ -74,7 +78,16 @@ impl Program {
 
 /// One or two exchanges of one kind. The second may get the address of the first.
 fn correct_sharing(draft: &mut Draft) {
-    let kinds = [Kind::Pooled, Kind::Pooled, Kind::Unpooled, Kind::Queued, Kind::FromPool, Kind::Physical, Kind::Event];
+    let kinds = [
+        Kind::Pooled,
+        Kind::Pooled,
+        Kind::Unpooled,
+        Kind::Queued,
+        Kind::FromPool,
+        Kind::Raw,
+        Kind::Physical,
+        Kind::Event,
+    ];
     let is_allowed = |kind: &Kind| kind.is_on(draft.stage) && !(draft.without_events && *kind == Kind::Event);
     let kinds: Vec<Kind> = kinds.into_iter().filter(is_allowed).collect();
     let kind = draft.random.choose(&kinds);
@@ -97,7 +110,7 @@ fn correct_sharing(draft: &mut Draft) {
     if let Some(process) = forwarded {
         let to = draft.place(process);
         match kind {
-            kind if kind.is_memory() && draft.random.one_in(2) => sharing.share_part(draft, to),
+            kind if kind.has_parts() && draft.random.one_in(2) => sharing.share_part(draft, to),
             Kind::Physical if draft.random.one_in(2) => sharing.share_on(draft, to),
             _ => sharing.open(draft, to, None),
         }
@@ -139,7 +152,8 @@ fn maybe_fresh(draft: &mut Draft, process: Process) -> (Place, bool) {
 
 /// A forked child has a copy of the handle data, which it may put as well.
 fn child_puts(draft: &mut Draft, sharing: &Sharing) {
-    if sharing.kind == Kind::Event {
+    // Level Zero does not work in a forked child.
+    if matches!(sharing.kind, Kind::Event | Kind::Raw) {
         return;
     }
     let got = sharing.last_got();

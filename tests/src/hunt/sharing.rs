@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Queued,
     /// The same, from a pool that the program makes.
     FromPool,
+    /// Memory as `Unpooled`, whose handle the program gets, sends and opens by Level Zero itself.
+    Raw,
     /// Physical memory.
     Physical,
     /// An event.
@@ -25,13 +27,24 @@ pub(super) enum Kind {
 impl Kind {
     /// Device memory of any origin.
     pub(super) fn is_memory(self) -> bool {
-        matches!(self, Self::Pooled | Self::Unpooled | Self::Queued | Self::FromPool)
+        matches!(self, Self::Pooled | Self::Unpooled | Self::Queued | Self::FromPool | Self::Raw)
+    }
+
+    /// Whether several parts of one piece are shared, each by handle data of its own.
+    pub(super) fn has_parts(self) -> bool {
+        // A handle of Level Zero names the whole.
+        self.is_memory() && self != Self::Raw
+    }
+
+    /// What stands behind the steps that share it.
+    pub(super) fn by(self) -> &'static str {
+        if self == Self::Raw { " ze" } else { "" }
     }
 
     /// Whether it can be shared on a stage.
     pub(super) fn is_on(self, stage: Stage) -> bool {
         match self {
-            Self::Pooled | Self::Unpooled | Self::Queued | Self::FromPool => true,
+            Self::Pooled | Self::Unpooled | Self::Queued | Self::FromPool | Self::Raw => true,
             Self::Physical => stage.shares_physical_memory(),
             Self::Event => stage.shares_events(),
         }
@@ -48,7 +61,7 @@ impl Kind {
 
     /// The step that puts handle data.
     pub(super) fn put(self, handle: usize, context: usize) -> String {
-        format!("put{} h{handle} in c{context}", self.suffix())
+        format!("put{} h{handle} in c{context}{}", self.suffix(), self.by())
     }
 
     /// The step that ends an object in the process that made it.
@@ -56,7 +69,7 @@ impl Kind {
         match self {
             Self::Physical | Self::Event => format!("release{} m{object}", self.suffix()),
             Self::Queued | Self::FromPool => format!("free m{object} in c{context} queued"),
-            Self::Pooled | Self::Unpooled => format!("free m{object} in c{context}"),
+            Self::Pooled | Self::Unpooled | Self::Raw => format!("free m{object} in c{context}"),
         }
     }
 }
@@ -117,7 +130,9 @@ impl Sharing {
         let object = draft.register();
         let size = match kind {
             Kind::Pooled => draft.random.choose(&[4096, 8192, 65536, 300_000, 1 << 19]),
-            Kind::Unpooled | Kind::Queued | Kind::FromPool => draft.random.choose(&[5 << 20, 8 << 20, 16 << 20]),
+            Kind::Unpooled | Kind::Raw | Kind::Queued | Kind::FromPool => {
+                draft.random.choose(&[5 << 20, 8 << 20, 16 << 20])
+            }
             Kind::Physical | Kind::Event => (1 + draft.random.below(2)) * (2 << 20),
         };
         let context = owner.context;
@@ -125,7 +140,7 @@ impl Sharing {
         let pool = (kind == Kind::FromPool).then(|| draft.register());
         before.extend(pool.map(|pool| draft.add(owner.process, format!("pool q{pool} in c{context}"), &before)));
         let make = match kind {
-            Kind::Pooled | Kind::Unpooled => format!("alloc m{object} {size} in c{context}"),
+            Kind::Pooled | Kind::Unpooled | Kind::Raw => format!("alloc m{object} {size} in c{context}"),
             Kind::Queued => format!("alloc m{object} {size} in c{context} queued"),
             Kind::FromPool => {
                 format!("alloc m{object} {size} in c{context} from q{} queued", pool.unwrap_or_default())
@@ -136,13 +151,13 @@ impl Sharing {
         let make = draft.add(owner.process, make, &before);
         let end = draft.add(owner.process, kind.end(object, context), &[make]);
         let pool_end = pool.map(|pool| draft.add(owner.process, format!("release-pool q{pool}"), &[end]));
-        let offset = if kind.is_memory() { draft.random.choose(&[0, 0, 0, 256, 2048]) } else { 0 };
+        let offset = if kind.has_parts() { draft.random.choose(&[0, 0, 0, 256, 2048]) } else { 0 };
         let seed = draft.random.below(1000);
         let written = Self::write(draft, kind, &owner, object, make, seed, offset, end);
         let got = Self::get(draft, kind, &owner, object, offset, make, end);
         let (sent, got, openings) = (got, vec![got], Vec::new());
         let mut sharing = Self { kind, owner, object, size, offset, make, written, got, sent, openings, end, pool_end };
-        if kind.is_memory() && draft.random.one_in(4) {
+        if kind.has_parts() && draft.random.one_in(4) {
             sharing.get_again(draft, offset);
         }
         for opener in openers {
@@ -153,7 +168,8 @@ impl Sharing {
 
     fn get(draft: &mut Draft, kind: Kind, owner: &Place, object: usize, offset: usize, make: Id, end: Id) -> Got {
         let handle = draft.register();
-        let step = format!("get{} m{object}{} -> h{handle} in c{}", kind.suffix(), inside(offset), owner.context);
+        let (suffix, context, by) = (kind.suffix(), owner.context, kind.by());
+        let step = format!("get{suffix} m{object}{} -> h{handle} in c{context}{by}", inside(offset));
         let get = draft.add(owner.process, step, &[make]);
         let put = draft.add(owner.process, kind.put(handle, owner.context), &[get]);
         draft.order(put, end);
@@ -208,13 +224,16 @@ impl Sharing {
     pub(super) fn open(&mut self, draft: &mut Draft, place: Place, seed: Option<usize>) {
         let (kind, context, process) = (self.kind, place.context, place.process);
         let (object, sent) = (draft.register(), self.sent);
-        let step = format!("open{} h{} -> m{object} in c{context}", kind.suffix(), sent.handle);
+        // The opener has got the descriptor that the handle names, and writes its own number into it.
+        let replaced = if kind == Kind::Raw && draft.random.one_in(3) { " replaced" } else { "" };
+        let (suffix, by) = (kind.suffix(), kind.by());
+        let step = format!("open{suffix} h{} -> m{object} in c{context}{by}{replaced}", sent.handle);
         let open = draft.add(process, step, &[sent.get, place.ready]);
         let mut uses = Vec::new();
         let close = match kind {
             Kind::Physical => format!("close-physical m{object}"),
             Kind::Event => format!("release-event m{object}"),
-            _ => format!("close m{object} in c{context}"),
+            _ => format!("close m{object} in c{context}{by}"),
         };
         let close = draft.add(process, close, &[open]);
         if let Some(seed) = seed.filter(|_| draft.random.one_in(2)) {

@@ -46,8 +46,8 @@
 //! (of a context: its only one), `sized NUMBER` (of the handle data of an open, or of what is mapped), `overwrites
 //! NUMBER` (of an open: the adapter would have changed this byte of its caller's), `flipped NUMBER` (of an open: a bit of
 //! that byte of its handle data is another one), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a
-//! close, a free or an unmap: the device says that a command accesses the memory from there on), `on-host`
-//! (of a copy: the program may have memory of its own at the address), `ze` or `cuda` (by the function of
+//! close, a free or an unmap: the device says that a command accesses the memory from there on), `replaced` (of an open by Level Zero: the process has written
+//! the number of its own descriptor into the handle), `on-host` (of a copy: the program may have memory of its own at the address), `ze` or `cuda` (by the function of
 //! Level Zero, of USM and its handle data, or of CUDA, also of events), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the
 //! runtime likes; without a runtime it fails) and `begins`.
 //!

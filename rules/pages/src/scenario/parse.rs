@@ -110,6 +110,8 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "exposes" => call.exposes = Some(number(value()?)?),
                 "as" => call.usm = Some(value()?.to_owned()),
                 "from" => call.pool = Some(value()?.to_owned()),
+                // It changes nothing of what the handle means.
+                "replaced" => {}
                 "queued" => call.queued = true,
                 "waits" => call.waits = true,
                 "unfinished" => call.unfinished = true,
@@ -125,7 +127,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, overwrites, seed, exposes, as, from, queued, waits, unfinished, ze, cuda, takes, fails, may-fail or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, overwrites, seed, exposes, as, from, replaced, queued, waits, unfinished, ze, cuda, takes, fails, may-fail or begins, found {word:?}"
                     ));
                 }
             }

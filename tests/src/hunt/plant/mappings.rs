@@ -29,11 +29,14 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
                     draft.optional();
                 }
             } else {
-                draft.expect("warning leaked-mapping", Some(open), sharing.gets());
+                // Level Zero asks for less than SYCL.
+                let severity = if sharing.kind == Kind::Raw { "note" } else { "warning" };
+                draft.expect(&format!("{severity} leaked-mapping"), Some(open), sharing.gets());
             }
         }
         Mistake::DoubleClose => {
-            let again = draft.add(process, format!("close m{object} in c{context}"), &[close]);
+            let step = format!("close m{object} in c{context}{}", sharing.kind.by());
+            let again = draft.add(process, step, &[close]);
             // Another mapping may get the address.
             draft.glue(close, again);
             draft.refusable(again);

@@ -1,7 +1,7 @@
 //! Right calls in the wrong order between the processes.
 
 use super::super::Stage;
-use super::super::draft::Draft;
+use super::super::draft::{Draft, Id};
 use super::super::mistake::Mistake;
 use super::super::sharing::{Kind, Sharing};
 use super::open_after;
@@ -37,7 +37,9 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             for got in sharing.got.iter().skip(1) {
                 draft.order(got.put, put);
             }
-            if draft.stage.is_ours() {
+            keep_handle(draft, opening.open);
+            // The put closes the descriptor that a handle of Level Zero names.
+            if draft.stage.is_ours() || sharing.kind == Kind::Raw {
                 draft.refusable(opening.open);
                 opening.uses.iter().chain([&opening.close]).for_each(|step| draft.remove(*step));
                 draft.expect("error use-after-put", Some(opening.open), Some(put));
@@ -47,8 +49,9 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::UseAfterFree => {
             open_after(draft, sharing, end);
+            keep_handle(draft, opening.open);
             // The adapter keeps pooled memory, and opens it.
-            if sharing.kind == Kind::Unpooled || draft.stage.is_ours() {
+            if sharing.kind != Kind::Pooled || draft.stage.is_ours() {
                 draft.refusable(opening.open);
                 draft.remove(opening.close);
             }
@@ -94,4 +97,10 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         sharing.others_end_before(draft, end);
     }
     true
+}
+
+/// The opener leaves the handle as it is: it cannot get a descriptor that is closed.
+fn keep_handle(draft: &mut Draft, open: Id) {
+    let step = &mut draft.nodes[open.0].step;
+    *step = step.replace(" replaced", "");
 }
