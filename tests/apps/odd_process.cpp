@@ -53,11 +53,6 @@ ALONE(out_of_reach_and_killed) {
   raise(SIGKILL);
 }
 
-ALONE(never_in_reach) {
-  change_root();
-  Work{}.get_and_put(10);
-}
-
 ALONE(without_address_space) {
   const Work work;
   work.get_and_put(10);

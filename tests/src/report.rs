@@ -44,6 +44,11 @@ impl Report {
         self.0["reason"].as_str()
     }
 
+    /// What keeps a verdict without findings from being clean.
+    pub fn limits(&self) -> &[Value] {
+        list(&self.0["limits"])
+    }
+
     /// What the verdict does not cover.
     pub fn unseen(&self) -> Vec<&str> {
         list(&self.0["unseen"]).iter().filter_map(Value::as_str).collect()

@@ -26,7 +26,8 @@ pub struct ProcessTimes {
     pub gone_ns: u64,
     /// The number of the signal that ended it; 0 if it ended by itself, absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal: Option<u32>,    /// Of a process whose trace could not be made, the name of its run; otherwise empty. There are no times then.
+    pub signal: Option<u32>,
+    /// Of a process whose trace could not be made, the name of its run; otherwise empty. There are no times then.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub run: String,
     /// Which process it is, and why it could not write its trace, as part of a message.

@@ -1,7 +1,7 @@
 //! Processes that take from their trace what it needs, and those in which it could do harm: what is lost is counted and not judged,
 //! every process ends, and nothing of the program is changed.
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, apps};
+use urscope_tests::{Adapter, Outcome, Release, Report, TestRun, Trace, apps, run};
 
 use crate::on_both_adapters;
 
@@ -24,6 +24,16 @@ fn run_as_root(mode: &str, form: &str, adapter: Adapter) -> Outcome {
     test_run.arg(mode).env("URSCOPE_FORMAT", form).run()
 }
 
+/// Runs a script, to which the program is `$0`.
+fn run_script(script: &str, form: &str, adapter: Adapter) -> Outcome {
+    let program = apps::executable("odd_process", Release::R2026_2);
+    let test_run = TestRun::of_program("/bin/sh").adapter(adapter).arg("-c").arg(script).arg(program);
+    test_run.env("URSCOPE_FORMAT", form).run()
+}
+
+/// What is said of a process whose traces are to be in a file.
+const NO_TRACE: &str = " could not write its trace: Not a directory";
+
 /// Checks that nothing is judged, and that each record is in the trace or counted as lost.
 fn is_counted(outcome: &Outcome) {
     // A file that cannot be opened again is not cut behind its end.
@@ -39,6 +49,12 @@ fn is_counted(outcome: &Outcome) {
     assert!(reason.contains(&format!("{lost} records lost")), "{reason}");
 }
 
+/// What `urscope check` says of the traces afterwards.
+fn checked(outcome: &Outcome) -> Report {
+    let traces = outcome.trace_folder();
+    Report::parse(&run::urscope(&["check", "--format", "json", traces.to_str().expect("a path in UTF-8")]).stdout)
+}
+
 on_both_adapters! {
     fn what_a_trace_out_of_reach_lacks_is_counted(adapter) {
         for form in FORMS {
@@ -49,6 +65,19 @@ on_both_adapters! {
             }
             let outcome = run_as_root("in_reach", form, adapter);
             assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+        }
+    }
+
+    /// The trace of the second process cannot be made.
+    fn a_process_that_cannot_write_its_trace_is_named_in_the_verdict(adapter) {
+        for form in FORMS {
+            let outcome = run_script("$0 in_reach && URSCOPE_DIR=/dev/null/traces $0 in_reach", form, adapter);
+            for (said, code) in [(outcome.report(), outcome.code), (checked(&outcome), 2)] {
+                assert_eq!((said.verdict(), code), ("partly-judged", 2), "{said:#?}");
+                let [limit] = said.limits() else { panic!("not one limit: {said:#?}") };
+                assert_eq!(limit["cause"], "not-traced");
+                assert!(limit["text"].as_str().is_some_and(|text| text.contains(NO_TRACE)), "{limit}");
+            }
         }
     }
 
@@ -93,9 +122,9 @@ on_both_adapters! {
 #[test]
 fn a_run_whose_traces_could_not_be_made_says_so() {
     for form in FORMS {
-        let outcome = run_as_root("never_in_reach", form, Adapter::V2);
+        let outcome = run_script("URSCOPE_DIR=/dev/null/traces $0 in_reach", form, Adapter::V2);
         assert_eq!(outcome.report().verdict(), "not-judged", "{}", outcome.stderr);
         let reason = outcome.report().reason().map(str::to_owned).unwrap_or_default();
-        assert!(reason.contains("could not be written"), "{reason}");
+        assert!(reason.starts_with("nothing was traced: odd_process (pid ") && reason.contains(NO_TRACE), "{reason}");
     }
 }

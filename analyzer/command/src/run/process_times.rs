@@ -39,6 +39,9 @@ const DESCRIPTORS: usize = 256;
 /// The most bytes of a notice that are read.
 const NOTICE_LIMIT: u64 = 1 << 16;
 
+/// The most connections whose text is not there yet. Every user of the machine can open some.
+const PENDING: usize = 256;
+
 /// Observes the processes that write traces into a directory.
 pub(super) struct ProcessObserver {
     /// The name of the socket by which processes tell that they make their traces; empty if there is none.
@@ -111,6 +114,9 @@ impl Notices {
     fn take(&mut self) -> Vec<(Notice, Option<OwnedFd>)> {
         while let Ok((connection, _)) = self.listener.accept() {
             self.open.extend(connection.set_nonblocking(true).is_ok().then_some(connection));
+            if self.open.len() > PENDING {
+                self.open.remove(0);
+            }
         }
         let mut told = Vec::new();
         self.open.retain(|connection| {
@@ -191,7 +197,8 @@ impl Processes {
         let ends: Vec<_> =
             self.running.iter().filter_map(|(key, process)| Some((*key, process.pidfd.as_ref()?))).collect();
         let told = self.notices.iter().flat_map(Notices::descriptors);
-        let others: Vec<_> = [stop.as_fd()].into_iter().chain(self.created.as_ref().map(OwnedFd::as_fd)).chain(told).collect();
+        let others: Vec<_> =
+            [stop.as_fd()].into_iter().chain(self.created.as_ref().map(OwnedFd::as_fd)).chain(told).collect();
         let ends_at = others.len();
         let descriptors = others.into_iter().chain(ends.iter().map(|(_, fd)| fd.as_fd()));
         let mut waits: Vec<_> = descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
@@ -215,14 +222,13 @@ impl Processes {
 
     fn observe(&mut self) {
         let names = self.new_names();
-        // A process has told it before its file had a name.
+        self.seen.begun.extend(names.iter().filter_map(|name| Some((unfinished(name)?, name.clone()))));
+        // A process tells that it makes a trace before it has made it, and afterwards that it could not.
         for (notice, pidfd) in self.notices.as_mut().map(Notices::take).unwrap_or_default() {
             self.note(notice, pidfd);
         }
         for name in names {
-            if let Some(writer) = unfinished(&name) {
-                self.seen.begun.insert(writer, name);
-            } else if let Some(writer) = writer(&name) {
+            if let Some(writer) = writer(&name) {
                 if !self.known.contains(&writer) {
                     self.add(writer, None);
                 }
@@ -258,7 +264,8 @@ impl Processes {
         let Notice { pid_namespace, pid, start, untraced, .. } = notice;
         if untraced.is_empty() {
             // Another program of the process makes another trace.
-            if let (false, Some(pidfd)) = (self.known.contains(&(pid, start)), pidfd) {
+            let is_new = !self.known.contains(&(pid, start)) && self.running.len() < DESCRIPTORS;
+            if let Some(pidfd) = pidfd.filter(|_| is_new) {
                 self.add((pid, start), Some((pid_namespace, pidfd)));
             }
             return;
@@ -484,5 +491,46 @@ mod tests {
         assert_eq!(appeared, [format!("urscope-sleep-{}-{start}.json", sleeper.id()).as_str()]);
         let [times] = &*written(folder.path()) else { panic!("not one line") };
         assert_eq!((times.pid, times.start), (sleeper.id(), start));
+    }
+
+    /// A process that sends a notice and kills itself, and has been waited for.
+    fn dies_after_notice(address: &str, run: &str, untraced: &str) -> u32 {
+        let script = "import json, os, socket, sys\n\
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)\n\
+            connection.connect('\\0' + sys.argv[1])\n\
+            notice = dict(run=sys.argv[2], pid_namespace=7, pid=os.getpid(), start=9, untraced=sys.argv[3])\n\
+            connection.send(json.dumps(notice).encode())\n\
+            os.kill(os.getpid(), 11)\n";
+        let mut child = Command::new("python3").args(["-c", script, address, run, untraced]).spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    #[test]
+    fn the_signal_of_a_process_that_was_waited_for_is_known_from_its_notice() {
+        let folder = tempfile::tempdir().unwrap();
+        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "signals").unwrap();
+        let pid = dies_after_notice(&observer.address, "signals", "");
+        observer.finish();
+        let written = written(folder.path());
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let version: Vec<u32> = release.split('.').map_while(|number| number.parse().ok()).collect();
+        if version < vec![6, 16] {
+            return assert!(written.len() <= 1, "{written:?}");
+        }
+        let [times] = &*written else { panic!("not one line: {written:?}") };
+        assert_eq!((times.pid, times.start, times.pid_namespace, times.signal), (pid, 9, 7, Some(11)));
+    }
+
+    #[test]
+    fn only_what_names_the_run_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "taken").unwrap();
+        dies_after_notice(&observer.address, "another", "it could not");
+        let pid = dies_after_notice(&observer.address, "taken", "this could not");
+        assert_eq!(observer.finish().untraced, ["this could not"]);
+        let written = written(folder.path());
+        let [line] = &*written else { panic!("not one line: {written:?}") };
+        assert_eq!((line.pid, &*line.run, &*line.untraced), (pid, "taken", "this could not"));
     }
 }

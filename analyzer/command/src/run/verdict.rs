@@ -60,7 +60,9 @@ pub(crate) fn give(
         )
     };
     let (judgement, merged) = match traces.of_this_run() {
-        Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle(), seen)), Merged::Nothing),
+        Ok(files) if files.is_empty() => {
+            (not_judged(&options, nothing_traced(program.obstacle(), seen)), Merged::Nothing)
+        }
         Ok(files) => {
             let judged = analyze_and_merge(&files, &options, &traces.folder, merged::LIMIT);
             let judged = judged.unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable));

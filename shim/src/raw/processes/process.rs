@@ -126,10 +126,16 @@ fn rights() -> Rights {
     Rights {
         ptrace_scope: scope.trim().parse().ok(),
         sys_ptrace: effective.map(|set| set >> CAP_SYS_PTRACE & 1 == 1),
-        seccomp: field("Seccomp:").and_then(|mode| mode.parse().ok()),
+        seccomp: field("Seccomp:").and_then(|mode| mode.parse().ok()).or_else(seccomp),
         dumpable: (dumpable >= 0).then_some(dumpable == 1),
         descriptors: limit(libc::RLIMIT_NOFILE),
     }
+}
+
+/// The mode of seccomp, where /proc is out of reach.
+fn seccomp() -> Option<u32> {
+    // SAFETY: PR_GET_SECCOMP has no further arguments and touches no memory.
+    u32::try_from(unsafe { libc::prctl(libc::PR_GET_SECCOMP) }).ok()
 }
 
 /// `linux/capability.h`
