@@ -79,7 +79,9 @@ mod tests {
             odd.as_ptr().cast(),
         ];
         let list = addresses.as_ptr().expose_provenance();
-        addresses.iter().for_each(|address| _ = address.expose_provenance());
+        for address in &addresses {
+            _ = address.expose_provenance();
+        }
         let found = |kernel, list| words(kernel, list).collect::<Vec<_>>();
         assert_eq!(found(7, list), [0; 0], "the sizes are not known");
         // SAFETY: it has that signature.
