@@ -90,7 +90,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let What::InvalidEnding(ending) = fact.what else { return None };
     let Target::Mapping(mapped) = ending.target else { return None };
-    if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context, fact.at) {
+    if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context, fact.at)
+    {
         return None;
     }
     let opened = mapped.last_open()?;
