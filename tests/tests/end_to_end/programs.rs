@@ -91,10 +91,11 @@ const PROGRAMS: [(&str, Shares, Runs); 50] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 27] = [
+const LEFT_OUT: [(&str, &str); 28] = [
     ("bench_cuda", "it has nothing to do with an adapter"),
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
+    ("cuda_clients", "it is a script that needs a GPU"),
     ("cuda_kernel", "it has nothing to do with an adapter"),
     ("cuda_order", "it has nothing to do with an adapter"),
     ("cuda_sharing", "it has nothing to do with an adapter"),
