@@ -104,7 +104,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let finding = Finding::new(&RULE, opened, what, message).other(Some(fact.at));
     let finding = finding.values(export.subject.size, Some(export.fingerprint()));
     Some(
-        finding
-            .advice("send handle data on before it is opened, or open a copy, and suppress this; the v2 adapter does not write into it"),
+        finding.advice(
+            "send handle data on before it is opened; if the process opened a copy of it, suppress this finding",
+        ),
     )
 }
