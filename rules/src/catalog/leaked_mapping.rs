@@ -105,7 +105,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let among = among(how, count, opened);
     let gets = mapping.export.and_then(|export| fact.tracker.exports.get(export)).map_or(0, |export| export.gets);
     // An allocator shares parts of its blocks.
-    let users = if gets > 1 && fact.at.promises(Promise::HandlesNameAllocations) {
+    let users = if gets > 1 && opened.promises(Promise::HandlesNameAllocations) {
         format!(", which names the whole allocation and was got {}, perhaps for several parts of it", times(gets))
     } else {
         String::new()

@@ -8,6 +8,7 @@ mod end_of_process;
 mod environment;
 mod job;
 mod merged;
+mod notices;
 mod process_times;
 mod process_tree;
 mod signals;

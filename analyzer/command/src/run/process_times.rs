@@ -7,10 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read as _, Write as _};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::os::{fd::AsFd as _, fd::BorrowedFd, fd::OwnedFd, unix::ffi::OsStrExt as _};
+use std::io::{self, Write as _};
+use std::os::{fd::AsFd as _, fd::OwnedFd, unix::ffi::OsStrExt as _};
 use std::sync::mpsc::{self, Receiver};
 use std::{fs, fs::File, mem::MaybeUninit, thread, time::Duration};
 
@@ -24,7 +22,7 @@ use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::trace::process_times::{FILE, Notice, ProcessTimes};
 use urscope_schema::trace::write::{UNFINISHED, writer_of};
 
-use super::end_of_process;
+use super::{end_of_process, notices::Notices};
 use crate::output::complain;
 
 /// How often it is checked that the processes still run. Their ends are seen at once.
@@ -35,12 +33,6 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// How many processes are waited for by a descriptor. The ends of more are seen within [`PERIOD`].
 const DESCRIPTORS: usize = 256;
-
-/// The most bytes of a notice that are read.
-const NOTICE_LIMIT: u64 = 1 << 16;
-
-/// The most connections whose text is not there yet. Every user of the machine can open some.
-const PENDING: usize = 256;
 
 /// Observes the processes that write traces into a directory.
 pub(super) struct ProcessObserver {
@@ -94,49 +86,6 @@ pub(super) struct Seen {
 
 /// A process: its number and its start, as in the name of its trace.
 pub(super) type Key = (u32, u64);
-
-/// What processes tell when they make their traces. Nobody else knows the name of the run.
-struct Notices {
-    run: String,
-    listener: UnixListener,
-    /// The connections whose text is not there yet.
-    open: Vec<UnixStream>,
-}
-
-impl Notices {
-    fn listen(address: &str, run: &str) -> io::Result<Self> {
-        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(address)?)?;
-        listener.set_nonblocking(true)?;
-        Ok(Self { run: run.to_owned(), listener, open: Vec::new() })
-    }
-
-    /// What was told since the last call, and by which process.
-    fn take(&mut self) -> Vec<(Notice, Option<OwnedFd>)> {
-        while let Ok((connection, _)) = self.listener.accept() {
-            self.open.extend(connection.set_nonblocking(true).is_ok().then_some(connection));
-            if self.open.len() > PENDING {
-                self.open.remove(0);
-            }
-        }
-        let mut told = Vec::new();
-        self.open.retain(|connection| {
-            let mut text = Vec::new();
-            match connection.take(NOTICE_LIMIT).read_to_end(&mut text) {
-                // A process writes it at once. Nobody else may keep a connection open.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && text.is_empty() => return true,
-                _ => {}
-            }
-            let notice = serde_json::from_slice::<Notice>(&text).ok().filter(|notice| notice.run == self.run);
-            told.extend(notice.map(|notice| (notice, end_of_process::peer(connection.as_fd()))));
-            false
-        });
-        told
-    }
-
-    fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.open.iter().map(UnixStream::as_fd).chain([self.listener.as_fd()])
-    }
-}
 
 struct Running {
     /// The pid namespace in which its number counts.
