@@ -145,6 +145,9 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     values.stack = stacks::current(hot);
     begun.event = recording.event();
     values.object = begun.event.map_or(values.object, |event| Some(event as u64));
+    if let Recording::Command([Some(pointer), source]) = recording {
+        (values.pointer, values.source) = (Some(pointer), source);
+    }
     begun.commands = commands::before(function, arguments.inputs(), &mut values);
     (begun.flags, begun.pointer) = (values.flags, values.pointer);
     if let Origin::Adapter(via) = origin {

@@ -65,9 +65,8 @@ pub(crate) fn are_recorded() -> bool {
     IS_SHARING.load(Ordering::Relaxed)
 }
 
-/// Adds to the arguments of a launch its pointers into shared memory, and to those of a call that ends memory the number
-/// of the first command that the host has not waited for, unless the device says that all have completed, and the offset
-/// of the first byte that an unfinished command accesses.
+/// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
+/// unless the device says that all have completed, and the offset of the first byte that an unfinished command accesses.
 #[inline(always)]
 pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = function.effect().ends_memory();
@@ -88,9 +87,6 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         if unfinished != Some(None) {
             values.value = Some(FIRST_UNWAITED.load(Ordering::Relaxed) & CALL_MASK).filter(|call| *call != 0);
         }
-    }
-    if launches(function) {
-        [values.pointer, values.source] = nearest(inputs.kernel_pointers());
     }
     let is_command = function.is_command();
     if is_command && are_recorded() {
@@ -137,15 +133,13 @@ fn not_of_host(pointer: Option<u64>, source: Option<u64>) -> Option<u64> {
     Some(asked.fold(0, |flags, (_, flag)| flags | flag)).filter(|flags| *flags != 0)
 }
 
-/// Whether a command is recorded. A launch of a kernel is if it has pointers into shared memory; other commands
-/// always are.
+/// The pointers into shared memory that a launch of a kernel has among its arguments; `None` if the command is not
+/// recorded. A launch is if it has one; other commands always are.
 #[inline(always)]
-pub(crate) fn is_recorded(function: Function, inputs: &Inputs) -> bool {
-    are_recorded() && (!launches(function) || nearest(inputs.kernel_pointers()) != [None; 2])
-}
-
-const fn launches(function: Function) -> bool {
-    matches!(function.effect(), Effect::Launches(_))
+pub(crate) fn recorded(function: Function, inputs: &Inputs) -> Option<[Option<u64>; 2]> {
+    let launches = matches!(function.effect(), Effect::Launches(_));
+    let pointers = if launches && are_recorded() { nearest(inputs.kernel_pointers()) } else { [None; 2] };
+    (are_recorded() && (!launches || pointers != [None; 2])).then_some(pointers)
 }
 
 /// The two addresses in shared memory that are nearest to its start.

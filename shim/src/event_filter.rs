@@ -30,6 +30,8 @@ pub(crate) enum Recording {
     Yes,
     /// The call is recorded because of this event.
     For(usize),
+    /// The call is recorded as a command; a launch has these pointers into shared memory.
+    Command([Option<u64>; 2]),
 }
 
 impl Recording {
@@ -37,7 +39,7 @@ impl Recording {
     pub(crate) fn event(self) -> Option<usize> {
         match self {
             Self::For(event) => Some(event),
-            Self::No | Self::Yes => None,
+            Self::No | Self::Yes | Self::Command(_) => None,
         }
     }
 }
@@ -83,8 +85,10 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
         return Recording::No;
     }
     if !is_about_events(function) {
-        let passes = function.is_command() && !commands::is_recorded(function, inputs);
-        return if passes { Recording::No } else { Recording::Yes };
+        if function.is_command() {
+            return commands::recorded(function, inputs).map_or(Recording::No, Recording::Command);
+        }
+        return Recording::Yes;
     }
     // Also a close of an event that was not opened.
     let otherwise = if function.is_ipc() { Recording::Yes } else { Recording::No };

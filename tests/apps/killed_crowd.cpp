@@ -160,6 +160,13 @@ void lead(int members, int threads, int cycles, uint64_t seed) {
     over = true;
     for (int index = 0; index < members; index++) over &= is_over(index);
   }
+  // A process that was killed has its mappings until it is gone, and nobody may free their memory before.
+  for (int index = 0; index < members; index++) {
+    siginfo_t info;
+    const auto pid = static_cast<id_t>(pids[static_cast<size_t>(index)]);
+    const bool was_killed = calls_until_killed[static_cast<size_t>(index)] == UINT64_MAX;
+    require(!was_killed || waitid(P_PID, pid, &info, WEXITED | WNOWAIT) == 0, "cannot wait for a member");
+  }
   crowd.finish = 1;
   for (int index = 0; index < members; index++) {
     int status = 0;

@@ -153,7 +153,7 @@ impl Inputs {
     }
 
     /// Adds the flags of the description that the caller passes, and the first of its devices.
-    #[inline]
+    #[inline(always)]
     fn describe(&self, values: &mut Values) {
         let word = |address: usize| {
             // SAFETY: the caller passes a description there to the adapter, which is about to read it. All kinds have
@@ -348,6 +348,7 @@ pub(super) unsafe fn descriptor_at(handle: usize) -> u32 {
 
 /// The fingerprint of what the descriptor in a handle stands for: the file that it refers to, or the descriptor of another
 /// process that the driver will fetch, because nothing was stored in its place.
+#[inline]
 fn of_descriptor(values: &Values) -> Option<u64> {
     let descriptor = descriptor_in(values.data?)?;
     let is_own = |process: &u64| *process == u64::from(process::cached_id());
