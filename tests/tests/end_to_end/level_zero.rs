@@ -419,3 +419,20 @@ fn calls_are_listed_one_a_line() {
     let pid = first["pid"].to_string();
     assert_eq!(listed(&["--pid", &pid]).lines().count(), 2);
 }
+
+#[test]
+fn an_open_of_raw_bytes_is_listed_with_the_get_of_its_handle() {
+    for case in ["bytes-right", "bytes-of-like-process", "descriptor-of-handle"] {
+        let outcome = run(case);
+        let folder = outcome.trace_folder();
+        let calls = |options: &[&str]| -> Vec<Value> {
+            let ended = urscope(&[&["calls", "--format", "json"], options, &[folder.to_str().unwrap()]].concat());
+            assert_eq!(ended.code, 0, "{}", ended.stderr);
+            ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        };
+        let get = &calls(&[])[0];
+        let of_handle = calls(&["--handle", get["answers"]["fingerprint"].as_str().unwrap()]);
+        let of_others = of_handle.iter().filter(|call| call["pid"] != get["pid"]).count();
+        assert_eq!(of_others, 1, "{case}: {of_handle:?}");
+    }
+}
