@@ -218,7 +218,7 @@ void be_exporter() {
 
 // --- The process that ends the others --------------------------------------------------------------------------
 
-constexpr auto patience = std::chrono::seconds(20);
+constexpr auto patience = std::chrono::seconds(60);
 
 // Whether a condition came true in time.
 template <typename Condition> bool wait_until(Condition holds) {
@@ -386,17 +386,20 @@ int end_many(uint64_t count, uint64_t seed, const std::string &way) {
     pollfd gone = {alive[0], POLLIN, 0};
     // A child that was forked late may still open what is exported.
     require(poll(&gone, 1, std::chrono::milliseconds(patience).count()) == 1 && gone.revents == POLLHUP, "children do not end");
-    board.value->stop = 1;
+    // The children of victims are ours now. Only when they are gone may the memory that they had open be freed.
     int status = 0;
-    require(reap(exporter, status) && status == 0, "the exporter does not end in order");
-    // The children of victims are ours now.
     std::map<pid_t, int> statuses;
+    const auto is_gone = [&](const Victims &victims) {
+      const auto child = static_cast<pid_t>(victims.page.value->processes[forked].pid);
+      return child == 0 || statuses.count(child) > 0 || (kill(child, 0) == -1 && errno == ESRCH);
+    };
     require(wait_until([&] {
-              const pid_t ended = waitpid(-1, &status, WNOHANG);
-              if (ended > 0) statuses[ended] = status;
-              return ended < 0 && errno == ECHILD;
+              for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) statuses[ended] = status;
+              return std::all_of(all.begin(), all.end(), is_gone);
             }),
             "children do not end");
+    board.value->stop = 1;
+    require(reap(exporter, status) && status == 0, "the exporter does not end in order");
     for (const Victims &victims : all)
       for (int which : {itself, forked, executed}) {
         const Process &process = victims.page.value->processes[which];
