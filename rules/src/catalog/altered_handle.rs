@@ -57,7 +57,7 @@
 //! Send handle data as bytes, all of them, and open it when they have arrived. The v1 adapter writes its own descriptor
 //! into bytes that it opens: open a copy, and send the original on. (urscope gives that adapter a copy.)
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, depends_on_bytes, is_damaged};
+use super::memory::{FirstOf, UnknownOpens, depends_on_bytes, is_damaged};
 use super::wording::{call, name, one, times, which};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -103,7 +103,7 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Findi
         let is_refused = matches!(bytes.outcome, Outcome::Refused(result) if !depends_on_bytes(at.meaning(result)));
         return zeros.at_most(if is_refused { Severity::Note } else { Severity::Error });
     };
-    let finding = finding(&change(tracker, &altered)).other(Some(altered.got)).advice(CHANGED);
+    let finding = finding(&change(tracker, &altered)).other(Some(altered.got)).advice(at.words().changed_bytes);
     let late = tracker.process(altered.got.process).is_some_and(|of| of.forked_from == Some(ProcessId::UNKNOWN));
     finding.at_most(if late { Severity::Note } else { Severity::Error })
 }

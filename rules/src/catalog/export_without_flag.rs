@@ -84,7 +84,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, at, born) = (fact.actor(), call(fact.at), call(object.born));
     let message = format!("{who} gets handle data in {at} for {what}, which it made without the IPC flag in {born}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
-    Some(
-        finding.advice(format!("make it with {}; in SYCL, with the property enable_ipc", how.name)).answer(how.refused),
-    )
+    let advice = format!("make it with {}{}", how.name, fact.at.words().or_shareable);
+    Some(finding.advice(advice).answer(how.refused))
 }

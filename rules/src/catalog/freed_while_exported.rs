@@ -86,7 +86,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
     let handles = counted(freed.handles, "handle");
     let (frees, advice) = match what.kind {
-        Kind::Usm => ("frees", "SYCL allows it; put before the free to show where the sharing ends"),
+        Kind::Usm => ("frees", "it is allowed; put before the free to show where the sharing ends"),
         _ => (
             "releases",
             "it is allowed, but the put is still required; put before the last release to show where the sharing ends",

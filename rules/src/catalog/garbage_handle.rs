@@ -65,7 +65,7 @@
 
 use urscope_schema::api::UrResult;
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, depends_on_bytes, either, is_damaged};
+use super::memory::{FirstOf, UnknownOpens, changed, depends_on_bytes, either, is_damaged};
 use super::wording::{call, name, one, result_text, times};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -133,7 +133,7 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Optio
         changed.as_ref().map_or_else(|| difference(tracker, at.process, &handle), |(_, text)| text.clone())
     );
     let advice = match changed {
-        Some(_) => CHANGED,
+        Some(_) => at.words().changed_bytes,
         None => "compare what was sent with what was received; if its sender was not traced, trace it",
     };
     let finding = Finding::new(&RULE, at, handle.handle, message).advice(advice);

@@ -85,9 +85,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if handle.kind != Kind::PhysicalMem {
         return None;
     }
-    one_of(left, || {
-        left_object(&RULE, fact, handle, object, left)
-            .advice("close it before its context is released; in SYCL, destroy the physical_mem object")
-    })
-    .map(|finding| finding.note_where(Promise::OpensMayStay))
+    let advice = object.born.words().end_physical_memory;
+    one_of(left, || left_object(&RULE, fact, handle, object, left).advice(advice))
+        .map(|finding| finding.note_where(Promise::OpensMayStay))
 }

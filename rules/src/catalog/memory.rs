@@ -127,10 +127,6 @@ pub(super) fn is_all_zero(unknown: &UnknownHandle) -> bool {
     zeros(unknown.size.unwrap_or(64)) == Some(unknown.fingerprint)
 }
 
-/// What to do about handle data that was changed on its way.
-pub(super) const CHANGED: &str = "open a copy of the bytes and send the original on, for the v1 adapter overwrites what it opens; or trace all \
-                                  processes, for urscope gives that adapter a copy";
-
 /// The get of the memory that unknown bytes name, and how they differ from what it returned, in words.
 pub(super) fn changed(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Option<(Place, String)> {
     let (at, unknown) = &unknown.first;

@@ -122,7 +122,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get));
     Some(finding.values(open.size, open.fingerprint).advice(format!(
-        "keep the exporter alive until all have opened, use one adapter and one device in all processes, and {}",
+        "keep the exporter alive until all have opened, open on the exporter's device, and {}",
         fact.at.words().reason
     )))
 }

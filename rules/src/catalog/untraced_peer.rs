@@ -49,7 +49,7 @@
 //! traces of all processes of a host to one `urscope check`. If the other process is not yours, suppress this rule
 //! (`urscope check --suppressions FILE`).
 
-use super::memory::{CHANGED, FirstOf, UnknownOpens, changed, either, is_damaged};
+use super::memory::{FirstOf, UnknownOpens, changed, either, is_damaged};
 use super::wording::{call, name, one, times};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -94,7 +94,7 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Findi
     let which = which.as_deref().unwrap_or("that no traced process of this host exported");
     let message = format!("{who} opened {what} {which}, {}{first} in {}{known}", times(count), call(at));
     let advice = match (&changed, handle.one_of) {
-        (Some(_), _) => CHANGED,
+        (Some(_), _) => at.words().changed_bytes,
         (None, Some(_)) => "look at both: a driver whose handles hold the descriptor twice leaves no doubt",
         (None, None) => "trace the producer, too, and pass all traces to one check",
     };

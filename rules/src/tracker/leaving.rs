@@ -71,7 +71,8 @@ impl Tracker {
             End::Running => return,
         };
         let handles = state.handles.iter().filter(|(_, data)| data.state == State::Alive);
-        let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive);
+        let replaced = state.replaced.iter().map(|(pointer, mapping)| (*pointer, mapping));
+        let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive).chain(replaced);
         let objects = state.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let left = Leftovers {

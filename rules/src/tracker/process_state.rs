@@ -78,6 +78,8 @@ pub(crate) struct ProcessState {
     pub(crate) handles: SmallMap<Handle, HandleData>,
     /// Opened memory, by its first address.
     pub(crate) mappings: ByAddress<Mapping>,
+    /// Mappings that were never closed and went with their contexts: another one is at the address now.
+    pub(crate) replaced: Vec<(u64, Mapping)>,
     /// USM, by its first address.
     pub(crate) allocations: ByAddress<Allocation>,
     /// The freed ones of `allocations`, in the order of their frees.
@@ -129,6 +131,7 @@ impl ProcessState {
             pending: PendingCalls::default(),
             handles: SmallMap::default(),
             mappings: ByAddress::default(),
+            replaced: Vec::new(),
             allocations: ByAddress::default(),
             freed: VecDeque::new(),
             objects: Map::default(),

@@ -142,6 +142,12 @@ impl Mapping {
         self.opens.iter().map(|open| open.place).max_by_key(|place| (place.time, place.call))
     }
 
+    /// Whether the application has released the contexts of all its opens, and no close is under way.
+    pub(super) fn went_with_context(&self) -> bool {
+        let is_released = |open: &Open| open.context_released.is_some();
+        self.closing == 0 && !self.opens.is_empty() && self.opens.iter().all(is_released)
+    }
+
     /// Whether a call at `at` in `context` may be about one of its opens. An unknown context counts as the right one, and so does that of
     /// an open in another interface, which has other handles for the same contexts.
     pub fn is_open_in(&self, context: Option<u64>, at: Place) -> bool {

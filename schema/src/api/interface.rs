@@ -50,6 +50,12 @@ pub struct Words {
     pub close: &'static str,
     /// How an event is ended that was opened.
     pub end_event: &'static str,
+    /// How physical memory is ended that was opened.
+    pub end_physical_memory: &'static str,
+    /// What else makes an object shareable, as part of a list; empty if there is no other way.
+    pub or_shareable: &'static str,
+    /// What to do about handle data whose bytes were changed.
+    pub changed_bytes: &'static str,
     /// How a program sees why a call was refused, as part of a list; empty if there is no way.
     pub reason: &'static str,
 }

@@ -410,3 +410,25 @@ fn opens_in_the_producer_are_one_note() {
     let killed = play(&format!("p: get a -> h\n{cycle}p: put h\np: killed"));
     assert!(killed.is_empty(), "{killed:#?}");
 }
+
+#[test]
+fn a_mapping_that_went_with_its_context_is_not_the_next_one_at_its_address() {
+    let start = "p: get a -> h\np: get b -> g\nc: context x\nc: open h -> m in x\nc: release x\n";
+    let end = "p: put h\np: put g\np: free a\np: free b\nc: exit";
+    let found = expect(&format!("{start}c: open g -> m\nc: close m\n{end}"), &["leaked-mapping"]);
+    assert!(found[0].message.contains("and never closed it"), "{}", found[0].message);
+    assert_eq!(found[0].other.unwrap().call.map(u64::from), Some(1));
+    // Without a release it may be one mapping.
+    let in_other = start.replace("c: release x\n", "");
+    let found =
+        expect(&format!("{in_other}c: open g -> m\nc: close m\n{end}"), &["freed-while-open", "leaked-mapping"]);
+    assert!(found[1].message.contains("closed it once for 2 opens"), "{}", found[1].message);
+}
+
+#[test]
+fn new_memory_where_a_mapping_went_with_its_context_is_no_mapping() {
+    let start = "p: get a -> h\nc: context x\nc: open h -> m in x\n";
+    let use_of_new = "c: alloc m 4096\nc: get m -> k\np: open k -> n\np: close n\nc: put k\nc: free m\n";
+    let end = "p: put h\np: free a\nc: exit";
+    expect(&format!("{start}c: release x\n{use_of_new}{end}"), &["leaked-mapping"]);
+}

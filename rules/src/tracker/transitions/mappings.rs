@@ -1,14 +1,17 @@
 //! Mappings: counted opens, removed at the enter of a close.
 
+use smallvec::SmallVec;
 use urscope_schema::api::Effect;
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation;
 
 use super::end_wrongly;
 use crate::lifecycle::{Event, step};
-use crate::place::Place;
+use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Ended, Opened};
+use crate::tracker::exports::Exports;
 use crate::tracker::pending::PendingChange;
+use crate::tracker::process_state::ProcessState;
 use crate::tracker::records::{ExportId, Mapping, Open, Serial, Tombstone};
 use crate::tracker::state::Tracker;
 
@@ -62,6 +65,11 @@ pub(super) fn opened(
     let who = born.process;
     let Some(state) = states.get_mut(who.0 as usize) else { return opened };
     state.tombstones.forget(handle);
+    if let Some(new) = export {
+        let size = exports.get(new).and_then(|source| source.subject.size);
+        // No two exports are mapped at one address.
+        replace(state, exports, who, (pointer, size), |old| old.export.is_some_and(|old| old != new));
+    }
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
     let mapping = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping));
     mapping.state = step(mapping.state, Event::Birth).next;
@@ -81,6 +89,27 @@ pub(super) fn opened(
         exports.hold(new, who, pointer);
     }
     opened
+}
+
+/// Something else is at some addresses: sets the mappings there aside that went with their contexts and are `wanted`.
+pub(super) fn replace(
+    state: &mut ProcessState,
+    exports: &mut Exports,
+    who: ProcessId,
+    (start, size): (u64, Option<u64>),
+    wanted: impl Fn(&Mapping) -> bool,
+) {
+    let end = start.saturating_add(size.unwrap_or(0).max(1));
+    let there = state.mappings.range(start..end.max(start)).chain(state.mapping_around(start));
+    let gone = there.filter(|(_, mapping)| mapping.went_with_context() && wanted(mapping)).map(|(base, _)| base);
+    let gone: SmallVec<[u64; 2]> = gone.collect();
+    for base in gone {
+        let Some(mapping) = state.mappings.remove(base) else { continue };
+        if let Some(export) = mapping.export {
+            exports.release(export, who, base);
+        }
+        state.replaced.push((base, mapping));
+    }
 }
 
 /// A close has returned.

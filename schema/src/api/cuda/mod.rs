@@ -61,6 +61,9 @@ pub static INTERFACE: Interface = Interface {
         free: "cuMemFree",
         close: "cuIpcCloseMemHandle",
         end_event: "end it with cuEventDestroy",
+        end_physical_memory: "end it with cuMemRelease",
+        or_shareable: "",
+        changed_bytes: "pass the bytes on as they were got",
         reason: "set CUDA_LOG_FILE=stderr to see the driver's reason",
     },
 };

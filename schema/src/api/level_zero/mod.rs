@@ -11,7 +11,7 @@ pub mod roles;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Shareable, UrResult};
+use super::interface::{Interface, Promise, Shareable, UrResult, Words};
 use crate::handle::Kind;
 
 /// The interface.
@@ -43,7 +43,17 @@ pub static INTERFACE: Interface = Interface {
         Promise::AnyMemoryIsShareable,
         Promise::PhysicalMemoryIsMemory,
     ],
-    words: super::unified_runtime::WORDS,
+    words: Words {
+        callee: "the driver",
+        shareable_memory: "memory of zeMemAllocDevice",
+        free: "zeMemFree",
+        close: "zeMemCloseIpcHandle",
+        end_event: "end it with zeEventDestroy",
+        end_physical_memory: "end it with zePhysicalMemDestroy",
+        or_shareable: "",
+        changed_bytes: "pass the bytes on as they were got",
+        reason: "ask zeDriverGetLastErrorDescription for the driver's reason",
+    },
 };
 
 const fn shareable(kind: Kind, flag: u64, name: &'static str) -> Shareable {

@@ -61,6 +61,10 @@ pub(super) const WORDS: Words = Words {
     free: "urUSMFree",
     close: "urIPCCloseMemHandleExp",
     end_event: "release it with urEventRelease before its context is released; in SYCL, destroy the event object",
+    end_physical_memory: "close it before its context is released; in SYCL, destroy the physical_mem object",
+    or_shareable: "; in SYCL, with the property enable_ipc",
+    changed_bytes: "open a copy of the bytes and send the original on, for the v1 adapter overwrites what it opens; or \
+                    trace all processes, for urscope gives that adapter a copy",
     reason: "set UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
 };
 
