@@ -62,6 +62,8 @@ pub enum Operation {
     },
     /// It enqueues a command.
     Enqueue(Command),
+    /// It executes a command on memory that has ended.
+    Execute(Executed),
     /// It waits on the host for this event only.
     Wait(u64),
     /// It uses this event in another way.
@@ -193,6 +195,17 @@ pub struct Command {
     pub context: Option<u64>,
 }
 
+/// A command of a command list that is executed, on memory which has ended since the command was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// The address. The program has no memory of its own there.
+    pub address: u64,
+    /// Whether it writes there.
+    pub writes: bool,
+    /// The number of the call that appended it.
+    pub appended: Option<u64>,
+}
+
 /// A call that begins, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
@@ -301,6 +314,16 @@ impl Operation {
                 let (writes, reads) = (pointer(), values.source());
                 Self::Enqueue(Command { writes, reads, size: size(), is_not_host, context: context() })
             }
+            Effect::Executes(_) => {
+                let of = |address: Option<u64>, bit| {
+                    address.filter(|_| values.flags().is_some_and(|flags| flags & bit != 0))
+                };
+                let written = of(pointer(), ACCESSED).map(|address| (address, true));
+                match written.or_else(|| of(values.source(), SOURCE).map(|address| (address, false))) {
+                    Some((address, writes)) => Self::Execute(Executed { address, writes, appended: values.value() }),
+                    None => Self::Other,
+                }
+            }
             // In a wait for several events, it is not known which one is missing.
             Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object() {
                 Some(event) if event != 0 => Self::Wait(event),
@@ -309,7 +332,9 @@ impl Operation {
             Effect::Asks(Kind::Event) | Effect::Uses(Kind::Event) | Effect::Signals(Kind::Event) => {
                 object().map_or(Self::Other, Self::UseEvent)
             }
-            Effect::Asks(_) | Effect::Uses(_) | Effect::Signals(_) | Effect::Waits(_) => Self::Other,
+            Effect::Asks(_) | Effect::Uses(_) | Effect::Signals(_) | Effect::Waits(_) | Effect::Clears(_) => {
+                Self::Other
+            }
         }
     }
 }

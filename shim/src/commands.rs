@@ -17,7 +17,7 @@ use urscope_schema::{call::Values, handle::Kind, operation};
 
 use crate::ranges::{LATEST_RANGE, Ranges, SHARED_RANGES};
 use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device, software_device::CommandObserver};
-use crate::{chain, knobs};
+use crate::{chain, knobs, lists, lists::Access};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
@@ -41,9 +41,15 @@ const UNKNOWN_SIZE: u64 = 1 << 32;
 /// none. Of more than fit, the later ones are taken for asynchronous.
 static SYNCHRONOUS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
 
-/// Queues and command lists at a place that follows from their handles, each with its context, whose lowest bit says
-/// whether it is one of [`SYNCHRONOUS`]. Of several with the same place, the latest is known.
+/// Queues and command lists at a place that follows from their handles, each with its context and, in the lowest bits of that,
+/// [`IS_SYNCHRONOUS`] and [`IS_LATER`]. Of several with the same place, the latest is known.
 static CONTEXTS: [[AtomicUsize; 2]; 256] = [const { [const { AtomicUsize::new(0) }; 2] }; 256];
+
+/// In [`CONTEXTS`]: it is one of [`SYNCHRONOUS`].
+const IS_SYNCHRONOUS: usize = 1;
+
+/// In [`CONTEXTS`]: it is a command list that is executed later.
+const IS_LATER: usize = 2;
 
 /// What [`before`] has seen, for [`after`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +58,7 @@ pub(crate) struct Seen {
     pub(crate) is_command: bool,
     /// The number of waits so far.
     waits: u64,
-    /// Whether the call waits for its command.
+    /// Whether the call waits for the command that it enqueues, or for those in the lists that it executes.
     is_blocking: bool,
     /// Whether an allocation imports memory of another process.
     imports: bool,
@@ -93,12 +99,21 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         values.context = context_of(inputs.queue());
         values.flags = ended(values.pointer, values.source);
     }
+    let is_execution = function.executes();
+    if let Some(access) = is_execution.then(|| executed_after_end(inputs)).flatten() {
+        values.value = Some(access.appended);
+        (values.pointer, values.source) = (Some(access.address), None);
+        values.flags = Some(operation::ACCESSED);
+        if !access.writes {
+            (values.pointer, values.source, values.flags) = (None, values.pointer, Some(operation::SOURCE));
+        }
+    }
     Seen {
         is_command,
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
-        is_blocking: is_command
-            && (values.value.is_some_and(|blocking| blocking as u8 != 0) || is_synchronous(inputs.queue())),
+        is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
+            || (is_command || is_execution) && is_synchronous(inputs.queue()),
         imports: function.imports(values),
         size: values.size,
     }
@@ -131,6 +146,35 @@ fn not_of_host(pointer: Option<u64>, source: Option<u64>) -> Option<u64> {
             .is_some_and(|address| ENDED_RANGES.around(address).is_some() && host_memory::is_not_host_memory(address))
     });
     Some(asked.fold(0, |flags, (_, flag)| flags | flag)).filter(|flags| *flags != 0)
+}
+
+/// An access of a command in the lists that a call executes to memory that has ended since.
+#[inline]
+pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<Access> {
+    let is_over = |address| ENDED_RANGES.around(address).is_some() && host_memory::is_not_host_memory(address);
+    if ENDED_RANGES.is_unused() { None } else { lists::find(inputs.lists(), is_over) }
+}
+
+/// Registers what the command accesses that the call with this number is about to append, if it is one to a list that is executed
+/// later. If the memory has ended before, the append is reported.
+#[inline(always)]
+pub(crate) fn note_appended(call: u64, inputs: &Inputs, values: &Values) {
+    let list = inputs.queue();
+    if noted(list).is_some_and(|context| context & IS_LATER != 0) {
+        note_accesses(list, call, values);
+    }
+}
+
+#[inline(never)]
+fn note_accesses(list: usize, call: u64, values: &Values) {
+    for (address, writes) in [(values.pointer, true), (values.source, false)] {
+        if let Some(address) = address
+            && SHARED_RANGES.may_have(address)
+            && ENDED_RANGES.around(address).is_none()
+        {
+            lists::add(list, Access { address, writes, appended: call });
+        }
+    }
 }
 
 /// The pointers into shared memory that a launch of a kernel has among its arguments; `None` if the command is not
@@ -194,12 +238,15 @@ pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, 
 pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult) {
     note_return(function, result);
     if !result.is_success() {
+        if seen.is_command {
+            lists::refused(call);
+        }
         return;
     }
-    if seen.is_command {
-        if seen.is_blocking {
-            note_wait();
-        } else if call <= CALL_MASK {
+    if seen.is_blocking {
+        note_wait();
+    } else if seen.is_command {
+        if call <= CALL_MASK {
             // If there was a wait meanwhile, it may have been for this command.
             let Seen { waits, .. } = seen;
             let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
@@ -235,14 +282,22 @@ pub(crate) fn note_return(function: Function, result: UrResult) {
     }
 }
 
-/// Processes a call that has returned and is not recorded: it may make a queue, or be a wait.
+/// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait.
 #[inline(always)]
 pub(crate) fn note_unrecorded(function: Function, inputs: &Inputs, result: UrResult) {
     if matches!(function.effect(), Effect::Creates(Kind::Queue)) {
         if result.is_success() {
             note_queue(inputs);
         }
-    } else if inputs.queue() == 0 || is_synchronous(inputs.queue()) {
+    } else if matches!(function.effect(), Effect::Clears(_)) {
+        if result.is_success() {
+            lists::clear(inputs.queue());
+        }
+    } else if function.executes() {
+        if result.is_success() && are_recorded() && is_synchronous(inputs.queue()) {
+            note_wait();
+        }
+    } else {
         note_return(function, result);
     }
 }
@@ -251,9 +306,12 @@ pub(crate) fn note_unrecorded(function: Function, inputs: &Inputs, result: UrRes
 #[cold]
 fn note_queue(inputs: &Inputs) {
     let Some((queue, context, is_synchronous)) = inputs.new_queue() else { return };
+    lists::clear(queue);
     if let Some([known, its_context]) = CONTEXTS.get(place_of(queue)) {
         known.store(0, Ordering::Relaxed);
-        its_context.store(context & !1 | usize::from(is_synchronous), Ordering::Release);
+        let how = [(is_synchronous, IS_SYNCHRONOUS), (inputs.makes_list(), IS_LATER)].into_iter();
+        let how = how.fold(0, |bits, (is_so, bit)| if is_so { bits | bit } else { bits });
+        its_context.store(context & !(IS_SYNCHRONOUS | IS_LATER) | how, Ordering::Release);
         known.store(queue, Ordering::Release);
     }
     let replace = |old: usize, new: usize| {
@@ -282,13 +340,13 @@ fn noted(queue: usize) -> Option<usize> {
 /// The context of a queue; `None` if it is not known.
 #[inline(always)]
 fn context_of(queue: usize) -> Option<u64> {
-    noted(queue).map(|context| context as u64 & !1).filter(|context| *context != 0)
+    noted(queue).map(|context| (context & !(IS_SYNCHRONOUS | IS_LATER)) as u64).filter(|context| *context != 0)
 }
 
 #[inline(always)]
 fn is_synchronous(queue: usize) -> bool {
     let is_listed = || SYNCHRONOUS.iter().any(|known| known.load(Ordering::Relaxed) == queue);
-    queue != 0 && noted(queue).map_or_else(is_listed, |context| context & 1 != 0)
+    queue != 0 && noted(queue).map_or_else(is_listed, |context| context & IS_SYNCHRONOUS != 0)
 }
 
 fn note_wait() {

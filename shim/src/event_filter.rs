@@ -52,8 +52,8 @@ pub(crate) fn passes_any(function: Function) -> bool {
         !function.is_ipc() && COUNT.load(Ordering::Acquire) == 0
     } else {
         function.waits()
-            || matches!(function.effect(), Effect::Creates(Kind::Queue))
-            || function.is_command() && !commands::are_recorded()
+            || matches!(function.effect(), Effect::Creates(Kind::Queue) | Effect::Clears(_))
+            || (function.is_command() || function.executes()) && !commands::are_recorded()
     }
 }
 
@@ -88,7 +88,8 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
         if function.is_command() {
             return commands::recorded(function, inputs).map_or(Recording::No, Recording::Command);
         }
-        return Recording::Yes;
+        let passes = function.executes() && commands::executed_after_end(inputs).is_none();
+        return if passes { Recording::No } else { Recording::Yes };
     }
     // Also a close of an event that was not opened.
     let otherwise = if function.is_ipc() { Recording::Yes } else { Recording::No };

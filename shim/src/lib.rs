@@ -25,6 +25,7 @@ mod event_filter;
 mod inner;
 pub mod knobs;
 pub mod layer;
+mod lists;
 mod observed;
 mod ranges;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]

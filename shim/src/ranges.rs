@@ -39,6 +39,18 @@ impl<const N: usize> Ranges<N> {
         }
     }
 
+    /// Whether nothing was ever added.
+    #[inline]
+    pub(crate) fn is_unused(&self) -> bool {
+        self.highest.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether an address may lie in a range: it lies between the first and the last of all that were ever added.
+    #[inline]
+    pub(crate) fn may_have(&self, address: u64) -> bool {
+        (self.lowest.load(Ordering::Relaxed)..self.highest.load(Ordering::Relaxed)).contains(&address)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = [u64; 2]> {
         self.all.iter().map(|range| range.each_ref().map(|end| end.load(Ordering::Relaxed)))
     }
@@ -46,8 +58,7 @@ impl<const N: usize> Ranges<N> {
     /// The range that an address lies in.
     #[inline]
     pub(crate) fn around(&self, address: u64) -> Option<[u64; 2]> {
-        let possible = self.lowest.load(Ordering::Relaxed)..self.highest.load(Ordering::Relaxed);
-        if possible.contains(&address) { self.find(address) } else { None }
+        if self.may_have(address) { self.find(address) } else { None }
     }
 
     #[inline(never)]

@@ -106,7 +106,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
             _ => return None,
         };
         let finding = dead_access(&RULE, fact, access, how);
-        return Some(finding.advice(format!("wait for the commands that use the memory before it is {how}")));
+        return Some(finding.advice(if access.is_executed {
+            format!("execute no list with a command that uses the memory after it is {how}: reset it")
+        } else {
+            format!("wait for the commands that use the memory before it is {how}")
+        }));
     }
     // If it succeeds, the memory was made by a function that is not intercepted.
     let What::Dangling(dangling, Outcome::Refused(result)) = fact.what else { return None };

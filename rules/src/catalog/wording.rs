@@ -78,8 +78,13 @@ pub(super) fn dead_access(rule: &'static Rule, fact: &Fact<'_>, access: &DeadAcc
     let DanglingUse { pointer, was, died, size, fingerprint } = access.used;
     let (who, at, does) = (fact.actor(), call(fact.at), if access.writes { "writes to" } else { "reads" });
     let (of, ended_in) = (of_size(size), call(died));
-    let message = format!("{who} {does} {pointer:#x} in {at}: it was in {was}{of}, {ended} in {ended_in}");
-    Finding::new(rule, fact.at, was, message).other(Some(died)).values(size, fingerprint)
+    let mut command = format!("{who} {does} {pointer:#x} in {at}");
+    if access.is_executed {
+        let appended = access.appended.map_or_else(|| "before".into(), |append| format!("in {}", call(append)));
+        command = format!("{who} executes a command in {at} that {does} {pointer:#x}, appended {appended}");
+    }
+    let message = format!("{command}: it was in {was}{of}, {ended} in {ended_in}");
+    Finding::new(rule, fact.at, was, message).other(access.appended.or(Some(died))).values(size, fingerprint)
 }
 
 /// `once`, `2 times`

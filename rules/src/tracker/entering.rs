@@ -4,13 +4,13 @@ use std::num::NonZeroU64;
 
 use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::operation::{Begun, Command, Create, Export, Free, Open, Operation, Requested};
+use urscope_schema::operation::{Begun, Command, Create, Executed, Export, Free, Open, Operation, Requested};
 
 use super::fact::{
     DeadAccess, Ending, Exporting, Fact, FactConsumer, ForeignUse, InUse, KindMismatch, Opening, PastEnd, Source,
     StaleEvent, StaleUse, Target, What,
 };
-use super::records::{Mapping, Origin};
+use super::records::{self, Mapping, Origin};
 use super::{process_state::ProcessState, state::Tracker, transitions};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
@@ -104,8 +104,18 @@ impl Tracker {
                 }
                 for ((address, writes), _) in accesses.into_iter().zip(*is_not_host).filter(|(_, is_not)| *is_not) {
                     if let Some(used) = address.and_then(|address| state.ended_at(address)) {
-                        self.emit(facts, at, What::DeadAccess(&DeadAccess { used, writes }));
+                        self.emit(
+                            facts,
+                            at,
+                            What::DeadAccess(&DeadAccess { used, writes, appended: None, is_executed: false }),
+                        );
                     }
+                }
+                return;
+            }
+            Operation::Execute(executed) => {
+                if let Some(dead) = dead_at_execution(state, executed) {
+                    self.emit(facts, at, What::DeadAccess(&dead));
                 }
                 return;
             }
@@ -194,6 +204,17 @@ impl Tracker {
         let export = found.filter(|_| mismatch.is_none()).map(|(id, _)| id);
         Opening { open, export, mismatch }
     }
+}
+
+/// The access of a command whose list is executed, if its memory has ended since it was appended.
+fn dead_at_execution(state: &ProcessState, executed: &Executed) -> Option<DeadAccess> {
+    let Executed { address, writes, appended } = *executed;
+    let is_it = |command: &&records::Command| command.place.call.map(NonZeroU64::get) == appended;
+    let appended = state.commands.iter().rev().find(is_it).map(|command| command.place);
+    let used = state.ended_at(address)?;
+    // Otherwise the append is reported.
+    let has_ended_since = appended.is_none_or(|append| append.time < used.died.time);
+    has_ended_since.then_some(DeadAccess { used, writes, appended, is_executed: true })
 }
 
 /// The mapping that an address lies in, if it is not open in the context of the queue of a command.

@@ -104,7 +104,7 @@ pub enum What<'t> {
     ForeignUse(&'t ForeignUse),
     /// A command is enqueued that begins inside a mapping or exported USM and ends outside of it.
     PastEnd(&'t PastEnd),
-    /// A command is enqueued that accesses a mapping or exported USM of this process which has ended.
+    /// A command is enqueued, or executed with its list, that accesses a mapping or exported USM of this process which has ended.
     DeadAccess(&'t DeadAccess),
     /// A call has returned, with success or an error. The tracker is as it was before.
     Returned(Returned),

@@ -90,6 +90,10 @@ pub struct DeadAccess {
     pub used: DanglingUse,
     /// Whether it writes there.
     pub writes: bool,
+    /// The call that appended it to a command list, if the list is executed now and that call is known.
+    pub appended: Option<Place>,
+    /// Whether a command list is executed now that it was appended to before.
+    pub is_executed: bool,
 }
 
 /// A command of a queue whose context is another one than that of a mapping which it accesses.

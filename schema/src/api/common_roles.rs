@@ -91,7 +91,7 @@ pub struct Sources {
     pub device: usize,
     /// Of a list of devices.
     pub devices: usize,
-    /// The number of events or devices in the list.
+    /// The number of events, devices or command lists in the list.
     pub count: u32,
     /// Of a list of `ze_ipc_mem_handle_t`.
     pub ipc_handles: usize,
@@ -113,6 +113,10 @@ pub struct Sources {
     pub queue_context: usize,
     /// Of a `ze_command_queue_desc_t`.
     pub queue_desc: usize,
+    /// Of a `ze_command_list_desc_t`.
+    pub list_desc: usize,
+    /// Of a list of command lists.
+    pub lists: usize,
     /// Of a variable that receives a new queue or command list.
     pub new_queue: usize,
     /// Of a list of `ur_exp_kernel_arg_properties_t`.

@@ -58,6 +58,10 @@ effects! {
     Enqueues,
     /// It enqueues a kernel, which may access all memory that its arguments point to.
     Launches,
+    /// It executes command lists, and waits for them if their queue is synchronous.
+    Executes,
+    /// It takes the commands out of a command list.
+    Clears,
     /// It makes a queue signal an event.
     Signals,
     /// It waits on the host for the object, or lets the program do so.

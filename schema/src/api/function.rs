@@ -156,10 +156,16 @@ impl Function {
         matches!(self.effect(), Effect::Enqueues(_) | Effect::Launches(_))
     }
 
-    /// Whether the function makes a queue or waits for one. Its calls are never recorded.
+    /// Whether the function makes a queue, waits for one, or clears one. Its calls are never recorded.
     #[inline(always)]
     pub const fn makes_or_waits_for_queue(self) -> bool {
-        matches!(self.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue))
+        matches!(self.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue) | Effect::Clears(_))
+    }
+
+    /// Whether the function executes command lists.
+    #[inline(always)]
+    pub const fn executes(self) -> bool {
+        matches!(self.effect(), Effect::Executes(_))
     }
 
     /// Whether the host knows after a success that commands have completed, or can find out.

@@ -6,7 +6,7 @@
 use super::read::Record;
 use crate::api::{Effect, Function, UrResult};
 use crate::call::{Enter, Exit, Fields, Nanos, Values};
-use crate::handle::Kind;
+
 use crate::operation::{Answer, Begun, Operation, Returned};
 
 /// What the first byte of a record says: the call begins, or it returns.
@@ -140,12 +140,13 @@ impl<'w> PackedCall<'w> {
     }
 }
 
-/// Changes the number of the call at the front of `words`, and by `command` that of the command which a free or a close names.
+/// Changes the number of the call at the front of `words`, and by `command` that of the command which it names: a free, a close, an
+/// unmap, or an execution of command lists does.
 #[inline]
 pub fn renumber(words: &mut [u64], number: u64, command: impl FnOnce(u64) -> u64) {
     let Some(call) = PackedCall::first_of(words) else { return };
-    let ends = matches!(call.function.effect(), Effect::Frees(_) | Effect::FreesLater(_) | Effect::Closes(Kind::Usm));
-    let named = if ends && call.enters() { call.index_of(Values::VALUE) } else { None };
+    let names = call.function.effect().ends_memory() || call.function.executes();
+    let named = if names && call.enters() { call.index_of(Values::VALUE) } else { None };
     if let Some((head, values)) = words.split_first_chunk_mut::<4>() {
         head[2] = number;
         if let Some(value) = named.and_then(|index| values.get_mut(index)) {

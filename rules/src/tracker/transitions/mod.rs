@@ -77,6 +77,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         | Operation::Close(_)
         | Operation::Unmap { .. }
         | Operation::UseEvent(_)
+        | Operation::Execute(_)
         | Operation::Other => PendingChange::Nothing,
     }
 }

@@ -29,6 +29,12 @@ roles! {
     QueueContext(usize) source queue_context null Handle;
     /// A `ze_command_queue_desc_t *`.
     QueueDesc(usize) source queue_desc;
+    /// A `ze_command_list_desc_t *`, of a list that is executed later.
+    ListDesc(usize) source list_desc;
+    /// How many command lists a call executes.
+    ListCount(u32) source count;
+    /// A `ze_command_list_handle_t *` to so many.
+    Lists(usize) source lists;
     /// A pointer to such a handle, that receives a new one.
     OutQueue(usize) source new_queue;
     /// A `ze_physical_mem_desc_t *`.

@@ -69,9 +69,11 @@ macro_rules! ze_functions {
             /// Creates an immediate command list, which is a queue too.
             fn zeCommandListCreateImmediate(context: QueueContext, device: Unseen, desc: QueueDesc, list: OutQueue) in ZeCommandList[1] Creates Queue;
             /// Creates a command list, whose handle may have been that of an immediate one.
-            fn zeCommandListCreate(context: QueueContext, device: Unseen, desc: Unseen, list: OutQueue) in ZeCommandList[0] Creates Queue;
-            /// Executes command lists; a wait if the queue is synchronous.
-            fn zeCommandQueueExecuteCommandLists(queue: Queue, count: Unseen32, lists: Unseen, fence: Unseen) in ZeCommandQueue[2] Waits Queue;
+            fn zeCommandListCreate(context: QueueContext, device: Unseen, desc: ListDesc, list: OutQueue) in ZeCommandList[0] Creates Queue;
+            /// Takes the commands out of a command list; never recorded.
+            fn zeCommandListReset(list: Queue) in ZeCommandList[4] Clears Queue;
+            /// Executes command lists; a wait if the queue is synchronous. Recorded if one has a command on memory that has ended.
+            fn zeCommandQueueExecuteCommandLists(queue: Queue, count: ListCount, lists: Lists, fence: Unseen) in ZeCommandQueue[2] Executes Queue;
             /// Appends a copy of memory to a command list; like all commands that follow, recorded once the process shares memory.
             fn zeCommandListAppendMemoryCopy(list: Queue, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] Enqueues Usm;
             /// Appends a fill of memory to a command list.

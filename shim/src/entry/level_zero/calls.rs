@@ -6,7 +6,7 @@
 use std::{arch::naked_asm, ffi::c_void, mem::offset_of};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::{Effect, Function, UrResult, role::*};
 use urscope_schema::ze_functions;
 
 use super::super::driver::{self, driver_hooks, may_export};
@@ -63,7 +63,7 @@ macro_rules! hooks {
 enum EntryKind {
     /// It stores the caller, in `entry`.
     Caller,
-    /// By `command`.
+    /// By `command`: nothing is of interest before the process shares memory.
     Command,
     /// By `property`.
     Property,
@@ -73,7 +73,7 @@ enum EntryKind {
 
 impl EntryKind {
     const fn of(function: Function) -> Self {
-        if function.is_command() {
+        if function.is_command() || function.executes() || matches!(function.effect(), Effect::Clears(_)) {
             Self::Command
         } else if may_export(function) {
             Self::Property

@@ -101,6 +101,22 @@ impl Inputs {
         self.0.queue
     }
 
+    /// The command lists that the call executes.
+    #[inline]
+    pub fn lists(&self) -> impl Iterator<Item = usize> + Clone {
+        let Sources { lists, count, .. } = self.0;
+        let count = if lists == 0 { 0 } else { count as usize };
+        let first = std::ptr::with_exposed_provenance::<usize>(lists);
+        // SAFETY: the caller passes a list of so many handles to the driver, which is about to read them.
+        (0..count).map(move |place| unsafe { first.add(place).read_unaligned() })
+    }
+
+    /// Whether the call creates a command list that is executed later.
+    #[inline]
+    pub const fn makes_list(&self) -> bool {
+        self.0.list_desc != 0
+    }
+
     /// The queue or command list that a call which has succeeded has created, its context, and whether each command in it
     /// has completed when its call returns.
     pub fn new_queue(&self) -> Option<(usize, usize, bool)> {
