@@ -387,6 +387,45 @@ mod tests {
         assert_eq!(nearest_of(&[0x1_0000]), [None, None], "forgotten");
     }
 
+    /// Physical memory, whose end needs no entry in the shared ranges: another test replaces these.
+    #[test]
+    fn a_list_is_asked_for_memory_that_has_ended_since() {
+        let (list, base) = (0x9_0010, 0x7200_0000_0000);
+        let lists = [0x9_0020, list];
+        let inputs = Inputs::of_lists(&list, list, &lists);
+        let executed = || executed_after_end(&inputs).map(|access| (access.address, access.writes, access.appended));
+        let opened = || {
+            let mapping = Values { pointer: Some(base), size: Some(0x1000), ..Values::NONE };
+            returned(Function::zeMemOpenIpcHandle, None, &mapping);
+        };
+        let append = |call| {
+            let values = Values { pointer: Some(0x10), source: Some(base + 0x100), ..Values::NONE };
+            note_appended(call, &inputs, &values);
+        };
+        let ended = || note_end(Function::zeVirtualMemUnmap, base, Some(0x1000));
+        let cleared = |function| note_unrecorded(function, &inputs, UrResult::SUCCESS);
+        opened();
+        append(1);
+        assert_eq!(executed(), None, "no such list is known");
+        cleared(Function::zeCommandListCreate);
+        append(2);
+        assert_eq!(executed(), None);
+        ended();
+        assert_eq!(executed(), Some((base + 0x100, false, 2)));
+        append(3);
+        opened();
+        assert_eq!(executed(), None, "it is there again");
+        ended();
+        assert_eq!(executed(), Some((base + 0x100, false, 2)));
+        cleared(Function::zeCommandListReset);
+        assert_eq!(executed(), None, "what was appended after the end is none of it");
+        opened();
+        append(4);
+        after(Function::zeCommandListAppendMemoryCopy, 4, Seen { is_command: true, ..Seen::default() }, UrResult::UNKNOWN);
+        ended();
+        assert_eq!(executed(), None, "refused");
+    }
+
     /// One test, because a process has one such state.
     #[test]
     fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {

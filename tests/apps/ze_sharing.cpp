@@ -53,6 +53,15 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-executed-again", "alloc get > fetch open read execute-again let-go await close < put free"},
     {"memory-closed-while-executed-again", "alloc get > fetch open read execute-again close let-go await < put free"},
 
+    // A list on a synchronous queue: a copy is appended, and the list executed later.
+    {"list-right", "alloc get > fetch open read append execute close < put free"},
+    {"list-executed-after-close", "alloc get > fetch open read append close execute < put free"},
+    {"list-executed-again-after-close", "alloc get > fetch open read append execute close execute < put free"},
+    {"list-reset-after-close", "alloc get > fetch open read append close reset execute < put free"},
+    {"list-made-anew-after-close", "alloc get > fetch open read append close destroy-list make-list execute < put free"},
+    {"list-executed-after-reopen", "alloc get > fetch open read append close fetch open execute close < put free"},
+    {"list-executed-after-free", "alloc get > fetch open read close < append-into put free execute"},
+
     // With a device on which each copy takes long.
     {"race-executed-again", "alloc get > fetch open execute-again let-go < copy-into let-go await > await close < put free"},
     {"race-executed-again-mended", "alloc get > fetch open execute-again let-go await < copy-into let-go await > close < put free"},
@@ -133,6 +142,8 @@ struct Side : Ze {
   const Peer *other = nullptr;
   // A command waits for it.
   ze_handle_t gate = nullptr;
+  // A list, and the queue that executes it.
+  ze_handle_t list = nullptr, queue = nullptr;
   std::optional<Sleeper> waiting;
   char copy[SIZE];
 
@@ -148,6 +159,17 @@ struct Side : Ze {
   uint32_t make_event(uint32_t flags) {
     const ze_event_counter_based_desc_t desc = {0x3001c, nullptr, flags, 4, 4};
     return zeEventCounterBasedCreate(context, device, &desc, &own.event);
+  }
+  void make_list() {
+    const ze_command_list_desc_t desc = {0xf, nullptr, 0, 0};
+    check(zeCommandListCreate(context, device, &desc, &list), "zeCommandListCreate");
+  }
+  uint32_t append(void *to, const void *from) {
+    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 1, 0};
+    check(zeCommandQueueCreate(context, device, &desc, &queue), "zeCommandQueueCreate");
+    make_list();
+    check(zeCommandListAppendMemoryCopy(list, to, from, SIZE, nullptr, 0, nullptr), "zeCommandListAppendMemoryCopy");
+    return zeCommandListClose(list);
   }
   uint32_t opened(uint32_t result) const {
     print(result == 0 ? "opened" : "refused");
@@ -240,6 +262,12 @@ const std::map<std::string, uint32_t (*)(Side &)> operations = {
     {"copy-at-once", MAKES { return copy_at_once(my, my.copy, my.own.memory, SIZE, false), 0; }},
     {"copy-in-other-context", MAKES { return copy_at_once(Ze(), my.copy, my.own.memory, SIZE, false), 0; }},
     {"execute-at-once", MAKES { return copy_at_once(my, my.copy, my.own.memory, SIZE, true), 0; }},
+    {"append", MAKES { return my.append(my.copy, my.own.memory); }},
+    {"append-into", MAKES { return my.append(my.own.memory, my.copy); }},
+    {"execute", MAKES { return my.zeCommandQueueExecuteCommandLists(my.queue, 1, &my.list, nullptr); }},
+    {"reset", MAKES { return my.zeCommandListReset(my.list) + my.zeCommandListClose(my.list); }},
+    {"destroy-list", MAKES { return my.zeCommandListDestroy(my.list); }},
+    {"make-list", MAKES { return my.make_list(), my.zeCommandListClose(my.list); }},
     {"let-go", MAKES { return my.copied->let_go(), 0; }},
     {"await", MAKES { return my.copied->wait(), 0; }},
     {"poll", MAKES { return my.copied->poll(), 0; }},

@@ -1,8 +1,10 @@
 //! # What it does
 //!
 //! Reports a command (a copy, a fill, a prefetch or a kernel) that is enqueued for memory which this process has closed
-//! or unmapped, before it is passed on, so also if the process dies in it. Reports also a refused call that received
-//! the pointer of a closed mapping: a get, or `urUSMFree`. (A second close is a [`double-close`](#double-close).)
+//! or unmapped, before it is passed on, so also if the process dies in it. Reports also a command list that is executed
+//! after the close or the unmap of memory which a command in it accesses, with the call that appended the command, and
+//! a refused call that received the pointer of a closed mapping: a get, or `urUSMFree`. (A second close is a
+//! [`double-close`](#double-close).)
 //!
 //! # Why it is bad
 //!
@@ -79,7 +81,8 @@
 //! # What to do
 //!
 //! Discard the pointer when it is closed. A part of the program that still needs it must delay the close, or open the
-//! memory once more.
+//! memory once more. Reset or destroy a command list that has commands on the memory, also if the memory is opened once
+//! more: the address may be another one.
 
 use urscope_schema::handle::Kind;
 

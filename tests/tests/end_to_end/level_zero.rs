@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const CASES: [(&str, &[&str]); 76] = [
+pub(crate) const CASES: [(&str, &[&str]); 83] = [
     ("memory-right", &[]),
     ("memory-without-put", &[]),
     ("memory-of-host-copied", &[]),
@@ -35,6 +35,13 @@ pub(crate) const CASES: [(&str, &[&str]); 76] = [
     ("memory-closed-while-rows-copied", &["error closed-while-in-use"]),
     ("memory-executed-again", &[]),
     ("memory-closed-while-executed-again", &["error closed-while-in-use"]),
+    ("list-right", &[]),
+    ("list-executed-after-close", &["error use-after-close"]),
+    ("list-executed-again-after-close", &["error use-after-close"]),
+    ("list-reset-after-close", &[]),
+    ("list-made-anew-after-close", &[]),
+    ("list-executed-after-reopen", &["error use-after-close"]),
+    ("list-executed-after-free", &["error use-after-free"]),
     ("race-executed-again", &["error race"]),
     ("race-executed-again-mended", &[]),
     ("race-physical", &["error race"]),
@@ -206,6 +213,25 @@ fn the_command_that_still_uses_the_memory_is_named() {
         let report = run(case).report();
         let message = report.finding("closed-while-in-use")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("has not completed: call") && message.contains(&format!("({command}")), "{message}");
+    }
+}
+
+/// The second place is that of the append. The software device keeps the mapping for the list, so a new one has another address.
+#[test]
+fn a_list_that_is_executed_after_the_end_is_found_with_its_append() {
+    for (case, code, ended) in [
+        ("list-executed-after-close", "use-after-close", ", closed in call "),
+        ("list-executed-again-after-close", "use-after-close", ", closed in call "),
+        ("list-executed-after-reopen", "use-after-close", ", closed in call "),
+        ("list-executed-after-free", "use-after-free", ", freed in call "),
+    ] {
+        let outcome = run(case);
+        let report = outcome.report();
+        let finding = report.finding(code);
+        assert_eq!(finding["function"], "zeCommandQueueExecuteCommandLists", "{finding}");
+        assert_eq!(finding["other"]["function"], "zeCommandListAppendMemoryCopy", "{finding}");
+        assert!(finding["message"].as_str().unwrap().contains(ended), "{finding}");
+        assert_eq!(trace::count(&outcome.traces(), "B", "zeCommandQueueExecuteCommandLists"), 1, "{case}");
     }
 }
 

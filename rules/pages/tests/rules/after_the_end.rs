@@ -1,6 +1,9 @@
 //! Commands that access memory which has been closed, freed or unmapped.
 
-use urscope_rules::Severity;
+use urscope_rule_pages::scenario::{Event, Scenario, judge};
+use urscope_rules::{Checker, Finding, Severity};
+use urscope_schema::api::Function;
+use urscope_schema::call::{Enter, Exit};
 
 use crate::scenarios::{expect, play};
 
@@ -96,4 +99,60 @@ fn a_command_where_physical_memory_was_unmapped_names_the_unmap() {
     ] {
         assert_eq!(of(made, rest), Vec::<String>::new(), "{made} {rest}");
     }
+}
+
+/// What is found where the first copy is appended to a command list, which is executed where the last one stands.
+fn executed(steps: &str) -> Vec<Finding> {
+    let scenario: Scenario = opened(steps).parse().unwrap();
+    let mut events = scenario.events().unwrap();
+    let copies = events.iter().filter_map(|event| match event {
+        Event::Enter(_, enter) if enter.function.is_command() => Some(enter.call),
+        _ => None,
+    });
+    let copies: Vec<_> = copies.collect();
+    let (append, execution) = (copies[0], *copies.last().unwrap());
+    for event in &mut events {
+        match event {
+            Event::Enter(_, Enter { function, call, values, .. }) if function.is_command() && *call == execution => {
+                (*function, values.value) = (Function::zeCommandQueueExecuteCommandLists, Some(append));
+            }
+            Event::Exit(_, Exit { function, call, .. }) if function.is_command() && *call == execution => {
+                *function = Function::zeCommandQueueExecuteCommandLists;
+            }
+            _ => {}
+        }
+    }
+    let found = judge(events, Checker::new()).into_iter();
+    found.filter(|finding| finding.rule.code.starts_with("use-after")).collect()
+}
+
+#[test]
+fn a_list_that_is_executed_after_the_end_names_the_append() {
+    for (steps, code, ended) in [
+        ("c: copy m sized 8\nc: close m\nc: copy m sized 8", "use-after-close", ", closed in call 3 ("),
+        ("c: open h -> m\nc: copy m sized 8\nc: close m\nc: close m\nc: copy m sized 8", "use-after-close", ", closed in call "),
+        ("p: copy a sized 8\np: free a\np: copy a sized 8", "use-after-free", ", freed in call "),
+    ] {
+        let found = executed(steps);
+        assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), [code], "{steps}: {found:#?}");
+        let parts = [" executes a command in call ", " (zeCommandQueueExecuteCommandLists, ", ", appended in call ", ended];
+        assert!(parts.iter().all(|part| found[0].message.contains(part)), "{}", found[0].message);
+        assert_eq!(found[0].other.unwrap().function, Some(Function::urEnqueueUSMMemcpy));
+    }
+}
+
+#[test]
+fn a_list_on_memory_that_is_there_again_is_right() {
+    for steps in [
+        "c: copy m sized 8\nc: close m\nc: open h -> m\nc: copy m sized 8\nc: close m",
+        "c: copy m sized 8\nc: close m fails\nc: copy m sized 8\nc: close m",
+        "c: open h -> m\nc: copy m sized 8\nc: close m\nc: copy m sized 8\nc: close m",
+        "c: copy m sized 8\nc: close m\nc: alloc m 2000\nc: copy m sized 8\nc: free m",
+    ] {
+        assert_eq!(executed(steps).len(), 0, "{steps}");
+    }
+    // The append is reported, not each execution of it.
+    let found = executed("c: close m\nc: copy m sized 8\nc: copy m sized 8");
+    let at: Vec<_> = found.iter().map(|finding| finding.at.function).collect();
+    assert_eq!(at, [Some(Function::urEnqueueUSMMemcpy)], "{found:#?}");
 }

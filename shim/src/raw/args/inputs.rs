@@ -238,6 +238,13 @@ impl Inputs {
         Self(Sources { queue, queue_desc, new_queue, queue_context: 0xc0, ..Sources::default() })
     }
 
+    /// The inputs of a call that has made a command list, that appends to `list`, or that executes `lists`.
+    pub(crate) fn of_lists(made: &usize, list: usize, lists: &[usize]) -> Self {
+        let new_queue = std::ptr::from_ref(made).expose_provenance();
+        let (lists, count) = (lists.as_ptr().expose_provenance(), lists.len() as u32);
+        Self(Sources { list_desc: 1, new_queue, queue: list, lists, count, ..Sources::default() })
+    }
+
     /// The inputs of a call about one event.
     pub(crate) fn of_event(event: usize) -> Self {
         Self(Sources { event, ..Sources::default() })
