@@ -163,7 +163,7 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     }
     if begun.commands.is_command {
         thread::set_command(begun.call);
-        commands::note_appended(begun.call, arguments.inputs(), arguments.values());
+        commands::note_appended(begun.commands, begun.call, arguments.inputs(), arguments.values());
     }
     event_filter::enter(function, begun.event);
     Begin::Recorded(begun)

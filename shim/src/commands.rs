@@ -60,6 +60,8 @@ pub(crate) struct Seen {
     waits: u64,
     /// Whether the call waits for the command that it enqueues, or for those in the lists that it executes.
     is_blocking: bool,
+    /// Whether the command is one of a list that is executed later.
+    is_appended: bool,
     /// Whether an allocation imports memory of another process.
     imports: bool,
     /// How many bytes the call asks for.
@@ -95,11 +97,12 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         }
     }
     let is_command = function.is_command();
+    let is_execution = function.executes();
+    let known = if is_command || is_execution { noted(inputs.queue()) } else { None };
     if is_command && are_recorded() {
-        values.context = context_of(inputs.queue());
+        values.context = context_of(known);
         values.flags = ended(values.pointer, values.source);
     }
-    let is_execution = function.executes();
     if let Some(access) = is_execution.then(|| executed_after_end(inputs)).flatten() {
         values.value = Some(access.appended);
         (values.pointer, values.source) = (Some(access.address), None);
@@ -113,7 +116,8 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
         is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
-            || (is_command || is_execution) && is_synchronous(inputs.queue()),
+            || (is_command || is_execution) && is_synchronous(inputs.queue(), known),
+        is_appended: is_command && known.is_some_and(|known| known & IS_LATER != 0),
         imports: function.imports(values),
         size: values.size,
     }
@@ -155,19 +159,18 @@ pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<Access> {
     if ENDED_RANGES.is_unused() { None } else { lists::find(inputs.lists(), is_over) }
 }
 
-/// Registers what the command accesses that the call with this number is about to append, if it is one to a list that is executed
+/// Registers what a command accesses that the call with this number is about to append, if it is one of a list that is executed
 /// later. If the memory has ended before, the append is reported.
 #[inline(always)]
-pub(crate) fn note_appended(call: u64, inputs: &Inputs, values: &Values) {
-    let list = inputs.queue();
-    if noted(list).is_some_and(|context| context & IS_LATER != 0) {
-        note_accesses(list, call, values);
+pub(crate) fn note_appended(seen: Seen, call: u64, inputs: &Inputs, values: &Values) {
+    if seen.is_appended {
+        note_accesses(inputs.queue(), call, values.pointer, values.source);
     }
 }
 
 #[inline(never)]
-fn note_accesses(list: usize, call: u64, values: &Values) {
-    for (address, writes) in [(values.pointer, true), (values.source, false)] {
+fn note_accesses(list: usize, call: u64, written: Option<u64>, read: Option<u64>) {
+    for (address, writes) in [(written, true), (read, false)] {
         if let Some(address) = address
             && SHARED_RANGES.may_have(address)
             && ENDED_RANGES.around(address).is_none()
@@ -294,7 +297,7 @@ pub(crate) fn note_unrecorded(function: Function, inputs: &Inputs, result: UrRes
             lists::clear(inputs.queue());
         }
     } else if function.executes() {
-        if result.is_success() && are_recorded() && is_synchronous(inputs.queue()) {
+        if result.is_success() && are_recorded() && is_synchronous(inputs.queue(), noted(inputs.queue())) {
             note_wait();
         }
     } else {
@@ -337,16 +340,17 @@ fn noted(queue: usize) -> Option<usize> {
     (queue != 0 && known.load(Ordering::Acquire) == queue).then(|| context.load(Ordering::Acquire))
 }
 
-/// The context of a queue; `None` if it is not known.
+/// The context in what [`noted`] has of a queue; `None` if it is not known.
 #[inline(always)]
-fn context_of(queue: usize) -> Option<u64> {
-    noted(queue).map(|context| (context & !(IS_SYNCHRONOUS | IS_LATER)) as u64).filter(|context| *context != 0)
+fn context_of(known: Option<usize>) -> Option<u64> {
+    known.map(|known| (known & !(IS_SYNCHRONOUS | IS_LATER)) as u64).filter(|context| *context != 0)
 }
 
+/// Whether a queue, of which this is [`noted`], is synchronous.
 #[inline(always)]
-fn is_synchronous(queue: usize) -> bool {
+fn is_synchronous(queue: usize, known: Option<usize>) -> bool {
     let is_listed = || SYNCHRONOUS.iter().any(|known| known.load(Ordering::Relaxed) == queue);
-    queue != 0 && noted(queue).map_or_else(is_listed, |context| context & IS_SYNCHRONOUS != 0)
+    queue != 0 && known.map_or_else(is_listed, |known| known & IS_SYNCHRONOUS != 0)
 }
 
 fn note_wait() {
@@ -400,7 +404,8 @@ mod tests {
         };
         let append = |call| {
             let values = Values { pointer: Some(0x10), source: Some(base + 0x100), ..Values::NONE };
-            note_appended(call, &inputs, &values);
+            let seen = before(Function::zeCommandListAppendMemoryCopy, &inputs, &mut values.clone());
+            note_appended(seen, call, &inputs, &values);
         };
         let ended = || note_end(Function::zeVirtualMemUnmap, base, Some(0x1000));
         let cleared = |function| note_unrecorded(function, &inputs, UrResult::SUCCESS);
@@ -421,7 +426,12 @@ mod tests {
         assert_eq!(executed(), None, "what was appended after the end is none of it");
         opened();
         append(4);
-        after(Function::zeCommandListAppendMemoryCopy, 4, Seen { is_command: true, ..Seen::default() }, UrResult::UNKNOWN);
+        after(
+            Function::zeCommandListAppendMemoryCopy,
+            4,
+            Seen { is_command: true, ..Seen::default() },
+            UrResult::UNKNOWN,
+        );
         ended();
         assert_eq!(executed(), None, "refused");
     }
@@ -480,7 +490,7 @@ mod tests {
             made(&desc);
             append_on(&on_queue, 10);
             assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
-            assert_eq!((context_of(handle), context_of(handle + 0x10), context_of(0)), (Some(0xc0), None, None));
+            assert_eq!([handle, handle + 0x10, 0].map(|queue| context_of(noted(queue))), [Some(0xc0), None, None]);
             append_on(&Inputs::default(), 11);
             note_unrecorded(execute, &on_queue, done);
             assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 90] = [
+const FIELDS: [(&str, &str, &str); 91] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -51,6 +51,7 @@ const FIELDS: [(&str, &str, &str); 90] = [
     ("zeMemOpenIpcHandle", "context device data flags fingerprint exporter exported", "pointer"),
     ("zeMemCloseIpcHandle", "context pointer", ""),
     ("zeCommandListAppendMemoryCopyRegion", "context pointer source", ""),
+    ("zeCommandQueueExecuteCommandLists", "flags value", ""),
     ("zeMemGetAllocProperties", "context pointer property", "data fingerprint"),
     ("zeMemGetIpcHandleFromFileDescriptorExp", "context data fingerprint", "data fingerprint"),
     ("zeMemGetFileDescriptorFromIpcHandleExp", "context data fingerprint exporter exported", ""),
@@ -114,9 +115,11 @@ const OF_BYTES: [&str; 2] = ["value", "offset"];
 const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
 
 /// Fields that the begin record of a function may have besides: all of them or none.
-const PERHAPS_AT_BEGIN: [(&str, &str); 9] = [
+const PERHAPS_AT_BEGIN: [(&str, &str); 11] = [
     ("urIPCOpenMemHandleExp", "exporter exported"),
     ("urEventGetInfo", "data_size"),
+    ("zeCommandQueueExecuteCommandLists", "pointer"),
+    ("zeCommandQueueExecuteCommandLists", "source"),
     ("zeMemAllocDevice", "property data fingerprint"),
     ("zeMemAllocDevice", "property"),
     ("zePhysicalMemCreate", "data fingerprint"),

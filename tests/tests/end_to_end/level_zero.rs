@@ -231,7 +231,9 @@ fn a_list_that_is_executed_after_the_end_is_found_with_its_append() {
         assert_eq!(finding["function"], "zeCommandQueueExecuteCommandLists", "{finding}");
         assert_eq!(finding["other"]["function"], "zeCommandListAppendMemoryCopy", "{finding}");
         assert!(finding["message"].as_str().unwrap().contains(ended), "{finding}");
-        assert_eq!(trace::count(&outcome.traces(), "B", "zeCommandQueueExecuteCommandLists"), 1, "{case}");
+        let traces = outcome.traces();
+        assert_eq!(trace::count(&traces, "B", "zeCommandQueueExecuteCommandLists"), 1, "{case}");
+        traces.iter().for_each(record_fields::assert_as_declared);
     }
 }
 

@@ -130,12 +130,17 @@ fn executed(steps: &str) -> Vec<Finding> {
 fn a_list_that_is_executed_after_the_end_names_the_append() {
     for (steps, code, ended) in [
         ("c: copy m sized 8\nc: close m\nc: copy m sized 8", "use-after-close", ", closed in call 3 ("),
-        ("c: open h -> m\nc: copy m sized 8\nc: close m\nc: close m\nc: copy m sized 8", "use-after-close", ", closed in call "),
+        (
+            "c: open h -> m\nc: copy m sized 8\nc: close m\nc: close m\nc: copy m sized 8",
+            "use-after-close",
+            ", closed in call ",
+        ),
         ("p: copy a sized 8\np: free a\np: copy a sized 8", "use-after-free", ", freed in call "),
     ] {
         let found = executed(steps);
         assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), [code], "{steps}: {found:#?}");
-        let parts = [" executes a command in call ", " (zeCommandQueueExecuteCommandLists, ", ", appended in call ", ended];
+        let parts =
+            [" executes a command in call ", " (zeCommandQueueExecuteCommandLists, ", ", appended in call ", ended];
         assert!(parts.iter().all(|part| found[0].message.contains(part)), "{}", found[0].message);
         assert_eq!(found[0].other.unwrap().function, Some(Function::urEnqueueUSMMemcpy));
     }

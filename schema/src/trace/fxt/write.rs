@@ -52,13 +52,19 @@ pub fn enter(enter: &Enter, before: Before, to: &mut impl Sink) -> Option<u64> {
 /// Whether [`short_enter`] makes the record of a call behind this.
 #[inline]
 pub fn is_short_enter(enter: &Enter, before: Before) -> bool {
-    before.number(true) == enter.call && (enter.values.context.is_none() || before.is_context_of(&enter.values))
+    before.number(true) == enter.call && (!has_both(enter) || before.is_context_of(&enter.values))
 }
 
-/// The record of a call that begins, which leaves out its number, and its context if it has one.
+/// The record of a call that begins, which leaves out its number, and its context and adapter if it has both.
 #[inline(always)]
 pub fn short_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    begin(enter, None, category(enter.values.context.is_some()), to)
+    begin(enter, None, category(has_both(enter)), to)
+}
+
+/// Whether a call has a context and an adapter. Calls of a driver have no adapter.
+#[inline(always)]
+const fn has_both(enter: &Enter) -> bool {
+    enter.values.context.is_some() && enter.values.via.is_some()
 }
 
 /// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the next record.
