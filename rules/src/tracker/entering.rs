@@ -91,16 +91,18 @@ impl Tracker {
                 return;
             }
             Operation::Enqueue(Command { writes, reads, size, is_not_host, context }) => {
-                for foreign in [writes, reads].into_iter().flatten().filter_map(|it| foreign(at, state, *it, *context))
-                {
+                let accesses = [(*writes, true), (*reads, false)];
+                let mappings = [*writes, *reads].map(|address| state.mapping_at(address?));
+                for foreign in mappings.into_iter().flatten().filter_map(|it| foreign(at, state, it, *context)) {
                     self.emit(facts, at, What::ForeignUse(&foreign));
                 }
-                for stale in [writes, reads].into_iter().flatten().filter_map(|it| self.stale(state, *it)) {
+                for stale in mappings.into_iter().flatten().filter_map(|it| self.stale(it)) {
                     self.emit(facts, at, What::StaleUse(&stale));
                 }
-                let accesses = [(*writes, true), (*reads, false)];
-                for past in accesses.into_iter().filter_map(|access| self.past_end(state, access, (*size)?)) {
-                    self.emit(facts, at, What::PastEnd(&past));
+                for (access, mapping) in accesses.into_iter().zip(mappings) {
+                    if let Some(past) = size.and_then(|size| self.past_end(state, access, mapping, size)) {
+                        self.emit(facts, at, What::PastEnd(&past));
+                    }
                 }
                 for ((address, writes), _) in accesses.into_iter().zip(*is_not_host).filter(|(_, is_not)| *is_not) {
                     if let Some(used) = address.and_then(|address| state.ended_at(address)) {
@@ -132,9 +134,8 @@ impl Tracker {
         }
     }
 
-    /// The mapping that an address lies in, if its memory was freed after it was opened.
-    fn stale(&self, state: &ProcessState, address: u64) -> Option<StaleUse> {
-        let (pointer, mapping) = state.mapping_at(address)?;
+    /// A mapping that is accessed, if its memory was freed after it was opened.
+    fn stale(&self, (pointer, mapping): (u64, &Mapping)) -> Option<StaleUse> {
         let export = self.exports.get(mapping.export?)?;
         let (freed, opened) = (export.last_free?, mapping.last_open()?);
         let anew = || {
@@ -162,10 +163,16 @@ impl Tracker {
         Some(StaleEvent { event, fingerprint: object.fingerprint, opened: object.born, destroyed })
     }
 
-    /// The shared memory that an access of `length` bytes begins in, if it ends outside of it.
-    fn past_end(&self, state: &ProcessState, (address, writes): (Option<u64>, bool), length: u64) -> Option<PastEnd> {
+    /// The shared memory that an access of `length` bytes begins in, `mapping` if it is one, if it ends outside of it.
+    fn past_end(
+        &self,
+        state: &ProcessState,
+        (address, writes): (Option<u64>, bool),
+        mapping: Option<(u64, &Mapping)>,
+        length: u64,
+    ) -> Option<PastEnd> {
         let address = address?;
-        let (memory, size, fingerprint, born) = if let Some((base, mapping)) = state.mapping_at(address) {
+        let (memory, size, fingerprint, born) = if let Some((base, mapping)) = mapping {
             let size = mapping.size.filter(|_| self.has_size_of_export(mapping))?;
             (Handle { kind: Kind::Mapping, value: base }, size, mapping.fingerprint, mapping.last_open())
         } else {
@@ -217,10 +224,14 @@ fn dead_at_execution(state: &ProcessState, executed: &Executed) -> Option<DeadAc
     has_ended_since.then_some(DeadAccess { used, writes, appended, is_executed: true })
 }
 
-/// The mapping that an address lies in, if it is not open in the context of the queue of a command.
-fn foreign(at: Place, state: &ProcessState, address: u64, context: Option<u64>) -> Option<ForeignUse> {
+/// A mapping that is accessed, if it is not open in the context of the queue of the command.
+fn foreign(
+    at: Place,
+    state: &ProcessState,
+    (pointer, mapping): (u64, &Mapping),
+    context: Option<u64>,
+) -> Option<ForeignUse> {
     let context = context?;
-    let (pointer, mapping) = state.mapping_at(address)?;
     if mapping.is_open_in(Some(context), at) {
         return None;
     }
