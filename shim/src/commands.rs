@@ -156,7 +156,7 @@ fn not_of_host(pointer: Option<u64>, source: Option<u64>) -> Option<u64> {
 #[inline]
 pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<Access> {
     let is_over = |address| ENDED_RANGES.around(address).is_some() && host_memory::is_not_host_memory(address);
-    if ENDED_RANGES.is_unused() { None } else { lists::find(inputs.lists(), is_over) }
+    if ENDED_RANGES.is_unused() { None } else { lists::find(&inputs.lists(), is_over) }
 }
 
 /// Registers what a command accesses that the call with this number is about to append, if it is one of a list that is executed

@@ -57,7 +57,7 @@ fn forget(of: impl Fn(&Entry) -> bool) {
 }
 
 /// The first access of commands in these lists to an address that is `wanted`.
-pub(crate) fn find(lists: impl Iterator<Item = usize> + Clone, wanted: impl Fn(u64) -> bool) -> Option<Access> {
+pub(crate) fn find(lists: &(impl Iterator<Item = usize> + Clone), wanted: impl Fn(u64) -> bool) -> Option<Access> {
     ENTRIES.iter().find_map(|entry| {
         let list = entry.list.load(Ordering::Acquire);
         let address = entry.address.load(Ordering::Acquire);
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_latest_commands_of_a_list_are_known_until_it_is_cleared() {
         let access = |address, appended| Access { address, writes: address % 2 == 0, appended };
-        let at = |lists: &'static [usize], address| find(lists.iter().copied(), |it| it == address);
+        let at = |lists: &'static [usize], address| find(&lists.iter().copied(), |it| it == address);
         add(0x10, access(100, 1));
         add(0x20, access(101, 2));
         assert_eq!(at(&[0x10], 100), Some(access(100, 1)));
