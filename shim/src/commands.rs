@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, Promise, UrResult};
 use urscope_schema::{call::Values, handle::Kind, operation};
 
-use crate::ranges::{LATEST_RANGE, Ranges, SHARED_RANGES};
+use crate::ranges::{ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
 use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device, software_device::CommandObserver};
 use crate::{chain, knobs, lists, lists::Access};
 
@@ -30,9 +30,6 @@ static FIRST_UNWAITED: AtomicU64 = AtomicU64::new(0);
 /// The bits of [`FIRST_UNWAITED`] that are the number of a call.
 const CALL_BITS: u32 = 40;
 const CALL_MASK: u64 = (1 << CALL_BITS) - 1;
-
-/// Where shared memory was closed, freed or unmapped, and nothing was opened, allocated or mapped since.
-static ENDED_RANGES: Ranges<32> = Ranges::new();
 
 /// The assumed size of memory whose size is unknown.
 const UNKNOWN_SIZE: u64 = 1 << 32;
@@ -164,19 +161,7 @@ pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<Access> {
 #[inline(always)]
 pub(crate) fn note_appended(seen: Seen, call: u64, inputs: &Inputs, values: &Values) {
     if seen.is_appended {
-        note_accesses(inputs.queue(), call, values.pointer, values.source);
-    }
-}
-
-#[inline(never)]
-fn note_accesses(list: usize, call: u64, written: Option<u64>, read: Option<u64>) {
-    for (address, writes) in [(written, true), (read, false)] {
-        if let Some(address) = address
-            && SHARED_RANGES.may_have(address)
-            && ENDED_RANGES.around(address).is_none()
-        {
-            lists::add(list, Access { address, writes, appended: call });
-        }
+        lists::note(inputs.queue(), call, [values.pointer, values.source]);
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::ranges::{ENDED_RANGES, SHARED_RANGES};
+
 /// An address that a command in a list accesses.
 struct Entry {
     /// The list; 0 where there is none, or the entry is being changed.
@@ -30,7 +32,21 @@ static ENTRIES: [Entry; 256] =
 /// How many were added.
 static ADDED: AtomicUsize = AtomicUsize::new(0);
 
-pub(crate) fn add(list: usize, access: Access) {
+/// Notes the addresses that a command of a list writes and reads, which the call with this number appends: those that may be in
+/// shared memory which has not ended.
+#[inline(never)]
+pub(crate) fn note(list: usize, call: u64, [written, read]: [Option<u64>; 2]) {
+    for (address, writes) in [(written, true), (read, false)] {
+        if let Some(address) = address
+            && SHARED_RANGES.may_have(address)
+            && ENDED_RANGES.around(address).is_none()
+        {
+            add(list, Access { address, writes, appended: call });
+        }
+    }
+}
+
+fn add(list: usize, access: Access) {
     let place = ADDED.fetch_add(1, Ordering::Relaxed) % ENTRIES.len();
     let Some(entry) = ENTRIES.get(place) else { return };
     entry.list.store(0, Ordering::Relaxed);

@@ -18,6 +18,9 @@ pub(crate) struct Ranges<const N: usize> {
 /// Memory that this process shares, or has shared.
 pub(crate) static SHARED_RANGES: Ranges<128> = Ranges::new();
 
+/// Where shared memory was closed, freed or unmapped, and nothing was opened, allocated or mapped since.
+pub(crate) static ENDED_RANGES: Ranges<32> = Ranges::new();
+
 /// The address for which the latest entry of [`SHARED_RANGES`] was made: mostly its start.
 pub(crate) static LATEST_RANGE: AtomicU64 = AtomicU64::new(0);
 
