@@ -145,8 +145,10 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
     values.stack = stacks::current(hot);
     begun.event = recording.event();
     values.object = begun.event.map_or(values.object, |event| Some(event as u64));
-    if let Recording::Command([Some(pointer), source]) = recording {
-        (values.pointer, values.source) = (Some(pointer), source);
+    match recording {
+        Recording::Command([Some(pointer), source]) => (values.pointer, values.source) = (Some(pointer), source),
+        Recording::Execution(access) => access.enter(&mut values),
+        _ => {}
     }
     begun.commands = commands::before(function, arguments.inputs(), &mut values);
     (begun.flags, begun.pointer) = (values.flags, values.pointer);

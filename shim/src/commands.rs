@@ -100,14 +100,6 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         values.context = context_of(known);
         values.flags = ended(values.pointer, values.source);
     }
-    if let Some(access) = is_execution.then(|| executed_after_end(inputs)).flatten() {
-        values.value = Some(access.appended);
-        (values.pointer, values.source) = (Some(access.address), None);
-        values.flags = Some(operation::ACCESSED);
-        if !access.writes {
-            (values.pointer, values.source, values.flags) = (None, values.pointer, Some(operation::SOURCE));
-        }
-    }
     Seen {
         is_command,
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, UrResult};
 use urscope_schema::{call::Values, handle::Kind};
 
+use crate::lists::Access;
 use crate::{
     commands,
     raw::{args::inputs::Inputs, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::RwLock},
@@ -32,6 +33,8 @@ pub(crate) enum Recording {
     For(usize),
     /// The call is recorded as a command; a launch has these pointers into shared memory.
     Command([Option<u64>; 2]),
+    /// The call is recorded because it executes this access of a command list, to memory that has ended.
+    Execution(Access),
 }
 
 impl Recording {
@@ -39,7 +42,7 @@ impl Recording {
     pub(crate) fn event(self) -> Option<usize> {
         match self {
             Self::For(event) => Some(event),
-            Self::No | Self::Yes | Self::Command(_) => None,
+            Self::No | Self::Yes | Self::Command(_) | Self::Execution(_) => None,
         }
     }
 }
@@ -88,8 +91,10 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
         if function.is_command() {
             return commands::recorded(function, inputs).map_or(Recording::No, Recording::Command);
         }
-        let passes = function.executes() && commands::executed_after_end(inputs).is_none();
-        return if passes { Recording::No } else { Recording::Yes };
+        if function.executes() {
+            return commands::executed_after_end(inputs).map_or(Recording::No, Recording::Execution);
+        }
+        return Recording::Yes;
     }
     // Also a close of an event that was not opened.
     let otherwise = if function.is_ipc() { Recording::Yes } else { Recording::No };

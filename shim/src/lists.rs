@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use urscope_schema::{call::Values, operation};
+
 use crate::ranges::{ENDED_RANGES, SHARED_RANGES};
 
 /// An address that a command in a list accesses.
@@ -23,6 +25,19 @@ pub(crate) struct Access {
     pub(crate) writes: bool,
     /// The number of the call that appended it.
     pub(crate) appended: u64,
+}
+
+impl Access {
+    /// Adds it to the arguments of the call that executes it.
+    pub(crate) fn enter(self, values: &mut Values) {
+        let (address, flag) = if self.writes {
+            (&mut values.pointer, operation::ACCESSED)
+        } else {
+            (&mut values.source, operation::SOURCE)
+        };
+        *address = Some(self.address);
+        (values.flags, values.value) = (Some(flag), Some(self.appended));
+    }
 }
 
 /// The latest ones. Older ones are forgotten.

@@ -83,7 +83,7 @@ inline constexpr uint32_t DMA_BUF = 2;
     (ze_handle_t, void *, const ze_copy_region_t *, uint32_t, uint32_t, const void *, const ze_copy_region_t *, uint32_t, uint32_t,       \
      ze_handle_t, uint32_t, ze_handle_t *))                                                                                               \
   F(zeCommandListCreate, (ze_handle_t, ze_handle_t, const ze_command_list_desc_t *, ze_handle_t *))                                       \
-  F(zeCommandListClose, (ze_handle_t)) F(zeCommandListReset, (ze_handle_t)) \
+  F(zeCommandListClose, (ze_handle_t)) F(zeCommandListReset, (ze_handle_t))                                                               \
   F(zeCommandQueueCreate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))                                     \
   F(zeCommandQueueExecuteCommandLists, (ze_handle_t, uint32_t, ze_handle_t *, ze_handle_t))                                               \
   F(zeCommandQueueSynchronize, (ze_handle_t, uint64_t)) F(zeCommandQueueDestroy, (ze_handle_t)) F(zeCommandListDestroy, (ze_handle_t))

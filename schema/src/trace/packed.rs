@@ -6,7 +6,6 @@
 use super::read::Record;
 use crate::api::{Effect, Function, UrResult};
 use crate::call::{Enter, Exit, Fields, Nanos, Values};
-
 use crate::operation::{Answer, Begun, Operation, Returned};
 
 /// What the first byte of a record says: the call begins, or it returns.
