@@ -249,6 +249,8 @@ template <bool opens_first> void pass_on(Peer &producer) {
   Gpu gpu;
   const auto open_own = [&] { close(open(bytes, gpu), gpu); }; // @own
   if (opens_first) open_own();
+  // The start of a process is known in ticks of 10 ms.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   Peer consumer = start_child();
   consumer.say("open");
   consumer.send(bytes);

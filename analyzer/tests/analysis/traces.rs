@@ -63,8 +63,8 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                     command: vec![process.executable.to_string(), "--role".into()],
                     uid: rights.uid.unwrap_or_default(),
                     pid_namespace: rights.pid_namespace.unwrap_or(u64::from(rights.uid.is_some())),
-                    forked_ns: process.forked_at.map(|at| START + at.0),
-                    fork_returned_ns: process.forked_at.map(|at| START + at.0),
+                    forked_ns: process.started.map(|at| START + at.0),
+                    fork_returned_ns: process.started.map(|at| START + at.0),
                     rights: Rights {
                         ptrace_scope: rights.ptrace_scope,
                         sys_ptrace: rights.traces_any,

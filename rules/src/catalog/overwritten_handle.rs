@@ -1,7 +1,7 @@
 //! # What it does
 //!
-//! Reports an open in which the adapter would have changed the program's handle data, if a child of the process opens the
-//! same bytes afterwards.
+//! Reports an open in which the adapter would have changed the program's handle data, if a child that the process starts
+//! afterwards opens the same bytes.
 //!
 //! # Why it is bad
 //!
@@ -9,9 +9,10 @@
 //! program works under urscope. Without urscope, whoever gets the bytes from the process afterwards gets the changed ones:
 //! its open is refused, or maps something else.
 //!
-//! It is reported where a child of the process that opened opens the bytes later, which it has from its parent, and which are the
-//! changed ones unless the parent opened a copy: a trace does not show that. Where other processes open the same bytes, or the
-//! same process does so again, it does not show either whether they are those of the sender, so nothing is reported.
+//! The child has the bytes from its parent, and they are the changed ones unless the parent opened a copy: a trace does not
+//! show that. Where the child started before the open returned, the parent opens the same bytes again, or another process opens
+//! them, the bytes may be those of the sender, so nothing is reported. Of a child that is not a fork, the start is known in
+//! steps of 10 ms.
 //!
 //! # Example
 //!
@@ -70,6 +71,7 @@ use urscope_schema::handle::Handle;
 use super::wording::{call, name};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
+use crate::tracker::exports::Overwriting;
 use crate::tracker::fact::{Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
@@ -88,9 +90,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if export.overwritten.is_empty() {
         return None;
     }
-    let parent =
-        fact.tracker.process_with_pid(fact.at.process, fact.tracker.process(fact.at.process)?.parent?.into())?;
-    let (opened, byte) = *export.overwritten.iter().find(|(opened, _)| opened.process == parent)?;
+    let child = fact.tracker.process(fact.at.process)?;
+    let parent = fact.tracker.process_with_pid(fact.at.process, child.parent?.into())?;
+    let of_parent = |open: &&Overwriting| open.opened.process == parent && !open.again;
+    let Overwriting { opened, returned, byte, .. } = *export.overwritten.iter().find(of_parent)?;
+    // A child that started before may have got the bytes before.
+    child.started.filter(|started| *started >= returned)?;
     let what = Handle { kind: export.subject.kind, value: opening.open.data.unwrap_or_default() };
     let (who, child, size) = (name(fact.tracker, parent), name(fact.tracker, fact.at.process), opening.open.size?);
     let message = format!(

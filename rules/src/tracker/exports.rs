@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 
 use slab::Slab;
 use smallvec::SmallVec;
-use urscope_schema::handle::Kind;
+use urscope_schema::{call::Nanos, handle::Kind};
 
 use super::maps::Map;
 use super::records::{ExportId, Serial};
@@ -35,6 +35,19 @@ pub(crate) struct Subject {
 /// The host and the fingerprint of handle data.
 type Bytes = (u64, u64);
 
+/// An open whose adapter would have changed the bytes of its caller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overwriting {
+    /// Where it began.
+    pub(crate) opened: Place,
+    /// When it returned.
+    pub(crate) returned: Nanos,
+    /// The first byte that it would have changed.
+    pub(crate) byte: u64,
+    /// Whether its process has opened the same bytes again: it has them unchanged somewhere.
+    pub(crate) again: bool,
+}
+
 /// Memory or an event that can be opened elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
@@ -51,8 +64,8 @@ pub(crate) struct Export {
     put: Option<Place>,
     /// The free of its memory.
     pub(crate) last_free: Option<Place>,
-    /// The latest opens whose adapter would have changed the bytes of their caller, each with the first byte.
-    pub(crate) overwritten: SmallVec<[(Place, u64); 1]>,
+    /// The first open of each process whose adapter would have changed the bytes of its caller.
+    pub(crate) overwritten: Vec<Overwriting>,
     /// Whether a process has tried to open it.
     pub(crate) tried: bool,
     /// The mappings of processes that have it open.
@@ -192,7 +205,7 @@ impl Exports {
             handles: 1,
             put: None,
             last_free: None,
-            overwritten: SmallVec::new(),
+            overwritten: Vec::new(),
             tried: false,
             holders: SmallVec::new(),
             opened: Vec::new(),
@@ -239,18 +252,22 @@ impl Exports {
         self.retire(id);
     }
 
-    /// An adapter would have changed its bytes in an open, from this one on. The latest open of each process is kept.
-    pub(crate) fn overwrite(&mut self, id: ExportId, opened: Place, byte: u64) {
-        if let Some(export) = self.get_mut(id) {
-            export.overwritten.retain(|(other, _)| other.process != opened.process);
-            export.overwritten.push((opened, byte));
+    /// An adapter would have changed its bytes in an open. The first one of each process is kept.
+    pub(crate) fn overwrite(&mut self, id: ExportId, open: Overwriting) {
+        if let Some(export) = self.get_mut(id)
+            && export.overwritten.iter().all(|other| other.opened.process != open.opened.process)
+        {
+            export.overwritten.push(open);
         }
     }
 
     /// A process tries to open it.
-    pub(crate) fn attempt(&mut self, id: ExportId) {
+    pub(crate) fn attempt(&mut self, id: ExportId, who: ProcessId) {
         if let Some(export) = self.get_mut(id) {
             export.tried = true;
+            for open in &mut export.overwritten {
+                open.again |= open.opened.process == who;
+            }
         }
     }
 

@@ -36,7 +36,7 @@ impl Tracker {
     /// The changes that a call makes, with their facts.
     fn change(&mut self, pending: &mut PendingCall, exit: &Returned, facts: &mut (impl FactConsumer + ?Sized)) {
         let place = pending.place;
-        for change in transitions::exit(self, pending, exit.result.is_success(), &exit.answer) {
+        for change in transitions::exit(self, pending, exit) {
             self.fact_of_change(place, &change, exit, facts);
         }
     }

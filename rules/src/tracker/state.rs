@@ -32,12 +32,12 @@ impl Tracker {
 
     /// A process begins.
     pub fn begin(&mut self, process: Process) -> ProcessId {
-        let forked_at = process.forked_at;
+        let started = process.started;
         let (inherited, tombstones) = match process.forked_from {
             None => (Inherited::Nothing, Tombstones::default()),
             Some(parent) => self
                 .state(parent)
-                .map_or((Inherited::Anything, Tombstones::default()), |parent| parent.inherited_by_child(forked_at)),
+                .map_or((Inherited::Anything, Tombstones::default()), |parent| parent.inherited_by_child(started)),
         };
         let id = ProcessId(self.states.len() as u32);
         self.states.push(ProcessState::new(process, inherited, tombstones));

@@ -83,6 +83,20 @@ pub struct Rights {
     pub descriptors: Option<u64>,
 }
 
+impl Header {
+    /// The earliest time at which the process can have started, of `CLOCK_MONOTONIC`; `None` if nothing tells, as in the child
+    /// of a fork that was not noticed.
+    pub fn started(&self) -> Option<Nanos> {
+        // A tick of `/proc/PID/stat` is 10 ms on all machines that urscope runs on (`USER_HZ` of the kernel).
+        const TICK: u64 = 10_000_000;
+        if self.forked {
+            return self.forked_ns.map(Nanos);
+        }
+        let slept = self.clock.boottime_ns.checked_sub(self.clock.monotonic_ns)?;
+        self.start.checked_mul(TICK)?.checked_sub(slept).map(Nanos)
+    }
+}
+
 /// The clocks of a process, read at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

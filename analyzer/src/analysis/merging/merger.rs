@@ -343,7 +343,7 @@ impl Merger {
                     parent: Some(header.parent),
                     // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
                     forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),
-                    forked_at: header.forked_ns.map(Nanos),
+                    started: header.started(),
                     rights: Arc::clone(&self.rights),
                 });
                 process.id = Some(id);

@@ -149,7 +149,7 @@ impl Player {
             rank: None,
             parent: parent.map(|parent| 100 * (parent as u32 + 1)),
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
-            forked_at: parent.map(|_| Nanos(self.now)),
+            started: parent.map(|_| Nanos(self.now)),
             rights: Arc::default(),
         };
         self.events.push(Event::Begin(process, Nanos(self.now)));

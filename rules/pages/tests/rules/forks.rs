@@ -45,7 +45,7 @@ fn a_trace_without_the_time_of_the_fork_is_judged_as_before() {
     let unknown = |events: &mut Vec<Event>| {
         for event in events {
             if let Event::Begin(process, _) = event {
-                process.forked_at = None;
+                process.started = None;
             }
         }
     };
@@ -98,9 +98,24 @@ fn memory_that_is_not_the_parents_of_before_the_fork_is_left_alone() {
     let found = found_after(&scenario, |events| {
         for event in events {
             if let Event::Begin(process, _) = event {
-                process.forked_at = None;
+                process.started = None;
             }
         }
     });
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// Whoever has the bytes since before the open has them unchanged.
+#[test]
+fn a_child_that_started_before_the_open_returned_may_have_unchanged_bytes() {
+    let shared = |then: &str| format!("p: alloc a 64\np: get a -> h\n{then}\np: put h");
+    let open = "q: open h -> m overwrites 44";
+    let opened = |then: &str| shared(&format!("{then}\nc: open h -> n\nc: close n\nq: close m"));
+    expect(&opened(&format!("{open}\nq: fork c")), &["overwritten-handle"]);
+    expect(&opened(&format!("q: fork c\n{open}")), &[]);
+    // A handler of a signal forked in the middle of the call.
+    // The parent opens a copy each time, or does not work either.
+    expect(&opened(&format!("{open}\nq: close m\n{open}\nq: fork c")), &[]);
+    expect(&opened(&format!("{open}\nq: close m\n{open} begins\nq: fork c\nq: returns")), &[]);
+    expect(&opened(&format!("{open} begins\nq: fork c\nq: returns")), &[]);
 }

@@ -125,12 +125,12 @@ pub(super) fn exported_by_child(tracker: &mut Tracker, child: ProcessId, pointer
 fn inherited_from(tracker: &Tracker, child: ProcessId, pointer: u64) -> Option<(ProcessId, u64)> {
     let mut who = child;
     loop {
-        let Process { forked_from, forked_at, .. } = *tracker.process(who)?;
-        let (parent, forked_at) = (forked_from?, forked_at?);
+        let Process { forked_from, started, .. } = *tracker.process(who)?;
+        let (parent, started) = (forked_from?, started?);
         if let Some((base, memory)) = tracker.state(parent)?.allocation_at(pointer)
             && let Some(born) = memory.born
         {
-            return (born.time < forked_at).then_some((parent, base));
+            return (born.time < started).then_some((parent, base));
         }
         who = parent;
     }

@@ -17,7 +17,7 @@ mod virtual_memory;
 use smallvec::smallvec;
 use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::operation::{Answer, Create, Free, Operation};
+use urscope_schema::operation::{Create, Free, Operation, Returned};
 
 use super::changes::{Change, Changes};
 use super::pending::{PendingCall, PendingChange, Releasing};
@@ -96,9 +96,9 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64
 }
 
 /// A call returns. The data of its change is moved out of `pending`.
-pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bool, answer: &Answer) -> Changes {
+pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Returned) -> Changes {
     let PendingCall { place, operation, change } = pending;
-    let place = *place;
+    let (place, success, answer) = (*place, exit.result.is_success(), &exit.answer);
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     let (who, made) = (place.process, given(answer.made));
     match change {
@@ -146,7 +146,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, success: bo
         PendingChange::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
         PendingChange::Open(pending) => {
             let Operation::Open(open) = operation else { return Changes::new() };
-            return opens::returned(tracker, place, open, pending.export, made, answer).into_iter().collect();
+            return opens::returned(tracker, place, open, pending.export, made, exit).into_iter().collect();
         }
         PendingChange::Ask(support) if success => {
             return smallvec![Change::Support(Support { value: answer.value, ..*support })];

@@ -1,13 +1,18 @@
 //! Opens of handle data: the export of the bytes, and the object that is returned.
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::operation::{Answer, Open};
+use urscope_schema::operation::{Open, Returned};
 
 use super::{mappings, objects};
 use crate::place::{Place, ProcessId};
 use crate::tracker::observations::{Altered, Expired, Expiry};
 use crate::tracker::pending::{PendingChange, PendingOpen};
-use crate::tracker::{changes::Change, exports::Subject, records::ExportId, state::Tracker};
+use crate::tracker::{
+    changes::Change,
+    exports::{Overwriting, Subject},
+    records::ExportId,
+    state::Tracker,
+};
 
 /// The number of addresses of handle data that are remembered for a process.
 const MAX_OPENED_AT: usize = 1 << 16;
@@ -24,12 +29,12 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: &Open) -> Pendin
     // One of them is opened.
     for fingerprint in open.one_of.into_iter().flatten() {
         if let Some(id) = tracker.export_of(who, Some(fingerprint)) {
-            tracker.exports.attempt(id);
+            tracker.exports.attempt(id, who);
         }
     }
     let expired = export.filter(|_| !open.imports).and_then(|id| expired(tracker, id, open.data)).map(Box::new);
     if let Some(id) = export {
-        tracker.exports.attempt(id);
+        tracker.exports.attempt(id, who);
         if let (Some(state), Some(data)) = (tracker.state_mut(who), open.data.filter(|_| !open.imports))
             && state.opened_at.len() < MAX_OPENED_AT
         {
@@ -74,10 +79,11 @@ pub(super) fn returned(
     open: &Open,
     export: Option<ExportId>,
     made: Option<u64>,
-    answer: &Answer,
+    exit: &Returned,
 ) -> Option<Change> {
+    let answer = &exit.answer;
     if let Some((export, byte)) = export.zip(answer.overwritten) {
-        tracker.exports.overwrite(export, place, byte);
+        tracker.exports.overwrite(export, Overwriting { opened: place, returned: exit.time, byte, again: false });
     }
     let value = made?;
     Some(match open.makes {

@@ -88,7 +88,7 @@ impl Validation {
             rank: header.rank,
             parent: Some(header.parent),
             forked_from: self.parent.or(header.late.then_some(ProcessId::UNKNOWN)),
-            forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
+            started: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
             rights: Arc::default(),
         });
         // The child has inherited its objects; this copy of the tracker gets no more calls of the parent.

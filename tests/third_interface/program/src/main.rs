@@ -109,7 +109,7 @@ fn judge(traces: &[String]) {
             rank: None,
             parent: None,
             forked_from: None,
-            forked_at: None,
+            started: None,
             rights: Rights::default().into(),
         });
         for record in Reader::new(BufReader::new(File::open(trace).unwrap())) {
