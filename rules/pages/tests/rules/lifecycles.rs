@@ -432,3 +432,11 @@ fn new_memory_where_a_mapping_went_with_its_context_is_no_mapping() {
     let end = "p: put h\np: free a\nc: exit";
     expect(&format!("{start}c: release x\n{use_of_new}{end}"), &["leaked-mapping"]);
 }
+
+#[test]
+fn a_close_of_memory_at_the_address_of_a_closed_mapping_is_no_double_close() {
+    let start = "p: get a -> h\nc: open h -> m\nc: close m\n";
+    let end = "p: put h\np: free a\nc: exit";
+    let found = expect(&format!("{start}c: alloc m 4096\nc: close m fails\nc: free m\n{end}"), &["close-of-unknown"]);
+    assert!(found[0].other.unwrap().call > found[0].at.call.map(|_| std::num::NonZeroU64::MIN), "{found:#?}");
+}

@@ -147,6 +147,7 @@ pub(super) fn allocated(
     let serial = tracker.next_serial();
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
+    state.tombstones.forget(Handle { kind: Kind::Mapping, value: pointer });
     mappings::replace(state, exports, who, (pointer, requested.size), |_| true);
     let end = pointer.saturating_add(requested.size.unwrap_or(0).max(1));
     let inside = state.allocations.range(pointer..end.max(pointer)).map(|(base, _)| base);
