@@ -192,3 +192,27 @@ fn growing_descriptors_are_told_apart_by_the_programs_handles() {
     let outcome = run("ur_violations", V2, Some("handle_data_that_is_kept"));
     message_contains(&outcome, "descriptor-growth", "the program leaves them open");
 }
+
+/// A mapping belongs to the context in which it was opened, on whichever device that is.
+#[test]
+fn a_second_device_may_open_memory_of_the_first() {
+    let found = [
+        ("opened_on_second", None),
+        ("opened_in_a_common_context", None),
+        ("read_by_second", Some(("app::Gpu::read", "read accepted"))),
+        ("closed_in_second", Some(("app::close", "close accepted"))),
+    ];
+    for (adapter, (mode, wrong)) in [V1, V2].into_iter().flat_map(|adapter| found.map(|found| (adapter, found))) {
+        let outcome = TestRun::of("two_devices", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2").arg(mode).run();
+        let report = outcome.report();
+        assert!(outcome.stdout.contains("read accepted\n"), "{mode}: {} {}", outcome.stdout, outcome.stderr);
+        let Some((function, accepted)) = wrong else {
+            assert!(report.findings().is_empty(), "{mode}: {}", outcome.stderr);
+            continue;
+        };
+        assert!(outcome.stdout.contains(accepted), "{mode}: {}", outcome.stdout);
+        assert_eq!(report.violations(), ["error wrong-context"], "{mode}: {}", outcome.stderr);
+        let finding = report.finding("wrong-context");
+        assert!(finding["process"]["stack"].to_string().contains(function), "{mode}: {finding}");
+    }
+}

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 50] = [
+const PROGRAMS: [(&str, Shares, Runs); 51] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -66,6 +66,7 @@ const PROGRAMS: [(&str, Shares, Runs); 50] = [
     ("never_signalled", AllKinds, Once),
     ("plain_c", AllKinds, Once),
     ("kernels sub_devices", Memory, Kernels),
+    ("two_devices", Memory, Listed),
     ("ur_arguments", AllKinds, Cases),
     ("ur_event", AllKinds, Cases),
     ("ur_memory", AllKinds, Cases),
@@ -158,7 +159,7 @@ fn prepared(program: &str, test_run: TestRun) -> TestRun {
     match program {
         "kernels sub_devices" => test_run.env("ZE_SOFT_SUB_DEVICES", "2"),
         // Some of its violations take a second device.
-        "ur_violations" => test_run.env("ZE_SOFT_DEVICES", "2"),
+        "ur_violations" | "two_devices" => test_run.env("ZE_SOFT_DEVICES", "2"),
         // It relies on the refusals of our backend.
         "backend_cycles" => test_run.env("URSCOPE_BACKEND", "level_zero"),
         _ => test_run,
