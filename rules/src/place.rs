@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use urscope_schema::api::interface::Words;
 use urscope_schema::api::{Effect, Function, Promise, UNIFIED_RUNTIME, UrResult};
-use urscope_schema::{call::Nanos, operation::Begun};
+use urscope_schema::{call::Nanos, handle::Kind, operation::Begun};
 
 /// A process, numbered by the tracker in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,11 @@ impl Place {
     /// What the call does to its object.
     pub fn effect(&self) -> Option<Effect> {
         self.function.map(Function::effect)
+    }
+
+    /// Whether the call ends a context, or a reference to one.
+    pub fn ends_context(&self) -> bool {
+        matches!(self.effect(), Some(Effect::Releases(Kind::Context) | Effect::Destroys(Kind::Context)))
     }
 
     /// How findings name what belongs to the interface of the call.

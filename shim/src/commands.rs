@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, Promise, UrResult};
 use urscope_schema::{call::Values, handle::Kind, operation};
 
-use crate::ranges::{ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
+use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
 use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device, software_device::CommandObserver};
 use crate::{chain, knobs, lists, lists::Access};
 
@@ -86,6 +86,9 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
             note_end(function, pointer, values.size);
         }
     }
+    if ends_contents(function, values) && are_recorded() {
+        ranges::may_all_end();
+    }
     if ends_memory && at_once && are_recorded() {
         let unfinished = values.pointer.and_then(software_device::unfinished_from);
         values.offset = unfinished.flatten();
@@ -123,6 +126,17 @@ fn note_end(function: Function, pointer: u64, size: Option<u64>) {
     if let Some(ends) = ends {
         ENDED_RANGES.add(pointer, ends);
     }
+}
+
+/// Whether a call ends all that belongs to a context. A release of a reference names the device, and is mostly not the last one.
+#[inline(always)]
+fn ends_contents(function: Function, values: &Values) -> bool {
+    let ends = match function.effect() {
+        Effect::Destroys(Kind::Context) => true,
+        Effect::Releases(Kind::Context) => values.context.is_some(),
+        _ => false,
+    };
+    ends && function.interface().promises(Promise::ContextsOwnMemory)
 }
 
 /// The flags of a command with these addresses.

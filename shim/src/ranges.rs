@@ -18,7 +18,8 @@ pub(crate) struct Ranges<const N: usize> {
 /// Memory that this process shares, or has shared.
 pub(crate) static SHARED_RANGES: Ranges<128> = Ranges::new();
 
-/// Where shared memory was closed, freed or unmapped, and nothing was opened, allocated or mapped since.
+/// Where shared memory was closed, freed or unmapped, or may have ended with a context, and nothing was opened, allocated or mapped
+/// since.
 pub(crate) static ENDED_RANGES: Ranges<32> = Ranges::new();
 
 /// The address for which the latest entry of [`SHARED_RANGES`] was made: mostly its start.
@@ -30,6 +31,14 @@ pub(crate) fn note_block(address: usize, [begins, ends]: [usize; 2]) {
     if LATEST_RANGE.swap(address as u64, Ordering::Relaxed) != address as u64 {
         SHARED_RANGES.add(begins as u64, ends as u64);
     }
+}
+
+/// Registers all shared memory as memory that may have ended: which of it is in the context that ends is not known here.
+#[cold]
+pub(crate) fn may_all_end() {
+    LATEST_RANGE.store(0, Ordering::Relaxed);
+    let all = SHARED_RANGES.iter().filter(|[begins, ends]| begins < ends);
+    all.for_each(|[begins, ends]| ENDED_RANGES.add(begins, ends));
 }
 
 impl<const N: usize> Ranges<N> {

@@ -140,6 +140,7 @@ enum : unsigned {
     F(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer, 4000, (int *possible, CUdevice device, CUdevice peer)) \
     F(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, (CUcontext *context, CUdevice device)) \
     F(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, 11000, (CUdevice device)) \
+    F(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, 11000, (CUdevice device)) \
     F(cuCtxCreate, cuCtxCreate_v4, 12050, (CUcontext *context, void *parameters, unsigned flags, CUdevice device)) \
     F(cuCtxDestroy, cuCtxDestroy_v2, 4000, (CUcontext context)) \
     F(cuCtxSetCurrent, cuCtxSetCurrent, 4000, (CUcontext context)) \

@@ -38,6 +38,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-managed", "alloc-managed get? free"},
     {"memory-used-again", OPENED "close < free alloc get > take open read close < free"},
     {"memory-consumer-ends-first", OPENED "close < await-end free"},
+    {"memory-goes-with-context", OPENED "release-context < free"},
+    {"memory-goes-with-reset", OPENED "reset-context < free"},
 
     {"event-right", "event get-event record > take open-event wait destroy-event < destroy-event"},
     {"event-before-copy", "event get-event alloc get set-later record > take open open-event wait-in-stream copy synchronise "
@@ -67,6 +69,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"used-after-close", OPENED "close read? < free"},
     {"used-after-close-in-rows", OPENED "close copy-rows? < free"},
     {"used-after-free", OPENED "close < free fill?"},
+    {"used-after-reset", OPENED "reset-context retain-context read? < free"},
+    {"reset-while-open", OPENED "< reset-context > read close"},
     {"opened-by-producer", "alloc get open? free"},
     {"opened-after-free", "alloc get > take < free > open?"},
     {"opened-after-end", "alloc get > take < > await-end open?"},
@@ -166,6 +170,12 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
        check(cuCtxCreate(&my.context, nullptr, 0, 0), "cuCtxCreate");
        return cuStreamCreate(&my.stream, CU_STREAM_NON_BLOCKING);
      }},
+    {"retain-context", MAKES {
+       check(cuDevicePrimaryCtxRetain(&my.context, 0), "cuDevicePrimaryCtxRetain");
+       return cuCtxSetCurrent(my.context);
+     }},
+    {"release-context", MAKES { return cuDevicePrimaryCtxRelease(0); }},
+    {"reset-context", MAKES { return cuDevicePrimaryCtxReset(0); }},
     // The handles are those that came.
     {"take", MAKES { return my.own = my.received, CUDA_SUCCESS; }},
     // As PyTorch does: by the number of the descriptor, and its process.

@@ -104,6 +104,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     if let What::DeadAccess(access) = fact.what {
         let how = match access.used.was.kind {
+            Kind::Mapping if access.used.died.ends_context() => "ended with its context",
             Kind::Mapping => "closed",
             Kind::PhysicalMem => "unmapped",
             _ => return None,
@@ -111,6 +112,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         let finding = dead_access(&RULE, fact, access, how);
         return Some(finding.advice(if access.is_executed {
             format!("execute no list with a command that uses the memory after it is {how}: reset it")
+        } else if access.used.died.ends_context() {
+            "open the memory again in a context that is there".into()
         } else {
             format!("wait for the commands that use the memory before it is {how}")
         }));

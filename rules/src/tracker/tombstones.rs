@@ -49,7 +49,7 @@ impl Tombstones {
         let mappings = self.all.iter().filter(|(handle, _)| handle.kind == Kind::Mapping && handle.value <= pointer);
         let around = mappings
             .map(|(handle, entry)| (*handle, &entry.tombstone))
-            .filter(|(handle, tombstone)| !tombstone.excused && pointer - handle.value < tombstone.size.unwrap_or(1));
+            .filter(|(handle, tombstone)| pointer - handle.value < tombstone.size.unwrap_or(1));
         DanglingUse::latest(around.map(|(handle, tombstone)| tombstone.used_at(pointer, handle)))
     }
 

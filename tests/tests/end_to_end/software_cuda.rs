@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 50] = [
+pub(crate) const CASES: [(&str, &[&str]); 54] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -21,6 +21,8 @@ pub(crate) const CASES: [(&str, &[&str]); 50] = [
     ("memory-managed", &["get -> CUDA_ERROR_INVALID_VALUE"]),
     ("memory-used-again", &[]),
     ("memory-consumer-ends-first", &[]),
+    ("memory-goes-with-context", &[]),
+    ("memory-goes-with-reset", &[]),
     ("event-right", &[]),
     ("event-before-copy", &[]),
     ("event-recorded-by-consumer", &[]),
@@ -43,6 +45,8 @@ pub(crate) const CASES: [(&str, &[&str]); 50] = [
     ("used-after-close", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-close-in-rows", &["copy-rows -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-free", &["fill -> CUDA_ERROR_INVALID_VALUE"]),
+    ("used-after-reset", &["read -> CUDA_ERROR_INVALID_VALUE"]),
+    ("reset-while-open", &[]),
     ("opened-by-producer", &["open -> CUDA_ERROR_INVALID_CONTEXT"]),
     ("opened-after-free", &["open -> CUDA_ERROR_INVALID_VALUE"]),
     ("opened-after-end", &["open -> CUDA_ERROR_INVALID_HANDLE"]),

@@ -187,6 +187,10 @@ fn the_end_of_a_context_ends_what_belongs_to_it() {
         ";
     let consumer_first = judged(&format!("{shared}consumer: release d\nproducer: free p\nproducer: release c"));
     assert_eq!(consumer_first, []);
+    let used = "consumer: copy m sized 64\nproducer: free p\nproducer: release c";
+    let used = play(&by_cuda(&format!("{shared}consumer: release d\n{used}")));
+    assert_eq!(used.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), ["use-after-close"]);
+    assert!(message(&used).contains(", ended with its context in call "), "{}", message(&used));
     let owner_first = play(&by_cuda(&format!("{shared}producer: release c\nconsumer: close m\nconsumer: release d")));
     let codes: Vec<_> = owner_first.iter().map(|finding| (finding.rule.code, finding.severity)).collect();
     assert_eq!(codes, [("freed-while-open", Error)]);
