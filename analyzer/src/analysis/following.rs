@@ -174,7 +174,7 @@ impl<O: Observer + Clone> Following<O> {
         }
         merger.finish();
         let locator = Arc::clone(&self.locator);
-        Ok((Analysis { merger, locator, paths, options }, observer))
+        Ok((Analysis { merger, locator, paths, options, comparison: None }, observer))
     }
 
     /// How often the analysis has started, at least once: one more than its number of restarts.

@@ -32,11 +32,12 @@ pub use judgement::{
     ProcessSummary, SkippedLine, SuppressionUse, VERSION, Verdict, report_schema,
 };
 use merging::Merger;
-use node_report::Locator;
+use node_report::{Comparison, Locator};
 pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
 pub use reading::{Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
+use symbols::Dispatchers;
 pub use symbols::{CallSite, CallSites, Wrappers, file_name};
 
 /// The options of an analysis.
@@ -111,6 +112,8 @@ pub struct Analysis<'a> {
     locator: Arc<Mutex<Locator>>,
     paths: &'a [PathBuf],
     options: &'a Options,
+    /// What its call stacks show together, once that is needed.
+    comparison: Option<Comparison>,
 }
 
 impl<'a> Analysis<'a> {
@@ -121,7 +124,7 @@ impl<'a> Analysis<'a> {
         let mut merger = Merger::default();
         merger.run(files, &|file| options.names(file, paths), &options.progress, observer)?;
         let locator = Arc::new(Mutex::new(Locator::new(&options.symbols)));
-        Ok(Self { merger, locator, paths, options })
+        Ok(Self { merger, locator, paths, options, comparison: None })
     }
 
     /// The judgement. Call this once: it takes the findings out of the analysis.
@@ -132,14 +135,28 @@ impl<'a> Analysis<'a> {
     /// The results of each node. Call this once, instead of [`Self::judgement`].
     pub fn report(&mut self) -> Report {
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
-        let report = node_report::report(&mut self.merger, &mut locator);
+        let report = node_report::report(&mut self.merger, &mut locator, &mut self.comparison);
         if self.options.command_lines { report } else { report.without_command_lines() }
     }
 
     /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.
     pub fn location(&mut self, place: Place) -> Location {
+        let found = self.dispatchers();
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
-        let side = locator.location(&self.merger, place);
+        let mut side = locator.location(&self.merger, place);
+        self.options.wrappers.mark(&mut side, &found);
         Location { time_ns: self.merger.at(place.process, place.time), ..side }
+    }
+
+    /// The dispatchers that the calls of all hosts show.
+    pub(crate) fn dispatchers(&mut self) -> Dispatchers {
+        let (merger, locator) = (&self.merger, &self.locator);
+        let comparison = self.comparison.get_or_insert_with(|| {
+            let mut locator = locator.lock().unwrap_or_else(PoisonError::into_inner);
+            locator.compare(merger)
+        });
+        let mut all = Dispatchers::default();
+        comparison.dispatchers.values().for_each(|found| all.extend(found));
+        all
     }
 }

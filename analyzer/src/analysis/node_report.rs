@@ -1,19 +1,20 @@
 //! The report of an analysis: the findings of each node, and the calls that were not recorded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::{num::NonZeroU64, path::PathBuf};
+use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
-use urscope_schema::{counted, ranks::process_name};
+use urscope_schema::{api::Function, counted, ranks::process_name};
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};
-use super::{Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary, symbols::Symbolizer};
+use super::symbols::{CallPlaces, Dispatchers, Made, Symbolizer, compared};
+use super::{Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary, Stacks};
 use crate::signals;
 
-/// The results, by node. This takes the findings out of `merger`.
-pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
+/// The results, by node. This takes the findings out of `merger`. It compares the call stacks if that is needed and not done.
+pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mut Option<Comparison>) -> Report {
     let _span = tracing::info_span!("reporting").entered();
     let found = std::mem::take(&mut merger.deduplicator.findings);
     let merger = &*merger;
@@ -45,6 +46,18 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
         let node = merger.process(first.at.process).and_then(|process| nodes.get_mut(&process.host));
         if let Some(node) = node {
             node.findings.push(locator.finding(merger, &graded(merger, first), &occurrences));
+        }
+    }
+    // Without findings, they are not needed. Finding them loads the debug information of the program.
+    for (host, node) in nodes.iter_mut().filter(|(_, node)| !node.findings.is_empty()) {
+        let found = comparison.get_or_insert_with(|| locator.compare(merger));
+        node.dispatchers = found.dispatchers.get(host).cloned().unwrap_or_default();
+        for side in node.findings.iter_mut().flat_map(FoundFinding::locations_mut) {
+            let program = found.places.get(&(*host, side.executable.clone()));
+            let function = side.function.as_deref().and_then(Function::from_name);
+            if let Some((places, function)) = program.zip(function) {
+                places.note(function, &mut side.stack);
+            }
         }
     }
     let headless = merger.empty.iter().map(|path| path.display().to_string()).collect();
@@ -88,18 +101,33 @@ pub(crate) struct Locator {
     modules: HashMap<ProcessId, Vec<Module>>,
     frames: HashMap<(ProcessId, u64), Vec<Frame>>,
     symbols: Symbolizer,
+    /// The frames that are compared to find dispatchers, of each process by the number of the stack.
+    compared: HashMap<(ProcessId, u64), Arc<[Frame]>>,
 }
+
+/// What the call stacks of a run show together.
+#[derive(Default)]
+pub(crate) struct Comparison {
+    /// The dispatchers, by the number of the host.
+    pub(crate) dispatchers: BTreeMap<u64, Dispatchers>,
+    /// The places of calls, by host and program.
+    places: BTreeMap<(u64, String), CallPlaces>,
+}
+
+/// The most processes of a program on a host, and the most call stacks of each, that are compared to find dispatchers. The others are
+/// mostly alike.
+const COMPARED: (usize, usize) = (64, 512);
 
 impl Locator {
     pub(crate) fn new(symbols: &[PathBuf]) -> Self {
         let symbols = Symbolizer::new(symbols);
-        Self { modules: HashMap::new(), frames: HashMap::new(), symbols }
+        Self { modules: HashMap::new(), frames: HashMap::new(), symbols, compared: HashMap::new() }
     }
 
     fn finding(&mut self, merger: &Merger, finding: &Finding, occurrences: &[Occurred]) -> FoundFinding {
         let process = self.location(merger, finding.at);
         let occurrences = occurrences.iter().map(|occurred| occurrence(merger, &process, occurred)).collect();
-        let mut found = FoundFinding {
+        FoundFinding {
             rule: finding.rule.code.to_owned(),
             severity: finding.severity,
             time_ns: process.time_ns,
@@ -119,9 +147,7 @@ impl Locator {
             identity: String::new(),
             fails: false,
             excuse: None,
-        };
-        found.identity = found.identity_of();
-        found
+        }
     }
 
     /// The location of a place. Its time counts from the beginning of its node, like all times of a node.
@@ -138,6 +164,7 @@ impl Locator {
             function: place.function.map(|function| function.name().to_owned()),
             call: place.call.map(NonZeroU64::get),
             stack: process.map_or_else(Vec::new, |process| self.stack(process, place)),
+            site: None,
         }
     }
 
@@ -148,14 +175,55 @@ impl Locator {
         }
         let stacks = &process.notes.stacks;
         let Some(stack) = stacks.stack(number) else { return Vec::new() };
-        let modules = self.modules.entry(place.process).or_default();
-        if modules.len() < stacks.module_count() {
-            *modules = stacks.modules();
-        }
+        let modules = modules(&mut self.modules, place.process, stacks);
         let frames = self.symbols.stack(modules, stack);
         self.frames.insert((place.process, number), frames.clone());
         frames
     }
+
+    /// Compares the call stacks of the processes of each program on each host.
+    pub(crate) fn compare(&mut self, merger: &Merger) -> Comparison {
+        let _span = tracing::info_span!("comparing call stacks").entered();
+        let mut programs: BTreeMap<(u64, &str), Vec<Vec<Made>>> = BTreeMap::new();
+        for process in &merger.processes {
+            let alike = programs.entry((process.host, &process.header.executable)).or_default();
+            if alike.len() < COMPARED.0 {
+                alike.push(self.made(process));
+            }
+        }
+        let mut comparison = Comparison::default();
+        for ((host, program), processes) in programs {
+            comparison.dispatchers.entry(host).or_default().extend(&Dispatchers::find(&processes));
+            comparison.places.insert((host, program.to_owned()), CallPlaces::of(&processes));
+        }
+        comparison
+    }
+
+    /// The calls of a process, as far as they are compared.
+    fn made(&mut self, process: &TracedProcess) -> Vec<Made> {
+        let (Some(id), stacks) = (process.id, &process.notes.stacks) else { return Vec::new() };
+        let mut made = Vec::new();
+        for (number, function) in process.notes.callers.all().take(COMPARED.1) {
+            let known = self.compared.get(&(id, number)).cloned();
+            let frames = known.or_else(|| {
+                let modules = modules(&mut self.modules, id, stacks);
+                let frames = compared(self.symbols.outside_of_runtime(modules, stacks.stack(number)?));
+                self.compared.insert((id, number), Arc::clone(&frames));
+                Some(frames)
+            });
+            made.extend(frames.map(|frames| Made { function, frames }));
+        }
+        made
+    }
+}
+
+/// The modules of a process, as far as its trace was read.
+fn modules<'m>(known: &'m mut HashMap<ProcessId, Vec<Module>>, process: ProcessId, stacks: &Stacks) -> &'m Vec<Module> {
+    let modules = known.entry(process).or_default();
+    if modules.len() < stacks.module_count() {
+        *modules = stacks.modules();
+    }
+    modules
 }
 
 /// An occurrence of a finding whose first one is at `first`. All of them are in one process.

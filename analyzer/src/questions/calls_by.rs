@@ -40,6 +40,16 @@ pub struct CallPart {
 }
 
 impl CallPart {
+    /// Adds the calls of another part, and takes its name.
+    fn add_all(&mut self, other: &Self) {
+        self.name.clone_from(&other.name);
+        self.calls += other.calls;
+        self.ipc_calls += other.ipc_calls;
+        self.errors += other.errors;
+        self.total_ns += other.total_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
     fn add(&mut self, call: &FinishedCall<'_>) {
         self.calls += 1;
         self.ipc_calls += u64::from(call.function.is_ipc());
@@ -55,10 +65,22 @@ impl CallPart {
 /// The calls of a run by `by`, at most `limit` parts.
 pub fn calls_by(paths: &[PathBuf], options: &Options, by: By, limit: usize) -> Result<CallsBy, QuestionError> {
     let sites = CallSites::new(options);
-    let collector = Collector { by, sites, processes: Vec::new(), total: CallPart::default(), parts: HashMap::new() };
+    let collector = Collector {
+        by,
+        sites,
+        processes: Vec::new(),
+        total: CallPart::default(),
+        parts: HashMap::new(),
+        stacks: HashMap::new(),
+    };
     let mut tracker = LifetimeTracker::new(collector);
-    Analysis::run(paths, options, &mut tracker)?;
-    let Collector { total, parts, .. } = tracker.into_sink();
+    let mut analysis = Analysis::run(paths, options, &mut tracker)?;
+    let mut collector = tracker.into_sink();
+    if by == By::Site {
+        collector.sites.agree_with(&mut analysis);
+        collector.find_sites();
+    }
+    let Collector { total, parts, .. } = collector;
     let mut parts: Vec<_> = parts.into_iter().collect();
     parts.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut parts: Vec<CallPart> = parts.into_iter().map(|(_, part)| part).collect();
@@ -78,6 +100,19 @@ struct Collector {
     total: CallPart,
     /// By rank, pid and name, as far as the parts are of one rank or process.
     parts: HashMap<(Option<u32>, u32, String), CallPart>,
+    /// By process and call stack, if the parts are of places: those are known when all calls are.
+    stacks: HashMap<(u32, Option<u64>), CallPart>,
+}
+
+impl Collector {
+    /// Makes parts of the calls from each call stack.
+    fn find_sites(&mut self) {
+        for ((process, stack), calls) in std::mem::take(&mut self.stacks) {
+            let site = self.sites.of(process, stack);
+            let name = site.map_or_else(|| "unknown place".to_owned(), |site| site.name.clone());
+            self.parts.entry((None, 0, name.clone())).or_default().add_all(&CallPart { name, ..calls });
+        }
+    }
 }
 
 impl EventSink for Collector {
@@ -95,8 +130,8 @@ impl EventSink for Collector {
         let Some((rank, pid, process)) = self.processes.get(call.process as usize) else { return };
         let key = match self.by {
             By::Site => {
-                let site = self.sites.of(call.process, call.asked.stack);
-                (None, 0, site.map_or_else(|| "unknown place".to_owned(), |site| site.name.clone()))
+                self.stacks.entry((call.process, call.asked.stack)).or_default().add(call);
+                return;
             }
             By::Rank => (*rank, 0, rank.map_or_else(|| "no rank".to_owned(), |rank| format!("rank {rank}"))),
             By::Process => (*rank, *pid, process.clone()),

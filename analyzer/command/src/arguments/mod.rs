@@ -40,7 +40,8 @@ pub(crate) struct VerdictArguments {
     pub(crate) verbose: bool,
 
     /// A function of the program that is no call site, such as its own allocator: findings are shown at the function that called it. `*`
-    /// matches any text, and parameters may be left out, as in `app::Gpu::*`. May be given several times.
+    /// matches any text, and parameters may be left out, as in `app::Gpu::*`. May be given several times. Functions through which the
+    /// calls of a process go from several callers are found without this option; `!app::step` names one that is a call site.
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) wrapper: Vec<String>,
 

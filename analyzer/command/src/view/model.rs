@@ -72,6 +72,7 @@ impl Follow {
             let mut sites = sites.lock().unwrap_or_else(PoisonError::into_inner);
             let known = sites.processes();
             tables.stacks.iter().skip(known).for_each(|stacks| sites.add(stacks));
+            sites.agree_with(&mut analysis);
         }
         let limits = [tables.calls.limit(), tables.lives.limit()].into_iter().flatten().collect();
         Ok(Model { judgement, stats, holders, tables, marks, limits, searches: Mutex::default(), sites })

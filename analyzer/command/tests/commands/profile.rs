@@ -47,7 +47,14 @@ fn each_stage_is_a_span_on_its_thread() {
         }
     }
     assert!(open.values().all(Vec::is_empty), "every span ends: {open:?}");
-    let expected = [("opening", 1), ("merging", 1), ("reporting", 1), ("judging", 1), ("rendering", 2)];
+    let expected = [
+        ("opening", 1),
+        ("merging", 1),
+        ("reporting", 1),
+        ("judging", 1),
+        ("rendering", 2),
+        ("comparing call stacks", 1),
+    ];
     for (name, count) in expected {
         assert_eq!(spans.remove(name), Some(count), "{name}");
     }

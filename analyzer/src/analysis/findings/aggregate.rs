@@ -10,7 +10,7 @@ use urscope_schema::{counted, ranks::process_name};
 use super::{Node, Report};
 use crate::analysis::{
     Ended, FoundFinding, Judgement, Limit, LimitCause, Location, Options, ProcessSummary, VERSION, Verdict, clock,
-    reading,
+    reading, symbols::Dispatchers,
 };
 
 /// Computes the verdict over all nodes of a report.
@@ -18,9 +18,13 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let _span = tracing::info_span!("judging").entered();
     let nodes = &report.nodes;
     let mut findings = findings(nodes);
+    let mut dispatchers = Dispatchers::default();
+    for node in nodes {
+        dispatchers.extend(&node.dispatchers);
+    }
     for finding in &mut findings {
-        options.wrappers.mark(finding);
-        finding.mark_program();
+        finding.locations_mut().for_each(|side| options.wrappers.mark(side, &dispatchers));
+        finding.identity = finding.identity_of();
     }
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let has_ipc_calls = nodes.iter().flat_map(|node| &node.processes).any(|process| process.ipc_calls > 0);

@@ -114,7 +114,8 @@ fn findings_of_several_processes_at_one_call_site_are_one() {
         let (executable, stack) = ("/app".to_owned(), line.map(frame).into_iter().collect());
         let (host, time_ns, function) = ("h".to_owned(), u64::from(100 - pid), Some("urUSMFree".to_owned()));
         let (occurring, rank) = (host.clone(), Some(pid));
-        let process = Location { host, pid, rank, executable, tid: pid, time_ns, function, call: None, stack };
+        let at = Location { host, pid, rank, executable, tid: pid, ..Location::default() };
+        let process = Location { time_ns, function, stack, ..at };
         let occurrence = Occurrence { host: occurring, pid, rank, time_ns, count: 1, ..Occurrence::default() };
         let (rule, severity, occurrences) = ("double-put".into(), Severity::Error, vec![occurrence]);
         FoundFinding { rule, severity, time_ns, occurrences, ..FoundFinding::of(process) }

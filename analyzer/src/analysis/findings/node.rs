@@ -11,7 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use super::aggregate;
-use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock};
+use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock, symbols::Dispatchers};
 use crate::{files, plain::plain};
 
 /// The format version of a report file.
@@ -91,6 +91,9 @@ pub(crate) struct Node {
     /// The findings, not yet combined with those of other nodes. Their times count from the beginning of the node's
     /// first process.
     pub(crate) findings: Vec<FoundFinding>,
+    /// The dispatchers that the calls of the node show, if it has findings.
+    #[serde(default, skip_serializing_if = "Dispatchers::is_empty")]
+    pub(crate) dispatchers: Dispatchers,
     pub(crate) unseen: Vec<String>,
     /// Those of `unseen` that keep the verdict from being clean: adapters whose calls were not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

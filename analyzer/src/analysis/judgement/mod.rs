@@ -391,7 +391,7 @@ pub struct GoneFinding {
 
 impl GoneFinding {
     pub(crate) fn of(finding: &FoundFinding) -> Self {
-        let (rule, message, identity) = (finding.rule.clone(), finding.message.clone(), finding.identity_of());
+        let (rule, message, identity) = (finding.rule.clone(), finding.message.clone(), finding.identity.clone());
         Self { rule, severity: finding.severity, message, identity }
     }
 }
@@ -419,6 +419,10 @@ pub struct Location {
     pub call: Option<u64>,
     /// The call stack, innermost frame first; empty if none was recorded.
     pub stack: Vec<Frame>,
+    /// The call site in few words, as `exchange_halo, ring.cpp:37`: the innermost frame of the program that is no wrapper; absent if the
+    /// stack shows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
 }
 
 /// One frame of a call stack.
@@ -434,7 +438,11 @@ pub struct Frame {
     pub file: Option<String>,
     /// The line, counted from 1.
     pub line: Option<u32>,
-    /// Whether `--wrapper` names its function: then it is no call site.
+    /// The places in its function from which the processes of its program made the same call, directly or through others, if there are
+    /// several: lines in ascending order, or addresses where there are no lines. The most that are listed are 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<u64>,
+    /// Whether `--wrapper` names its function, or the calls of the run go through it from several callers: then it is no call site.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper: bool,
     /// Whether it is of the program: not of the runtime, of Python and its packages for SYCL, or of a header of theirs. Reports show these

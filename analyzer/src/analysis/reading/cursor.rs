@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
-use urscope_schema::call::{Executed, Nanos};
+use urscope_schema::call::{Executed, Fields as _, Nanos};
 use urscope_schema::packed::{PackedCall, pack};
 use urscope_schema::trace::read::{Record, Skipped, Why};
 use urscope_schema::trace::records::{EntryPoint, Footer, Header};
@@ -13,7 +13,7 @@ use urscope_schema::{api::Function, trace::FORMAT_VERSION};
 
 use super::event::{Event, Events, Moment, Other, label, rank_of};
 use super::input::{Input, Kind};
-use super::{numbers::Numbers, source::Source, stack_index::Stacks};
+use super::{callers::Callers, numbers::Numbers, source::Source, stack_index::Stacks};
 use crate::analysis::{AnalysisError, SkippedLine};
 
 /// The number of unusable lines of a file that are listed; others are only counted.
@@ -93,6 +93,8 @@ pub(crate) struct Notes {
     pub(crate) closed: bool,
     /// How often it has called each function.
     pub(crate) calls: BTreeMap<Function, u64>,
+    /// From which call stacks.
+    pub(crate) callers: Callers,
     pub(crate) stacks: Stacks,
 }
 
@@ -109,6 +111,7 @@ impl Notes {
         *now = (*now).max(call.time());
         if call.enters() && !call.is_inner() {
             *self.calls.entry(call.function()).or_default() += 1;
+            self.callers.note(call.function(), call.stack());
         }
     }
 
@@ -117,6 +120,7 @@ impl Notes {
         self.entry_points.shrink_to_fit();
         self.skipped.shrink_to_fit();
         self.stacks.shrink();
+        self.callers.shrink();
     }
 }
 

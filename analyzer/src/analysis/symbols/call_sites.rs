@@ -4,10 +4,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use urscope_schema::trace::records::{Module, is_of_runtime};
+use urscope_schema::trace::records::Module;
 
-use super::{Symbolizer, Wrappers};
-use crate::analysis::{Frame, Location, Options, Stacks};
+use super::{Dispatchers, Symbolizer, Wrappers};
+use crate::analysis::{Analysis, Frame, Location, Options, Stacks};
 
 /// Where the program made a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +24,7 @@ pub struct CallSite {
 pub struct CallSites {
     symbols: Symbolizer,
     wrappers: Wrappers,
+    dispatchers: Dispatchers,
     processes: Vec<(Stacks, Vec<Module>)>,
     known: HashMap<(u32, u64), Option<Arc<CallSite>>>,
 }
@@ -34,8 +35,17 @@ const KEPT: usize = 1 << 18;
 impl CallSites {
     /// Knows no process yet. Takes the directories of symbols and the wrappers from the options.
     pub fn new(options: &Options) -> Self {
-        let symbols = Symbolizer::new(&options.symbols);
-        Self { symbols, wrappers: options.wrappers.clone(), processes: Vec::new(), known: HashMap::new() }
+        let (symbols, wrappers) = (Symbolizer::new(&options.symbols), options.wrappers.clone());
+        let (dispatchers, processes, known) = (Dispatchers::default(), Vec::new(), HashMap::new());
+        Self { symbols, wrappers, dispatchers, processes, known }
+    }
+
+    /// Looks up call sites as an analysis does in its findings and answers, with the dispatchers that it has found so far.
+    pub fn agree_with(&mut self, analysis: &mut Analysis<'_>) {
+        let found = analysis.dispatchers();
+        if self.dispatchers != found {
+            (self.dispatchers, self.known) = (found, HashMap::new());
+        }
     }
 
     /// Adds the process with the next number.
@@ -64,19 +74,14 @@ impl CallSites {
 
     fn find(&mut self, (process, number): (u32, u64)) -> Option<CallSite> {
         let (stacks, modules) = self.processes.get_mut(process as usize)?;
-        let mut stack = stacks.stack(number)?;
+        let stack = stacks.stack(number)?;
         if modules.len() < stacks.module_count() {
             *modules = stacks.modules();
         }
-        // The positions of Python's frames are among all frames.
-        if stack.python.is_empty() {
-            let of = |address: u64| modules.iter().find(|module| (module.start.0..module.end.0).contains(&address));
-            stack.frames.retain(|address| of(address.0).is_some_and(|module| !is_of_runtime(&module.path)));
-        }
-        let mut stack = self.symbols.stack(modules, stack);
-        self.wrappers.mark_frames(&mut stack);
-        let place = Location { stack, ..Location::default() };
+        let stack = self.symbols.outside_of_runtime(modules, stack);
+        let mut place = Location { stack, ..Location::default() };
+        self.wrappers.mark(&mut place, &self.dispatchers);
         let Frame { file, line, .. } = place.call_site()?;
-        Some(CallSite { name: place.call_site()?.brief(), file: file.clone(), line: *line })
+        Some(CallSite { name: place.site.clone()?, file: file.clone(), line: *line })
     }
 }

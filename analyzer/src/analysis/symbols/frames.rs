@@ -1,6 +1,6 @@
 //! Selects the frames of a call stack that reports show and that identify a finding across runs.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use urscope_schema::{handle::fingerprint, trace::records::is_of_runtime};
 
@@ -48,7 +48,7 @@ pub(crate) fn bare(function: &str) -> &str {
 
 impl Frame {
     /// Whether it is of the program, not of the runtime, of Python or of the headers of either.
-    fn is_of_program(&self) -> bool {
+    pub(super) fn is_of_program(&self) -> bool {
         let header = self.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
         !is_of_runtime(&self.module) && !header
     }
@@ -96,30 +96,65 @@ impl FoundFinding {
         std::iter::once(&self.process).chain(&self.other)
     }
 
-    /// Marks the frames that are of the program.
-    pub(crate) fn mark_program(&mut self) {
-        for side in std::iter::once(&mut self.process).chain(&mut self.other) {
-            for frame in &mut side.stack {
-                frame.program = frame.is_of_program();
-            }
-        }
+    /// The locations, to be changed.
+    pub(crate) fn locations_mut(&mut self) -> impl Iterator<Item = &mut Location> {
+        std::iter::once(&mut self.process).chain(&mut self.other)
     }
 
-    /// A hash of what is the same in every run: the rule, and for both sides the program, the Unified Runtime function, and the
-    /// shown frames by function and source file, or by module and offset. It excludes process ids and addresses, line numbers,
-    /// which change with every edit above them, and directories, which differ between machines.
+    /// A hash of what is the same in every run: the rule, and for both sides the program, the function of C, and the shown frames,
+    /// from the call site on, by function and source file, or by module and offset; and which of several places in its function the
+    /// call site is. It excludes process ids and addresses, line numbers, which change with every edit above them, and directories,
+    /// which differ between machines.
+    ///
+    /// It depends on which frames are marked as wrappers and on the places that a run has called from, so [`Self::may_be`] compares
+    /// findings of two runs.
     pub(crate) fn identity_of(&self) -> String {
-        let mut words = vec![self.rule.as_str()];
+        self.hash(true)
+    }
+
+    /// The same, for any place in the function of the call site.
+    pub(crate) fn identity_of_function(&self) -> String {
+        self.hash(false)
+    }
+
+    fn hash(&self, places: bool) -> String {
+        let mut words: Vec<Cow<'_, str>> = vec![self.rule.as_str().into()];
         for side in self.locations() {
-            words.extend([SIDE, file_name(&side.executable), side.function.as_deref().unwrap_or_default()]);
-            for frame in side.frames().take(FRAMES) {
+            let function = side.function.as_deref().unwrap_or_default();
+            words.extend([SIDE, file_name(&side.executable), function].map(Cow::from));
+            for (at, frame) in side.shown_frames().enumerate() {
                 words.extend(match (&frame.function, &frame.file) {
-                    (Some(function), file) => [function.as_str(), file.as_deref().map_or("", file_name)],
-                    (None, _) => [frame.offset.as_str(), file_name(&frame.module)],
+                    (Some(function), file) => [function.as_str(), file.as_deref().map_or("", file_name)].map(Cow::from),
+                    (None, _) => [frame.offset.as_str(), file_name(&frame.module)].map(Cow::from),
                 });
+                let number = frame.places.iter().position(|place| frame.place() == Some(*place));
+                // The first of them may be the only one in another run.
+                words.extend(
+                    number.filter(|number| places && at == 0 && *number > 0).map(|number| number.to_string().into()),
+                );
             }
         }
         format!("{:016x}", fingerprint(words.join("\n").as_bytes()))
+    }
+
+    /// Whether a finding of another run with the same [`Self::identity_of_function`] may be this one. Both have the same marks.
+    pub(crate) fn may_be(&self, other: &Self) -> bool {
+        self.call_frames().zip(other.call_frames()).all(|frames| match frames {
+            (Some(own), Some(other)) => own.may_be_at(other),
+            _ => true,
+        })
+    }
+
+    /// Whether its call sites have the same lines as those of another finding.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        let places =
+            |finding: &Self| finding.call_frames().map(|frame| frame.and_then(Frame::place)).collect::<Vec<_>>();
+        places(self) == places(other)
+    }
+
+    /// The first shown frame of each side.
+    fn call_frames(&self) -> impl Iterator<Item = Option<&Frame>> {
+        self.locations().map(|side| side.shown_frames().next())
     }
 
     /// What findings at one call site have in common: the rule and the object's kind, and for both sides the program, the function of
@@ -155,7 +190,7 @@ mod tests {
     use urscope_rules::Severity;
 
     use super::*;
-    use crate::analysis::Wrappers;
+    use crate::analysis::{Wrappers, symbols::Dispatchers};
 
     fn frame(function: &str, line: u32) -> Frame {
         Frame { module: "/build/app".into(), offset: format!("{line:#x}"), ..Frame::of(function, "/src/app.cpp", line) }
@@ -198,12 +233,12 @@ mod tests {
             vec![runtime.clone(), frame("my_free(void*)", 3), frame("exchange_halo(int)", 37), frame("main", 9)];
         let site = |found: &FoundFinding| found.process.call_site().map(Frame::brief);
         assert_eq!(site(&found).as_deref(), Some("my_free, app.cpp:3"));
-        let identity = found.identity_of();
-        Wrappers::new(["my_free"]).mark(&mut found);
+        assert_eq!(found.process.site, None);
+        Wrappers::new(["my_free"]).mark(&mut found.process, &Dispatchers::default());
+        assert_eq!(found.process.site.as_deref(), Some("exchange_halo, app.cpp:37"));
         assert_eq!(site(&found).as_deref(), Some("exchange_halo, app.cpp:37"));
         assert_eq!(found.process.source(), Some(("/src/app.cpp", Some(37))));
-        assert_eq!(found.identity_of(), identity, "a report with other wrappers can be the baseline");
-        Wrappers::new(["*"]).mark(&mut found);
+        Wrappers::new(["*"]).mark(&mut found.process, &Dispatchers::default());
         assert_eq!(site(&found).as_deref(), Some("my_free, app.cpp:3"), "there is no other frame");
         found.process.stack = vec![runtime];
         assert_eq!(site(&found), None);
@@ -230,6 +265,38 @@ mod tests {
         }
         (again.message, again.count) = ("at 0x1234".into(), 12);
         assert_eq!(one.identity_of(), again.identity_of());
+    }
+
+    #[test]
+    fn mistakes_in_one_function_have_different_identities_and_are_told_apart_after_its_lines_have_moved() {
+        let at = |own: u32, places: &[u32]| {
+            let mut found = finding();
+            let places = places.iter().copied().map(u64::from).collect();
+            found.process.stack = vec![Frame { places, ..frame("exchange", own) }, frame("main", 99)];
+            found
+        };
+        let (first, second) = (at(40, &[40, 50]), at(50, &[40, 50]));
+        assert_ne!(first.identity_of(), second.identity_of());
+        assert_eq!(first.identity_of_function(), second.identity_of_function());
+        assert_eq!(first.identity_of(), at(47, &[47, 57]).identity_of());
+        assert_eq!(first.identity_of(), at(40, &[]).identity_of(), "another run did not come to the second one");
+        for (other, may_be) in [
+            (at(40, &[40, 50]), true),
+            (at(50, &[40, 50]), false),
+            // All lines have moved, by as much as two of them are apart.
+            (at(50, &[50, 60]), true),
+            (at(60, &[50, 60]), false),
+            // The other run came to one of the two only.
+            (at(40, &[]), true),
+            (at(50, &[]), false),
+            (at(45, &[]), true),
+            // A third call was added.
+            (at(40, &[30, 40, 50]), true),
+            (at(30, &[30, 40, 50]), false),
+        ] {
+            assert_eq!(first.may_be(&other), may_be, "{other:?}");
+            assert_eq!(other.may_be(&first), may_be, "{other:?}");
+        }
     }
 
     #[test]

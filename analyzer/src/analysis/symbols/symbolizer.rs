@@ -9,7 +9,7 @@ use std::{cell::Cell, collections::HashMap, fmt::Write as _, ops::Range};
 
 use addr2line::Loader;
 use object::{CompressionFormat, Object as _, ObjectSection as _, ReadCache, ReadRef};
-use urscope_schema::trace::records::{Module, PythonFrame, Stack};
+use urscope_schema::trace::records::{Module, PythonFrame, Stack, is_of_runtime};
 
 use crate::{analysis::Frame, files};
 
@@ -32,6 +32,17 @@ impl Symbolizer {
     /// The frames of a stack, innermost first; an inlined function comes before the function that it was inlined into.
     /// Frames of Python replace that of the interpreter's function that ran them.
     pub(crate) fn stack(&mut self, modules: &[Module], stack: Stack) -> Vec<Frame> {
+        self.frames_in(modules, stack, |_| true)
+    }
+
+    /// Those of the frames that are in no library of the runtime, of which none is loaded.
+    pub(crate) fn outside_of_runtime(&mut self, modules: &[Module], stack: Stack) -> Vec<Frame> {
+        let mut frames = self.frames_in(modules, stack, |module| !is_of_runtime(&module.path));
+        frames.retain(|frame| !is_of_runtime(&frame.module));
+        frames
+    }
+
+    fn frames_in(&mut self, modules: &[Module], stack: Stack, wanted: impl Fn(&Module) -> bool) -> Vec<Frame> {
         let mut python = stack.python.into_iter().peekable();
         let mut frames = Vec::new();
         for (at, address) in stack.frames.iter().enumerate() {
@@ -40,15 +51,17 @@ impl Symbolizer {
                 frames.push(of_python(frame));
             }
             if frames.len() == before {
-                frames.extend(self.frames_of(modules, address.0));
+                let module = modules.iter().find(|module| (module.start.0..module.end.0).contains(&address.0));
+                if module.is_none_or(&wanted) {
+                    frames.extend(self.frames_of(module, address.0));
+                }
             }
         }
         frames.extend(python.map(of_python));
         frames
     }
 
-    fn frames_of(&mut self, modules: &[Module], address: u64) -> Vec<Frame> {
-        let module = modules.iter().find(|module| (module.start.0..module.end.0).contains(&address));
+    fn frames_of(&mut self, module: Option<&Module>, address: u64) -> Vec<Frame> {
         let Some(module) = module else {
             return vec![Frame { offset: format!("{address:#x}"), ..Frame::default() }];
         };
