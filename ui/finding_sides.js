@@ -3,7 +3,7 @@
  */
 import { ask } from './api.js';
 import { el } from './dom.js';
-import { answer, count, figure, file, siteOf, size, took, when, who } from './format.js';
+import { answer, count, figure, file, size, took, when, who } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
 import { called, processOf } from './run.js';
@@ -175,10 +175,7 @@ export function historyTable(run, history, { sides } = { sides: [] }) {
         { name: 'process', cell: ({ place }) => processName(run, place) },
         { name: 'call', number: true, cell: ({ place }) => callLink(run, place) },
         { name: 'function', cell: ({ place }) => el('code', {}, place.function) },
-        {
-          name: 'called at',
-          cell: ({ place }) => el('span', { class: 'site', title: siteOf(place.stack) }, siteOf(place.stack)),
-        },
+        { name: 'called at', cell: ({ place }) => el('span', { class: 'site', title: place.site }, place.site) },
         { name: 'about', cell: ({ value }) => value && el('span', { class: 'code' }, value) },
         { name: 'result', cell: ({ result }) => answer(result) },
         {

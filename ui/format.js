@@ -109,26 +109,6 @@ export const who = ({ executable, pid, rank }) => {
   return executable ? `${file(executable)} (pid ${pid})` : `pid ${pid}`;
 };
 
-/** The headers of the C++ library and of the SYCL runtime, whose functions are compiled into programs: as in the library's `frames`. */
-const HEADERS = ['/usr/include/', '/include/sycl/', '/include/c++/'];
-
-/** The name of a function without its parameters. @param {string} name */
-const bare = (name) =>
-  name.includes('operator()') ? name.replace(/operator\(\).*$/, 'operator()') : name.replace(/(?<=[^\s(])\(.*$/, '');
-
-/**
- * Where the program made a call, as `exchange_halo, ring.cpp:37`; null if its stack does not say it. For answers that have stacks and no
- * call sites.
- * @param {import('./api.js').Frame[]} stack
- */
-export function siteOf(stack) {
-  const own = stack.filter(({ file: source }) => source && !HEADERS.some((header) => source.includes(header)));
-  const frame = own.find(({ wrapper }) => !wrapper) ?? own[0];
-  if (!frame?.file) return null;
-  const name = frame.function ? bare(frame.function) : frame.offset;
-  return `${name}, ${file(frame.file)}${frame.line === null ? '' : `:${frame.line}`}`;
-}
-
 const ENDED = {
   exited: 'exited',
   killed: 'killed',

@@ -3,7 +3,7 @@
  */
 import { ask } from './api.js';
 import { el, swap } from './dom.js';
-import { answer, badge, bytes, count, figure, moment, siteOf, size, span, when, who } from './format.js';
+import { answer, badge, bytes, count, figure, moment, size, span, when, who } from './format.js';
 import { grid, pages } from './grid.js';
 import { href } from './router.js';
 import { called, nameOf, processOf, sentence } from './run.js';
@@ -204,7 +204,7 @@ export function detail(container, { run, check }, lifetimes, lifetime, controls)
               ' ',
               el('code', {}, one.place.function),
               el('br'),
-              siteOf(one.place.stack) && [siteOf(one.place.stack), el('br')],
+              one.place.site && [one.place.site, el('br')],
               el('span', { class: 'faint' }, process ? called(run, process.index) : who(one.place), ', '),
               answer(one.result),
             );

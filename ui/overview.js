@@ -4,7 +4,7 @@
 import { ask } from './api.js';
 import { chart } from './chart.js';
 import { el, announce, swap } from './dom.js';
-import { badge, count, ended, figure, file, siteOf, size, span, when, who } from './format.js';
+import { badge, count, ended, figure, file, size, span, when, who } from './format.js';
 import { GRAPH_UP_TO, graph } from './graph.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
@@ -230,7 +230,7 @@ function holder(held) {
       'div',
       {},
       who(by.since),
-      siteOf(by.since.stack) && [' in ', siteOf(by.since.stack)],
+      by.since.site && [' in ', by.since.site],
       ', since ',
       when(by.since.time_ns),
       `, as ${by.opened}`,
@@ -283,7 +283,7 @@ function held(holders, judged) {
         },
         { name: 'size', number: true, cell: (one) => size(one.size) },
         { name: 'got by', cell: (one) => [who(one.got), ' ', when(one.got.time_ns)] },
-        { name: 'at', cell: (one) => el('span', { class: 'site', title: siteOf(one.got.stack) }, siteOf(one.got.stack)) },
+        { name: 'at', cell: (one) => el('span', { class: 'site', title: one.got.site }, one.got.site) },
         { name: 'not put', number: true, cell: (one) => figure(one.handles) },
         { name: 'open in', cell: holder },
       ],

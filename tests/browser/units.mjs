@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 
 import { Density } from '../../ui/density.js';
-import { roundStep, siteOf, tickLabel, ticks } from '../../ui/format.js';
+import { roundStep, tickLabel, ticks } from '../../ui/format.js';
 import { FOUND, OPEN, SHUT, grouped, layOut } from '../../ui/lanes.js';
 import { home, setRange } from '../../ui/range.js';
 
@@ -45,28 +45,6 @@ const tests = {
     assert.equal(tickLabel(50_000_000, 50_000_000), '50 ms');
     assert.equal(tickLabel(1_500_000_000, 500_000_000), '1.5 s');
     assert.equal(tickLabel(0, 10), '0');
-  },
-
-  the_call_site_is_the_first_frame_of_the_program() {
-    const frame = (name, source, wrapper = false) => ({
-      function: name,
-      file: source,
-      line: 37,
-      offset: '0x2',
-      module: 'm',
-      wrapper,
-    });
-    const runtime = frame('urUSMFree', null);
-    const sites = [
-      ['exchange_halo(int)', 'exchange_halo, ring.cpp:37'],
-      ['(anonymous namespace)::f(int (*)(void*))', '(anonymous namespace)::f, ring.cpp:37'],
-      ['F::operator()(int) const', 'F::operator(), ring.cpp:37'],
-      [null, '0x2, ring.cpp:37'],
-    ];
-    for (const [name, site] of sites) assert.equal(siteOf([runtime, frame(name, '/app/ring.cpp')]), site);
-    const header = frame('std::function<void ()>::operator()() const', '/usr/include/c++/12/functional');
-    assert.equal(siteOf([header, frame('my_free', '/app/a.cpp', true), frame('main', '/app/a.cpp')]), 'main, a.cpp:37');
-    assert.equal(siteOf([runtime, header]), null);
   },
 
   the_density_counts_what_overlaps() {

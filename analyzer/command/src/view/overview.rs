@@ -43,7 +43,7 @@ struct Sentence {
 
 impl Sentence {
     fn of(found: &FoundFinding) -> Self {
-        let site = |side: &Location| Some(plain(&side.call_site()?.brief()));
+        let site = |side: &Location| side.site.as_deref().map(plain);
         let shown = |side: &Location| {
             let frames: Vec<_> = side.shown_frames().collect();
             let is_shown = |frame: &Frame| frames.iter().any(|shown| std::ptr::eq(*shown, frame));
