@@ -12,6 +12,7 @@ mod backend;
 mod binary_form;
 mod browser;
 mod call_counts;
+mod call_sites;
 mod circumstances;
 mod clean_memory;
 mod closed_twice;

@@ -54,6 +54,7 @@ const PROGRAMS: [(&str, Shares, Runs); 51] = [
     ("kernels native_graph", AllKinds, Kernels),
     ("killed_in_call", Memory, Once),
     ("late_put", Memory, Library),
+    ("lending", Memory, Listed),
     ("marked_pairs", Memory, With(&["100"])),
     ("mistakes", Memory, Listed),
     ("museum_mpich_7977_sycl", Memory, Once),
