@@ -5,11 +5,16 @@ using namespace app;
 
 namespace {
 
+std::vector<sycl::device> gpus() { return sycl::device::get_devices(sycl::info::device_type::gpu); }
+
+Gpu gpu_in(const sycl::context &context, const sycl::device &device) {
+  return {device, context, {context, device, sycl::property::queue::in_order{}}};
+}
+
 // A GPU by its index, with a context and a queue of its own.
 Gpu gpu_number(size_t index) {
-  const auto devices = sycl::device::get_devices(sycl::info::device_type::gpu);
-  const sycl::context context(devices[index]);
-  return {devices[index], context, {context, devices[index], sycl::property::queue::in_order{}}};
+  const sycl::device device = gpus()[index];
+  return gpu_in(sycl::context(device), device);
 }
 
 void produce(Peer &consumer) {
@@ -47,7 +52,7 @@ CHILD_MODE(opened_on_second, produce, producer) {
 CHILD_MODE(read_by_second, produce, producer) {
   Gpu first = gpu_number(0), second = gpu_number(1);
   std::byte *memory = open(producer.receive(), first);
-  read_by(second, memory); // @read
+  read_by(second, memory);
   end(producer, [&] { close(memory, first); });
 }
 
@@ -56,15 +61,14 @@ CHILD_MODE(closed_in_second, produce, producer) {
   Gpu first = gpu_number(0), second = gpu_number(1);
   std::byte *memory = open(producer.receive(), first);
   read_by(first, memory);
-  end(producer, [&] { close(memory, second); }); // @close
+  end(producer, [&] { close(memory, second); });
 }
 
 // One context has both GPUs, as the default one of a platform: whichever is named, it is the right one.
 CHILD_MODE(opened_in_a_common_context, produce, producer) {
-  const auto devices = sycl::device::get_devices(sycl::info::device_type::gpu);
+  const auto devices = gpus();
   const sycl::context both(devices);
-  const auto of = [&](int index) -> Gpu { return {devices[index], both, {both, devices[index], sycl::property::queue::in_order{}}}; };
-  Gpu first = of(0), second = of(1);
+  Gpu first = gpu_in(both, devices[0]), second = gpu_in(both, devices[1]);
   std::byte *memory = open(producer.receive(), first);
   read_by(first, memory);
   read_by(second, memory);
@@ -74,6 +78,6 @@ CHILD_MODE(opened_in_a_common_context, produce, producer) {
 int main(int argc, char **argv) {
   // The exit code of a program that needs what is not there.
   const bool is_for_the_list = argc > 1 && argv[1] == std::string("list");
-  if (!is_for_the_list && sycl::device::get_devices(sycl::info::device_type::gpu).size() < 2) return 77;
+  if (!is_for_the_list && gpus().size() < 2) return 77;
   return run_modes(argc, argv);
 }

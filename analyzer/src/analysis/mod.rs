@@ -149,14 +149,12 @@ impl<'a> Analysis<'a> {
     }
 
     /// The dispatchers that the calls of all hosts show.
-    pub(crate) fn dispatchers(&mut self) -> Dispatchers {
+    pub(crate) fn dispatchers(&mut self) -> Arc<Dispatchers> {
         let (merger, locator) = (&self.merger, &self.locator);
         let comparison = self.comparison.get_or_insert_with(|| {
             let mut locator = locator.lock().unwrap_or_else(PoisonError::into_inner);
             locator.compare(merger)
         });
-        let mut all = Dispatchers::default();
-        comparison.dispatchers.values().for_each(|found| all.extend(found));
-        all
+        Arc::clone(&comparison.all)
     }
 }

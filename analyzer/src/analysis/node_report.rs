@@ -109,7 +109,9 @@ pub(crate) struct Locator {
 #[derive(Default)]
 pub(crate) struct Comparison {
     /// The dispatchers, by the number of the host.
-    pub(crate) dispatchers: BTreeMap<u64, Dispatchers>,
+    dispatchers: BTreeMap<u64, Dispatchers>,
+    /// Those of all hosts.
+    pub(crate) all: Arc<Dispatchers>,
     /// The places of calls, by host and program.
     places: BTreeMap<(u64, String), CallPlaces>,
 }
@@ -191,11 +193,14 @@ impl Locator {
                 alike.push(self.made(process));
             }
         }
-        let mut comparison = Comparison::default();
+        let (mut comparison, mut all) = (Comparison::default(), Dispatchers::default());
         for ((host, program), processes) in programs {
-            comparison.dispatchers.entry(host).or_default().extend(&Dispatchers::find(&processes));
+            let found = Dispatchers::find(&processes);
+            comparison.dispatchers.entry(host).or_default().extend(&found);
+            all.extend(&found);
             comparison.places.insert((host, program.to_owned()), CallPlaces::of(&processes));
         }
+        comparison.all = Arc::new(all);
         comparison
     }
 

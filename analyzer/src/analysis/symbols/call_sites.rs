@@ -24,7 +24,7 @@ pub struct CallSite {
 pub struct CallSites {
     symbols: Symbolizer,
     wrappers: Wrappers,
-    dispatchers: Dispatchers,
+    dispatchers: Arc<Dispatchers>,
     processes: Vec<(Stacks, Vec<Module>)>,
     known: HashMap<(u32, u64), Option<Arc<CallSite>>>,
 }
@@ -36,7 +36,7 @@ impl CallSites {
     /// Knows no process yet. Takes the directories of symbols and the wrappers from the options.
     pub fn new(options: &Options) -> Self {
         let (symbols, wrappers) = (Symbolizer::new(&options.symbols), options.wrappers.clone());
-        let (dispatchers, processes, known) = (Dispatchers::default(), Vec::new(), HashMap::new());
+        let (dispatchers, processes, known) = (Arc::default(), Vec::new(), HashMap::new());
         Self { symbols, wrappers, dispatchers, processes, known }
     }
 

@@ -112,7 +112,7 @@ impl FoundFinding {
         self.hash(true)
     }
 
-    /// The same, for any place in the function of the call site.
+    /// The hash of [`Self::identity_of`] without the place of the call site in its function.
     pub(crate) fn identity_of_function(&self) -> String {
         self.hash(false)
     }

@@ -77,13 +77,12 @@ impl Baseline {
             before.entry(finding.identity_of_function()).or_default().push(index);
         }
         let is_exact: fn(&FoundFinding, &FoundFinding) -> bool = FoundFinding::is_at;
-        let mut new: Vec<&mut FoundFinding> = findings.iter_mut().collect();
+        let mut new: Vec<_> = findings.iter_mut().map(|finding| (marked(finding), finding)).collect();
         // Those at the same lines first, so that what has moved is not taken for them.
         for is_same in [is_exact, FoundFinding::may_be] {
-            new.retain_mut(|finding| {
-                let here = marked(finding);
+            new.retain_mut(|(here, finding)| {
                 let Some(known) = before.get_mut(&here.identity_of_function()) else { return true };
-                let is_known = |one: &FoundFinding| one.severity >= finding.severity && is_same(&here, one);
+                let is_known = |one: &FoundFinding| one.severity >= finding.severity && is_same(here, one);
                 let at = known.iter().position(|index| earlier.get(*index).is_some_and(is_known));
                 if let Some(at) = at {
                     known.remove(at);
@@ -115,7 +114,7 @@ mod tests {
         FoundFinding { rule: "freed-while-open".into(), ..FoundFinding::of(process) }
     }
 
-    /// The same in a run that shows the wrapper, and these lines.
+    /// A finding at this line of a run that shows the wrapper, and these lines.
     fn compared(line: u32, lines: &[u64]) -> FoundFinding {
         let mut found = found(line);
         found.process.stack[0].wrapper = true;
