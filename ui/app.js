@@ -8,12 +8,12 @@
 import { ask, clearCache, subscribe } from './api.js';
 import { copyButton } from './clipboard.js';
 import { announce, el, plain, swap } from './dom.js';
-import { file } from './format.js';
+import { count, file } from './format.js';
 import { listenToKeys, toggleHelp } from './help.js';
 import * as overview from './overview.js';
 import { handOver, prepare } from './perfetto.js';
 import { here, href } from './router.js';
-import { fetchRun } from './run.js';
+import { SEVERITIES, fetchRun } from './run.js';
 import { initTheme } from './theme.js';
 
 const VIEWS = [
@@ -75,7 +75,10 @@ function updateBar() {
   const name = run.title.split(', ').map(file).join(', ');
   title.textContent = plain(name);
   title.title = plain(run.title);
-  document.title = plain(`${name} · urscope`);
+  const errors = data.check.findings.filter((/** @type {any} */ found) => !found.excuse && found.severity !== 'note');
+  const worst = SEVERITIES.find((severity) => errors.some((/** @type {any} */ found) => found.severity === severity));
+  const number = errors.filter((/** @type {any} */ found) => found.severity === worst).length;
+  document.title = plain(`${worst ? `${count(number, worst)} · ` : ''}${name} · urscope`);
   showGone();
   const text = !connected ? 'not connected' : run.running ? 'running' : 'ended';
   if (live.textContent !== text) live.textContent = text;

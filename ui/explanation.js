@@ -6,14 +6,16 @@ import { el } from './dom.js';
 import { file } from './format.js';
 
 /**
- * The lines around the call site of a side, or why there are none.
+ * The lines around a frame of a side, or around its call site, or why there are none.
  * @param {number} index  of the finding
  * @param {boolean} there  which side
+ * @param {number} [frame]  the position of the frame in the stack
  * @returns {Promise<HTMLElement>}
  */
-export async function excerpt(index, there) {
+export async function excerpt(index, there, frame) {
+  const asked = { finding: index, there: there ? 1 : 0, ...(frame === undefined ? {} : { frame }) };
   /** @type {import('./api.js').Excerpt & {none?: string}} */
-  const found = await ask('source', { finding: index, there: there ? 1 : 0 }).catch((error) => ({ none: error.message }));
+  const found = await ask('source', asked).catch((error) => ({ none: error.message }));
   if (found.none) return el('p', { class: 'empty' }, `No source: ${found.none}.`);
   return el(
     'figure',
@@ -27,7 +29,7 @@ export async function excerpt(index, there) {
           'span',
           { class: found.first + at === found.line ? 'line meant' : 'line' },
           el('span', { class: 'no' }, String(found.first + at)),
-          el('code', {}, line.replaceAll('\t', '    ') || ' '),
+          el('code', {}, line || ' '),
         ),
       ),
     ),

@@ -33,7 +33,8 @@ function toOccurrences(event) {
 }
 
 /** @param {any} excuse */
-const excused = (excuse) => (excuse.by === 'suppression' ? 'Excused by a suppression.' : 'Excused: the baseline has it.');
+const excused = (excuse) =>
+  excuse.by === 'suppression' ? 'Suppressed by a suppressions file.' : 'Unchanged: the baseline has it.';
 
 /** @param {import('./run.js').RunData} data @param {number} index @param {any} actions */
 function head(data, index, actions) {

@@ -2,7 +2,8 @@
  * Parts of a finding: a side with its call stack, the history of the handle, and the calls around a call.
  */
 import { ask } from './api.js';
-import { el } from './dom.js';
+import { el, swap } from './dom.js';
+import { excerpt } from './explanation.js';
 import { answer, count, figure, file, size, took, when, who } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
@@ -15,30 +16,55 @@ const MOMENTS = 400;
 /** How many calls are shown before and after the one in question. */
 const AROUND = 7;
 
-/** @param {import('./api.js').Frame} frame */
-const frame = ({ function: name, file: source, line, module, offset }) => {
+/**
+ * A frame, which shows its source when it is opened.
+ * @param {import('./api.js').Frame} frame
+ * @param {string} key
+ * @param {() => Promise<HTMLElement>} lines  its source
+ */
+const frame = ({ function: name, file: source, line, module, offset }, key, lines) => {
   const location = source ? `${source}${line === null ? '' : `:${line}`}` : `${file(module)} ${offset}`;
-  return el(
-    'li',
-    {},
+  const shown = [
     el('code', { class: source ? null : 'runtime', title: `${module} ${offset}` }, name ?? offset),
     el('span', { class: 'location' }, location),
+  ];
+  if (!source || line === null) return el('li', {}, shown);
+  const place = el('div', {});
+  const details = /** @type {HTMLDetailsElement} */ (
+    el('details', { class: 'frame', 'data-key': key, ontoggle: open }, el('summary', {}, shown), place)
   );
+  async function open() {
+    if (details.open && !place.hasChildNodes()) swap(place, await lines());
+  }
+  return el('li', {}, details);
 };
 
-/** @param {import('./api.js').Frame[]} frames @param {number[]} shown  the positions of those that matter @param {string} key */
-export function stack(frames, shown, key) {
+/**
+ * A call stack: the frames that matter, and all of them on demand.
+ * @param {import('./api.js').Frame[]} frames
+ * @param {number[]} shown  the positions of those that matter
+ * @param {string} key
+ * @param {(at: number) => Promise<HTMLElement>} lines  the source of a frame
+ */
+export function stack(frames, shown, key, lines) {
   if (frames.length === 0) return el('p', { class: 'empty' }, 'No call stack was recorded.');
-  const own = shown.flatMap((at) => frames[at] ?? []);
-  const first = own.length > 0 ? own : frames.slice(0, FRAMES);
+  const all = [...frames.keys()];
+  const own = shown.filter((at) => at < frames.length);
+  const first = own.length > 0 ? own : all.slice(0, FRAMES);
+  const list = (/** @type {number[]} */ positions, /** @type {string} */ part) =>
+    el(
+      'ol',
+      { class: 'frames' },
+      positions.map((at) => frame(frames[at], `frame-${key}-${part}-${at}`, () => lines(at))),
+    );
   return [
-    el('ol', { class: 'frames' }, first.map(frame)),
+    list(first, 'own'),
     first.length < frames.length &&
       el(
         'details',
         { 'data-key': `stack-${key}` },
         el('summary', {}, `Whole stack (${count(frames.length, 'frame')})`),
-        el('ol', { class: 'frames' }, frames.map(frame)),
+        list(all, 'all'),
       ),
   ];
 }
@@ -78,7 +104,7 @@ export function side({ run, check }, index, name, source) {
       side.host && [el('dt', {}, 'host'), el('dd', {}, side.host)],
     ),
     el('h3', {}, 'Call stack, innermost first'),
-    stack(side.stack, brief?.shown[there ? 1 : 0] ?? [], name),
+    stack(side.stack, brief?.shown[there ? 1 : 0] ?? [], name, (at) => excerpt(index, there, at)),
   );
 }
 

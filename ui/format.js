@@ -133,3 +133,19 @@ export function answer(/** @type {string | null} */ result) {
   if (/^UR_RESULT_SUCCESS\b/.test(result)) return el('span', { class: 'faint' }, 'success');
   return el('span', { class: 'bad', title: result }, result.replace('UR_RESULT_ERROR_', ''));
 }
+
+/**
+ * Numbers in short: `0-3, 5`.
+ * @param {number[]} numbers
+ */
+export function listed(numbers) {
+  const sorted = [...new Set(numbers)].sort((a, b) => a - b);
+  /** @type {[number, number][]} */
+  const runs = [];
+  for (const number of sorted) {
+    const last = runs.at(-1);
+    if (last && last[1] === number - 1) last[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
+}

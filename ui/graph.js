@@ -1,30 +1,42 @@
 /**
  * Sharing between a few processes, as a graph. The same data is also in a table.
  *
- * @typedef {{from: number, to: number, shares: import('./api.js').Share[], handles: number, opens: number, bytes: number, still: number}} Edge
+ * @typedef {{from: number, to: number, shares: import('./api.js').Share[], handles: number, opens: number, bytes: number, still: number,
+ *   worst: string | null}} Edge  `worst` is the highest severity of the findings between the two
  */
 import { drawingWidth, el, svg } from './dom.js';
 import { bytes, count, ended, figure, file, size } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
-import { called, processOf, short } from './run.js';
+import { called, inOrder, processOf, short } from './run.js';
 
 /** More processes that share are drawn as a matrix: see matrix.js. */
-export const GRAPH_UP_TO = 8;
+export const GRAPH_UP_TO = 16;
 /** With more edges than this, labels would overlap and are omitted; a ring has less room. */
 const LABELS_UP_TO = { columns: 10, ring: 5 };
 
 /**
  * Adds up the shares of all kinds between two processes.
- * @param {import('./api.js').Share[]} shares
+ * @param {import('./run.js').RunData} data
  * @returns {Edge[]}
  */
-export function edges(shares) {
+export function edges({ run, check, stats }) {
+  /** @type {import('./api.js').Share[]} */
+  const shares = stats.shares ?? [];
+  // Findings are sorted by severity: the first one between two processes is the worst.
+  /** @type {Map<string, string>} */
+  const worst = new Map();
+  for (const { excuse, severity, process, other } of check.findings) {
+    const [here, there] = [processOf(run, process)?.index, other && processOf(run, other)?.index];
+    if (excuse || here === undefined || there === undefined || there === null) continue;
+    for (const key of [`${here} ${there}`, `${there} ${here}`]) if (!worst.has(key)) worst.set(key, severity);
+  }
   /** @type {Map<string, Edge>} */
   const found = new Map();
   for (const share of shares) {
     const [from, to] = [share.producer.process, share.consumer.process];
-    const edge = found.get(`${from} ${to}`) ?? { from, to, shares: [], handles: 0, opens: 0, bytes: 0, still: 0 };
+    const edge = found.get(`${from} ${to}`) ?? { from, to, shares: [], handles: 0, opens: 0, bytes: 0, still: 0, worst: null };
+    edge.worst = worst.get(`${from} ${to}`) ?? null;
     edge.shares.push(share);
     edge.handles += share.handles;
     edge.opens += share.opens;
@@ -53,16 +65,18 @@ export const describe = (/** @type {Edge} */ edge) =>
 /**
  * The position of each process: producers left and consumers right, or all in a ring if some are both.
  * @param {Edge[]} drawn
+ * @param {number[]} order  of all processes, by rank
  * @returns {{places: Map<number, {x: number, y: number, side: 'start' | 'end' | 'middle'}>, width: number, height: number, columns: boolean}}
  */
-function layout(drawn) {
-  const producers = [...new Set(drawn.map((edge) => edge.from))].sort((a, b) => a - b);
+function layout(drawn, order) {
+  const by = (/** @type {number} */ a, /** @type {number} */ b) => order.indexOf(a) - order.indexOf(b);
+  const producers = [...new Set(drawn.map((edge) => edge.from))].sort(by);
   // Consumers in the order of their producers, so that few lines cross.
   const middle = (/** @type {number} */ consumer) => {
     const from = drawn.filter((edge) => edge.to === consumer).map((edge) => producers.indexOf(edge.from));
     return from.reduce((sum, index) => sum + index, 0) / from.length;
   };
-  const consumers = [...new Set(drawn.map((edge) => edge.to))].sort((a, b) => middle(a) - middle(b) || a - b);
+  const consumers = [...new Set(drawn.map((edge) => edge.to))].sort((a, b) => middle(a) - middle(b) || by(a, b));
   const width = drawingWidth();
   // Room for the labels beside the outermost processes.
   const beside = width < 480 ? 100 : 150;
@@ -80,7 +94,7 @@ function layout(drawn) {
     }
     return { places, width, height, columns: true };
   }
-  const ring = [...new Set([...producers, ...consumers])].sort((a, b) => a - b);
+  const ring = [...new Set([...producers, ...consumers])].sort(by);
   const height = Math.min(480, 200 + ring.length * 12);
   ring.forEach((process, index) => {
     const angle = (index / ring.length) * 2 * Math.PI - Math.PI / 2;
@@ -93,7 +107,8 @@ function layout(drawn) {
 
 /** @param {import('./run.js').RunData} data @param {Edge[]} drawn */
 function picture({ run, check }, drawn) {
-  const { places, width, height, columns } = layout(drawn);
+  const order = inOrder(run).map(({ index }) => index);
+  const { places, width, height, columns } = layout(drawn, order);
   const weight = weigher(drawn);
   const lines = drawn.map((edge) => {
     const [a, b] = [places.get(edge.from), places.get(edge.to)];
@@ -115,7 +130,7 @@ function picture({ run, check }, drawn) {
       svg(
         'path',
         {
-          class: edge.still > 0 ? 'edge still' : 'edge',
+          class: ['edge', edge.still > 0 && 'still', edge.worst].filter(Boolean).join(' '),
           d,
           'stroke-width': (1.5 + 3.5 * weight(edge)).toFixed(1),
           'marker-end': 'url(#tip)',
@@ -199,6 +214,19 @@ function picture({ run, check }, drawn) {
   );
 }
 
+/** What the colours of edges and cells mean. */
+export const legend = () =>
+  el(
+    'p',
+    { class: 'legend' },
+    [
+      ['memory', 'opened and closed'],
+      ['still', 'left open'],
+      ['error', 'with an error'],
+      ['found', 'with a warning'],
+    ].map(([name, text]) => el('span', {}, el('i', { class: name }), text)),
+  );
+
 /** @param {import('./run.js').RunData} data */
 export function table({ run, stats }) {
   /** @type {import('./api.js').Share[]} */
@@ -240,7 +268,8 @@ export function graph(data) {
   return el(
     'figure',
     {},
-    picture(data, edges(shares)),
+    picture(data, edges(data)),
+    legend(),
     idle > 0 && el('p', { class: 'caption faint' }, `${count(idle, 'more process', 'more processes')} shared nothing.`),
     table(data),
   );

@@ -1,9 +1,10 @@
 /**
  * The instants of mistakes: when each occurrence of a finding happened, in which process, and with which lifetimes.
  *
- * @typedef {{time: number, process: number, severity: string, finding: number, fingerprint: string | null, lifetimes: number[]}} Instant
+ * @typedef {{time: number, process: number, severity: string, finding: number, fingerprint: string | null, lifetimes: number[],
+ *   other: {time: number, process: number} | null}} Instant  `other` is the other side, if it is known
  */
-import { processOf } from './run.js';
+import { SEVERITIES, processOf } from './run.js';
 
 /** At most this many are marked. */
 const MOST = 5000;
@@ -18,8 +19,6 @@ const MOST = 5000;
 export function instantsOf({ run, check }, lifetimes, rule) {
   /** @type {Instant[]} */
   const found = [];
-  /** The process of the other side. @type {Map<Instant, number>} */
-  const others = new Map();
   check.findings.forEach((/** @type {import('./api.js').Finding} */ finding, /** @type {number} */ index) => {
     if (finding.excuse || (rule && rule !== 'any' && finding.rule !== rule)) return;
     const places =
@@ -28,11 +27,12 @@ export function instantsOf({ run, check }, lifetimes, rule) {
       if (found.length >= MOST) return;
       const process = processOf(run, /** @type {any} */ (place))?.index ?? -1;
       const { fingerprint } = place;
-      const instant = { time: place.time_ns, process, severity: finding.severity, finding: index, fingerprint, lifetimes: [] };
-      found.push(instant);
       // The other side is known of the first occurrence.
-      if (finding.other && place.time_ns === finding.process.time_ns && place.pid === finding.process.pid)
-        others.set(instant, processOf(run, finding.other)?.index ?? -1);
+      const first = place.time_ns === finding.process.time_ns && place.pid === finding.process.pid;
+      const other =
+        finding.other && first ? { time: finding.other.time_ns, process: processOf(run, finding.other)?.index ?? -1 } : null;
+      const { severity } = finding;
+      found.push({ time: place.time_ns, process, severity, finding: index, fingerprint, lifetimes: [], other });
     }
   });
   /** The instants of a finding by the handle data. @type {Map<string, Instant[]>} */
@@ -47,7 +47,7 @@ export function instantsOf({ run, check }, lifetimes, rule) {
     const fingerprint = lifetimes.fingerprint(lifetime);
     for (const finding of findings)
       for (const instant of by.get(`${finding} ${fingerprint}`) ?? [])
-        if ([instant.process, others.get(instant)].includes(lifetimes.process[lifetime])) instant.lifetimes.push(lifetime);
+        if ([instant.process, instant.other?.process].includes(lifetimes.process[lifetime])) instant.lifetimes.push(lifetime);
   }
   return found.sort((a, b) => a.time - b.time);
 }
@@ -66,6 +66,26 @@ export function byLifetime(instants) {
       else found.set(lifetime, [instant]);
     }
   return found;
+}
+
+/**
+ * The instants that are marked where not all have room: the most severe ones, which are last, so that they are painted over the others.
+ * @param {Iterable<Instant>} instants
+ * @param {(instant: Instant) => number} x  where an instant is, in pixels
+ * @param {number} apart  how many pixels a mark takes
+ */
+export function visible(instants, x, apart) {
+  const all = [...instants];
+  const taken = new Set();
+  const shown = [];
+  for (const severity of SEVERITIES)
+    for (const instant of all) {
+      const place = Math.round(x(instant) / apart);
+      if (instant.severity !== severity || taken.has(place)) continue;
+      taken.add(place);
+      shown.push(instant);
+    }
+  return shown.reverse();
 }
 
 /**

@@ -4,9 +4,9 @@
  */
 import { drawingWidth, el } from './dom.js';
 import { count, figure } from './format.js';
-import { describe, edges, table, weigher } from './graph.js';
+import { describe, edges, legend, table, weigher } from './graph.js';
 import { href } from './router.js';
-import { called, inOrder, short } from './run.js';
+import { SEVERITIES, called, inOrder, short } from './run.js';
 import { colours } from './theme.js';
 
 const LEFT = 74;
@@ -14,6 +14,9 @@ const TOP = 40;
 const FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 /** The sizes of a cell, in pixels. */
 const CELL = { least: 3, most: 28 };
+
+/** Where the arrow keys go: down and right. */
+const STEPS = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
 
 /** How many processes there are between two labels. @param {number} cells @param {number} room @param {number} letters */
 const every = (cells, room, letters) =>
@@ -24,11 +27,11 @@ const every = (cells, room, letters) =>
  * @returns {HTMLElement}
  */
 export function matrix(data) {
-  const { run, stats } = data;
+  const { run } = data;
   const order = inOrder(run);
   /** The place of each process in the order. @type {Map<number, number>} */
   const places = new Map(order.map(({ index }, place) => [index, place]));
-  const drawn = edges(stats.shares ?? []).filter(({ from, to }) => places.has(from) && places.has(to));
+  const drawn = edges(data).filter(({ from, to }) => places.has(from) && places.has(to));
   const width = drawingWidth();
   const room = width - LEFT - 8;
   const together = Math.ceil(order.length / Math.floor(room / CELL.least));
@@ -47,16 +50,25 @@ export function matrix(data) {
   }
   const canvas = el('canvas', {
     class: 'matrix',
-    role: 'img',
+    role: 'application',
+    tabindex: '0',
+    'data-key': 'matrix',
     'aria-label': `Who opened whose memory: a row for each of ${count(order.length, 'process', 'processes')} whose memory was opened, a column for each that opened it`,
   });
   const height = TOP + size + 8;
   const hint =
-    'A row for each process whose memory was opened, a column for each that opened it. A click on a cell goes to the timeline.';
-  const caption = el('p', { class: 'caption faint' }, hint);
+    'A row for each process whose memory was opened, a column for each that opened it. A click on a cell, or Enter, goes to the timeline; the arrow keys move.';
+  const caption = el('p', { class: 'caption faint', 'aria-live': 'polite' }, hint);
+  /** The cell that the keyboard is at. */
+  const cursor = { row: 0, column: 0 };
+  /** The colour of a cell: that of its worst edge. @param {import('./graph.js').Edge[]} some */
+  const colour = (some) => {
+    if (some.some((edge) => edge.worst === 'error')) return 'error';
+    return some.some((edge) => edge.worst === 'warning' || edge.still > 0) ? 'warning' : 'memory';
+  };
 
   function paint() {
-    const ink = colours(['card', 'sunk', 'ink', 'faint', 'line', 'memory', 'warning']);
+    const ink = colours(['card', 'sunk', 'ink', 'faint', 'line', 'link', 'memory', 'warning', 'error']);
     const dots = devicePixelRatio || 1;
     [canvas.width, canvas.height] = [Math.round(width * dots), Math.round(height * dots)];
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
@@ -71,9 +83,16 @@ export function matrix(data) {
       const [row, column] = [Math.floor(key / cells), key % cells];
       const gap = cell >= 6 ? 1 : 0;
       context.globalAlpha = 0.25 + 0.75 * Math.max(...some.map(weight));
-      context.fillStyle = some.some((edge) => edge.still > 0) ? ink.warning : ink.memory;
+      context.fillStyle = ink[colour(some)];
+      if (some.some((edge) => edge.worst === 'error')) context.globalAlpha = 1;
       context.fillRect(LEFT + column * cell + gap, TOP + row * cell + gap, cell - 2 * gap, cell - 2 * gap);
       context.globalAlpha = 1;
+    }
+    if (document.activeElement === canvas) {
+      context.strokeStyle = ink.link;
+      context.lineWidth = 2;
+      context.strokeRect(LEFT + cursor.column * cell, TOP + cursor.row * cell, cell, cell);
+      context.lineWidth = 1;
     }
     context.strokeStyle = ink.line;
     context.strokeRect(LEFT - 0.5, TOP - 0.5, size + 1, size + 1);
@@ -111,17 +130,36 @@ export function matrix(data) {
     const [first, last] = [order[place * together], order[Math.min((place + 1) * together, order.length) - 1]];
     return first === last ? called(run, first.index) : `${short(run, first.index)} to ${short(run, last.index)}`;
   };
+  /** @param {number} row @param {number} column */
+  const tell = (row, column) => {
+    const some = at.get(row * cells + column) ?? [];
+    const sum = some.reduce(
+      (all, edge) => ({ ...all, opens: all.opens + edge.opens, bytes: all.bytes + edge.bytes, still: all.still + edge.still }),
+      { from: 0, to: 0, shares: [], handles: 0, opens: 0, bytes: 0, still: 0, worst: null },
+    );
+    const worst = SEVERITIES.find((severity) => some.some((edge) => edge.worst === severity));
+    const found = worst ? `, with ${worst === 'error' ? 'an error' : `a ${worst}`}` : '';
+    caption.textContent = `memory of ${names(row)}, opened by ${names(column)}: ${some.length > 0 ? describe(sum) : 'nothing'}${found}`;
+  };
   canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
     const found = under(event);
     canvas.style.cursor = found?.some ? 'pointer' : '';
-    if (!found) caption.textContent = hint;
-    else {
-      const sum = (found.some ?? []).reduce(
-        (all, edge) => ({ ...all, opens: all.opens + edge.opens, bytes: all.bytes + edge.bytes, still: all.still + edge.still }),
-        { from: 0, to: 0, shares: [], handles: 0, opens: 0, bytes: 0, still: 0 },
-      );
-      caption.textContent = `memory of ${names(found.row)}, opened by ${names(found.column)}: ${found.some ? describe(sum) : 'nothing'}`;
-    }
+    if (found) tell(found.row, found.column);
+    else caption.textContent = hint;
+  });
+  canvas.addEventListener('focus', paint);
+  canvas.addEventListener('blur', paint);
+  canvas.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
+    const [down, right] = /** @type {Record<string, number[]>} */ (STEPS)[event.key] ?? [0, 0];
+    const [edge] = at.get(cursor.row * cells + cursor.column) ?? [];
+    if (event.key === 'Enter' && edge) location.hash = href('timeline', '', { process: edge.from });
+    if (down === 0 && right === 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    cursor.row = Math.min(Math.max(cursor.row + down, 0), cells - 1);
+    cursor.column = Math.min(Math.max(cursor.column + right, 0), cells - 1);
+    tell(cursor.row, cursor.column);
+    paint();
   });
   canvas.addEventListener('pointerleave', () => {
     caption.textContent = hint;
@@ -136,6 +174,7 @@ export function matrix(data) {
     {},
     canvas,
     caption,
+    legend(),
     sharing < order.length &&
       el(
         'p',

@@ -4,7 +4,7 @@
 import { ask } from './api.js';
 import { chart } from './chart.js';
 import { el, announce, swap } from './dom.js';
-import { badge, count, ended, figure, file, size, span, when, who } from './format.js';
+import { badge, count, ended, figure, file, listed, size, span, when, who } from './format.js';
 import { GRAPH_UP_TO, graph } from './graph.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
@@ -82,7 +82,7 @@ function verdict({ run, check }) {
 /** The ranks of a run, if it has any. @param {import('./api.js').Run} run */
 function ranks(run) {
   const known = run.processes.flatMap(({ rank }) => (rank === null ? [] : [rank]));
-  return known.length > 1 ? ` (ranks ${Math.min(...known)} to ${Math.max(...known)})` : '';
+  return known.length > 1 ? ` (ranks ${listed(known)})` : '';
 }
 
 /** @param {import('./run.js').RunData} data @param {number} index */
@@ -162,7 +162,7 @@ function findings(data) {
       el(
         'details',
         { 'data-key': 'excused' },
-        el('summary', {}, `${figure(excused.length)} excused by a suppression or the baseline`),
+        el('summary', {}, `${figure(excused.length)} suppressed, or unchanged from the baseline`),
         list(excused, 'excused'),
       ),
   );
@@ -269,7 +269,7 @@ function held(holders, judged) {
     return el(
       'p',
       { class: 'empty' },
-      judged ? 'Nothing: every handle was put, and every opening was closed.' : 'No calls were recorded.',
+      judged ? 'Nothing: every handle was put, and every opening was closed.' : 'Nothing was shared, so nothing is held.',
     );
   return [
     lost(holders),

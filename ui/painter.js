@@ -6,7 +6,7 @@ import { Density } from './density.js';
 import { after, FOUND, OPEN } from './lanes.js';
 import { kindClass } from './lifetimes.js';
 import { bytes, figure } from './format.js';
-import { mark } from './marks.js';
+import { mark, visible } from './marks.js';
 import { BAR, FONT, ROW, STRIP, TOP } from './measures.js';
 import { minimap, ruler, strip } from './ruler.js';
 import { colours } from './theme.js';
@@ -285,20 +285,54 @@ export class Painter {
   marks(/** @type {Frame} */ frame, /** @type {number} */ first, /** @type {number} */ last, /** @type {number} */ scale) {
     const { layout, viewport, instants, of } = frame;
     const { from, to, top, gutter } = viewport;
-    /** @type {Map<number, number>} */
-    const before = new Map();
+    const at = (/** @type {import('./marks.js').Instant} */ instant) => gutter + (instant.time - from) * scale;
+    /** The instants of each row. @type {Map<number, Set<import('./marks.js').Instant>>} */
+    const rows = new Map();
     const put = (/** @type {number} */ row, /** @type {import('./marks.js').Instant} */ instant) => {
       if (row < first || row >= last || instant.time < from || instant.time > to) return;
-      const x = gutter + (instant.time - from) * scale;
-      if (Math.abs(x - (before.get(row) ?? -Infinity)) < 3) return;
-      before.set(row, x);
-      const y = TOP + row * ROW - top + ROW / 2;
-      mark(this.context, this.ink, x, y, instant.severity, instant === frame.instant ? 7 : 5);
-      this.drawn.push({ x, y, instant });
+      const known = rows.get(row);
+      if (known) known.add(instant);
+      else rows.set(row, new Set([instant]));
     };
     for (const instant of instants) put(layout.headOf[instant.process] ?? -1, instant);
     for (let index = first; index < last; index++)
       for (const lifetime of layout.rows[index].marks) for (const instant of of.get(lifetime) ?? []) put(index, instant);
+    this.arrow(frame, scale);
+    for (const [row, found] of rows) {
+      const y = TOP + row * ROW - top + ROW / 2;
+      for (const instant of visible(found, at, 3)) {
+        mark(this.context, this.ink, at(instant), y, instant.severity, instant === frame.instant ? 7 : 5);
+        this.drawn.push({ x: at(instant), y, instant });
+      }
+    }
+  }
+
+  /** Paints an arrow from the other side of the selected mistake to it. @param {Frame} frame @param {number} scale */
+  arrow({ layout, viewport, instant }, scale) {
+    const rows = [instant?.other?.process ?? -1, instant?.process ?? -1].map((process) => layout.headOf[process] ?? -1);
+    if (!instant?.other || rows.includes(-1)) return;
+    const [ax, bx] = [instant.other.time, instant.time].map((time) => viewport.gutter + (time - viewport.from) * scale);
+    const [ay, by] = rows.map((row) => TOP + row * ROW - viewport.top + ROW / 2);
+    const { context, ink } = this;
+    // It ends in front of the mark.
+    const long = Math.hypot(bx - ax, by - ay);
+    if (long < 20) return;
+    const [dx, dy] = [(bx - ax) / long, (by - ay) / long];
+    const [tx, ty] = [bx - dx * 9, by - dy * 9];
+    context.strokeStyle = ink[instant.severity];
+    context.fillStyle = ink[instant.severity];
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.arc(ax, ay, 4, 0, 2 * Math.PI);
+    context.moveTo(ax + dx * 4, ay + dy * 4);
+    context.lineTo(tx, ty);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(tx, ty);
+    context.lineTo(tx - dx * 8 - dy * 4, ty - dy * 8 + dx * 4);
+    context.lineTo(tx - dx * 8 + dy * 4, ty - dy * 8 - dx * 4);
+    context.closePath();
+    context.fill();
   }
 
   /** Paints a line through all rows at each mistake in view, or only at the selected one if there are many. @param {Frame} frame */
@@ -307,9 +341,10 @@ export class Painter {
     const { from, to, gutter, width, height } = viewport;
     const scale = (width - gutter - BAR) / (to - from);
     const seen = instants.filter(({ time }) => time >= from && time <= to);
-    let before = -Infinity;
-    for (const instant of seen) {
-      const x = gutter + (instant.time - from) * scale;
+    const at = (/** @type {import('./marks.js').Instant} */ instant) => gutter + (instant.time - from) * scale;
+    const marked = visible(seen, at, 2);
+    for (const instant of selected && seen.includes(selected) && !marked.includes(selected) ? [...marked, selected] : marked) {
+      const x = at(instant);
       const is = instant === selected;
       if (is || (seen.length <= LINES_UP_TO && instant.severity !== 'note')) {
         context.strokeStyle = ink[instant.severity];
@@ -321,8 +356,6 @@ export class Painter {
         context.stroke();
         context.setLineDash([]);
       }
-      if (!is && x - before < 2) continue;
-      before = x;
       mark(context, ink, x, TOP - 6, instant.severity, is ? 6 : 4);
       this.drawn.push({ x, y: TOP - 6, instant });
     }

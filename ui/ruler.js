@@ -2,7 +2,7 @@
  * Paints what is above the lanes of the timeline: the minimap of the whole run, and the ruler of the visible part.
  */
 import { roundStep, span, tickLabel, ticks } from './format.js';
-import { mark } from './marks.js';
+import { mark, visible } from './marks.js';
 import { BAR, FONT, STRIP, TOP } from './measures.js';
 
 /** How far apart labels are, in pixels. */
@@ -60,11 +60,9 @@ export function strip(context, ink, { viewport, instants }, picture, drawn) {
   context.strokeStyle = ink.link;
   context.lineWidth = 1;
   context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), STRIP - 1);
-  let before = -Infinity;
-  for (const instant of instants) {
-    const x = viewport.gutter + (instant.time / viewport.last) * wide;
-    if (x - before < 2) continue;
-    before = x;
+  const at = (/** @type {import('./marks.js').Instant} */ instant) => viewport.gutter + (instant.time / viewport.last) * wide;
+  for (const instant of visible(instants, at, 2)) {
+    const x = at(instant);
     mark(context, ink, x, 6, instant.severity, 4);
     drawn.push({ x, y: 6, instant });
   }
@@ -99,7 +97,9 @@ export function ruler(context, ink, viewport) {
     context.fillRect(x, TOP, 1, viewport.height);
     context.globalAlpha = 1;
     context.fillStyle = ink.faint;
-    context.fillText(tickLabel(ns, step), x + 4, STRIP + 12);
+    const label = tickLabel(ns, step);
+    // A label that would be cut is left out.
+    if (x + 4 + context.measureText(label).width <= viewport.width - BAR) context.fillText(label, x + 4, STRIP + 12);
   }
   context.restore();
 }

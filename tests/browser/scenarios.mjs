@@ -296,6 +296,7 @@ export async function hands_over_to_perfetto({ base, open }) {
     .first()
     .waitFor({ timeout: 60_000 });
   assert.match(await perfetto.title(), /urscope/);
+  await no_error(perfetto);
 }
 
 /** With `--perfetto` the page opens the run in the local Perfetto UI without a click. */
@@ -308,6 +309,15 @@ export async function goes_straight_to_perfetto({ base, open }) {
     .getByText(new RegExp(`${run.processes[0].pid}`))
     .first()
     .waitFor({ timeout: 60_000 });
+  await no_error(page);
+}
+
+/** Perfetto shows no dialog, neither at once nor when a request of its own has failed. */
+async function no_error(/** @type {import('playwright-core').Page} */ perfetto) {
+  await perfetto.waitForTimeout(2000);
+  const dialogs = await perfetto.locator('dialog, .pf-modal-dialog, .modal-dialog').allInnerTexts();
+  assert.deepEqual(dialogs, []);
+  assert.equal(await perfetto.getByText('Oops').count(), 0);
 }
 
 /** Without calls every view says that nothing was judged, and none says clean. */

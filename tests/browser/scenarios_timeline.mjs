@@ -91,7 +91,7 @@ export async function marks_the_mistake({ base, open }) {
   assert.ok(isMost || begun[1] - begun[0] < run.last_ns / 1e9, `and shows no more: ${begun} of ${run.last_ns}`);
 
   await page.mouse.move(...(await place(page, found.time_ns, 46)));
-  await page.locator('.tooltip', { hasText: /freed 8 MiB while .*, ipc_app\.hpp:37/ }).waitFor();
+  await page.locator('.tooltip', { hasText: /freed 8 MiB while .*: ipc_app\.hpp:37/ }).waitFor();
   await page.mouse.click(...(await place(page, found.time_ns, 46)));
   await page.waitForFunction(() => /[?&]finding=/.test(location.hash));
   await page.waitForFunction((before) => Number(document.querySelector('[data-key="filter From"]').value) > before, begun[0]);
@@ -99,7 +99,7 @@ export async function marks_the_mistake({ base, open }) {
   assert.ok(near[0] * 1e9 < found.time_ns && found.time_ns < near[1] * 1e9, `it goes to the mistake: ${near}`);
   assert.ok(near[1] - near[0] < (begun[1] - begun[0]) / 2);
   const detail = await page.locator('.detail').innerText();
-  assert.match(detail, /had it open, ipc_app\.hpp:37/);
+  assert.match(detail, /had it open: ipc_app\.hpp:37/);
   assert.match(detail, /allocated \+[\d.]+ s, freed \+[\d.]+ s/);
   assert.match(detail, /app::get, ipc_app\.hpp:\d+/);
   // The line of the mistake is in its colour.

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 
 import { Density } from '../../ui/density.js';
-import { roundStep, tickLabel, ticks } from '../../ui/format.js';
+import { listed, roundStep, tickLabel, ticks } from '../../ui/format.js';
 import { FOUND, OPEN, SHUT, grouped, layOut } from '../../ui/lanes.js';
+import { visible } from '../../ui/marks.js';
 import { home, setRange } from '../../ui/range.js';
 
 /** Lifetimes as the page keeps them, from rows of [process, opening, export, from, to]. */
@@ -28,6 +29,18 @@ function lifetimes(rows, found = []) {
 const all = (lives) => Uint32Array.from({ length: lives.size }, (_, index) => index);
 
 const tests = {
+  'numbers that follow each other are listed in short'() {
+    assert.equal(listed([5, 0, 2, 1, 1]), '0-2, 5');
+    assert.equal(listed([7]), '7');
+  },
+
+  'a severe mark is never hidden by others at the same place'() {
+    const at = (time, severity) => ({ time, severity });
+    const instants = [at(0, 'note'), at(1, 'error'), at(1, 'warning'), at(30, 'note'), at(31, 'note')];
+    const shown = visible(instants, ({ time }) => time, 6);
+    assert.deepEqual(shown, [instants[3], instants[1]], 'the most severe is painted last');
+  },
+
   ticks_are_round() {
     for (const [from, to, count] of [
       [0, 279_193_696, 10],
