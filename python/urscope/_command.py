@@ -39,8 +39,11 @@ def native_file(name: str, crate: str) -> Path:
 def with_interpreter(arguments: List[str]) -> List[str]:
     """The arguments of the command, where ``run`` may be given a script or a module: this interpreter then runs it.
 
-    ``run script.py …`` and ``run -m module …`` become ``run -- python script.py …``. All else is as it is.
+    ``run script.py …`` and ``run -m module …`` become ``run -- python script.py …``. ``example`` takes this interpreter, too. All else is
+    as it is.
     """
+    if arguments[:1] == ["example"]:
+        return ["example", "--interpreter", sys.executable, *arguments[1:]]
     if not arguments or arguments[0] != "run":
         return arguments
     at = _start_of_program(arguments)

@@ -6,6 +6,7 @@ mod calls;
 mod check;
 mod diff;
 mod doctor;
+mod example;
 mod explain;
 mod export;
 mod handle;
@@ -46,6 +47,7 @@ use crate::{doctor::probe, profile::Profile, program::NoProgram};
         urscope run --device software -- ./app      the same on a machine without a GPU\n  \
         urscope check urscope-traces/app-1          analyze existing traces\n  \
         urscope explain freed-while-open            explain a rule\n  \
+        urscope example --run freed-while-open      write and run a small program with a mistake\n  \
         urscope doctor                              check this machine\n\n\
         Exit codes: 0 clean, 1 findings, 2 not judged, or only in part. `urscope run` ends with the program's own exit code if \
         that is not 0."
@@ -58,7 +60,7 @@ struct Cli {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_default_value = true)]
     color: Color,
 
-    /// Write no messages besides reports and answers, unless there is a problem. As URSCOPE_QUIET=1.
+    /// Print nothing for a clean run, and only the report for one with findings. As URSCOPE_QUIET=1.
     #[arg(short, long, global = true)]
     quiet: bool,
 
@@ -73,6 +75,7 @@ enum Command {
     Check(check::CheckArguments),
     Merge(merge::MergeArguments),
     Explain(explain::ExplainArguments),
+    Example(example::ExampleArguments),
     Calls(calls::CallsArguments),
     Holders(holders::HoldersArguments),
     Handle(handle::HandleArguments),
@@ -138,6 +141,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Check(arguments) => check::check(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Example(arguments) => example::example(&arguments),
         Command::Calls(arguments) => calls::calls(&arguments),
         Command::Holders(arguments) => holders::holders(&arguments),
         Command::Handle(arguments) => handle::handle(&arguments),

@@ -11,8 +11,8 @@ mod level_zero;
 mod line;
 pub(crate) mod probe;
 mod program;
-mod runtime;
-mod search;
+pub(crate) mod runtime;
+pub(crate) mod search;
 mod shim;
 mod system;
 
@@ -21,6 +21,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+use urscope_schema::counted;
 
 use crate::{arguments::Device, program::Program};
 use cuda::CudaFacts;
@@ -67,6 +69,11 @@ pub(crate) fn dispatcher_of(program: &Program, is_wanted: bool) -> Option<PathBu
     runtime.dispatcher.clone().filter(|_| is_wanted || runtime.hides_adapters())
 }
 
+/// Whether the machine has a GPU.
+pub(crate) fn has_gpu() -> bool {
+    !gpu::gather().is_empty()
+}
+
 impl Checkup {
     pub(crate) fn write(&self, mut out: &mut dyn Write, color: bool) -> io::Result<()> {
         for line in &self.lines {
@@ -76,7 +83,12 @@ impl Checkup {
         let (problems, warnings) = (count(State::Problem), count(State::Warning));
         let verdict =
             if self.able { "urscope works on this machine" } else { "urscope does not work on this machine yet" };
-        writeln!(out, "\n{verdict}: problems {problems}, warnings {warnings}")
+        let advice = match problems {
+            0 => "",
+            1 => ". Fix the problem, then run `urscope doctor` again",
+            _ => ". Fix the problems, then run `urscope doctor` again",
+        };
+        writeln!(out, "\n{verdict}: {}, {}{advice}", counted(problems, "problem"), counted(warnings, "warning"))
     }
 }
 
@@ -98,7 +110,7 @@ mod tests {
             "ok       kernel       6.1\n\
              problem  descriptors  pidfd_getfd was refused\n                      \
              -> ask the administrator\n\n\
-             urscope does not work on this machine yet: problems 1, warnings 0\n"
+             urscope does not work on this machine yet: 1 problem, 0 warnings. Fix the problem, then run `urscope doctor` again\n"
         );
         let json: serde_json::Value = serde_json::to_value(&checkup).unwrap();
         assert_eq!(json["able"], false);
