@@ -4,8 +4,8 @@
 pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
     match count.try_into().unwrap_or(u64::MAX) {
         1 => format!("1 {noun}"),
-        count if noun.ends_with('s') => format!("{count} {noun}es"),
-        count => format!("{count} {noun}s"),
+        count if noun.ends_with('s') => format!("{} {noun}es", grouped(count)),
+        count => format!("{} {noun}s", grouped(count)),
     }
 }
 
@@ -26,8 +26,8 @@ pub fn size(bytes: u64) -> String {
     if bytes < 1 << 10 { short_size(bytes) } else { format!("{} ({} bytes)", short_size(bytes), grouped(bytes)) }
 }
 
-/// A number with commas between thousands.
-fn grouped(number: u64) -> String {
+/// A number with commas between thousands: `1,234,567`.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

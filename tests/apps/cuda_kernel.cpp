@@ -1,5 +1,5 @@
 // A process shares memory with another one, which runs kernels on it and closes it too early: before the last launch, whose kernel
-// does nothing with its argument. The memory is named in a structure, as libraries do. Mended, it closes it afterwards.
+// does nothing with its argument. The memory is named in a structure, as libraries do. Fixed, it closes it afterwards.
 #include "museum_cuda.hpp"
 
 using namespace app;
@@ -60,9 +60,9 @@ static void user(Peer &owner) {
       check(cuCtxSynchronize(), "cuCtxSynchronize");
     };
     launch(42);
-    if (is_mended()) launch(0);
+    if (is_fixed()) launch(0);
     check(cuIpcCloseMemHandle(buffer.memory), "cuIpcCloseMemHandle");
-    if (!is_mended()) launch(0);
+    if (!is_fixed()) launch(0);
   } else {
     require(loaded == CUDA_ERROR_NOT_SUPPORTED, "cuModuleLoadData returned " + std::to_string(loaded));
     check(cuIpcCloseMemHandle(buffer.memory), "cuIpcCloseMemHandle");

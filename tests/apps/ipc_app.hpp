@@ -154,7 +154,7 @@ struct Reading {
 };
 
 // A mistake: the consumer closes memory that its command still reads, and tells the producer, which uses the memory for something else.
-// Mended, the consumer waits for the command first. Its device is slowed, so that the command always comes late.
+// Fixed, the consumer waits for the command first. Its device is slowed, so that the command always comes late.
 inline void use_for_something_else(Peer &consumer, const Bytes &sent, const Bytes &written_later) {
   Gpu gpu;
   std::byte *memory = gpu.allocate(sent.size());
@@ -172,7 +172,7 @@ inline void close_while_read(Peer &producer, const std::function<Reading(Gpu &, 
   Gpu gpu;
   std::byte *memory = open(producer.receive(), gpu);
   Reading reading = read(gpu, memory);
-  if (is_mended()) reading.event.wait();
+  if (is_fixed()) reading.event.wait();
   close(memory, gpu);
   producer.say("closed");
   producer.await("used again");

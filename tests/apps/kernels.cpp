@@ -233,7 +233,7 @@ void read_beside(Peer &producer) {
   gpu.free(result);
   producer.say("closed");
 }
-// The producer fills memory and tells the consumer, whose kernel reads it: too early, unless "mended" is the last word.
+// The producer fills memory and tells the consumer, whose kernel reads it: too early, unless "fixed" is the last word.
 PARENT_MODE(told_first, read_beside, consumer) {
   Gpu gpu;
   std::byte *memory = gpu.allocate(size);
@@ -241,7 +241,7 @@ PARENT_MODE(told_first, read_beside, consumer) {
   consumer.send(handle.data());
   consumer.await("open");
   sycl::event filled = gpu.queue.memset(memory, 1, size);
-  if (is_mended()) filled.wait();
+  if (is_fixed()) filled.wait();
   consumer.say("filled");
   consumer.await("read");
   filled.wait();

@@ -1,5 +1,5 @@
 // After compute-runtime 974: each open of memory makes a descriptor inside the driver that no close releases. The program's own calls
-// are balanced. The software device does the same on request; mended, it is not asked to.
+// are balanced. The software device does the same on request; fixed, it is not asked to.
 #include "museum.hpp"
 
 using namespace app;
@@ -18,7 +18,7 @@ static void sender(Peer &receiver) {
 }
 
 static void receiver(Peer &sender) {
-  if (!is_mended()) setenv("ZE_SOFT_OPEN_FD", "leak", 1);
+  if (!is_fixed()) setenv("ZE_SOFT_OPEN_FD", "leak", 1);
   const Ze ze;
   const ze_ipc_mem_handle_t handle = fetched(sender.receive());
   for (int i = 0; i < messages; ++i) {

@@ -1,4 +1,4 @@
-// For the programs after public reports of CUDA programs: each has a mistake, and is without it if its argument is "mended".
+// For the programs after public reports of CUDA programs: each has a mistake, and is without it if its argument is "fixed".
 #pragma once
 
 #include "cuda_driver.hpp"

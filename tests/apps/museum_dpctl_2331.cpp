@@ -1,5 +1,5 @@
 // After dpctl 2331: who opens memory says itself how many bytes that are, and nothing compares it with what was shared. Here the
-// receiver takes an array for larger than it is. Mended, the size comes with the handle.
+// receiver takes an array for larger than it is. Fixed, the size comes with the handle.
 #include "museum.hpp"
 
 using namespace app;
@@ -18,7 +18,7 @@ static void sender(Peer &receiver) {
 static void receiver(Peer &sender) {
   const Ze ze;
   char *memory = opened(ze, sender.receive()), data[message_size];
-  const size_t nbytes = is_mended() ? array_size : message_size;
+  const size_t nbytes = is_fixed() ? array_size : message_size;
   receive_by_copy(ze, data, memory, nbytes);
   print(data[nbytes - 1] == 'a' ? "the last byte is a" : "the last byte is none of the array's");
   ze.close(memory);

@@ -1,5 +1,5 @@
 // After mpich 6959: a receiver keeps all that it has opened, without a bound. The sender frees its buffer after each message, but the
-// driver keeps the memory as long as the receiver has it open. Mended, the receiver closes the oldest of 16.
+// driver keeps the memory as long as the receiver has it open. Fixed, the receiver closes the oldest of 16.
 #include "museum.hpp"
 
 #include <deque>
@@ -22,7 +22,7 @@ static void receiver(Peer &sender) {
   const Ze ze;
   std::deque<char *> cache;
   for (int i = 0; i < messages; ++i) {
-    if (is_mended() && cache.size() == 16) {
+    if (is_fixed() && cache.size() == 16) {
       ze.close(cache.front());
       cache.pop_front();
     }
@@ -31,7 +31,7 @@ static void receiver(Peer &sender) {
     sender.say("received");
   }
   print("the receiver has " + std::to_string(cache.size()) + " buffers open");
-  if (is_mended())
+  if (is_fixed())
     for (char *memory : cache) ze.close(memory);
 }
 

@@ -1,5 +1,5 @@
 // After mpich 7302: a sender finds the descriptor of a buffer by its address. The program frees the buffer and allocates another one, which
-// gets the same address, so the sender sends the old descriptor, and the receiver opens memory that is gone. Mended, the
+// gets the same address, so the sender sends the old descriptor, and the receiver opens memory that is gone. Fixed, the
 // sender compares the id of the allocation.
 #include "museum.hpp"
 
@@ -17,7 +17,7 @@ struct Entry {
 static ze_ipc_mem_handle_t cached(const Ze &ze, std::map<const void *, Entry> &cache, const char *memory) {
   const uint64_t id = ze.id(memory);
   auto found = cache.find(memory);
-  if (found != cache.end() && is_mended() && found->second.id != id) {
+  if (found != cache.end() && is_fixed() && found->second.id != id) {
     ::close(found->second.descriptor);
     cache.erase(found);
     found = cache.end();

@@ -1,5 +1,5 @@
 // After mpich 7329: a sender keeps the handles of its buffers. It learns only with the next message that a buffer was freed,
-// and puts the old handle then, which the driver has taken back already. Mended, it forgets the handle.
+// and puts the old handle then, which the driver has taken back already. Fixed, it forgets the handle.
 #include "museum.hpp"
 
 using namespace app;
@@ -13,7 +13,7 @@ static void sender(Peer &receiver) {
   receiver.await("received");
   memory = replaced(ze, memory, 'b');
   if (ze.id(memory) != id) {
-    if (!is_mended()) ze.put(handle);
+    if (!is_fixed()) ze.put(handle);
     handle = ze.get(memory);
   }
   receiver.send(message(handle));

@@ -1,6 +1,6 @@
 // After mpich 7977 and 7947: a receiver keeps what it has opened in a cache of one entry. Two messages are slices of one buffer. When the
 // first has arrived, the entry counts as unused, although the copy of the second still runs: the next buffer evicts it, and the sender is
-// told that it may use the first one again. Mended, the entry counts its messages.
+// told that it may use the first one again. Fixed, the entry counts its messages.
 #include "museum.hpp"
 
 using namespace app;
@@ -28,7 +28,7 @@ struct Cache {
   char *memory = nullptr;
   int messages = 0;
 
-  void completed() { messages = is_mended() ? messages - 1 : 0; }
+  void completed() { messages = is_fixed() ? messages - 1 : 0; }
   bool is_unused() const { return messages == 0; }
   void evict() { ze.close(memory); }
 };
@@ -50,7 +50,7 @@ static void receiver(Peer &sender) {
   cache.evict();
   sender.say("evicts");
   char *memory = opened(ze, sender.receive());
-  if (!is_mended()) second_arrives();
+  if (!is_fixed()) second_arrives();
   receive_by_copy(ze, next, memory);
   ze.close(memory);
   print_received("the first slice", one, slice);

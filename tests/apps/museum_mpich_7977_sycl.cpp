@@ -25,7 +25,7 @@ static void receiver(Peer &sender) {
   sycl::event one = gpu.queue.memcpy(data.data(), memory, slice);
   sycl::event other = gpu.queue.memcpy(data.data() + slice, memory + slice, slice);
   one.wait();
-  if (is_mended()) other.wait();
+  if (is_fixed()) other.wait();
   close(memory, gpu);
   sender.say("evicted");
   sender.await("used again");

@@ -1,5 +1,5 @@
 // After mstar 66, in SYCL: the receiver has the memory of a cache open, so that of a page only the place is sent, and nothing says that the
-// page is written. Mended, the sender waits for the write before it sends the place. The sender's device completes nothing before somebody
+// page is written. Fixed, the sender waits for the write before it sends the place. The sender's device completes nothing before somebody
 // waits for it.
 #include "ipc_app.hpp"
 
@@ -16,7 +16,7 @@ static void sender(Peer &receiver) {
   for (size_t page = 0; page < pages; ++page) {
     const Bytes data = pattern(page_size, static_cast<unsigned>(page));
     sycl::event written = gpu.queue.memcpy(cache + page * page_size, data.data(), page_size);
-    if (is_mended() || page == 0) written.wait();
+    if (is_fixed() || page == 0) written.wait();
     receiver.say("page");
     receiver.await("received");
     written.wait();

@@ -1,5 +1,5 @@
 // After nccl 842: a buffer is first used with a peer in the same process, which needs no handle, so none is got. Later a peer in another
-// process is sent the handle that was never filled in. Mended, it is got when it is needed first.
+// process is sent the handle that was never filled in. Fixed, it is got when it is needed first.
 #include "museum_cuda.hpp"
 
 using namespace app;
@@ -8,7 +8,7 @@ static void sender(Peer &receiver) {
   use_device();
   CUdeviceptr buffer = filled('a');
   CUipcMemHandle handle = {};
-  if (is_mended()) check(cuIpcGetMemHandle(&handle, buffer), "cuIpcGetMemHandle");
+  if (is_fixed()) check(cuIpcGetMemHandle(&handle, buffer), "cuIpcGetMemHandle");
   receiver.send(message(handle));
   receiver.await("received");
   check(cuMemFree(buffer), "cuMemFree");

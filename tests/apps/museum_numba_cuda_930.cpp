@@ -1,4 +1,4 @@
-// After numba-cuda 930, in SYCL: the copy that fills an array is asynchronous, and the array is shared before the copy is complete. Mended,
+// After numba-cuda 930, in SYCL: the copy that fills an array is asynchronous, and the array is shared before the copy is complete. Fixed,
 // the sender waits for it first. The sender's device completes nothing before somebody waits for it.
 #include "ipc_app.hpp"
 
@@ -12,7 +12,7 @@ static void sender(Peer &receiver) {
   std::byte *array = gpu.allocate(size);
   const Bytes data = pattern(size, 41);
   sycl::event copied = gpu.queue.memcpy(array, data.data(), size);
-  if (is_mended()) copied.wait();
+  if (is_fixed()) copied.wait();
   Handle handle = get(array, gpu);
   receiver.send(handle.data());
   receiver.await("received");

@@ -1,6 +1,6 @@
 // After oneCCL 212: a process keeps what it has opened by the address that the memory has in the other process. That one frees its
 // buffer, allocates another one at the same address and shares it, too; nobody closes the old one, and the next copy goes through it.
-// Mended, the free is told, and evicts.
+// Fixed, the free is told, and evicts.
 #include "museum.hpp"
 
 #include <map>
@@ -53,7 +53,7 @@ static void receiver(Peer &sender) {
   };
   receive("the first message");
   sender.await("free");
-  if (is_mended()) evict();
+  if (is_fixed()) evict();
   sender.say("evicted");
   receive("the second message");
   evict();

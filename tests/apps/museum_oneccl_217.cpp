@@ -1,5 +1,5 @@
 // After oneCCL 217: a container forbids pidfd_getfd, so that no process can take the descriptor in another one's handle, and each open is
-// refused. Mended, there is no such filter. With "under COMMAND..." it runs a command in the same circumstances.
+// refused. Fixed, there is no such filter. With "under COMMAND..." it runs a command in the same circumstances.
 #include "museum.hpp"
 #include "rights.hpp"
 

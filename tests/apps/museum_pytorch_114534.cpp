@@ -1,5 +1,5 @@
 // After pytorch 114534: without the caching allocator, a tensor that nobody in its process names is freed at once, though its handle is in a
-// queue. The next tensor gets its address and is shared, too, so the old handle opens, and shows the wrong tensor. Mended, a tensor stays
+// queue. The next tensor gets its address and is shared, too, so the old handle opens, and shows the wrong tensor. Fixed, a tensor stays
 // until it was received.
 #include "museum_cuda.hpp"
 
@@ -16,11 +16,11 @@ static CUdeviceptr put(Peer &receiver, unsigned char letter) {
 static void sender(Peer &receiver) {
   use_device();
   CUdeviceptr first = put(receiver, 'a');
-  if (!is_mended()) check(cuMemFree(first), "cuMemFree");
+  if (!is_fixed()) check(cuMemFree(first), "cuMemFree");
   CUdeviceptr second = put(receiver, 'b');
   receiver.await("received");
   check(cuMemFree(second), "cuMemFree");
-  if (is_mended()) check(cuMemFree(first), "cuMemFree");
+  if (is_fixed()) check(cuMemFree(first), "cuMemFree");
 }
 
 static char received(const CUipcMemHandle &handle) {

@@ -1,6 +1,6 @@
 // After pytorch 149187: the owner of tensors counts the handles that it has given away, and frees a tensor when its reference came back. A
 // receiver takes the first tensor. Of the others it looks at the shape in the message only and opens no handle, so it has nothing to give
-// back, and they stay. Mended, it opens each tensor, closes it, and says so.
+// back, and they stay. Fixed, it opens each tensor, closes it, and says so.
 #include "museum_cuda.hpp"
 
 using namespace app;
@@ -27,7 +27,7 @@ static void receiver(Peer &owner) {
   use_device();
   for (int tensor = 0; tensor < tensors; ++tensor) {
     const CUipcMemHandle handle = handle_in(owner.receive());
-    const bool takes = tensor == 0 || is_mended();
+    const bool takes = tensor == 0 || is_fixed();
     if (takes) {
       CUdeviceptr memory = 0;
       check(cuIpcOpenMemHandle(&memory, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), "cuIpcOpenMemHandle");

@@ -1,4 +1,4 @@
-// After ucx 4431: a large message is copied in blocks, and each block that is done closes the mapping that all of them share. Mended,
+// After ucx 4431: a large message is copied in blocks, and each block that is done closes the mapping that all of them share. Fixed,
 // the last one does.
 #include "museum.hpp"
 
@@ -22,7 +22,7 @@ static void receiver(Peer &sender) {
   print_received("the message", data, sizeof data);
   int refused = 0;
   for (int done = 1; done <= blocks; ++done)
-    if (!is_mended() || done == blocks) refused += ze.zeMemCloseIpcHandle(ze.context, memory) != 0;
+    if (!is_fixed() || done == blocks) refused += ze.zeMemCloseIpcHandle(ze.context, memory) != 0;
   print("closes that were refused: " + std::to_string(refused));
   sender.say("received");
 }

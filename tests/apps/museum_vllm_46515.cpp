@@ -1,5 +1,5 @@
 // After vllm 46515: to see how much memory graphs take, each is captured and thrown away. The other processes open its buffers, and close
-// none of them when it is thrown away and its memory is freed. Mended, they close them first.
+// none of them when it is thrown away and its memory is freed. Fixed, they close them first.
 #include "museum_cuda.hpp"
 
 using namespace app;
@@ -25,7 +25,7 @@ static void rank(Peer &owner) {
   for (int graph = 0; graph < graphs; ++graph) {
     CUdeviceptr buffer = 0;
     check(cuIpcOpenMemHandle(&buffer, handle_in(owner.receive()), CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), "cuIpcOpenMemHandle");
-    if (is_mended()) check(cuIpcCloseMemHandle(buffer), "cuIpcCloseMemHandle");
+    if (is_fixed()) check(cuIpcCloseMemHandle(buffer), "cuIpcCloseMemHandle");
     else ++open;
     owner.say("captured");
   }

@@ -38,7 +38,7 @@ void signals(Peer &other) {
   other.say("enqueued");
   other.await("waiting");
   put(shared, gpu);
-  if (!is_mended()) _exit(0); // The gate is never opened.
+  if (!is_fixed()) _exit(0); // The gate is never opened.
   gate.open();
   gpu.queue.wait();
 }
@@ -53,7 +53,7 @@ void waits(Peer &other) {
   });
   other.say("waiting");
   require(other.wait_for_end() == 0, "the other process failed");
-  if (is_mended()) return waiter.thread.join(), put(shared, gpu);
+  if (is_fixed()) return waiter.thread.join(), put(shared, gpu);
   char byte;
   while (argument(0) == "lingering" && read(STDIN_FILENO, &byte, 1) > 0) {}
   print("consumer gives up");

@@ -40,7 +40,7 @@ inline std::vector<std::string> arguments;
 inline std::string argument(size_t at) { return at < arguments.size() ? arguments[at] : ""; }
 
 // Whether the last word asks for the program without its mistake.
-inline bool is_mended() { return !arguments.empty() && arguments.back() == "mended"; }
+inline bool is_fixed() { return !arguments.empty() && arguments.back() == "fixed"; }
 
 // Requires a condition for the program to continue.
 inline void require(bool holds, const std::string &what) {

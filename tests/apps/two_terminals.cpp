@@ -1,5 +1,5 @@
 // A server and a client that are started apart, as in two terminals: `two_terminals server SOCKET` and `two_terminals client SOCKET`. The
-// server frees memory while the client has it open; with `mended` behind it, only once the client has closed it.
+// server frees memory while the client has it open; with `fixed` behind it, only once the client has closed it.
 #include "ipc_app.hpp"
 
 #include <sys/un.h>
@@ -22,7 +22,7 @@ static void server(int listener) {
   client.send(handle.data());
   client.await("opened");
   put(handle, gpu);
-  if (is_mended()) client.await("closed");
+  if (is_fixed()) client.await("closed");
   gpu.free(memory);
   client.say("freed");
 }
@@ -32,9 +32,9 @@ static void client(int connection) {
   const Peer server(connection);
   void *mapping = open(server.receive(), gpu);
   server.say("opened");
-  if (!is_mended()) server.await("freed");
+  if (!is_fixed()) server.await("freed");
   close(mapping, gpu);
-  if (is_mended()) server.say("closed");
+  if (is_fixed()) server.say("closed");
 }
 
 int main(int argc, char **argv) {

@@ -1,4 +1,4 @@
-// The consumer unmaps physical memory that its copy still reads, and the producer uses the memory for something else. Mended, the consumer
+// The consumer unmaps physical memory that its copy still reads, and the producer uses the memory for something else. Fixed, the consumer
 // waits for the copy first. Its device is slowed, so that the copy always comes late.
 #include "physical_app.hpp"
 
@@ -38,7 +38,7 @@ static void consumer(Peer &producer) {
     const Mapped mapped(gpu, memory);
     data.resize(memory.size());
     copied = gpu.queue.memcpy(data.data(), mapped.at.pointer(), data.size());
-    if (is_mended()) copied.wait();
+    if (is_fixed()) copied.wait();
   }
   producer.say("unmapped");
   producer.await("used again");

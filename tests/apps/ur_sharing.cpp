@@ -105,7 +105,7 @@ ALONE(no_statx) {
 
 // --- Wrong --------------------------------------------------------------------------------------------------------
 
-// The consumer closes memory of which rows are still copied, and tells the producer, which uses the memory for something else. Mended, the
+// The consumer closes memory of which rows are still copied, and tells the producer, which uses the memory for something else. Fixed, the
 // consumer waits for the copy first. Its device is slowed, so that the copy always comes late.
 constexpr size_t row = 256, rows = 64, size = row * rows;
 Bytes filled(unsigned char value) { return Bytes(size, std::byte{value}); }
@@ -131,7 +131,7 @@ CHILD_MODE(rows_in_use, use_for_something_else, producer) {
   void *memory = ur.open(producer.receive());
   Bytes data(size);
   CHECK(urEnqueueUSMMemcpy2D(ur.queue, false, data.data(), row, memory, row, row, rows, 0, nullptr, nullptr));
-  if (is_mended()) CHECK(urQueueFinish(ur.queue));
+  if (is_fixed()) CHECK(urQueueFinish(ur.queue));
   ur.close(memory);
   producer.say("closed");
   producer.await("used again");

@@ -64,7 +64,7 @@ const std::pair<const char *, const char *> cases[] = {
 
     // With a device on which each copy takes long.
     {"race-executed-again", "alloc get > fetch open execute-again let-go < copy-into let-go await > await close < put free"},
-    {"race-executed-again-mended", "alloc get > fetch open execute-again let-go await < copy-into let-go await > close < put free"},
+    {"race-executed-again-fixed", "alloc get > fetch open execute-again let-go await < copy-into let-go await > close < put free"},
     {"race-physical", PHYSICAL "> map copy let-go < copy-into let-go await > await unmap destroy < unmap destroy"},
 
     // The bytes of a handle are opened as they came. The consumer may have a handle with the same number, or another file.

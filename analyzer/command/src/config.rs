@@ -89,7 +89,7 @@ fn found(folder: &Path) -> Option<PathBuf> {
 }
 
 fn unreadable(file: &Path, why: &io::Error) -> String {
-    format!("{} cannot be read: {why}; mend it, or give --no-config", file.display())
+    format!("{} cannot be read: {why}; fix it, or give --no-config", file.display())
 }
 
 fn wrong(file: &Path, found: &str) -> String {

@@ -40,7 +40,11 @@ pub(crate) fn chosen(arguments: &TraceArguments, empty: bool) -> Result<Vec<Path
 /// Refuses a directory without traces. Errors of reading are left to the analysis.
 pub(crate) fn refuse_without_traces(path: &Path) -> Result<(), String> {
     let has_none = path.is_dir() && traces(&[path.to_owned()]).is_ok_and(|traces| traces.is_empty());
-    if has_none { Err(format!("{} has no traces: {}", path.display(), contents(path))) } else { Ok(()) }
+    if has_none {
+        let (path, contents) = (path.display(), contents(path));
+        return Err(format!("{path} has no traces: {contents}; name a directory that `urscope run` wrote"));
+    }
+    Ok(())
 }
 
 /// Refuses a directory that holds only those of runs. One that is empty may be that of a run that has not begun yet.

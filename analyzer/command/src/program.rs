@@ -93,17 +93,24 @@ impl Program {
     }
 
     /// Why a library cannot be loaded into the program; `None` if it can. Processes that it starts are not checked.
-    pub(crate) fn obstacle(&self) -> Option<String> {
+    pub(crate) fn obstacle(&self) -> Option<(String, &'static str)> {
         let path = self.binary();
         let name = path.display();
         Some(match elf::linkage(&path) {
-            Ok(Linkage::Static) => format!("{name} is statically linked, so no library can be loaded into it"),
-            Ok(Linkage::Foreign) => format!(
-                "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
+            Ok(Linkage::Static) => {
+                (format!("{name} is statically linked, so no library can be loaded into it"), "link it dynamically")
+            }
+            Ok(Linkage::Foreign) => (
+                format!(
+                    "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
+                ),
+                "build it for x86-64",
             ),
             Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {
                 let gains = gained_rights(&path)?;
-                format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights")
+                let why =
+                    format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights");
+                (why, "run it without these rights")
             }
         })
     }

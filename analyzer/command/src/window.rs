@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 use std::{env, error::Error, os::unix::ffi::OsStrExt as _, path::PathBuf};
 
 use crate::view::perfetto::{self, Copy};
-use crate::view::{Settings, Subject, View, source::Sources};
+use urscope_analyzer::sources::Sources;
+
+use crate::view::{Settings, Subject, View};
 use crate::{arguments::WindowArguments, program::Program};
 
 /// The page that passes the run to Perfetto.
@@ -19,12 +21,15 @@ pub(crate) struct Window {
 
 impl Window {
     /// Starts to serve the page to everybody who knows its address.
-    pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn open(
+        arguments: &WindowArguments,
+        sources: Sources,
+        subject: Subject,
+    ) -> Result<Self, Box<dyn Error>> {
         let perfetto = match &arguments.perfetto_ui {
             Some(path) => Some(Copy::open(path)?),
             None => perfetto::find().map(|(_, copy)| copy),
         };
-        let sources = Sources::new(env::current_dir().ok().as_deref(), &arguments.source);
         let view = View::open(subject, Settings { port: arguments.port, perfetto, sources })?;
         let place = if arguments.perfetto { PERFETTO } else { "" };
         Ok(Self { view, place, opened: !arguments.no_open })

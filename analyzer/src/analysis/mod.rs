@@ -28,8 +28,8 @@ pub(crate) use findings::report_text;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
 pub use following::{Following, HOLD};
 pub use judgement::{
-    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Limit, LimitCause, Location, Occurrence,
-    ProcessSummary, SkippedLine, SuppressionUse, VERSION, Verdict, report_schema,
+    Compared, Ended, Excerpt, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Limit, LimitCause, Location,
+    Occurrence, ProcessSummary, SkippedLine, SuppressionUse, VERSION, Verdict, report_schema,
 };
 use merging::Merger;
 use node_report::{Comparison, Locator};

@@ -140,6 +140,7 @@ impl Locator {
             message: finding.message.clone(),
             advice: finding.advice.clone(),
             count: finding.count,
+            severities: BTreeMap::new(),
             occurrences,
             subject: finding.subject.map(|subject| subject.to_string()),
             kind: finding.subject.map(|subject| subject.kind.name().to_owned()),
@@ -167,6 +168,7 @@ impl Locator {
             call: place.call.map(NonZeroU64::get),
             stack: process.map_or_else(Vec::new, |process| self.stack(process, place)),
             site: None,
+            excerpt: None,
         }
     }
 
@@ -265,6 +267,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         ranks: header.ranks.clone(),
         late: header.late,
         began_ns: header.clock.monotonic_ns,
+        realtime_ns: header.clock.realtime_ns,
         calls: calls().map(|(_, n)| n).sum(),
         ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),
         lost: process.lost(),

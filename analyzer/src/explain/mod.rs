@@ -42,7 +42,7 @@ pub fn page(name: &str) -> Result<String, UnknownRule> {
 }
 
 /// The page of a rule for a terminal: wrapped to its width, with headings and code marked in colour if it has colours,
-/// and the wrong code of the example beside the mended one if both fit. The error names similar rules.
+/// and the wrong code of the example beside the fixed one if both fit. The error names similar rules.
 pub fn rendered(name: &str, paint: Paint) -> Result<String, UnknownRule> {
     let rule = named(name)?;
     let severity = rule.severity.to_string();

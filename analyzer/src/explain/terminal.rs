@@ -8,11 +8,11 @@ use crate::report::{Paint, WIDTH, wrapped};
 /// What stands before everything but headings.
 const INDENT: &str = "  ";
 
-/// What stands between wrong and mended code.
+/// What stands between wrong and fixed code.
 const BETWEEN: &str = " │ ";
 
-/// The paragraph between the wrong and the mended code of a page.
-const MENDED: &str = "Mended:";
+/// The paragraph between the wrong and the fixed code of a page.
+const FIXED: &str = "Fixed:";
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,8 @@ pub(super) fn rendered(markdown: &str, paint: Paint) -> String {
         let lines = match (first, after) {
             (Block::Heading(heading), _) => vec![paint.strong(heading)],
             (Block::Paragraph(line), _) => paragraph(line, paint),
-            (Block::Code(wrong), [Block::Paragraph(between), Block::Code(mended), behind @ ..])
-                if between == MENDED =>
-            {
-                match beside(wrong, mended, paint) {
+            (Block::Code(wrong), [Block::Paragraph(between), Block::Code(fixed), behind @ ..]) if between == FIXED => {
+                match beside(wrong, fixed, paint) {
                     Some(lines) => {
                         rest = behind;
                         lines
@@ -141,18 +139,18 @@ fn code(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| format!("{INDENT}{INDENT}{line}")).collect()
 }
 
-/// Wrong and mended code beside each other; `None` if the width does not suffice.
-fn beside(wrong: &[String], mended: &[String], paint: Paint) -> Option<Vec<String>> {
+/// Wrong and fixed code beside each other; `None` if the width does not suffice.
+fn beside(wrong: &[String], fixed: &[String], paint: Paint) -> Option<Vec<String>> {
     let widest = |lines: &[String]| lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
     let left = widest(wrong).max(WRONG.len());
-    let whole = INDENT.len() + left + BETWEEN.chars().count() + widest(mended).max(MENDED.len());
+    let whole = INDENT.len() + left + BETWEEN.chars().count() + widest(fixed).max(FIXED.len());
     if whole > paint.width {
         return None;
     }
     let row = |one: &str, other: &str| format!("{INDENT}{one:<left$}{BETWEEN}{other}");
     let line = |lines: &[String], at: usize| lines.get(at).cloned().unwrap_or_default();
-    let head = row(WRONG, MENDED).replace(WRONG, &paint.strong(WRONG)).replace(MENDED, &paint.strong(MENDED));
-    let rows = (0..wrong.len().max(mended.len())).map(|at| row(&line(wrong, at), &line(mended, at)));
+    let head = row(WRONG, FIXED).replace(WRONG, &paint.strong(WRONG)).replace(FIXED, &paint.strong(FIXED));
+    let rows = (0..wrong.len().max(fixed.len())).map(|at| row(&line(wrong, at), &line(fixed, at)));
     Some(std::iter::once(head).chain(rows).collect())
 }
 
@@ -167,19 +165,19 @@ mod tests {
     use super::*;
 
     const PAGE: &str = "# What it does\n\nReports a `put` of\n[`other`](#other) data. See [it](x).\n\n# Example\n\nHere:\n\n```cpp\n\
-        one();\n  two(); // Wrong: `x`\n```\n\nMended:\n\n```cpp\none();\n```\n\n# What to do\n\nNothing.\n";
+        one();\n  two(); // Wrong: `x`\n```\n\nFixed:\n\n```cpp\none();\n```\n\n# What to do\n\nNothing.\n";
 
     fn paint(color: bool, width: usize) -> Paint {
         Paint { width, ..color.into() }
     }
 
     #[test]
-    fn wrong_and_mended_code_stand_beside_each_other_where_there_is_room() {
+    fn wrong_and_fixed_code_stand_beside_each_other_where_there_is_room() {
         let wide = "\nWhat it does\n  Reports a `put` of `other` data. See it.\n\nExample\n  Here:\n\n  \
-            Wrong:                 │ Mended:\n  one();                 │ one();\n    two(); // Wrong: `x` │\n\nWhat to do\n  Nothing.\n";
+            Wrong:                 │ Fixed:\n  one();                 │ one();\n    two(); // Wrong: `x` │\n\nWhat to do\n  Nothing.\n";
         assert_eq!(rendered(PAGE, paint(false, 60)), wide);
         let narrow = "\nWhat it does\n  Reports a `put` of\n  `other` data. See\n  it.\n\nExample\n  Here:\n\n    \
-            one();\n      two(); // Wrong: `x`\n\n  Mended:\n\n    one();\n\nWhat to do\n  Nothing.\n";
+            one();\n      two(); // Wrong: `x`\n\n  Fixed:\n\n    one();\n\nWhat to do\n  Nothing.\n";
         assert_eq!(rendered(PAGE, paint(false, 20)), narrow);
     }
 
@@ -191,7 +189,7 @@ mod tests {
             "{text:?}"
         );
         assert!(text.contains("  two(); // Wrong: `x`"), "{text:?}");
-        assert!(text.contains("\x1b[1mWrong:\x1b[0m                 │ \x1b[1mMended:\x1b[0m\n"), "{text:?}");
+        assert!(text.contains("\x1b[1mWrong:\x1b[0m                 │ \x1b[1mFixed:\x1b[0m\n"), "{text:?}");
         let split = paragraph("a `b c` d", paint(true, 6));
         assert_eq!(split, ["  a \x1b[1mb\x1b[0m", "  \x1b[1mc\x1b[0m d"]);
     }

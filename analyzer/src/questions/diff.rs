@@ -1,4 +1,4 @@
-//! Compares two runs: the findings that a change introduced or cured, and the number of calls.
+//! Compares two runs: the findings that are new, and those that are fixed, and the number of calls.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -272,9 +272,9 @@ fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<
 
 pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Diff { verdicts: [before, after], introduced, cured, common, .. } = answer;
-    let (more, less) = (counted(introduced.len(), "finding"), cured.len());
-    let verdicts = paint.faint(format!("({}, then {})", before.name(), after.name()));
-    writeln!(out, "{} {more} introduced, {less} cured, {common} in both {verdicts}", paint.strong("urscope:"))?;
+    let (new, fixed) = (introduced.len(), cured.len());
+    let verdicts = paint.faint(format!("(before: {}, after: {})", before.name(), after.name()));
+    writeln!(out, "{} {new} new, {fixed} fixed, {common} unchanged {verdicts}", paint.strong("urscope:"))?;
     for (which, reason) in ["before", "after"].into_iter().zip(&answer.reasons) {
         if let Some(reason) = reason {
             writeln!(out, "  {which}: {}", wrapped(reason, "  ", paint.width))?;
@@ -284,11 +284,11 @@ pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Res
         let mut text = String::new();
         // Writing to a String never fails.
         let _ = write_finding(finding, &mut text, paint);
-        write!(out, "\n{} {text}", paint.severity(finding.severity, "introduced"))?;
+        write!(out, "\n{} {text}", paint.severity(finding.severity, "new"))?;
     }
     for gone in cured {
         let text = wrapped(&format!("{}: {}: {}", gone.severity, gone.rule, gone.message), "  ", paint.width);
-        writeln!(out, "\n{} {text}", paint.good("cured"))?;
+        writeln!(out, "\n{} {text}", paint.good("fixed"))?;
     }
     if !answer.calls.is_empty() {
         writeln!(out, "\n{}", paint.strong("calls"))?;

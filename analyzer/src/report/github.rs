@@ -9,10 +9,14 @@ use std::path::Path;
 use urscope_rules::Severity;
 
 use super::source;
-use super::text::{HOSTS, headline, hosts, repeated, whereabouts};
+use super::text::{HOSTS, happened, headline, hosts, repeated, whereabouts};
 use crate::analysis::{FoundFinding, Judgement, Verdict};
 
 pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::Result<()> {
+    if let Some(happened) = happened(judgement, false.into()) {
+        writeln!(out, "{happened}")?;
+    }
+    writeln!(out, "{}", headline(judgement, false.into()))?;
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
         let command = match finding.severity {
             Severity::Error => "error",
@@ -25,7 +29,7 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
             properties.extend(line.map(|line| format!("line={line}")));
         }
         properties.push(format!("title={}", property(&format!("urscope: {}", finding.rule))));
-        writeln!(out, "::{command} {}::{}", properties.join(","), data(&message(finding)))?;
+        writeln!(out, "::{command} {}::{}", properties.join(","), data(&message(judgement, finding)))?;
     }
     if let Some(reason) = &judgement.reason {
         let (command, title) = match judgement.verdict {
@@ -39,15 +43,19 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
         let message = format!("{} was not needed: {}", unused.place, unused.text);
         writeln!(out, "::notice title={}::{}", property("urscope: unused suppression"), data(&message))?;
     }
-    writeln!(out, "{}", headline(judgement, false.into()))
+    Ok(())
 }
 
-fn message(finding: &FoundFinding) -> String {
+fn message(judgement: &Judgement, finding: &FoundFinding) -> String {
     let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count})"));
     let there = finding.other.as_ref().map_or_else(String::new, |other| format!("\nthere: {}", whereabouts(other)));
     let hosts = hosts(finding, HOSTS).map_or_else(String::new, |hosts| format!("\nhosts: {hosts}"));
     let FoundFinding { message, process, advice, .. } = finding;
-    format!("{message}{count}\nhere: {}{there}{hosts}\nhelp: {advice}", whereabouts(process))
+    format!(
+        "{}\n{message}{count}\nhere: {}{there}{hosts}\nhelp: {advice}",
+        judgement.sentence(finding),
+        whereabouts(process)
+    )
 }
 
 fn data(text: &str) -> String {

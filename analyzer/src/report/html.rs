@@ -11,7 +11,7 @@ use urscope_schema::counted;
 
 use super::paint::since;
 use super::text::{fate, hosts, named, ordered, reason, repeated, runs, verdict, whereabouts, written};
-use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
+use crate::analysis::{Excerpt, FoundFinding, Judgement, Location, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -35,6 +35,7 @@ pub(super) fn page(judgement: &Judgement) -> String {
             body {
                 header {
                     h1 { "urscope " span class=(grade(judgement)) { (verdict) } }
+                    @if judgement.verdict == Verdict::Findings { p.lead { (judgement.headline) } }
                     p.faint { (total(judgement)) }
                     @if let Some(reason) = reason(judgement) { p { (reason) } }
                     @if let Some(runs) = runs(judgement) { p { (runs) } }
@@ -93,6 +94,7 @@ fn location(name: &str, side: &Location) -> Markup {
         section {
             h3 { (name) " " span.faint { (since(side.time_ns)) } }
             p { (whereabouts(side)) }
+            @if let Some(excerpt) = &side.excerpt { (lines(excerpt)) }
             @if !side.stack.is_empty() {
                 ol { @for frame in side.shown_frames() { li { code { (written(frame)) } } } }
                 details {
@@ -104,12 +106,27 @@ fn location(name: &str, side: &Location) -> Markup {
     }
 }
 
+/// Lines of source, with their numbers and the one that is meant marked.
+fn lines(excerpt: &Excerpt) -> Markup {
+    html! {
+        figure {
+            figcaption.faint { (excerpt.file) ":" (excerpt.line) }
+            pre {
+                @for (number, line) in excerpt.numbered() {
+                    span.meant[number == excerpt.line] { span.faint { (number) } "  " (line) "\n" }
+                }
+            }
+            @if excerpt.changed { p.faint { "The file was changed after the run: lines may have moved." } }
+        }
+    }
+}
+
 fn exempted(judgement: &Judgement, excused: &[&FoundFinding]) -> Markup {
     let unused: Vec<_> = judgement.suppressions.iter().filter(|suppression| suppression.count == 0).collect();
     html! {
         @if !excused.is_empty() {
             details {
-                summary { (counted(excused.len(), "finding")) " excused" }
+                summary { (counted(excused.len(), "finding")) " suppressed or unchanged" }
                 @for found in excused { (finding(found)) }
             }
         }
@@ -119,8 +136,8 @@ fn exempted(judgement: &Judgement, excused: &[&FoundFinding]) -> Markup {
         }
         @if let Some(compared) = &judgement.baseline {
             h2 { "Compared with " (compared.file) }
-            p { (compared.known) " known, " (compared.new) " new, " (compared.gone.len()) " gone" }
-            ul { @for gone in &compared.gone { li { "gone: " (gone.severity) " " (gone.rule) ": " (gone.message) } } }
+            p { (compared.new) " new, " (compared.gone.len()) " fixed, " (compared.known) " unchanged" }
+            ul { @for gone in &compared.gone { li { "fixed: " (gone.severity) " " (gone.rule) ": " (gone.message) } } }
         }
     }
 }

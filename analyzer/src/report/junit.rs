@@ -1,6 +1,7 @@
-//! JUnit XML: a suite per program and rank, and a case per rule, for servers that show test results.
+//! JUnit XML, for servers that show test results: a suite per program and rank where something was found, with a case per rule that found
+//! it, and a suite of the run with the other rules.
 //!
-//! The names of suites and cases are the same in every run, so that a server can compare runs: processes of one program without ranks,
+//! The same findings have the same names in every run, so that a server can compare runs: processes of one program without ranks,
 //! which may begin in any order, share a suite. A case fails if a finding of the rule in one of its processes makes the verdict. Less severe findings go to the case's output. A case whose findings are all excused is skipped. If nothing was judged, the case of
 //! the run is an error. The elements are those of Jenkins' schema (`junit-10.xsd`).
 
@@ -9,21 +10,23 @@ use std::io::{self, Write};
 
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
+use urscope_rules::Rule;
 use urscope_rules::catalog::{NO_CALLS_SEEN, RULES};
 
 use super::text::{HOSTS, details, hosts};
-use crate::analysis::{FoundFinding, Judgement, ProcessSummary, Verdict, file_name};
+use crate::analysis::{FoundFinding, Judgement, Occurrence, ProcessSummary, Verdict, file_name};
 
 pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     let mut alike: BTreeMap<(Option<u32>, &str), Vec<&ProcessSummary>> = BTreeMap::new();
     for summary in &judgement.processes {
         alike.entry((summary.rank, file_name(&summary.executable))).or_default().push(summary);
     }
-    let mut suites = vec![run(judgement)];
-    suites.extend(alike.into_iter().map(|((rank, program), processes)| {
+    let found = alike.into_iter().map(|((rank, program), processes)| {
         let rank = rank.map_or_else(String::new, |rank| format!(" rank {rank}"));
         suite(judgement, &processes, format!("{program}{rank}"))
-    }));
+    });
+    let found = found.filter(|suite| !suite.cases.is_empty());
+    let suites: Vec<_> = std::iter::once(run(judgement)).chain(found).collect();
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let count = |count: fn(&Suite) -> usize| suites.iter().map(count).sum::<usize>().to_string();
@@ -60,24 +63,35 @@ enum Outcome {
     Skipped { why: String },
 }
 
-/// The suite of the run, with one case: whether the run could be judged.
+/// The suite of the run: whether it could be judged, and if so the rules that found nothing.
 fn run(judgement: &Judgement) -> Suite {
     let reason = judgement.reason.clone().unwrap_or_default();
     let outcome = match judgement.verdict {
         Verdict::Clean | Verdict::Findings => Outcome::Passed(reason),
         verdict => Outcome::Broken { verdict: verdict.name(), reason },
     };
-    Suite { name: "run".into(), host: None, properties: Vec::new(), cases: vec![Case { name: "judged", outcome }] }
+    let mut cases = vec![Case { name: "judged", outcome }];
+    if judgement.verdict != Verdict::NotJudged {
+        let is_clean = |rule: &&Rule| judgement.findings.iter().all(|finding| finding.rule != rule.code);
+        cases.extend(
+            rules().filter(is_clean).map(|rule| Case { name: rule.code, outcome: Outcome::Passed(String::new()) }),
+        );
+    }
+    Suite { name: "run".into(), host: None, properties: Vec::new(), cases }
+}
+
+/// The rules that can have findings.
+fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().copied().filter(|rule| *rule != NO_CALLS_SEEN)
 }
 
 fn suite(judgement: &Judgement, processes: &[&ProcessSummary], name: String) -> Suite {
-    let rules = RULES.iter().filter(|rule| **rule != NO_CALLS_SEEN);
-    let cases = rules.map(|rule| {
+    let cases = rules().filter_map(|rule| {
         let is_here = |finding: &&FoundFinding| {
             finding.rule == rule.code && processes.iter().any(|process| occurred_in(finding, process))
         };
         let findings: Vec<_> = judgement.findings.iter().filter(is_here).collect();
-        Case { name: rule.code, outcome: outcome(&findings) }
+        (!findings.is_empty()).then(|| Case { name: rule.code, outcome: outcome(judgement, &findings) })
     });
     let properties = processes.iter().flat_map(|process| {
         [("pid", process.pid.to_string()), ("executable", process.executable.clone()), ("trace", process.file.clone())]
@@ -88,24 +102,25 @@ fn suite(judgement: &Judgement, processes: &[&ProcessSummary], name: String) -> 
     Suite { name, host, properties: properties.collect(), cases: cases.collect() }
 }
 
-/// Whether a finding occurred in a process. Older reports have no hosts, and only the first occurrence.
+/// Whether a finding occurred in a process. Older reports have only the first occurrence.
 fn occurred_in(finding: &FoundFinding, process: &ProcessSummary) -> bool {
-    let is_it = |host: &str, pid: u32, executable: &str| {
-        (process.pid, process.executable.as_str()) == (pid, executable) && (process.host == host || host.is_empty())
-    };
-    let first = &finding.process;
-    is_it(&first.host, first.pid, &first.executable)
-        || finding.occurrences.iter().any(|it| is_it(&it.host, it.pid, &it.executable))
+    let is_it =
+        |it: &Occurrence| (&process.host, process.pid, &process.executable) == (&it.host, it.pid, &it.executable);
+    finding.process.is_in(process) || finding.occurrences.iter().any(is_it)
 }
 
-fn outcome(findings: &[&FoundFinding]) -> Outcome {
+fn outcome(judgement: &Judgement, findings: &[&FoundFinding]) -> Outcome {
     let text = findings.iter().map(|finding| details(finding)).collect::<Vec<_>>().join("\n");
     let counts = findings.iter().any(|finding| finding.excuse.is_none());
     let excuse = findings.iter().find_map(|finding| finding.excuse.as_ref());
     match (findings.iter().find(|finding| finding.fails), excuse) {
         (Some(worst), _) => {
             let hosts = hosts(worst, HOSTS).map_or_else(String::new, |hosts| format!(" (hosts: {hosts})"));
-            Outcome::Failed { grade: worst.severity.name(), message: format!("{}{hosts}", worst.message), text }
+            Outcome::Failed {
+                grade: worst.severity.name(),
+                message: format!("{}{hosts}", judgement.sentence(worst)),
+                text,
+            }
         }
         (None, Some(excuse)) if !counts => Outcome::Skipped { why: excuse.to_string() },
         (None, _) => Outcome::Passed(text),

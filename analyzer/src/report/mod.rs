@@ -11,7 +11,6 @@ mod json;
 mod junit;
 mod paint;
 mod sarif;
-mod sentence;
 mod source;
 mod text;
 
@@ -24,7 +23,7 @@ use std::path::Path;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::analysis::{FoundFinding, Judgement};
-use crate::plain::{plain, plain_all};
+use crate::plain::plain_all;
 use crate::questions::{CallLine, CallsBy, Diff, HandleHistory, Holders, HoldersBy, Stats};
 
 /// Writes a judgement as text.
@@ -32,6 +31,11 @@ pub fn text(judgement: &Judgement, out: &mut impl Write, paint: impl Into<Paint>
     let mut text = String::new();
     text::write(&cleaned(judgement)?, &mut text, paint.into()).map_err(io::Error::other)?;
     guarded(&text, out)
+}
+
+/// The most severe finding as one line of text with its place, if findings make the verdict.
+pub fn happened(judgement: &Judgement, paint: impl Into<Paint>) -> io::Result<Option<String>> {
+    Ok(text::happened(&cleaned(judgement)?, paint.into()))
 }
 
 /// The verdict as one line of text, in colour if `color` is set.
@@ -42,11 +46,6 @@ pub fn headline(judgement: &Judgement, color: bool) -> io::Result<String> {
 /// One finding as text, with all details.
 pub fn finding(finding: &FoundFinding) -> io::Result<String> {
     Ok(text::details(&cleaned(finding)?))
-}
-
-/// A finding as one sentence with its place: `rank 7 freed 8 MiB while rank 6 had it open, ring.cpp:37`.
-pub fn sentence(finding: &FoundFinding) -> String {
-    plain(&sentence::sentence(finding))
 }
 
 /// Writes a judgement or an answer as one JSON object with the fields of its type. `docs/report.schema.json` is the

@@ -22,7 +22,7 @@ const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os
 const ROOT: &str = "SRCROOT";
 
 pub(super) fn log(judgement: &Judgement, root: &Path) -> Value {
-    let writer = Writer { root };
+    let writer = Writer { judgement, root };
     let compared = judgement.baseline.is_some();
     let results: Vec<_> = judgement.findings.iter().map(|finding| writer.result(finding, compared)).collect();
     json!({
@@ -85,6 +85,7 @@ fn directory(root: &Path) -> String {
 }
 
 struct Writer<'a> {
+    judgement: &'a Judgement,
     root: &'a Path,
 }
 
@@ -102,9 +103,10 @@ impl Writer<'_> {
         let mut result = json!({
             "ruleId": finding.rule,
             "level": finding.severity.name(),
-            "message": {"text": format!("{}. {}.{hosts}", finding.message, finding.advice)},
+            "message": {"text": format!("{}. {}. {}.{hosts}", self.judgement.sentence(finding), finding.message, finding.advice)},
             "locations": [self.location(&finding.process)],
             "relatedLocations": finding.other.iter().map(|other| self.related(other)).collect::<Vec<_>>(),
+            "codeFlows": self.flow(finding),
             "stacks": stacks,
             "partialFingerprints": {"urscopeIdentity/v1": finding.identity},
             "occurrenceCount": finding.count,
@@ -129,10 +131,17 @@ impl Writer<'_> {
 
     /// The location of a side: its source line, or its program if that is not known.
     fn location(&self, side: &Location) -> Value {
-        let physical = match side.source() {
+        let mut physical = match side.source() {
             Some((file, line)) => self.physical(file, line),
             None => self.physical(&side.executable, None),
         };
+        if let Some(excerpt) = &side.excerpt {
+            let meant = excerpt.numbered().find(|(number, _)| *number == excerpt.line).map_or("", |(_, line)| line);
+            add(&mut physical, "region", json!({"startLine": excerpt.line, "snippet": {"text": meant}}));
+            let (lines, last) = (excerpt.lines.join("\n"), excerpt.numbered().last().map(|(number, _)| number));
+            let context = json!({"startLine": excerpt.first, "endLine": last, "snippet": {"text": lines}});
+            add(&mut physical, "contextRegion", context);
+        }
         let function = side.shown_frames().find_map(|frame| frame.function.as_ref()).or(side.function.as_ref());
         let logical = function.map(|name| json!({"fullyQualifiedName": name, "kind": "function"}));
         json!({
@@ -140,6 +149,17 @@ impl Writer<'_> {
             "logicalLocations": logical.into_iter().collect::<Vec<_>>(),
             "message": {"text": whereabouts(side)},
         })
+    }
+
+    /// Both sides in the order of time, if there are two (3.36).
+    fn flow(&self, finding: &FoundFinding) -> Vec<Value> {
+        let mut sides: Vec<_> = finding.locations().collect();
+        if sides.len() < 2 {
+            return Vec::new();
+        }
+        sides.sort_by_key(|side| side.time_ns);
+        let steps: Vec<_> = sides.into_iter().map(|side| json!({"location": self.location(side)})).collect();
+        vec![json!({"threadFlows": [{"locations": steps}]})]
     }
 
     fn related(&self, side: &Location) -> Value {

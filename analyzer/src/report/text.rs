@@ -10,13 +10,22 @@ use urscope_schema::{counted, short_size};
 
 use super::paint::{Paint, since, wrapped};
 use crate::analysis::{
-    Ended, Excuse, FoundFinding, Frame, Judgement, Location, Occurrence, ProcessSummary, Verdict, file_name,
+    Ended, Excerpt, Excuse, FoundFinding, Frame, Judgement, Location, Occurrence, ProcessSummary, Verdict, file_name,
 };
+
+/// The number of processes that are listed without being asked for.
+const MANY: usize = 8;
+
+/// The number of findings at the same lines, with other callers, that are shown without being asked for.
+const ALIKE: usize = 3;
 
 /// The maximum number of hosts of a finding that are named in forms with limited space.
 pub(super) const HOSTS: usize = 8;
 
 pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
+    if let Some(headline) = happened(judgement, paint) {
+        writeln!(out, "{headline}")?;
+    }
     writeln!(out, "{}", headline(judgement, paint))?;
     if let Some(reason) = reason(judgement) {
         writeln!(out, "  {}", wrapped(reason, "  ", paint.width))?;
@@ -24,26 +33,23 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     if let Some(runs) = runs(judgement) {
         writeln!(out, "  {}", wrapped(&runs, "  ", paint.width))?;
     }
+    let mut alike: BTreeMap<(Severity, &str, Vec<Option<&str>>), usize> = BTreeMap::new();
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
-        writeln!(out)?;
-        write_finding(finding, out, paint)?;
+        let sites = finding.locations().map(|side| side.site.as_deref()).collect();
+        let earlier = alike.entry((finding.severity, finding.rule.as_str(), sites)).or_default();
+        *earlier += 1;
+        if *earlier <= ALIKE || paint.whole {
+            writeln!(out)?;
+            write_finding(finding, out, paint)?;
+        }
+    }
+    for ((severity, rule, sites), count) in alike.iter().filter(|(_, count)| **count > ALIKE && !paint.whole) {
+        let site = sites.first().copied().flatten().map_or_else(String::new, |site| format!(" in {site}"));
+        let (head, more) = (paint.severity(*severity, format!("{severity}: {rule}")), count - ALIKE);
+        writeln!(out, "\n{head}{site}: {more} more from other callers; --verbose shows them")?;
     }
     write_excused(judgement, out, paint)?;
-    if !judgement.processes.is_empty() {
-        writeln!(out, "\n{}", paint.strong("processes"))?;
-    }
-    let width = judgement.processes.iter().map(|process| named(process).chars().count()).max().unwrap_or(0);
-    let several = runs(judgement).is_some();
-    for process in ordered(&judgement.processes) {
-        let name = named(process);
-        let run = if several { format!("; run {:?}", process.run) } else { String::new() };
-        writeln!(out, "  {name:<width$}  {}{run}", fate(process))?;
-    }
-    let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
-    let list: Vec<_> = ipc.map(|(name, count)| format!("{name} {count}")).collect();
-    if !list.is_empty() {
-        writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", paint.width))?;
-    }
+    write_processes(judgement, out, paint)?;
     // If nothing was judged, the reason contains this list already.
     if !judgement.unseen.is_empty() && judgement.verdict != Verdict::NotJudged {
         writeln!(out, "\n{}", paint.strong("not seen"))?;
@@ -56,6 +62,36 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         for line in &judgement.skipped {
             writeln!(out, "  {} (byte {}): {}", line.place(), line.offset, line.why)?;
         }
+    }
+    Ok(())
+}
+
+/// The processes, and the calls of Unified Runtime's functions for IPC. Of many, those that did not end as usual.
+fn write_processes(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
+    let all = ordered(&judgement.processes);
+    let is_unusual = |process: &&ProcessSummary| process.ended != Ended::Exited || process.torn || process.lost > 0;
+    let whole = paint.whole || all.len() <= MANY;
+    let most = if whole { all.len() } else { MANY };
+    let listed: Vec<_> = all.iter().copied().filter(|process| whole || is_unusual(process)).take(most).collect();
+    if !all.is_empty() {
+        writeln!(out, "\n{}", paint.strong("processes"))?;
+    }
+    let width = listed.iter().map(|process| named(process).chars().count()).max().unwrap_or(0);
+    let several = runs(judgement).is_some();
+    for process in &listed {
+        let name = named(process);
+        let run = if several { format!("; run {:?}", process.run) } else { String::new() };
+        writeln!(out, "  {name:<width$}  {}{run}", fate(process))?;
+    }
+    if !whole {
+        let and = if listed.is_empty() { "" } else { "and " };
+        writeln!(out, "  {and}{}; --verbose lists all", counted(all.len() - listed.len(), "process"))?;
+        return Ok(());
+    }
+    let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
+    let list: Vec<_> = ipc.map(|(name, count)| format!("{name} {count}")).collect();
+    if !list.is_empty() {
+        writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", paint.width))?;
     }
     Ok(())
 }
@@ -81,11 +117,8 @@ pub(super) fn runs(judgement: &Judgement) -> Option<String> {
 
 /// Writes how many findings do not count, and the use of the exemptions.
 fn write_excused(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
-    if judgement.suppressions.is_empty() && judgement.baseline.is_none() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", paint.strong("excused"))?;
     if !judgement.suppressions.is_empty() {
+        writeln!(out, "\n{}", paint.strong("suppressions"))?;
         let is_suppressed = |finding: &&FoundFinding| matches!(finding.excuse, Some(Excuse::Suppression { .. }));
         let count = judgement.findings.iter().filter(is_suppressed).count();
         writeln!(out, "  {} suppressed", counted(count, "finding"))?;
@@ -94,16 +127,23 @@ fn write_excused(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::
         writeln!(out, "  {} was not needed: {}", unused.place, unused.text)?;
     }
     let Some(compared) = &judgement.baseline else { return Ok(()) };
-    let (known, gone) = (counted(compared.known, "finding"), compared.gone.len());
-    writeln!(out, "  {known} known from {}, {} new, {gone} gone", compared.file, compared.new)?;
+    writeln!(out, "\n{} {}", paint.strong("baseline"), compared.file)?;
+    writeln!(out, "  {} new, {} fixed, {} unchanged", compared.new, compared.gone.len(), compared.known)?;
     for gone in &compared.gone {
         writeln!(
             out,
             "    {}",
-            wrapped(&format!("gone: {} {}: {}", gone.severity, gone.rule, gone.message), "      ", paint.width)
+            wrapped(&format!("fixed: {} {}: {}", gone.severity, gone.rule, gone.message), "      ", paint.width)
         )?;
     }
     Ok(())
+}
+
+/// The most severe finding as one sentence with its place, if findings make the verdict.
+pub(super) fn happened(judgement: &Judgement, paint: Paint) -> Option<String> {
+    let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none())?;
+    let sentence = paint.severity(worst.severity, &judgement.headline);
+    (judgement.verdict == Verdict::Findings).then(|| format!("{} {sentence}", paint.strong("urscope:")))
 }
 
 /// The verdict in one line.
@@ -157,6 +197,10 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
         let frames: Vec<&Frame> = if paint.whole { side.stack.iter().collect() } else { side.shown_frames().collect() };
         for frame in frames {
             writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
+            let is_site = side.call_site().is_some_and(|site| std::ptr::eq(site, frame));
+            if let Some(excerpt) = side.excerpt.as_ref().filter(|_| is_site) {
+                write_excerpt(excerpt, finding.severity, out, paint)?;
+            }
         }
     }
     if let Some(hosts) = hosts(finding, HOSTS) {
@@ -170,16 +214,40 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
     if paint.all && finding.count > 1 { write_occurrences(finding, out, paint) } else { Ok(()) }
 }
 
+/// Writes lines of source as compilers do: with their numbers, and the one that is meant underlined.
+fn write_excerpt(excerpt: &Excerpt, severity: Severity, out: &mut String, paint: Paint) -> fmt::Result {
+    let digits = excerpt.numbered().last().map_or(0, |(number, _)| number.to_string().len());
+    for (number, line) in excerpt.numbered() {
+        let shown = format!("{} {line}", paint.faint(format!("{number:>digits$} |")));
+        writeln!(out, "          {}", shown.trim_end())?;
+        if number == excerpt.line {
+            let (indent, marks) = (line.len() - line.trim_start().len(), "^".repeat(line.trim().chars().count()));
+            let (bar, marks) = (paint.faint(format!("{:>digits$} |", "")), paint.severity(severity, marks));
+            writeln!(out, "          {bar} {:indent$}{marks}", "")?;
+        }
+    }
+    if excerpt.changed {
+        writeln!(out, "          the file was changed after the run: lines may have moved")?;
+    }
+    Ok(())
+}
+
 /// How often a finding occurred, and in which processes, if it occurred several times.
 pub(super) fn repeated(finding: &FoundFinding) -> Option<String> {
     let of = |occurrence: &Occurrence| (occurrence.host.clone(), occurrence.pid, occurrence.executable.clone());
     let processes = finding.occurrences.iter().map(of).collect::<BTreeSet<_>>().len();
     let ranks: Vec<u32> = finding.occurrences.iter().filter_map(|occurrence| occurrence.rank).collect();
     let ranks = if ranks.is_empty() { String::new() } else { format!(": ranks {}", listed(ranks)) };
+    let of = |severity: &Severity| {
+        finding.severities.get(severity.name()).map(|count| format!("{} as {severity}", counted(*count, "time")))
+    };
+    let severities: Vec<_> = Severity::ALL.iter().rev().filter_map(of).collect();
+    let severities = if severities.is_empty() { String::new() } else { format!(": {}", severities.join(", ")) };
+    let count = counted(finding.count, "time");
     match (finding.count, processes) {
         (..=1, _) => None,
-        (count, ..=1) => Some(format!("{count} times")),
-        (count, processes) => Some(format!("{count} times in {processes} processes{ranks}")),
+        (_, ..=1) => Some(format!("{count}{severities}")),
+        (_, processes) => Some(format!("{count} in {}{ranks}{severities}", counted(processes, "process"))),
     }
 }
 
@@ -301,6 +369,36 @@ mod tests {
             "note: double-put in exchange_halo, ring.cpp:37 (4 times in 3 processes: ranks 3-4,12, the first:)\n";
         assert!(text.starts_with(head), "{text}");
         assert!(!text.contains("all occurrences"), "{text}");
+    }
+
+    #[test]
+    fn occurrences_of_several_severities_are_counted_together() {
+        let severities = [("warning".to_owned(), 3), ("note".to_owned(), 1)].into();
+        let found = FoundFinding { severities, severity: Severity::Warning, ..of_ranks([3, 4, 12]) };
+        let count = "4 times in 3 processes: ranks 3-4,12: 3 times as warning, 1 time as note";
+        assert_eq!(repeated(&found).unwrap(), count);
+    }
+
+    #[test]
+    fn many_processes_and_findings_alike_are_shown_on_demand() {
+        let summary = |rank| ProcessSummary { rank: Some(rank), ended: Ended::Exited, ..ProcessSummary::default() };
+        let mut processes: Vec<_> = (0..12).map(summary).collect();
+        processes[7].ended = Ended::Killed;
+        let findings = (0..5).map(|rank| FoundFinding { occurrences: Vec::new(), ..of_ranks([rank; 3]) }).collect();
+        let judgement = Judgement { processes, findings, ..Judgement::default() };
+        let shown = |whole| {
+            let mut text = String::new();
+            write(&judgement, &mut text, Paint { whole, ..false.into() }).unwrap();
+            text
+        };
+        let brief = shown(false);
+        assert_eq!(brief.matches("note: double-put in exchange_halo, ring.cpp:37").count(), ALIKE, "{brief}");
+        assert!(brief.contains("\nnote: double-put: 2 more from other callers; --verbose shows them\n"), "{brief}");
+        let listed = "  rank 7 (pid 0)  0 calls, 0 of them IPC; killed\n  and 11 processes; --verbose lists all\n";
+        assert!(brief.contains(&format!("\nprocesses\n{listed}")), "{brief}");
+        let whole = shown(true);
+        assert!(whole.contains("rank 11 (pid 0)") && !whole.contains("--verbose"), "{whole}");
+        assert_eq!(whole.matches("note: double-put in exchange_halo").count(), 5, "{whole}");
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn a_suppressed_finding_does_not_fail_but_is_reported() {
     assert!(judgement.findings.iter().all(|finding| !finding.fails));
     let text = form(|out| report::text(&judgement, out, false));
     assert!(
-        text.starts_with("urscope: clean (2 processes") && text.contains("\nexcused\n  3 findings suppressed\n"),
+        text.starts_with("urscope: clean (2 processes") && text.contains("\nsuppressions\n  3 findings suppressed\n"),
         "{text}"
     );
 }
@@ -124,7 +124,7 @@ fn only_new_findings_fail() {
     assert_eq!(compared.gone[0].rule, "put-of-unknown");
     let text = form(|out| report::text(&judgement, out, false));
     assert!(
-        text.contains("  1 finding known from main.json, 2 new, 1 gone\n    gone: error put-of-unknown: "),
+        text.contains("\nbaseline main.json\n  2 new, 1 fixed, 1 unchanged\n    fixed: error put-of-unknown: "),
         "{text}"
     );
 

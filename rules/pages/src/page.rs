@@ -36,12 +36,12 @@ impl Page {
         Some(rest.split("\n# ").next().unwrap_or(rest).trim())
     }
 
-    /// The wrong and the mended code of the example, with the language of both: `cpp` or `sh`. `None` if it has no code.
+    /// The wrong and the fixed code of the example, with the language of both: `cpp` or `sh`. `None` if it has no code.
     pub fn example(&self) -> Option<(&str, [&str; 2])> {
         let mut parts = self.section("Example")?.split("```");
-        let (wrong, mended) = (parts.nth(1)?, parts.nth(1)?);
+        let (wrong, fixed) = (parts.nth(1)?, parts.nth(1)?);
         let (language, wrong) = wrong.split_once('\n')?;
-        Some((language, [wrong, mended.split_once('\n')?.1]))
+        Some((language, [wrong, fixed.split_once('\n')?.1]))
     }
 
     /// The trace under a heading.

@@ -17,7 +17,7 @@
 //! urscope run --dir /small -- ./app # Wrong
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```sh
 //! urscope run --dir /scratch -- ./app

@@ -25,7 +25,7 @@
 //! queue.wait();
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();

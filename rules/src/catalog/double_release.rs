@@ -20,7 +20,7 @@
 //! urPhysicalMemRelease(mem);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! ur_physical_mem_handle_t mem = nullptr;

@@ -21,7 +21,7 @@
 //! physical::put(handle, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! namespace physical = ipc::physical_memory;

@@ -24,7 +24,7 @@
 //! std::exit(0);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);
@@ -67,7 +67,7 @@
 //!
 //! # What to do
 //!
-//! Let the owner wait for the other processes before it ends, with a message back or a barrier.
+//! Let the owner wait for the other processes before it ends, with an acknowledgement or a barrier.
 
 use smallvec::SmallVec;
 use urscope_schema::handle::{Handle, Kind};
@@ -253,5 +253,5 @@ fn report(tracker: &Tracker, ended: &EndedOwner, Holder { opened, pointer, .. }:
     );
     let finding = Finding::new(&RULE, *at, what, message).other(Some(opened));
     let finding = finding.values(held.size, Some(held.fingerprint));
-    finding.advice("let the owner wait for the other processes before it ends, with a message back or a barrier")
+    finding.advice("let the owner wait for the other processes before it ends, with an acknowledgement or a barrier")
 }

@@ -26,7 +26,7 @@
 //! ipc::memory::put(handle, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);

@@ -31,7 +31,7 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);
@@ -87,7 +87,7 @@
 //!
 //! # What to do
 //!
-//! Let the consumer close before the producer frees: use a message back, a barrier, or the exit of the consumer.
+//! Let the consumer close before the producer frees: use an acknowledgement, a barrier, or the exit of the consumer.
 
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::{api::Promise, counted};
@@ -113,7 +113,7 @@ pub(super) static RULE: Rule = Rule {
 const MAX_NAMED: usize = 8;
 
 const ADVICE: &str =
-    "free only after every process has closed its mapping: wait for a message back, a barrier, or the consumer's exit";
+    "free only after every process has closed its mapping: wait for an acknowledgement, a barrier, or the consumer's exit";
 
 /// The memory whose context was released while it was open. At its end a process releases its contexts,
 /// which `exporter-gone` reports, so it is reported only if it was closed before that.

@@ -27,7 +27,7 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! ipc::handle_data_t data(length);

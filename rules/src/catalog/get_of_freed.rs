@@ -23,7 +23,7 @@
 //! ipc::memory::put(handle, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);
@@ -57,6 +57,7 @@
 //!
 //! Get before the free. If handle data is kept by address, discard it when the memory is freed.
 
+use urscope_schema::counted;
 use urscope_schema::handle::Kind;
 
 use super::wording::{call, of_size, which};
@@ -83,7 +84,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, at, what, size) = (fact.actor(), call(fact.at), dangling.was, of_size(dangling.size));
     let inside = match dangling.pointer - what.value {
         0 => String::new(),
-        inside => format!("{inside} bytes into "),
+        inside => format!("{} into ", counted(inside, "byte")),
     };
     let message = format!(
         "{who} gets handle data for {inside}{what}{size} in {at}, {}: the memory was freed in {}",

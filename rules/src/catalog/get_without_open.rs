@@ -23,7 +23,7 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);

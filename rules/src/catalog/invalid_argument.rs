@@ -19,7 +19,7 @@
 //! send(handle.data());
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);

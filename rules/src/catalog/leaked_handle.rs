@@ -23,7 +23,7 @@
 //! // Wrong: neither put nor freed.
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);

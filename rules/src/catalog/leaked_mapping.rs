@@ -21,7 +21,7 @@
 //! // Wrong: it is never closed.
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();
@@ -99,7 +99,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let closed = match (mapping.opened, mapping.closed, mapping.close_refused) {
         (1, _, None) => "never closed it".into(),
         (1, _, Some(refused)) => format!("did not close it, because {} was refused", call(refused)),
-        (all, closed, _) => format!("closed it {} for {} opens", times(closed), all),
+        (all, closed, _) => format!("opened it {} and closed it {}", times(all), times(closed)),
     };
     let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
     let among = among(how, count, opened);

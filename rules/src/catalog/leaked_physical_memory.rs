@@ -23,7 +23,7 @@
 //! // Wrong: the object is never destroyed.
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! namespace physical = ipc::physical_memory;

@@ -22,7 +22,7 @@
 //! send(bytes_of(handle));
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! ze_ipc_mem_handle_t handle;
@@ -61,6 +61,7 @@
 //! offset with it.
 
 use urscope_schema::api::{Effect, Promise};
+use urscope_schema::counted;
 use urscope_schema::handle::{Handle, Kind};
 
 use super::memory::PerProcess;
@@ -177,8 +178,9 @@ fn report(tracker: &Tracker, lost: &LostOffset) -> Finding {
         (None, None) => ("whoever opens it is at the beginning".into(), None, Severity::Warning),
     };
     let message = format!(
-        "{who} gets handle data in {at} for {:#x}, {offset} bytes into {what}{}; the handle names {base:#x}, and {what_follows}",
+        "{who} gets handle data in {at} for {:#x}, {} into {what}{}; the handle names {base:#x}, and {what_follows}",
         base + offset,
+        counted(offset, "byte"),
         of_size(size)
     );
     let finding = Finding::new(&RULE, got, what, message).other(other).values(size, fingerprint).at_most(most);

@@ -25,7 +25,7 @@
 //! std::_Exit(0);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! properties shared{enable_ipc{true}};

@@ -15,7 +15,7 @@
 //! urscope run -- sudo ./app # Wrong
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```sh
 //! sudo urscope run -- ./app

@@ -20,7 +20,7 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();
@@ -68,6 +68,7 @@
 //! Keep the pointer that the open returned, and close it with the close function.
 
 use urscope_schema::api::{UrResult, interface::Words};
+use urscope_schema::counted;
 use urscope_schema::handle::Kind;
 
 use super::wording::{call, handle, of_size};
@@ -126,7 +127,7 @@ fn mismatch(words: Words, ending: &Ending<'_>, base: u64) -> Option<(String, Str
     }
     (value != base).then(|| {
         (
-            format!("closes {value:#x}, {} bytes into a mapping,", value - base),
+            format!("closes {value:#x}, {} into a mapping,", counted(value - base, "byte")),
             "close the pointer that the open returned, not one computed from it".into(),
         )
     })

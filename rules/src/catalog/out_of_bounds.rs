@@ -24,7 +24,7 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();

@@ -19,7 +19,7 @@
 //! enqueue_signal_event(queue, event);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! properties shared{enable_ipc{true}};

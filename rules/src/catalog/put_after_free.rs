@@ -22,7 +22,7 @@
 //! zeMemPutIpcHandle(ze_ctx, handle);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! ze_ipc_mem_handle_t handle;

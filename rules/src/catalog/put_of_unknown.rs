@@ -22,7 +22,7 @@
 //! urIPCPutMemHandleExp(ur_ctx, data.data());
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();

@@ -38,7 +38,7 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();

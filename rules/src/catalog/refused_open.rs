@@ -21,7 +21,7 @@
 //! std::_Exit(0);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);

@@ -32,7 +32,7 @@
 //! unmap(p, size, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! namespace physical = ipc::physical_memory;

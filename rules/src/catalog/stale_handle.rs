@@ -23,7 +23,7 @@
 //! send(kept);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);

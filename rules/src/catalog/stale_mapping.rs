@@ -25,7 +25,7 @@
 //! }
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! for (auto [address, data] : messages()) {

@@ -20,7 +20,7 @@
 //! send(handle.data());
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! using sycl::aspect;

@@ -18,7 +18,7 @@
 //! urscope run -- ./consumer
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```sh
 //! urscope run -- sh -c '

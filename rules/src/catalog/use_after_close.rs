@@ -27,7 +27,7 @@
 //! queue.memset(p, 0, size).wait();
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();

@@ -28,7 +28,7 @@
 //! send(data);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);
@@ -65,7 +65,7 @@
 //!
 //! # What to do
 //!
-//! Free when every process has closed what it opened: wait for a message back, or a barrier.
+//! Free when every process has closed what it opened: use an acknowledgement or a barrier.
 
 use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::Kind;
@@ -85,7 +85,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateless(check),
 };
 
-const ADVICE: &str = "free when every process has closed what it opened: wait for a message back, or a barrier";
+const ADVICE: &str = "free when every process has closed what it opened: use an acknowledgement or a barrier";
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     // A free that is a command may come later than a command of another queue.

@@ -27,7 +27,7 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! void *p = sycl::malloc_device(size, queue);
@@ -65,7 +65,7 @@
 //!
 //! # What to do
 //!
-//! Put when every process has opened what it needs: wait for a message back, or a barrier.
+//! Put a handle only after every consumer has opened it. Use an acknowledgement or a barrier.
 
 use urscope_schema::handle::Kind;
 
@@ -103,6 +103,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         finding
             .values(expired.size, Some(expired.fingerprint))
             .at_most(most)
-            .advice("put when every process has opened what it needs: wait for a message back, or a barrier"),
+            .advice("put a handle only after every consumer has opened it; use an acknowledgement or a barrier"),
     )
 }

@@ -28,7 +28,7 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! sycl::context other(dev);

@@ -24,7 +24,7 @@
 //! ipc::memory::close(p, own);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! auto data = receive();

@@ -61,7 +61,7 @@ fn a_finding_is_explained_with_its_source() {
 #[test]
 fn ranks_are_in_order_and_share_in_a_matrix() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let ranks = ["-launcher", "fork", "-n", "10"];
+    let ranks = ["-launcher", "fork", "-n", "17"];
     let start = ranks.iter().fold(TestRun::of_program(launcher("mpich-5.0.2")), |test_run, word| test_run.arg(*word));
     let start = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path()).arg("leak");
     play("shows_ranks_in_order", &start.adapter(Adapter::V2).run());

@@ -49,7 +49,7 @@ fn a_baseline_with_one_mistake_does_not_excuse_another_in_the_same_function() {
     let baseline = baseline.to_str().expect("a path in UTF-8");
     assert_eq!(judged(&early, &["--baseline", baseline]).code, 0);
     let found = judged(&late, &["--baseline", baseline]);
-    assert!(found.code == 1 && found.stdout.contains("1 new, 1 gone"), "{}", found.stdout);
+    assert!(found.code == 1 && found.stdout.contains("1 new, 1 fixed"), "{}", found.stdout);
 }
 
 /// Without lines, the functions are compared, and without functions the addresses.

@@ -68,7 +68,7 @@ fn every_command_line_of_an_example_is_one() {
 
 /// `script` (util-linux) provides the terminal.
 #[test]
-fn a_terminal_shows_the_wrong_and_the_mended_code() {
+fn a_terminal_shows_the_wrong_and_the_fixed_code() {
     let on_a_terminal = |columns: usize, options: &str| {
         let command = artefacts::command();
         let shown = format!("stty cols {columns}; exec {} explain {options} double_put", command.display());
@@ -85,9 +85,9 @@ fn a_terminal_shows_the_wrong_and_the_mended_code() {
     let wide = on_a_terminal(100, "");
     assert!(wide.contains("\n\x1b[1mExample\x1b[0m\n") && !wide.contains("```"), "{wide}");
     let both = wide.lines().find(|line| line.contains("Wrong:")).unwrap_or_else(|| panic!("{wide}"));
-    assert!(both.contains("Mended:"), "{wide}");
+    assert!(both.contains("Fixed:"), "{wide}");
     let narrow = on_a_terminal(60, "");
-    assert!(narrow.lines().any(|line| line == "  Mended:") && !narrow.contains("Wrong:\x1b"), "{narrow}");
+    assert!(narrow.lines().any(|line| line == "  Fixed:") && !narrow.contains("Wrong:\x1b"), "{narrow}");
     let markdown = on_a_terminal(100, "--format markdown");
     assert_eq!(markdown, explained(&["double-put"]));
     assert!(markdown.contains("\n```cpp\n"), "{markdown}");

@@ -70,8 +70,10 @@ fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
 
     let report = outcome.report();
     let judged: u64 = report.processes().iter().map(|process| process["calls"].as_u64().unwrap()).sum();
-    // Each finding is drawn at its thread and on the track of all findings.
-    assert_eq!((calls, findings), (judged, 2 * report.findings().len() as u64));
+    // Each finding is drawn at the thread of each occurrence, and once on the track of all findings.
+    let occurrences = report.findings().iter().map(|finding| finding["occurrences"].as_array().map_or(1, Vec::len));
+    let drawn = report.findings().len() + occurrences.sum::<usize>();
+    assert_eq!((calls, findings), (judged, drawn as u64));
     let text = |row: &Value, column: &str| row[column].as_str().unwrap_or_default().to_owned();
     let flow = |row: &Value| (text(row, "a"), text(row, "b"), row["p"] != row["q"] && !row["p"].is_null());
     opinion.rows(0).iter().map(flow).collect()
@@ -156,7 +158,7 @@ fn slices_have_their_call_sites_below_a_track_of_all_findings() {
         let ranks: Vec<_> = (0..11).map(|rank| format!("rank {rank:02}: clean_ranks")).collect();
         assert!(names.len() == 11 && names.iter().zip(&ranks).all(|(name, rank)| name.starts_with(rank)), "{names:?}");
         let found: Vec<_> = opinion.rows(2).iter().map(|row| row["name"].as_str().unwrap()).collect();
-        let leak = found.iter().any(|name| name.contains(" opened 1 MiB and never closed it, ipc_app.hpp:"));
+        let leak = found.iter().any(|name| name.contains(" opened 1 MiB and never closed it: ipc_app.hpp:"));
         assert!(leak && found.len() == outcome.report().findings().len(), "{name}: {found:?}");
     }
 }

@@ -36,7 +36,7 @@ fn is_found(adapter: Adapter, (program, command): (&str, &str), mode: &str) {
         assert!(finding["message"].as_str().unwrap().contains(command), "{finding:#?}");
     }
     // Where nothing is unfinished, a close says nothing of commands.
-    if mode == "mended" {
+    if mode == "fixed" {
         outcome.traces().iter().for_each(record_fields::assert_as_declared);
     }
     let fills = usize::from(program == "ur_sharing rows_in_use");
@@ -46,7 +46,7 @@ fn is_found(adapter: Adapter, (program, command): (&str, &str), mode: &str) {
 on_both_adapters! {
     /// The delay is long enough for the consumer to read before the producer's copy begins.
     fn what_was_not_waited_for_is_read_unfinished(adapter) {
-        let modes = [("forgotten", "then the old data", &["error race"][..]), ("mended", "then the new data", &[])];
+        let modes = [("forgotten", "then the old data", &["error race"][..]), ("fixed", "then the new data", &[])];
         side_by_side(&modes, |(mode, expected, found)| {
             let run = TestRun::of("sharing forgotten_wait", Release::R2026_2, adapter).env("ZE_SOFT_DELAY", "4s").arg(mode);
             let outcome = run.run();
@@ -57,7 +57,7 @@ on_both_adapters! {
 
     /// The consumer's copy is that late. What it reads then is what the producer has written after the close.
     fn a_close_that_comes_too_early_corrupts_the_copy_and_is_found(adapter) {
-        let cases: Vec<_> = CLOSES.into_iter().flat_map(|close| [(close, "forgotten"), (close, "mended")]).collect();
+        let cases: Vec<_> = CLOSES.into_iter().flat_map(|close| [(close, "forgotten"), (close, "fixed")]).collect();
         side_by_side(&cases, |(close, mode)| is_found(adapter, close, mode));
     }
 }

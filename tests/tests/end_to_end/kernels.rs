@@ -41,7 +41,7 @@ on_both_adapters! {
         let message = report.finding("race")["message"].as_str().unwrap();
         let parts = [" may write ", "(urEnqueueKernelLaunchWithArgsExp,", "(urEnqueueUSMFill,", " may have 256 KiB"];
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
-        let report = run().arg("mended").run().report();
+        let report = run().arg("fixed").run().report();
         assert_eq!((report.violations(), report.verdict()), (vec![], "clean"), "{report:#?}");
     }
 

@@ -5,7 +5,7 @@ use urscope_tests::{Adapter, Release, TestRun, Trace, perfetto, run};
 use crate::on_both_adapters;
 
 on_both_adapters! {
-    /// The consumer dies between two calls, after all was well; its mended twin exits there.
+    /// The consumer dies between two calls, after all was well; its fixed twin exits there.
     fn a_death_is_named_with_its_signal_and_is_not_clean(adapter) {
         for backend in ["adapter", "level_zero"] {
             let run = |how: &str| {

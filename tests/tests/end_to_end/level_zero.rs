@@ -43,7 +43,7 @@ pub(crate) const CASES: [(&str, &[&str]); 83] = [
     ("list-executed-after-reopen", &["error use-after-close"]),
     ("list-executed-after-free", &["error use-after-free"]),
     ("race-executed-again", &["error race"]),
-    ("race-executed-again-mended", &[]),
+    ("race-executed-again-fixed", &[]),
     ("race-physical", &["error race"]),
     ("bytes-right", &[]),
     ("bytes-of-like-process", &[]),

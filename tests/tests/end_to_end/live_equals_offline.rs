@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use urscope_tests::{Adapter, Outcome, Release, Report, TestRun, Trace, repository, run};
 
 use crate::{on_both_adapters, programs};
@@ -67,7 +67,16 @@ fn judged(trace: &Trace) -> Found {
         if (ended || !by_its_end) && !by_judge.contains(rule) {
             // One that stands for others that are left is one record, too.
             let stands_for_others = message.contains("; it is one of ");
-            found.add(finding, finding["count"].as_u64().filter(|_| !stands_for_others).unwrap_or(1));
+            match finding["severities"].as_object() {
+                None => found.add(finding, finding["count"].as_u64().filter(|_| !stands_for_others).unwrap_or(1)),
+                Some(severities) => {
+                    for (severity, count) in severities {
+                        let of_severity = json!({"severity": severity, "rule": rule, "message": message});
+                        let shown = stands_for_others && finding["severity"] == **severity;
+                        found.add(&of_severity, count.as_u64().filter(|_| !shown).unwrap_or(1));
+                    }
+                }
+            }
         }
     }
     found

@@ -25,6 +25,7 @@ mod doctor;
 mod documents;
 mod endurance;
 mod event;
+mod example_command;
 mod examples;
 mod exec;
 mod export;

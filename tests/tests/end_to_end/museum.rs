@@ -1,4 +1,4 @@
-//! Small programs after public reports of bugs: each is found under its rule, where it happens, and is clean when it is mended.
+//! Small programs after public reports of bugs: each is found under its rule, where it happens, and is clean when it is fixed.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ pub(crate) struct Exhibit {
 pub(crate) const EXHIBITS: [Exhibit; 17] = [
     Exhibit { program: "museum_mpich_7977", found: "error closed-while-in-use", at: "void evict()", printed: ["the second slice is x", "the second slice is a"] },
     Exhibit { program: "museum_mpich_7302", found: "error stale-handle", at: "= opened(ze,", printed: ["the second message is a", "the second message is b"] },
-    Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_mended()) ze.put(handle)", printed: ["the second message is b"; 2] },
+    Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_fixed()) ze.put(handle)", printed: ["the second message is b"; 2] },
     Exhibit { program: "museum_mpich_6959", found: "warning leaked-mapping", at: "cache.push_back(", printed: ["the receiver has 300 buffers open", "the receiver has 16 buffers open"] },
     Exhibit { program: "museum_oneccl_212", found: "warning stale-mapping", at: "receive_by_copy(", printed: ["the second message is a", "the second message is b"] },
     Exhibit { program: "museum_oneccl_217", found: "note permission-denied", at: "= ze.try_open(", printed: ["the open returned 0x78000004", "the message is a"] },
@@ -42,10 +42,10 @@ pub(crate) const EXHIBITS: [Exhibit; 17] = [
 /// The programs of the CUDA driver.
 const OF_CUDA: [&str; 4] = ["museum_vllm_46515", "museum_nccl_842", "museum_pytorch_149187", "museum_pytorch_114534"];
 
-fn run(program: &str, adapter: Adapter, mended: bool) -> Outcome {
+fn run(program: &str, adapter: Adapter, fixed: bool) -> Outcome {
     let of_cuda = OF_CUDA.contains(&program);
     let test_run = if of_cuda { TestRun::of_cuda(program) } else { TestRun::of(program, Release::R2026_2, adapter) };
-    let outcome = if mended { test_run.arg("mended") } else { test_run }.run();
+    let outcome = if fixed { test_run.arg("fixed") } else { test_run }.run();
     assert!(!outcome.stderr.contains("test program:"), "{program}: {}", outcome.stderr);
     outcome
 }
@@ -73,13 +73,13 @@ fn is_found(exhibit: &Exhibit, adapter: Adapter, all: &[&str]) {
         is_at(&outcome, program, finding, at);
     }
     let outcome = run(program, adapter, true);
-    assert_eq!(findings(&outcome, found), [""; 0], "{program}, mended: {:#?}", outcome.report());
-    assert_eq!(outcome.report().verdict(), "clean", "{program}, mended");
-    assert!(outcome.stdout.lines().any(|line| line == printed[1]), "{program}, mended: {}", outcome.stdout);
+    assert_eq!(findings(&outcome, found), [""; 0], "{program}, fixed: {:#?}", outcome.report());
+    assert_eq!(outcome.report().verdict(), "clean", "{program}, fixed");
+    assert!(outcome.stdout.lines().any(|line| line == printed[1]), "{program}, fixed: {}", outcome.stdout);
 }
 
 #[test]
-fn each_bug_is_found_where_it_happens_and_is_clean_when_mended() {
+fn each_bug_is_found_where_it_happens_and_is_clean_when_fixed() {
     for exhibit in &EXHIBITS {
         is_found(exhibit, Adapter::V2, &[exhibit.found]);
     }

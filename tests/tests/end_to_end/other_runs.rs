@@ -8,18 +8,18 @@ use crate::on_both_adapters;
 
 /// Starts one `urscope run` after the other, at the same time, and writes their reports.
 const SCRIPT: &str = r#"
-urscope=$1 app=$2 folder=$3 mended=$4
-run() { "$urscope" run --device software --dir "$folder/traces" --format json --report "$folder/$1.json" -- "$app" "$1" "$folder/socket" $mended; }
+urscope=$1 app=$2 folder=$3 fixed=$4
+run() { "$urscope" run --device software --dir "$folder/traces" --format json --report "$folder/$1.json" -- "$app" "$1" "$folder/socket" $fixed; }
 run server & run client; wait
 "#;
 
 on_both_adapters! {
     fn a_consumer_in_another_run_is_not_known(adapter) {
-        for (backend, mended) in [("adapter", ""), ("adapter", "mended"), ("level_zero", "")] {
+        for (backend, fixed) in [("adapter", ""), ("adapter", "fixed"), ("level_zero", "")] {
             let folder = tempfile::tempdir().unwrap();
             let run = TestRun::of_program("/bin/bash").adapter(adapter).untraced().env("URSCOPE_BACKEND", backend);
             let run = run.arg("-c").arg(SCRIPT).arg("bash").arg(artefacts::command());
-            let run = run.arg(apps::executable("two_terminals", Release::R2026_2)).arg(folder.path()).arg(mended).run();
+            let run = run.arg(apps::executable("two_terminals", Release::R2026_2)).arg(folder.path()).arg(fixed).run();
             let report = |who: &str| {
                 let text = fs::read_to_string(folder.path().join(format!("{who}.json")));
                 Report::parse(&text.unwrap_or_else(|error| panic!("{who}: {error}: {}", run.stderr)))
@@ -31,7 +31,7 @@ on_both_adapters! {
             assert_eq!(report("client").violations(), ["note untraced-peer"]);
 
             let together = urscope(&["check", folder.path().join("traces").to_str().unwrap()]);
-            let expected = if mended.is_empty() { "urscope: 1 error (2 processes" } else { "urscope: clean (2 processes" };
+            let expected = if fixed.is_empty() { "urscope: 1 error (2 processes" } else { "urscope: clean (2 processes" };
             assert!(together.stdout.starts_with(expected), "{}", together.stdout);
         }
     }

@@ -65,7 +65,7 @@ fn opened_memory_that_is_never_closed_is_recorded_whole() {
 }
 
 #[test]
-fn an_unmap_that_comes_too_early_is_found_and_a_wait_mends_it() {
+fn an_unmap_that_comes_too_early_is_found_and_a_wait_prevents_it() {
     for backend in ["adapter", "level_zero"] {
         let run = |how: &str| {
             let run = TestRun::of("unmap_in_use", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend);
@@ -75,9 +75,9 @@ fn an_unmap_that_comes_too_early_is_found_and_a_wait_mends_it() {
         assert_eq!(found.violations(), ["error closed-while-in-use"], "{backend}: {found:#?}");
         let message = found.finding("closed-while-in-use")["message"].as_str().unwrap().to_owned();
         assert!(message.contains(" unmaps physical memory ") && message.contains("(urEnqueueUSMMemcpy,"), "{message}");
-        let mended = run("mended");
-        assert_eq!(mended.report().violations(), [""; 0], "{backend}: {}", mended.stderr);
-        assert_eq!(mended.stdout.lines().last(), Some("consumer has what was sent"));
+        let fixed = run("fixed");
+        assert_eq!(fixed.report().violations(), [""; 0], "{backend}: {}", fixed.stderr);
+        assert_eq!(fixed.stdout.lines().last(), Some("consumer has what was sent"));
     }
 }
 

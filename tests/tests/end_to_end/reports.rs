@@ -46,7 +46,21 @@ fn a_run_is_reported_in_all_formats_at_once() {
     let text = source.lines().nth(line.expect("a line") as usize - 1).expect("the line is in the file");
     assert!(text.contains("free("), "line {line:?} of free_while_open.cpp is {text:?}");
     assert_eq!(result["stacks"].as_array().map(Vec::len), Some(2), "both sides have a stack: {result:#}");
-    assert!(written("github").starts_with("::error file="), "{}", written("github"));
+    assert!(written("github").contains("\n::error file="), "{}", written("github"));
+    // Each begins with what happened.
+    let sentence =
+        format!("freed 8 MiB while pid {} had it open: ipc_app.hpp:", outcome.report().findings()[0]["other"]["pid"]);
+    let begins = |text: &str| text.lines().next().is_some_and(|line| line.contains(&sentence));
+    assert!(begins(&written("text")) && begins(&written("github")), "{}", outcome.stderr);
+    let json: Value = serde_json::from_str(&written("json")).expect("the report is JSON");
+    assert!(json["headline"].as_str().is_some_and(begins));
+    let message = result["message"]["text"].as_str().unwrap_or_default();
+    assert!(
+        begins(message) && written("html").contains(&sentence) && written("junit").contains(&sentence),
+        "{message}"
+    );
+    let last = outcome.stderr.lines().last().unwrap_or_default();
+    assert!(last.contains(&sentence) && last.contains("; `urscope view "), "{last}");
 }
 
 #[test]

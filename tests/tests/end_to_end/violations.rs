@@ -95,7 +95,7 @@ fn a_wait_for_an_event_that_no_process_is_left_to_signal() {
         let finding = report.finding("never-signalled");
         is_at(&outcome, "never_signalled", finding, "event.wait()");
         assert!(finding["message"].as_str().is_some_and(|message| message.contains(other)), "{finding}");
-        is_found(&TestRun::of(&format!("never_signalled {case}mended"), Release::R2026_2, V2).run(), &[]);
+        is_found(&TestRun::of(&format!("never_signalled {case}fixed"), Release::R2026_2, V2).run(), &[]);
     }
 }
 

@@ -127,7 +127,7 @@ on_both_adapters! {
 
     /// A launch is recorded if its kernel gets a pointer into memory that was shared before.
     fn a_launch_with_shared_memory_is_recorded(adapter) {
-        let test_run = || TestRun::of("kernels in_use", Release::R2026_2, adapter).with_engine().arg("mended");
+        let test_run = || TestRun::of("kernels in_use", Release::R2026_2, adapter).with_engine().arg("fixed");
         let launches = |outcome: &Outcome| trace::count(&outcome.traces(), "B", "urEnqueueKernelLaunchWithArgsExp");
         let (by_tables, by_xpti) = (test_run().run(), observed(test_run()).run());
         assert!(launches(&by_tables) > 0);

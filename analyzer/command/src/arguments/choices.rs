@@ -61,7 +61,7 @@ pub(crate) enum PlainFormat {
 /// The format of a rule's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PageFormat {
-    /// For a terminal: wrapped, with the wrong code beside the mended one if there is room.
+    /// For a terminal: wrapped, with the wrong code beside the fixed one if there is room.
     Text,
     /// Markdown.
     Markdown,

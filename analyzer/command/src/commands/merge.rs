@@ -44,5 +44,5 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode, Box<dyn Erro
     let outputs = Outputs::open(verdict)?;
     write_report(&report, arguments.node_report.as_deref())?;
     let options = verdict.options(exemptions);
-    output::judgement(report.judgement(&arguments.reports, &options), verdict, outputs)
+    output::judgement(report.judgement(&arguments.reports, &options), verdict, outputs, None)
 }

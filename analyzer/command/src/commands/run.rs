@@ -10,5 +10,5 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> 
     if !arguments.view && arguments.window != WindowArguments::default() {
         return Err("--port, --no-open, --perfetto and --perfetto-ui have no effect without --view; add --view".into());
     }
-    run::run(arguments, &config::applied(&arguments.verdict)?, doctor::dispatcher_of)
+    run::run(arguments, &config::applied(&arguments.verdict)?, doctor::dispatcher_of, doctor::has_gpu)
 }

@@ -10,7 +10,7 @@ use crate::{arguments::PlainFormat, output::complain, top};
 
 /// Show a run in this terminal while it runs: processes, calls per second, shared objects, findings, and the largest holders.
 ///
-/// The display is updated when the run grows, at most once a second, using at most a fifth of the time. Traces that appear later
+/// The display is updated when the run grows, at most once a second, using at most 20 % of one CPU. Traces that appear later
 /// are included. A run that has ended is shown with its verdict. Press ? for the keys, q to quit.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \

@@ -8,13 +8,18 @@ use urscope_analyzer::{Options, analysis::Wrappers};
 
 use crate::input::{NOTHING, newest, refuse_a_parent};
 use crate::{
-    arguments::WindowArguments, config, output::complain, run::until_interrupted, view::Subject, window::Window,
+    arguments::{SourceArguments, WindowArguments},
+    config,
+    output::complain,
+    run::until_interrupted,
+    view::Subject,
+    window::Window,
 };
 
 /// Show a run in a browser: the verdict, which processes share what, the history of each handle, and the timeline in Perfetto.
 ///
 /// The page is served on the loopback address only, and only under the printed address, which contains a random token. Nothing
-/// leaves this machine. The page is updated when the run grows, at most once a second, using at most a fifth of the time.
+/// leaves this machine. The page is updated when the run grows, at most once a second, using at most 20 % of one CPU.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope view urscope-traces/app-1\n  \
@@ -26,6 +31,9 @@ use crate::{
 pub(crate) struct ViewArguments {
     #[command(flatten)]
     window: WindowArguments,
+
+    #[command(flatten)]
+    source: SourceArguments,
 
     /// A directory with copies of the programs and libraries that ran, for traces of another machine. May be given
     /// several times.
@@ -52,7 +60,7 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>
     let named = config::wrappers()?;
     let wrappers = Wrappers::new(arguments.wrapper.iter().chain(&named).map(String::as_str));
     let options = Options { symbols: arguments.symbols.clone(), wrappers, ..Options::default() };
-    let window = Window::open(&arguments.window, Subject::named(paths, options))?;
+    let window = Window::open(&arguments.window, arguments.source.sources(), Subject::named(paths, options))?;
     // A reader of a pipe waits for the address.
     if writeln!(io::stdout(), "{}", window.url()).and_then(|()| io::stdout().flush()).is_err() {
         complain(window.url());

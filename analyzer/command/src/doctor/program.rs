@@ -23,7 +23,7 @@ pub(crate) struct ProgramFacts {
     path: PathBuf,
     interpreter: Option<PathBuf>,
     /// Why nothing can be loaded into it.
-    obstacle: Option<String>,
+    obstacle: Option<(String, &'static str)>,
     sanitizer: Option<String>,
     /// The libraries that it would get, each with its file if there is one.
     libraries: Vec<Library>,
@@ -97,9 +97,8 @@ pub(crate) fn lines(facts: &ProgramFacts) -> Vec<Line> {
         Some(interpreter) => format!("{path}, a script for {}", interpreter.display()),
         None => path.to_string(),
     };
-    if let Some(obstacle) = &facts.obstacle {
-        let advice = "link it dynamically for this machine, without setuid bits and capabilities";
-        return vec![Line::problem(CHECK, format!("{what}: {obstacle}"), advice)];
+    if let Some((obstacle, remedy)) = &facts.obstacle {
+        return vec![Line::problem(CHECK, format!("{what}: {obstacle}"), *remedy)];
     }
     let mut first = Line::ok(CHECK, format!("{what}: urscope can be loaded into it"));
     if let Some(sanitizer) = &facts.sanitizer {
@@ -130,8 +129,8 @@ fn libraries(facts: &ProgramFacts) -> Line {
     };
     let found: Vec<String> = libraries.iter().filter_map(of_runtime).collect();
     if found.is_empty() {
-        return Line::ok("libraries", "it is linked with neither SYCL nor Level Zero")
-            .with("it may open them while it runs, as interpreters do: the lines below are about those of the system");
+        return Line::ok("libraries", "the program is not linked with SYCL or Level Zero")
+            .with("if it loads them at run time, as Python does, urscope still traces them; the lines below describe the libraries of the system");
     }
     Line::ok("libraries", found.join(", "))
 }
@@ -199,7 +198,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_traced_is_a_problem() {
-        let fixed = ProgramFacts { obstacle: Some("it is statically linked".into()), ..program("") };
+        let fixed =
+            ProgramFacts { obstacle: Some(("it is statically linked".into(), "link it dynamically")), ..program("") };
         assert_eq!(states(&fixed), [(State::Problem, "program")]);
     }
 

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use urscope_analyzer::analysis::{CallSites, FoundFinding, Observer, Options};
+use urscope_analyzer::analysis::{CallSites, Judgement, Observer, Options};
 use urscope_analyzer::lifetimes::LifetimeTracker;
 use urscope_rules::Tracker;
 
@@ -26,8 +26,8 @@ impl<'w> LimitedTimeline<'w> {
     }
 
     /// Ends the timeline, with the findings of the analysis. `None` if the limit was reached, so it is incomplete.
-    pub(crate) fn end(self, findings: &[FoundFinding]) -> io::Result<Option<Written>> {
-        self.drawn.map(|drawn| drawn.into_sink().end(findings)).transpose()
+    pub(crate) fn end(self, judgement: &Judgement) -> io::Result<Option<Written>> {
+        self.drawn.map(|drawn| drawn.into_sink().end(judgement)).transpose()
     }
 }
 

@@ -55,5 +55,5 @@ pub fn export(paths: &[PathBuf], options: &Options, form: Form, out: &mut dyn Wr
 fn draw(paths: &[PathBuf], options: &Options, drawing: impl Drawing) -> Result<Written, ExportError> {
     let mut tracker = LifetimeTracker::new(Timeline::new(drawing, CallSites::new(options)));
     let mut analysis = Analysis::run(paths, options, &mut tracker)?;
-    Ok(tracker.into_sink().end(&analysis.judgement().findings)?)
+    Ok(tracker.into_sink().end(&analysis.judgement())?)
 }

@@ -7,11 +7,13 @@ use urscope_schema::short_size;
 use urscope_schema::trace::{CALL, INNER, NOTE, records::Hex};
 
 use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, Written, text};
-use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name};
+use urscope_analyzer::analysis::{
+    CallSite, CallSites, FoundFinding, Judgement, Location, Occurrence, Stacks, file_name,
+};
 use urscope_analyzer::lifetimes::{
     Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart,
 };
-use urscope_analyzer::{questions::word, report};
+use urscope_analyzer::questions::word;
 
 /// The first number for processes whose own number another one has. No kernel assigns numbers this large.
 const SUBSTITUTE_PID: u32 = 1 << 30;
@@ -60,9 +62,9 @@ impl<D: Drawing> Timeline<D> {
     }
 
     /// Draws the findings, names the processes and orders them by rank, role and program. Ends the timeline.
-    pub(super) fn end(mut self, findings: &[FoundFinding]) -> std::io::Result<Written> {
-        for finding in findings {
-            self.finding(finding);
+    pub(super) fn end(mut self, judgement: &Judgement) -> std::io::Result<Written> {
+        for finding in &judgement.findings {
+            self.finding(finding, &judgement.sentence(finding));
         }
         self.processes.sort_by(|a, b| {
             let order = |process: &Process| (process.rank.unwrap_or(u32::MAX), process.role().0);
@@ -79,13 +81,15 @@ impl<D: Drawing> Timeline<D> {
         Ok(self.written)
     }
 
-    fn finding(&mut self, found: &FoundFinding) {
-        let number = self.process_index.number(&found.process);
-        let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
-        // At the thread that made the mistake, and above all processes.
-        let name = report::sentence(found);
-        self.drawing.finding(Some(on), &text(&found.rule), found.time_ns, content(found));
-        self.drawing.finding(None, &text(&name), found.time_ns, content(found));
+    fn finding(&mut self, found: &FoundFinding, name: &str) {
+        // At each thread that made the mistake, and above all processes.
+        for side in places(found) {
+            let number = self.process_index.number(&side);
+            if let Some(on) = number.and_then(|number| self.track(number, side.tid)) {
+                self.drawing.finding(Some(on), &text(&found.rule), side.time_ns, content(found));
+            }
+        }
+        self.drawing.finding(None, &text(name), found.time_ns, content(found));
         self.written.findings += 1;
     }
 
@@ -99,6 +103,23 @@ impl<D: Drawing> Timeline<D> {
             self.drawing.counter(on.pid, unit, name, at, values);
             self.written.counters += values.len() as u64;
         }
+    }
+}
+
+/// The places where a finding occurred, as far as they are kept.
+fn places(found: &FoundFinding) -> Vec<Location> {
+    let place = |it: &Occurrence| Location {
+        host: it.host.clone(),
+        pid: it.pid,
+        executable: it.executable.clone(),
+        tid: it.tid,
+        time_ns: it.time_ns,
+        ..Location::default()
+    };
+    if found.occurrences.is_empty() {
+        vec![found.process.clone()]
+    } else {
+        found.occurrences.iter().map(place).collect()
     }
 }
 

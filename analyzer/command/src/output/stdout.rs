@@ -1,15 +1,15 @@
 //! Writes answers and judgements to standard output and to files, and a report file for `urscope merge`.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::{error::Error, path::Path, process::ExitCode};
 
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
 use urscope_analyzer::report::{self, Paint};
-use urscope_analyzer::{Judgement, Report};
+use urscope_analyzer::{Judgement, Report, Verdict};
 
-use super::{OutputFile, Outputs, detailed, look, named_here, opened, show, written};
-use crate::arguments::{AnswerArguments, PlainFormat, VerdictArguments};
+use super::{OutputFile, Outputs, detailed, look, named_here, opened, show, tell, written};
+use crate::arguments::{AnswerArguments, Format, PlainFormat, VerdictArguments};
 
 pub(crate) fn answer<A: Serialize>(
     form: &AnswerArguments,
@@ -48,18 +48,26 @@ pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), B
     })?)
 }
 
-/// Writes a judgement to all requested outputs, and returns its exit code.
+/// Writes a judgement to all requested outputs, and returns its exit code. `view` is the command that shows the run.
 pub(crate) fn judgement(
     judgement: Judgement,
     arguments: &VerdictArguments,
     outputs: Outputs,
+    view: Option<String>,
 ) -> Result<ExitCode, Box<dyn Error>> {
-    let judgement = &Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
+    let mut judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
+    arguments.source.sources().add_to(&mut judgement);
+    let judgement = &judgement;
     let format = outputs.stdout.unwrap_or(arguments.format);
     outputs.write(judgement)?;
     let out = io::stdout();
     let paint = detailed(look(&out), arguments);
     let shown = show(judgement, format, &mut BufWriter::new(out.lock()), paint);
     written(shown, "the report cannot be written to standard output")?;
+    // A terminal shows the end of a long report.
+    if format == Format::Text && out.is_terminal() && judgement.verdict == Verdict::Findings {
+        let view = view.map_or_else(String::new, |view| format!("; `{view}` shows it"));
+        tell(format_args!("{}{view}", judgement.headline));
+    }
     Ok(judgement.exit.into())
 }

@@ -48,7 +48,7 @@ pub(crate) fn analyze_and_merge(
     let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
     let mut timeline = LimitedTimeline::begin(&mut out, options, limit);
     let judgement = analyze_watched(files, options, &mut timeline)?.judgement(files, options);
-    let drawn = timeline.end(&judgement.findings);
+    let drawn = timeline.end(&judgement);
     drop(out);
     let merged = match drawn {
         // Perfetto refuses a timeline without any process.

@@ -18,6 +18,7 @@ mod verdict;
 mod xpti;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{env, error::Error, io, process, process::ExitCode};
 
 pub(crate) use signals::until_interrupted;
@@ -41,11 +42,12 @@ use verdict::Reporting;
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 ///
 /// `verdict` is the one of the arguments with what the project's file adds. `dispatcher` finds the dispatcher of XPTI for
-/// a program: where it is wanted, or else where the calls are observed by nothing else.
+/// a program: where it is wanted, or else where the calls are observed by nothing else. `has_gpu` says whether the machine has a GPU.
 pub(crate) fn run(
     arguments: &RunArguments,
     verdict: &VerdictArguments,
     dispatcher: fn(&Program, bool) -> Option<PathBuf>,
+    has_gpu: fn() -> bool,
 ) -> Result<ExitCode, Box<dyn Error>> {
     let [name, rest @ ..] = &*arguments.command else {
         return Err("no program is given; expected urscope run [OPTIONS] -- PROGRAM [ARGUMENTS]".into());
@@ -98,7 +100,8 @@ pub(crate) fn run(
     surroundings.observer = observer.as_ref().map(|observer| observer.address.clone()).unwrap_or_default();
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
-    let ended = process_tree::run(&mut command);
+    let limit = arguments.wait_for_children.map(|seconds| Duration::from_secs(seconds.into()));
+    let ended = process_tree::run(&mut command, limit);
     let seen = observer.map(ProcessObserver::finish).unwrap_or_default();
     let end = ended.inspect_err(|_| traces.iter().for_each(Traces::tidy))?;
     if !end.left.is_empty() {
@@ -112,7 +115,7 @@ pub(crate) fn run(
         if let (Some(ranks), Err(error)) = (&ranks, &is_last) {
             tell_alone(ranks, error);
         }
-        let merged = match reporting {
+        let (merged, happened) = match reporting {
             Some(_) if matches!(is_last, Ok(Some(None))) => {
                 tell_job(traces, ranks.as_ref());
                 return Ok(code.into());
@@ -120,18 +123,26 @@ pub(crate) fn run(
             Some(reporting) => {
                 let joined = is_last.as_ref().ok().copied().flatten().flatten();
                 let absent = ranks.as_ref().zip(joined).and_then(|(ranks, joined)| ranks.job.absent(joined));
-                let (judged, merged) = verdict::give(verdict, reporting, (traces, &seen), &program, &end, absent);
+                let (judged, merged, happened) = verdict::give(
+                    verdict,
+                    reporting,
+                    (traces, &seen),
+                    &program,
+                    &end,
+                    absent,
+                    (arguments.device, has_gpu),
+                );
                 code = if code == 0 { judged } else { code };
-                merged
+                (merged, happened)
             }
-            None if traces.has_new() => Merged::NotAsked,
-            None => Merged::Nothing,
+            None if traces.has_new() => (Merged::NotAsked, None),
+            None => (Merged::Nothing, None),
         };
         if let (Some(ranks), Ok(Some(Some(_)))) = (&ranks, is_last) {
             ranks.forget();
         }
         traces.tidy();
-        tell_place(arguments, verdict.format, traces, &merged);
+        tell_place(arguments, verdict.format, traces, &merged, happened);
     }
     if let Some(window) = window {
         until_interrupted(|| complain(format_args!("the run is shown at {} until Ctrl-C", window.url())));
@@ -163,14 +174,18 @@ fn tell_alone(ranks: &Ranks, error: &io::Error) {
     ));
 }
 
-fn tell_place(arguments: &RunArguments, format: Format, traces: &Traces, merged: &Merged) {
+/// Says where the traces are, and at the end of all lines what happened and how to see it.
+fn tell_place(arguments: &RunArguments, format: Format, traces: &Traces, merged: &Merged, happened: Option<String>) {
     let place = TracePlace { folder: traces.shown(), merged };
     // A report for programs must not be followed by other text.
     let is_judged = !arguments.no_shim && !arguments.no_check;
     let clean_stderr = is_judged && arguments.report.is_none() && format != Format::Text;
     let is_wanted = !matches!(merged, Merged::Nothing) && !clean_stderr && !is_quiet();
     if is_wanted || place.is_a_problem() {
-        complain(place);
+        complain(&place);
+    }
+    if let Some(happened) = happened.filter(|_| is_wanted) {
+        complain(format_args!("{happened}; `urscope view {}` shows it", quoted(traces.shown())));
     }
 }
 
@@ -192,7 +207,7 @@ fn shown(
         again: format!("urscope view {}", quoted(traces.path())),
         options: Options { command_lines: false, listed: true, ..verdict.options(exemptions) },
     };
-    let window = Window::open(window, subject)?;
+    let window = Window::open(window, verdict.source.sources(), subject)?;
     complain(format_args!("the run is shown at {}", window.url()));
     window.show();
     Ok(window)

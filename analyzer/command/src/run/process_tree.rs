@@ -37,14 +37,15 @@ pub(crate) struct End {
     pub(crate) left: Vec<Descendant>,
 }
 
-/// Runs a program until it and all processes that it started have ended, or until a signal ends the waiting.
-pub(crate) fn run(command: &mut Command) -> Result<End, Box<dyn Error>> {
+/// Runs a program until it and all processes that it started have ended. A signal ends the waiting for these, and so does `limit`, which
+/// counts from the end of the program.
+pub(crate) fn run(command: &mut Command, limit: Option<Duration>) -> Result<End, Box<dyn Error>> {
     let failed = |what| move |error: io::Error| format!("the system does not let urscope {what}: {error}");
     let itself = Pid::from_raw(process::id() as i32);
     set_child_subreaper(itself).map_err(io::Error::from).map_err(failed("wait for all that the program starts"))?;
     let events = signals::receive().map_err(failed("receive signals"))?;
     let child = command.spawn().map_err(|error| NoProgram::start(command.get_program(), &error))?;
-    let mut reaper = Reaper { root: child.id(), status: None, announced: false, deadline: None };
+    let mut reaper = Reaper { root: child.id(), status: None, announced: false, deadline: None, limit, until: None };
     Ok(reaper.keep(&events).map_err(failed("wait for the program"))?)
 }
 
@@ -54,6 +55,9 @@ struct Reaper {
     announced: bool,
     /// When to announce that urscope waits, or, after the signal that ends the waiting, to leave.
     deadline: Option<Instant>,
+    limit: Option<Duration>,
+    /// When the limit is reached; known from the end of the program on.
+    until: Option<Instant>,
 }
 
 impl Reaper {
@@ -78,7 +82,9 @@ impl Reaper {
                     }
                 },
                 None => match self.status {
-                    Some(status) if leaving => return Ok(leave(status)),
+                    Some(status) if leaving || self.until.is_some_and(|until| until <= Instant::now()) => {
+                        return Ok(leave(status));
+                    }
                     _ => self.announce(),
                 },
             }
@@ -104,7 +110,10 @@ impl Reaper {
                 Ok(Some((pid, status))) => {
                     if pid.as_raw_pid() as u32 == self.root {
                         self.status = Some(ExitStatus::from_raw(status.as_raw()));
-                        self.deadline = Some(Instant::now() + NOTICE_AFTER);
+                        let now = Instant::now();
+                        self.until = self.limit.map(|limit| now + limit);
+                        self.deadline =
+                            Some(self.until.map_or(now + NOTICE_AFTER, |until| until.min(now + NOTICE_AFTER)));
                     }
                 }
                 Ok(None) => return Ok(false),
@@ -125,7 +134,7 @@ impl Reaper {
 
     /// Reports once which processes are waited for.
     fn announce(&mut self) {
-        self.deadline = None;
+        self.deadline = self.until;
         let others = descendants(process::id());
         if !self.announced && !others.is_empty() {
             self.announced = true;

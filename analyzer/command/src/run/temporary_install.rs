@@ -174,7 +174,7 @@ fn is_in_use(folder: &Path) -> bool {
 
 fn remove(place: &Folder, name: &str) -> io::Result<()> {
     let folder = place.below(name)?;
-    for link in [LOADER, LOADER_WITHOUT_VERSION, LIBRARY] {
+    for link in [LOADER, LOADER_WITHOUT_VERSION, DRIVER, LIBRARY] {
         drop(folder.remove_file(link));
     }
     place.remove_folder(name)
@@ -204,6 +204,17 @@ mod tests {
         assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o7777, 0o700);
         drop(install);
         assert!(!folder.exists(), "the private directory is removed after the run");
+    }
+
+    #[test]
+    fn nothing_is_left_whatever_was_linked() {
+        let mut install = TemporaryInstall::default();
+        let folder = install.device(Path::new("/opt/libze_loader.so")).unwrap();
+        assert_eq!(install.cuda(Path::new("/opt/liburscope_cuda.so")).unwrap(), folder);
+        install.library(Path::new("/my files/liburscope.so")).unwrap();
+        assert_eq!(folder.read_dir().unwrap().count(), 4);
+        drop(install);
+        assert!(!folder.exists(), "{}", folder.display());
     }
 
     #[test]

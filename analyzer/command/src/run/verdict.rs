@@ -12,7 +12,7 @@ use urscope_schema::counted;
 use super::merged::{self, Merged, analyze_and_merge};
 use super::process_tree::{End, exit_code, named};
 use super::{process_times::Seen, traces::Traces};
-use crate::arguments::{Format, VerdictArguments};
+use crate::arguments::{Device, Format, VerdictArguments};
 use crate::output::{Outputs, complain, detailed, exemptions, is_quiet, look, show};
 use crate::program::Program;
 
@@ -41,7 +41,7 @@ impl Reporting {
 }
 
 /// Analyzes the traces, writes the reports and the merged trace. `seen` is what happened to them while the program ran. Returns
-/// the exit code of the verdict, and what became of the merged trace.
+/// the exit code of the verdict, what became of the merged trace, and the most severe finding in one line.
 pub(crate) fn give(
     arguments: &VerdictArguments,
     reporting: Reporting,
@@ -49,7 +49,8 @@ pub(crate) fn give(
     program: &Program,
     end: &End,
     absent: Option<Limit>,
-) -> (u8, Merged) {
+    (device, has_gpu): (Device, fn() -> bool),
+) -> (u8, Merged, Option<String>) {
     let Reporting { exemptions, file, outputs } = reporting;
     let options = Options { listed: true, beside: traces.beside(seen), ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
@@ -61,7 +62,8 @@ pub(crate) fn give(
     };
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => {
-            (not_judged(&options, nothing_traced(program.obstacle(), seen)), Merged::Nothing)
+            let has_gpu = device != Device::Native || has_gpu();
+            (not_judged(&options, nothing_traced(program.obstacle(), seen, has_gpu)), Merged::Nothing)
         }
         Ok(files) => {
             let judged = analyze_and_merge(&files, &options, &traces.folder, merged::LIMIT);
@@ -77,7 +79,8 @@ pub(crate) fn give(
     };
     let death = death(end, &judgement, &options);
     let judgement = judgement.limited(death.into_iter().chain(absent));
-    let judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
+    let mut judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
+    arguments.source.sources().add_to(&mut judgement);
     let code = report(arguments, &judgement, file, outputs, end).map_or_else(
         |error| {
             complain(error);
@@ -85,7 +88,7 @@ pub(crate) fn give(
         },
         |()| judgement.exit,
     );
-    (code, merged)
+    (code, merged, (judgement.verdict == Verdict::Findings).then_some(judgement.headline))
 }
 
 fn report(
@@ -149,20 +152,22 @@ fn death(end: &End, judgement: &Judgement, options: &Options) -> Option<Limit> {
     (!is_known).then_some(Limit { cause, text })
 }
 
-/// Why there is no trace. The program's obstacle is only a part of the reason: its children could have been traced.
-fn nothing_traced(obstacle: Option<String>, seen: &Seen) -> String {
+/// Why there is no trace, and what to do.
+fn nothing_traced(obstacle: Option<(String, &str)>, seen: &Seen, has_gpu: bool) -> String {
     if let Some(untraced) = seen.untraced.first() {
         let others = match seen.untraced.len() - 1 {
             0 => String::new(),
             others => format!(", nor could {}", counted(others, "other process")),
         };
-        return format!("nothing was traced: {untraced}{others}");
+        return format!("nothing was recorded: {untraced}{others}");
     }
-    let obstacle = obstacle.map(|obstacle| format!("{obstacle}; and ")).unwrap_or_default();
+    if let Some((obstacle, remedy)) = obstacle {
+        return format!("nothing was recorded: {obstacle}; {remedy}");
+    }
+    let no_gpu = if has_gpu { "" } else { " No GPU was found; without one, add `--device software`." };
     format!(
-        "nothing was traced: {obstacle}no process of the run loaded a Unified Runtime adapter with liburscope.so preloaded, or \
-        its trace could not be written, which it says on standard error; `urscope doctor` checks whether this machine has a \
-        runtime and a device"
+        "nothing was recorded: no process loaded a device adapter of the SYCL runtime, a Level Zero loader or a CUDA driver.{no_gpu} \
+        `urscope doctor -- PROGRAM` shows what else may be missing"
     )
 }
 
@@ -194,10 +199,11 @@ mod tests {
     use crate::run::descendants::Descendant;
 
     #[test]
-    fn an_obstacle_comes_before_the_general_reason() {
-        assert!(nothing_traced(None, &Seen::default()).starts_with("nothing was traced: no process of the run loaded"));
-        let reason = nothing_traced(Some("app is statically linked".into()), &Seen::default());
-        assert!(reason.starts_with("nothing was traced: app is statically linked; and no process"), "{reason}");
+    fn an_obstacle_stands_for_the_general_reason() {
+        assert!(nothing_traced(None, &Seen::default(), true).starts_with("nothing was recorded: no process loaded"));
+        let reason =
+            nothing_traced(Some(("app is statically linked".into(), "link it dynamically")), &Seen::default(), true);
+        assert!(reason.starts_with("nothing was recorded: app is statically linked; link it dynamically"), "{reason}");
     }
 
     #[test]

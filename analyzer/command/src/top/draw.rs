@@ -18,6 +18,9 @@ const WIDE: (u16, u16) = (72, 16);
 
 const CHART_HEIGHT: u16 = 2;
 
+/// The largest height of the lines above the panes.
+const HEAD: u16 = 5;
+
 /// Draws the screen, with or without colours.
 #[derive(Clone, Copy)]
 pub(super) struct Painter {
@@ -26,9 +29,12 @@ pub(super) struct Painter {
 
 impl Painter {
     pub(super) fn draw(self, dashboard: &Dashboard, frame: &mut Frame<'_>) {
-        let [head, body, foot] =
-            Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
-        frame.render_widget(Paragraph::new(self.head(dashboard)), head);
+        let (head, width) = (self.head(dashboard), frame.area().width);
+        let height: usize = head.iter().map(|line| line.width().div_ceil(usize::from(width.max(1))).max(1)).sum();
+        let height = Constraint::Length((height as u16).min(HEAD));
+        let [area, body, foot] =
+            Layout::vertical([height, Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
+        frame.render_widget(Paragraph::new(head).wrap(Wrap { trim: true }), area);
         if dashboard.snapshot.is_none() {
             let text = dashboard.failed.as_ref().or(dashboard.waiting.as_ref()).map_or("", String::as_str);
             frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }).block(block(false)), body);
@@ -81,14 +87,20 @@ impl Painter {
             first.push(Span::styled(" paused", strong.add_modifier(Modifier::REVERSED)));
         }
         first.push(Span::styled(format!("  {}", dashboard.title), Modifier::DIM));
-        vec![Line::from(first), Line::from(second)]
+        let mut lines = vec![Line::from(first), Line::from(second)];
+        if let Some(judgement) = dashboard.snapshot.as_ref().map(|snapshot| &snapshot.judgement)
+            && judgement.verdict == Verdict::Findings
+        {
+            lines.push(Line::styled(judgement.headline.as_str(), self.grade(judgement)));
+        }
+        lines
     }
 
     fn pane(self, dashboard: &Dashboard, pane: Pane, area: Rect, frame: &mut Frame<'_>) {
         let focused = dashboard.pane == pane;
         let rows = dashboard.rows(pane);
         let order = dashboard.order(pane).map_or_else(String::new, |order| format!(", {order}"));
-        let count = if pane == Pane::Shared { String::new() } else { format!(" ({}{order})", rows.len()) };
+        let count = if pane == Pane::Shared { String::new() } else { format!(": {}{order}", rows.len()) };
         let layout = pane.layout();
         let title = format!("{} {}{count}", pane as usize + 1, layout.name);
         let block = block(focused).title(title);

@@ -28,6 +28,9 @@ pub(crate) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) ->
 
 /// Writes the panes one after the other, in columns.
 fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
+    if let Some(happened) = report::happened(&snapshot.judgement, false)? {
+        writeln!(out, "{happened}")?;
+    }
     writeln!(out, "{}", report::headline(&snapshot.judgement, false)?)?;
     if let Some(reason) = &snapshot.judgement.reason {
         writeln!(out, "  {}", urscope_analyzer::plain::plain(reason))?;
@@ -38,19 +41,20 @@ fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     let mut dashboard = Dashboard::new("", String::new(), Arc::new(AtomicBool::new(false)));
     dashboard.take(Update::Snapshot(Box::new(plain)));
     for pane in Pane::ALL {
+        let layout = pane.layout();
         let rows: Vec<_> = dashboard.rows(pane).into_iter().map(|row| row.cells).collect();
         if rows.is_empty() {
             continue;
         }
-        writeln!(out, "\n{}", pane.layout().name.to_lowercase())?;
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        writeln!(out, "\n{}", layout.name.to_lowercase())?;
         let width =
             |column| rows.iter().filter_map(|row| row.get(column)).map(|cell: &String| cell.chars().count()).max();
-        let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-        for row in &rows {
-            // Empty columns are omitted.
-            let columns = row.iter().zip(&widths).filter(|(_, width)| **width > 0);
-            let cells: Vec<_> = columns.map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let head: Vec<_> = layout.head.iter().map(|&name| name.to_owned()).collect();
+        // Empty columns are omitted.
+        let widths: Vec<_> = (0..).zip(&head).map(|(column, name)| (name.len(), width(column).unwrap_or(0))).collect();
+        for row in std::iter::once(&head).chain(&rows) {
+            let columns = row.iter().zip(&widths).filter(|(_, (_, cells))| *cells > 0);
+            let cells: Vec<_> = columns.map(|(cell, (name, cells))| format!("{cell:<0$}", name.max(cells))).collect();
             writeln!(out, "  {}", cells.join("  ").trim_end())?;
         }
     }

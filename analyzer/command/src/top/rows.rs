@@ -2,11 +2,11 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use urscope_analyzer::analysis::{Ended, FoundFinding, Location, ProcessSummary, file_name};
+use urscope_analyzer::analysis::{Ended, FoundFinding, Judgement, Location, ProcessSummary, file_name};
 use urscope_analyzer::questions::{Held, Snapshot};
 use urscope_analyzer::report::since;
 use urscope_rules::Severity;
-use urscope_schema::{ranks::process_name, short_size};
+use urscope_schema::{counted, ranks::process_name, short_size};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
@@ -31,9 +31,9 @@ pub(super) struct Pace<'a> {
     pub(super) passed: u64,
 }
 
-pub(super) const PROCESS_ORDERS: [&str; 3] = ["start", "calls", "state"];
-pub(super) const FINDING_ORDERS: [&str; 2] = ["newest", "worst"];
-pub(super) const HOLDER_ORDERS: [&str; 3] = ["bytes", "opens", "handles"];
+pub(super) const PROCESS_ORDERS: [&str; 3] = ["by start time", "by calls", "by state"];
+pub(super) const FINDING_ORDERS: [&str; 2] = ["newest first", "worst first"];
+pub(super) const HOLDER_ORDERS: [&str; 3] = ["by bytes", "by opens", "by handles"];
 
 pub(super) fn processes(snapshot: &Snapshot, order: usize, pace: Option<&Pace<'_>>) -> Vec<Row> {
     let mut seen: Vec<_> = snapshot.judgement.processes.iter().enumerate().collect();
@@ -119,12 +119,12 @@ pub(super) fn findings(snapshot: &Snapshot, order: usize) -> Vec<Row> {
         1 => findings.sort_by_key(|(_, finding)| (Reverse(finding.severity), Reverse(finding.time_ns))),
         _ => findings.sort_by_key(|(_, finding)| Reverse(finding.time_ns)),
     }
-    findings.into_iter().map(|(index, found)| finding(index, found)).collect()
+    findings.into_iter().map(|(index, found)| finding(&snapshot.judgement, index, found)).collect()
 }
 
-fn finding(index: usize, finding: &FoundFinding) -> Row {
-    let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
-    let text = format!("{}{times}: {}", finding.rule, finding.message);
+fn finding(judgement: &Judgement, index: usize, finding: &FoundFinding) -> Row {
+    let times = if finding.count > 1 { format!(" ({})", counted(finding.count, "time")) } else { String::new() };
+    let text = format!("{}{times}: {}", finding.rule, judgement.sentence(finding));
     Row {
         cells: vec![since(finding.time_ns), finding.severity.name().to_owned(), text],
         severity: Some(finding.severity),

@@ -125,7 +125,7 @@ fn a_failed_analysis_keeps_the_screen_and_shows_the_error() {
     let mut dashboard = dashboard(&runs());
     assert!(dashboard.take(Update::Failed("the disk is gone".into())));
     let shown = screen(&dashboard, (80, 24));
-    assert!(shown.contains("the disk is gone") && shown.contains("double-put"), "{shown}");
+    assert!(shown.contains("the disk is gone") && shown.contains("put the same handle data twice"), "{shown}");
     assert!(dashboard.take(update(&runs())));
     assert!(!screen(&dashboard, (80, 24)).contains("the disk"));
 }

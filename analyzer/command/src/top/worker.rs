@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 use std::{io, sync::Arc, thread};
 
+use urscope_analyzer::analysis::traces;
 use urscope_analyzer::questions::{Snapshot, SnapshotFollower};
 use urscope_analyzer::{Options, follow::Follower};
 
@@ -72,6 +73,7 @@ pub(super) fn waiting(paths: &[PathBuf]) -> String {
     let missing = |path: &&Path| !path.exists();
     match paths.iter().map(PathBuf::as_path).find(missing) {
         Some(path) => urscope_analyzer::plain::plain(&format!("{} does not exist yet", path.display())),
+        None if traces(paths).is_ok_and(|traces| !traces.is_empty()) => "reading the traces".into(),
         None => "there are no traces yet: no process has loaded a Unified Runtime adapter under urscope".into(),
     }
 }
@@ -84,6 +86,9 @@ mod tests {
     fn the_waiting_message_names_a_missing_path() {
         let folder = tempfile::tempdir().unwrap();
         assert!(waiting(&[folder.path().to_owned()]).contains("no traces yet"));
+        let full = tempfile::tempdir().unwrap();
+        std::fs::write(full.path().join("urscope-a-1-1.json"), "[").unwrap();
+        assert_eq!(waiting(&[full.path().to_owned()]), "reading the traces");
         let later = folder.path().join("later\x1b[2J");
         let message = waiting(&[folder.path().to_owned(), later]);
         assert!(message.ends_with("/later\u{fffd}[2J does not exist yet"), "{message}");

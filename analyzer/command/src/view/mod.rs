@@ -6,12 +6,13 @@
 //!
 //! The server listens on the loopback address only, and below a random path, because other users of the machine can connect too.
 //! It must never print, run a program, write a file, or serve a file that is not in a table made before the first request. Of source
-//! files that the stacks of findings name, it shows a few lines, under the conditions of [`source`].
+//! files that the stacks of findings name, it shows a few lines, under the conditions of [`urscope_analyzer::sources`].
 
 mod answers;
 mod assets;
 mod calls;
 mod chunks;
+mod compression;
 mod events;
 mod following;
 mod guard;
@@ -22,7 +23,6 @@ pub mod perfetto;
 mod routes;
 mod search;
 mod server;
-pub mod source;
 mod state;
 mod table_builder;
 mod timeline;
@@ -35,12 +35,11 @@ use std::{io, path::PathBuf, sync::Arc, thread::JoinHandle};
 use tokio::sync::watch as channel;
 
 use perfetto::Copy;
-use source::Sources;
 use state::AppState;
 use tokens::AccessTokens;
 
 use crate::shell::quoted;
-use urscope_analyzer::Options;
+use urscope_analyzer::{Options, sources::Sources};
 
 /// The run that is shown.
 pub struct Subject {

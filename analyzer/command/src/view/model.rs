@@ -2,18 +2,31 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+
+use serde::Deserialize;
 
 use super::lifetimes::{self, Marks};
 use super::search::{self, Wanted};
-use super::source::{Excerpt, NoSource, Sources};
 use super::{answers::Refusal, calls::Row, table_builder::TableBuilder};
-use urscope_analyzer::analysis::{CallSites, Following};
+use urscope_analyzer::analysis::{CallSites, Excerpt, Following};
 use urscope_analyzer::questions::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector};
+use urscope_analyzer::sources::{NoSource, Sources};
 use urscope_analyzer::{Judgement, Options, lifetimes::LifetimeTracker};
 
 /// How many results of searches are cached, because the user turns pages or changes the order back and forth.
 const SEARCHES: usize = 8;
+
+/// A place in a finding.
+#[derive(Clone, Copy, Deserialize)]
+pub(super) struct OfFinding {
+    /// Its position in the judgement.
+    finding: usize,
+    /// Whether it is the other side, as 0 or 1.
+    #[serde(default)]
+    there: u8,
+    /// The position of the frame in the stack; absent for the call site.
+    frame: Option<usize>,
+}
 
 /// The results of one analysis.
 pub struct Model {
@@ -89,16 +102,14 @@ impl Model {
         self.tables.lives.part(generation, asked, &self.marks, &mut self.sites())
     }
 
-    /// The lines of source around a side of the finding at this position.
-    pub(super) fn excerpt(&self, sources: &Sources, finding: usize, there: bool) -> Result<Excerpt, NoSource> {
-        let found = self.judgement.findings.get(finding).ok_or(NoSource::Unknown)?;
-        let side = if there { found.other.as_ref() } else { Some(&found.process) }.ok_or(NoSource::Unknown)?;
-        let frame = side.call_site().ok_or(NoSource::Unknown)?;
-        let (file, line) = frame.file.as_deref().zip(frame.line).ok_or(NoSource::Unknown)?;
+    /// The lines of source around a frame of a side of the finding at this position, or around its call site.
+    pub(super) fn excerpt(&self, sources: &Sources, asked: OfFinding) -> Result<Excerpt, NoSource> {
+        let found = self.judgement.findings.get(asked.finding).ok_or(NoSource::Unknown)?;
+        let side = if asked.there != 0 { found.other.as_ref() } else { Some(&found.process) };
+        let side = side.ok_or(NoSource::Unknown)?;
+        let frame = asked.frame.map_or_else(|| side.call_site(), |at| side.stack.get(at)).ok_or(NoSource::Unknown)?;
         let process = self.tables.process_index.number(side);
-        let span = process.and_then(|process| self.tables.spans.get(process as usize));
-        let began = span.filter(|span| span.realtime > 0);
-        sources.around(file, line, began.map(|span| UNIX_EPOCH + Duration::from_nanos(span.realtime)))
+        sources.around(frame, process.and_then(|process| self.judgement.processes.get(process as usize)))
     }
 
     pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, Refusal> {

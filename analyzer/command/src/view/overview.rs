@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::state::{AppState, Latest};
 use urscope_analyzer::analysis::{Ended, FoundFinding, Frame, Location};
-use urscope_analyzer::{plain::plain, report};
+use urscope_analyzer::{Judgement, plain::plain};
 
 const HOSTED: &str = "https://ui.perfetto.dev";
 
@@ -31,7 +31,7 @@ pub(super) struct Overview<'a> {
 /// A finding in few words.
 #[derive(Serialize)]
 struct Sentence {
-    /// With its place: `rank 7 freed 8 MiB while rank 6 had it open, ring.cpp:37`.
+    /// With its place: `rank 7 freed 8 MiB while rank 6 had it open: ring.cpp:37`.
     text: String,
     /// The call site here.
     here: Option<String>,
@@ -42,7 +42,7 @@ struct Sentence {
 }
 
 impl Sentence {
-    fn of(found: &FoundFinding) -> Self {
+    fn of(judgement: &Judgement, found: &FoundFinding) -> Self {
         let site = |side: &Location| side.site.as_deref().map(plain);
         let shown = |side: &Location| {
             let frames: Vec<_> = side.shown_frames().collect();
@@ -50,7 +50,7 @@ impl Sentence {
             (0..).zip(&side.stack).filter(|(_, frame)| is_shown(frame)).map(|(at, _)| at).collect()
         };
         Self {
-            text: report::sentence(found),
+            text: plain(&judgement.sentence(found)),
             here: site(&found.process),
             there: found.other.as_ref().and_then(site),
             shown: [shown(&found.process), found.other.as_ref().map(shown).unwrap_or_default()],
@@ -115,7 +115,10 @@ pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> O
         error: now.error.as_deref(),
         perfetto,
         processes: processes.collect(),
-        sentences: model.iter().flat_map(|model| &model.judgement.findings).map(Sentence::of).collect(),
+        sentences: model.map_or_else(Vec::new, |model| {
+            let of = |found| Sentence::of(&model.judgement, found);
+            model.judgement.findings.iter().map(of).collect()
+        }),
         again: &state.subject.again,
     }
 }

@@ -13,7 +13,12 @@ use serde_json::json;
 use super::answers::{Refusal, answer, answer_compact, printed};
 use super::guard::{self, Admitted};
 use super::{
-    assets, events, lifetimes, model::Model, overview::overview, perfetto::TRACE, search, state::AppState,
+    assets, events, lifetimes,
+    model::{Model, OfFinding},
+    overview::overview,
+    perfetto::TRACE,
+    search,
+    state::AppState,
     timeline::timeline,
 };
 use urscope_analyzer::questions::{self, QuestionError};
@@ -63,14 +68,6 @@ struct Named {
     name: String,
 }
 
-/// A side of a finding: its position in the judgement, and which side.
-#[derive(Deserialize)]
-struct OfFinding {
-    finding: usize,
-    #[serde(default)]
-    there: u8,
-}
-
 async fn api(state: &Arc<AppState>, name: &str, uri: &Uri, port: u16) -> Result<Response, Refusal> {
     match name {
         "check" => of_model(state, |generation, model| Ok(answer(generation, printed(&model.judgement)?))).await,
@@ -105,11 +102,11 @@ async fn api(state: &Arc<AppState>, name: &str, uri: &Uri, port: u16) -> Result<
             })
             .await
         }
-        // The lines of source around the call site of a side of a finding, or why there are none, as an answer.
+        // The lines of source around a frame of a side of a finding, or its call site, or why there are none, as an answer.
         "source" => {
-            let OfFinding { finding, there } = query(uri)?;
+            let of: OfFinding = query(uri)?;
             let asked = Arc::clone(state);
-            of_model(state, move |generation, model| match model.excerpt(&asked.sources, finding, there != 0) {
+            of_model(state, move |generation, model| match model.excerpt(&asked.sources, of) {
                 Ok(excerpt) => answer_compact(generation, &excerpt),
                 Err(none) => answer_compact(generation, &json!({ "none": none.to_string() })),
             })

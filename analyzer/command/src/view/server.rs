@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use axum::http::{HeaderName, HeaderValue, Request, header};
+use axum::http::{HeaderName, HeaderValue, Method, Request, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::{Either, select};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::{net::TcpStream, runtime::Builder};
 
 use super::guard::{self, Refused};
-use super::{routes, state::AppState, write_timeout::WriteTimeout};
+use super::{compression, routes, state::AppState, write_timeout::WriteTimeout};
 
 /// The maximum number of connections at a time that have sent a word. A browser uses six.
 const CONNECTIONS: usize = 64;
@@ -132,6 +132,9 @@ async fn answer(state: Arc<AppState>, word: Arc<Notify>, request: Request<Incomi
         Ok(admitted) => (routes::page(&state, &admitted, request.method()).await, PAGE_POLICY),
         Err(refused) => (refused.into_response(), PAGE_POLICY),
     };
+    if request.method() == Method::GET && compression::is_accepted(request.headers()) {
+        response = compression::compressed(response).await;
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, policy),

@@ -3,8 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::{Semaphore, watch};
+use urscope_analyzer::sources::Sources;
 
-use super::{Settings, Subject, answers::Refusal, model::Model, perfetto::Copy, source::Sources, tokens::AccessTokens};
+use super::{Settings, Subject, answers::Refusal, model::Model, perfetto::Copy, tokens::AccessTokens};
 
 /// The maximum number of questions that are answered at a time, because each analyzes all traces.
 const QUESTIONS: usize = 2;

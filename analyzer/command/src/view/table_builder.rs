@@ -11,8 +11,6 @@ pub(super) struct Span {
     pub(super) began_ns: u64,
     /// When it ended, or the latest time known of it.
     pub(super) ended_ns: u64,
-    /// When it began, in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
-    pub(super) realtime: u64,
 }
 
 #[derive(Clone, Default)]
@@ -30,8 +28,7 @@ pub(super) struct TableBuilder {
 impl EventSink for TableBuilder {
     fn process(&mut self, began: &ProcessStart<'_>) {
         self.process_index.enter(began);
-        let realtime = began.header.clock.realtime_ns;
-        self.spans.push(Span { began_ns: began.at, ended_ns: began.at, realtime });
+        self.spans.push(Span { began_ns: began.at, ended_ns: began.at });
     }
 
     fn stacks(&mut self, _: u32, stacks: &Stacks) {

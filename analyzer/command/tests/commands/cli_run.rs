@@ -172,7 +172,7 @@ fn a_run_without_traces_is_not_clean_and_leaves_no_directory() {
     assert_eq!((ended.code, ended.stdout.as_str()), (2, "text\n"), "{}", ended.stderr);
     let report: serde_json::Value = serde_json::from_str(&workspace.text("report.json")).unwrap();
     assert_eq!((&report["verdict"], &report["exit"]), (&"not-judged".into(), &2.into()));
-    assert!(report["reason"].as_str().unwrap().contains("nothing was traced"), "{report:#}");
+    assert!(report["reason"].as_str().unwrap().contains("nothing was recorded"), "{report:#}");
     assert!(!workspace.path().join("urscope-traces").exists(), "the empty directory is removed");
 }
 

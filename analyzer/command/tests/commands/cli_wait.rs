@@ -53,6 +53,17 @@ fn a_signal_after_the_end_of_the_program_ends_the_waiting() {
 }
 
 #[test]
+fn the_waiting_has_a_limit_where_one_is_given() {
+    let workspace = Workspace::new();
+    let options = ["--no-shim", "--wait-for-children", "1"];
+    let ended = workspace.start(workspace.script(&options, &orphan("touch done"))).end();
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(!workspace.path().join("done").exists(), "the others were not waited for");
+    workspace.make("go");
+    workspace.wait_for("done");
+}
+
+#[test]
 fn a_signal_to_urscope_reaches_the_program() {
     for (signal, code) in [("INT", 41), ("TERM", 42), ("HUP", 43), ("USR1", 44)] {
         let workspace = Workspace::new();

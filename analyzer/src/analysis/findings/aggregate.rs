@@ -1,9 +1,8 @@
 //! The verdict over all nodes: puts their times on one time axis and combines findings that several nodes share.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-
-use urscope_rules::Severity;
 
 use urscope_schema::{counted, ranks::process_name};
 
@@ -62,6 +61,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let judgement = Judgement {
         version: VERSION,
         verdict,
+        headline: String::new(),
         exit: verdict.exit_code(),
         reason,
         processes: processes(nodes, options.command_lines),
@@ -188,18 +188,18 @@ fn first(nodes: &[Node]) -> u64 {
     clock::first(nodes.iter().map(|node| node.realtime_ns))
 }
 
-/// All findings. Those of several processes at one call site become one, which shows the first occurrence, and the
-/// count on each host if there are several nodes.
+/// All findings. Those of several processes at one call site become one, whatever their severities are. It shows the most severe
+/// occurrence, or the first one, and the count on each host if there are several nodes.
 fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
     let (first, several) = (first(nodes), nodes.len() > 1);
     let mut findings: Vec<FoundFinding> = Vec::new();
-    let mut places: HashMap<(Severity, String), usize> = HashMap::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for (node, finding) in nodes.iter().flat_map(|node| node.findings.iter().map(move |finding| (node, finding))) {
         let found = aligned(finding, node, node.shift(first), several);
         // Without call stacks, nothing says that two processes of a node did it at one place.
         let has_place = several || found.locations().all(|side| !side.stack.is_empty());
         // Several runs are not one.
-        let place = has_place.then(|| (found.severity, format!("{}\n{}", run_of(node, &found), found.call_site())));
+        let place = has_place.then(|| format!("{}\n{}", run_of(node, &found), found.call_site()));
         let known = place.as_ref().and_then(|place| findings.get_mut(*places.get(place)?));
         match (known, place) {
             (Some(known), _) => combine(known, found),
@@ -236,11 +236,21 @@ fn aligned(finding: &FoundFinding, node: &Node, shift: u64, several: bool) -> Fo
     found
 }
 
-/// Adds an equal finding. The earlier one of the two is shown.
+/// Adds an equal finding. The more severe one of the two is shown, or the earlier one.
 fn combine(known: &mut FoundFinding, mut found: FoundFinding) {
     let order = |found: &FoundFinding| {
-        (found.time_ns, found.process.host.clone(), found.process.pid, found.call, found.message.clone())
+        let process = (found.process.host.clone(), found.process.pid);
+        (Reverse(found.severity), found.time_ns, process, found.call, found.message.clone())
     };
+    let mut severities: BTreeMap<String, u64> = BTreeMap::new();
+    for finding in [&*known, &found] {
+        if finding.severities.is_empty() {
+            *severities.entry(finding.severity.name().to_owned()).or_insert(0) += finding.count;
+        }
+        for (severity, count) in &finding.severities {
+            *severities.entry(severity.clone()).or_insert(0) += count;
+        }
+    }
     if order(&found) < order(known) {
         std::mem::swap(known, &mut found);
     }
@@ -248,6 +258,7 @@ fn combine(known: &mut FoundFinding, mut found: FoundFinding) {
         *known.hosts.entry(host).or_insert(0) += count;
     }
     known.count += found.count;
+    known.severities = if severities.len() > 1 { severities } else { BTreeMap::new() };
     known.occurrences.extend(found.occurrences);
     known.occurrences.sort_by(|one, two| one.order().cmp(&two.order()));
 }
@@ -299,16 +310,16 @@ fn ignored(report: &Report) -> impl Iterator<Item = String> {
 fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     let processes = || report.nodes.iter().flat_map(|node| &node.processes);
     if processes().next().is_none() && report.headless.is_empty() {
-        let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let described = |path: &PathBuf| {
+            let contents = if path.is_dir() { format!(" ({})", reading::contents(path)) } else { String::new() };
+            format!("{}{contents}", path.display())
+        };
+        let places: Vec<_> = paths.iter().map(described).collect();
         let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
-        let folders = paths.iter().filter(|path| path.is_dir());
-        let there = folders.map(|path| format!("; in {}: {}", path.display(), reading::contents(path)));
-        let there = there.collect::<Vec<_>>().concat();
         let (ignored, mark) =
             (ignored(report).collect::<Vec<_>>().join("; "), if report.foreign.is_empty() { "" } else { "; " });
         return format!(
-            "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json or *.fxt files, \
-             start the program with urscope run{there}{mark}{ignored}"
+            "no trace files{places}{mark}{ignored}; name a directory that `urscope run` wrote, or record one with `urscope run -- PROGRAM`"
         );
     }
     let calls: u64 = processes().map(|process| process.calls).sum();

@@ -131,6 +131,12 @@ fn findings_of_several_processes_at_one_call_site_are_one() {
     assert_eq!(ranks, [Some(3), Some(4), Some(12)]);
     assert_eq!((second.count, second.process.pid), (1, 5));
     assert_eq!(judged(vec![found(3, None), found(4, None)]).len(), 2, "without stacks, nobody knows");
+
+    let notes = FoundFinding { severity: Severity::Note, count: 255, ..found(99, Some(37)) };
+    let both = judged(vec![notes, FoundFinding { count: 345, ..found(3, Some(37)) }]);
+    let [one] = &both[..] else { panic!("one cause: {both:#?}") };
+    assert_eq!((one.severity, one.process.pid, one.count), (Severity::Error, 3, 600), "the most severe is shown");
+    assert_eq!(one.severities, [("error".into(), 345), ("note".into(), 255)].into());
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub mod exemptions;
 #[cfg(test)]
 mod merge_properties;
 mod node;
+mod sentence;
 
 pub(crate) use deduplicator::{Deduplicator, Occurred, Repeated};
 pub use exemptions::{ExemptionError, Exemptions};

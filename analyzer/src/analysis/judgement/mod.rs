@@ -61,6 +61,9 @@ pub struct Judgement {
     pub version: u32,
     /// The verdict.
     pub verdict: Verdict,
+    /// What happened, in one line: the first finding that counts as a sentence with its place, or the verdict with its reason.
+    #[serde(default)]
+    pub headline: String,
     /// The exit code of the command.
     pub exit: u8,
     /// Why nothing was judged, or not everything. It may stand beside findings.
@@ -89,7 +92,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Adds limits, and what follows from them for the verdict and its reason.
+    /// Adds limits, and what follows from them for the verdict, its reason and the headline.
     #[must_use]
     pub fn limited(mut self, limits: impl IntoIterator<Item = Limit>) -> Self {
         for limit in limits {
@@ -101,6 +104,7 @@ impl Judgement {
             self.verdict = Verdict::PartlyJudged;
             self.exit = self.verdict.exit_code();
         }
+        self.headline = self.headline_of();
         self
     }
 
@@ -169,6 +173,9 @@ pub struct ProcessSummary {
     pub late: bool,
     /// When it began, in nanoseconds of its host's monotonic clock.
     pub began_ns: u64,
+    /// When that was in nanoseconds since 1970 (`CLOCK_REALTIME`); 0 if that is not known.
+    #[serde(default)]
+    pub realtime_ns: u64,
     /// The number of its recorded calls.
     pub calls: u64,
     /// The number of `urIPC*` calls among them.
@@ -248,6 +255,9 @@ pub struct FoundFinding {
     pub advice: String,
     /// The number of occurrences.
     pub count: u64,
+    /// The number of occurrences of each severity, if they differ; [`Self::severity`] is the highest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub severities: BTreeMap<String, u64>,
     /// The occurrences, by rank, pid and time: of each process at most the first 100 with the same call stacks.
     #[serde(default)]
     pub occurrences: Vec<Occurrence>,
@@ -346,7 +356,7 @@ impl std::fmt::Display for Excuse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Suppression { place, text } => write!(f, "suppressed by {place} ({text})"),
-            Self::Baseline => f.write_str("known from the baseline"),
+            Self::Baseline => f.write_str("unchanged from the baseline"),
         }
     }
 }
@@ -423,6 +433,24 @@ pub struct Location {
     /// stack shows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
+    /// The lines of source around the call site, if the source is below the directories of the user's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<Excerpt>,
+}
+
+/// Some lines of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Excerpt {
+    /// The file, as the call stack names it.
+    pub file: String,
+    /// The line of the place, counted from 1.
+    pub line: u32,
+    /// The number of the first of the lines.
+    pub first: u32,
+    /// The lines, without their ends and with spaces for tabs; of a long one the first 300 characters.
+    pub lines: Vec<String>,
+    /// Whether the file was changed after the process had begun.
+    pub changed: bool,
 }
 
 /// One frame of a call stack.

@@ -53,7 +53,7 @@ pub fn runs_below(folder: &Path) -> Vec<PathBuf> {
 /// The number of directories or files that [`contents`] names.
 const NAMED: usize = 8;
 
-/// What a directory without traces has instead, as part of a message, and what to do.
+/// What a directory without traces has instead, as part of a message.
 pub fn contents(folder: &Path) -> String {
     let listed = |paths: &[PathBuf]| {
         let names = paths.iter().take(NAMED).map(|path| plain(&path.file_name().unwrap_or_default().to_string_lossy()));
@@ -64,14 +64,14 @@ pub fn contents(folder: &Path) -> String {
     let runs = runs_below(folder);
     if !runs.is_empty() {
         let count = counted(runs.len(), "run");
-        return format!("it is the directory of {count} ({}); name one of them", listed(&runs));
+        return format!("it is the directory of {count} ({})", listed(&runs));
     }
     let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     entries.sort();
     match entries.len() {
-        0 => "it is empty; name a directory that urscope run wrote, or start the program with urscope run".into(),
+        0 => "it is empty".into(),
         count => format!(
-            "it has {} ({}), and none is named urscope-*.json or *.fxt; name a directory that urscope run wrote",
+            "it has {} ({}), and none is named urscope-*.json or *.fxt",
             counted(count, "file"),
             listed(&entries)
         ),

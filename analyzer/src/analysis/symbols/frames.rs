@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use urscope_schema::{handle::fingerprint, trace::records::is_of_runtime};
 
-use crate::analysis::{FoundFinding, Frame, Location};
+use crate::analysis::{Excerpt, FoundFinding, Frame, Location, ProcessSummary};
 
 /// The directories of the headers of the C++ library and of the SYCL runtime, whose functions are compiled into programs.
 const HEADERS: [&str; 3] = ["/usr/include/", "/include/sycl/", "/include/c++/"];
@@ -66,7 +66,20 @@ impl Frame {
     }
 }
 
+impl Excerpt {
+    /// The lines with their numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &str)> {
+        (self.first..).zip(self.lines.iter().map(String::as_str))
+    }
+}
+
 impl Location {
+    /// Whether it is in a process. Older reports do not name its host.
+    pub(crate) fn is_in(&self, process: &ProcessSummary) -> bool {
+        let is_there = self.host == process.host || self.host.is_empty();
+        is_there && (self.pid, &self.executable) == (process.pid, &process.executable)
+    }
+
     /// The frames of the program, innermost first, or those of the runtime if there are no others.
     pub(crate) fn frames(&self) -> impl Iterator<Item = &Frame> {
         let runtime_only = !self.stack.iter().any(Frame::is_of_program);

@@ -11,7 +11,7 @@ use crate::scenarios::{expect, play};
 fn a_command_on_a_closed_mapping_names_its_close() {
     let found = expect(&opened("c: close m\nc: copy m + 900 sized 8\np: put h\np: free a"), &["use-after-close"]);
     assert_eq!(found[0].severity, Severity::Error);
-    let parts = ["writes to 0x", "it was in mapping 0x", " of 1000 bytes, closed in call "];
+    let parts = ["writes to 0x", "it was in mapping 0x", " of 1,000 bytes, closed in call "];
     assert!(parts.iter().all(|part| found[0].message.contains(part)), "{}", found[0].message);
     assert_eq!(found[0].other.unwrap().function.unwrap().name(), "urIPCCloseMemHandleExp");
 }
@@ -37,7 +37,7 @@ fn a_command_on_memory_that_its_owner_freed_names_that_free() {
     let parts = [
         "c (pid ",
         " accesses mapping 0x",
-        " of 1000 bytes in call 2 (urEnqueueUSMMemcpy, ",
+        " of 1,000 bytes in call 2 (urEnqueueUSMMemcpy, ",
         ", and freed in call 4 (urUSMFree, ",
     ];
     assert!(parts.iter().all(|part| found[1].message.contains(part)), "{}", found[1].message);

@@ -16,7 +16,7 @@ fn of(command: &str) -> String {
 fn both_sizes_are_named() {
     let found = expect(&of("c: copy m + 900 sized 101"), FOUND);
     assert_eq!(found[0].severity, Severity::Error);
-    let parts = ["writes 101 bytes of mapping 0x", " from byte 900 on in call ", ", which has 1000 bytes"];
+    let parts = ["writes 101 bytes of mapping 0x", " from byte 900 on in call ", ", which has 1,000 bytes"];
     assert!(parts.iter().all(|part| found[0].message.contains(part)), "{}", found[0].message);
     assert_eq!(found[0].other.unwrap().function.unwrap().name(), "urIPCOpenMemHandleExp");
     let own = expect(&of("p: copy a sized 1001"), FOUND);
@@ -53,7 +53,7 @@ fn a_size_that_is_not_certain_is_not_used() {
 fn a_get_of_the_address_behind_an_allocation_names_it() {
     let found = expect("p: alloc a 1000\np: get a + 1000 -> h fails", FOUND);
     assert_eq!(found[0].severity, Severity::Error);
-    assert!(found[0].message.contains(" of 1000 bytes ends, allocated in call 1 (urUSMDeviceAlloc"), "{found:#?}");
+    assert!(found[0].message.contains(" of 1,000 bytes ends, allocated in call 1 (urUSMDeviceAlloc"), "{found:#?}");
     expect("p: alloc a 1000\np: get a + 1001 -> h fails", &["refused-call"]);
     // The child may have the memory behind it from its parent.
     expect("p: fork c\nc: alloc a 1000\nc: get a + 1000 -> h fails", &["refused-call"]);
@@ -72,7 +72,7 @@ fn an_offset_that_a_handle_does_not_contain_is_lost() {
     };
     let (severity, message, other) = lost("");
     assert_eq!((severity, other), (Severity::Warning, false));
-    assert!(message.contains(", 1000 bytes into ") && message.ends_with("whoever opens it is at the beginning"));
+    assert!(message.contains(", 1,000 bytes into ") && message.ends_with("whoever opens it is at the beginning"));
     let (severity, message, other) = lost("c: copy m sized 1000 ze");
     assert_eq!((severity, other), (Severity::Warning, true));
     assert!(message.contains("c (pid ") && message.contains("accesses the beginning of what it opened"), "{message}");

@@ -51,16 +51,16 @@ const WITHOUT_CODE: [(&str, &str); 1] = [("slow-call", "what delays a call is ou
 fn every_example_is_short_and_wrong_at_a_marked_line() {
     for rule in RULES {
         let page = Page::of(rule);
-        let Some((language, [wrong, mended])) = page.example() else {
+        let Some((language, [wrong, fixed])) = page.example() else {
             assert!(WITHOUT_CODE.iter().any(|(code, _)| *code == rule.code), "{} has no example", rule.code);
             continue;
         };
         assert!(["cpp", "sh"].contains(&language), "{}: {language}", rule.code);
-        assert!(page.section("Example").unwrap().contains("```\n\nMended:\n\n```"), "{}", rule.code);
-        assert_ne!(wrong, mended, "{}", rule.code);
+        assert!(page.section("Example").unwrap().contains("```\n\nFixed:\n\n```"), "{}", rule.code);
+        assert_ne!(wrong, fixed, "{}", rule.code);
         let marks = |code: &str| ["Wrong", "Noted"].iter().map(|mark| code.matches(mark).count()).sum::<usize>();
-        assert_eq!((marks(wrong), marks(mended)), (1, 0), "{}", rule.code);
-        for code in [wrong, mended] {
+        assert_eq!((marks(wrong), marks(fixed)), (1, 0), "{}", rule.code);
+        for code in [wrong, fixed] {
             assert!((1..=10).contains(&code.lines().count()), "{}: {code}", rule.code);
             // Two of these stand beside each other in 100 columns.
             assert!(code.lines().all(|line| line.chars().count() <= 47), "{}: {code}", rule.code);

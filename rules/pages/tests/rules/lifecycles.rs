@@ -96,7 +96,7 @@ fn every_open_of_a_pointer_needs_its_close() {
     expect("p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\nc: close m\np: put h", &[]);
     let found =
         expect("p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\np: put h\nc: exit", &["leaked-mapping"]);
-    assert!(found[0].message.contains("closed it once for 2 opens"), "{}", found[0].message);
+    assert!(found[0].message.contains("opened it 2 times and closed it once"), "{}", found[0].message);
     expect(
         "p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\nc: close m\nc: close m\np: put h",
         &["double-close"],
@@ -422,7 +422,7 @@ fn a_mapping_that_went_with_its_context_is_not_the_next_one_at_its_address() {
     let in_other = start.replace("c: release x\n", "");
     let found =
         expect(&format!("{in_other}c: open g -> m\nc: close m\n{end}"), &["freed-while-open", "leaked-mapping"]);
-    assert!(found[1].message.contains("closed it once for 2 opens"), "{}", found[1].message);
+    assert!(found[1].message.contains("opened it 2 times and closed it once"), "{}", found[1].message);
 }
 
 #[test]

@@ -26,7 +26,7 @@
 //! physical::put(two, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! namespace physical = ipc::physical_memory;

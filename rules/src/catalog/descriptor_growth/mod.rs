@@ -23,7 +23,7 @@
 //! }
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! for (int step = 0; step < 1000; step++) {

@@ -24,7 +24,7 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
-//! Mended:
+//! Fixed:
 //!
 //! ```cpp
 //! // More than the adapter takes from a pool.
@@ -64,6 +64,7 @@
 //! Give memory that is shared with untrusted processes an allocation of its own: larger than what the adapter pools (4
 //! MiB of device memory by default).
 
+use urscope_schema::counted;
 use urscope_schema::handle::Kind;
 
 use super::memory::{FirstOf, PerProcess};
@@ -141,9 +142,9 @@ fn report(fact: &Fact<'_>, FirstOf { first, count }: FirstOf<Exposed>) -> Findin
     let (who, what, size) = (fact.actor(), handle(Kind::Usm, first.memory), of_size(first.size));
     let all = if count == 1 { String::new() } else { format!("; it did this {} in total", times(count)) };
     let message = format!(
-        "{who} got handle data for {what}{size} in {}, which exposes {} bytes, including {}, in use since {}{all}",
+        "{who} got handle data for {what}{size} in {}, which exposes {}, including {}, in use since {}{all}",
         call(first.got),
-        first.exported,
+        counted(first.exported, "byte"),
         handle(Kind::Usm, first.neighbour),
         call(first.made)
     );

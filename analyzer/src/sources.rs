@@ -1,17 +1,21 @@
-//! The lines of source around a place that a call stack of a finding names.
+//! The lines of source around a place that a call stack names.
 //!
-//! A trace can name any file, and a request can ask for any finding. So a file is shown only if all of this holds: it is below a directory
+//! A trace can name any file, and reports are published. So a file is shown only if all of this holds: it is below a directory
 //! of the user's choice ([`Sources`]), also after symbolic links are followed; no part of its path below that directory is hidden; its name
 //! ends like that of source; it is a regular file of a limited size, and text. No request contains a path.
 
 use std::path::{Component, Path, PathBuf};
-use std::{fs, io, time::SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
-use serde::Serialize;
-use urscope_analyzer::files;
+use crate::analysis::{Excerpt, FoundFinding, Frame, Judgement, ProcessSummary};
+use crate::files;
 
-/// How many lines are shown before and after the place.
+/// How many lines the page shows before and after the place.
 const AROUND: usize = 4;
+
+/// How many lines reports show before and after it.
+const AROUND_IN_REPORTS: usize = 2;
 
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 4 << 20;
@@ -33,21 +37,9 @@ pub struct Sources {
     named: Vec<PathBuf>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Excerpt {
-    /// The file, as the stack names it.
-    pub(super) file: String,
-    /// The line of the place, counted from 1.
-    pub(super) line: u32,
-    /// The number of the first line that is shown.
-    pub(super) first: u32,
-    pub(super) lines: Vec<String>,
-    /// Whether the file was changed after the process had begun.
-    pub(super) changed: bool,
-}
-
+/// Why no source is shown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoSource {
+pub enum NoSource {
     /// The stack has no line of source.
     #[error("no source line is known here; compile with -g")]
     Unknown,
@@ -67,14 +59,30 @@ impl Sources {
         Self { current, named: named.iter().filter_map(|path| real(path)).collect() }
     }
 
+    /// The lines around a frame of a process.
+    pub fn around(&self, frame: &Frame, process: Option<&ProcessSummary>) -> Result<Excerpt, NoSource> {
+        let (file, line) = frame.file.as_deref().zip(frame.line).ok_or(NoSource::Unknown)?;
+        self.lines(file, line, AROUND, process.and_then(began))
+    }
+
+    /// Adds the lines around the call sites of all findings that are not excused, where there is source.
+    pub fn add_to(&self, judgement: &mut Judgement) {
+        let Judgement { processes, findings, .. } = judgement;
+        for side in findings.iter_mut().filter(|found| found.excuse.is_none()).flat_map(FoundFinding::locations_mut) {
+            let began = processes.iter().find(|process| side.is_in(process)).and_then(began);
+            let place = side.call_site().and_then(|frame| frame.file.as_deref().zip(frame.line));
+            side.excerpt = place.and_then(|(file, line)| self.lines(file, line, AROUND_IN_REPORTS, began).ok());
+        }
+    }
+
     /// The lines around a place. `began` is when the process began.
-    pub(super) fn around(&self, file: &str, line: u32, began: Option<SystemTime>) -> Result<Excerpt, NoSource> {
+    fn lines(&self, file: &str, line: u32, around: usize, began: Option<SystemTime>) -> Result<Excerpt, NoSource> {
         let path = self.find(Path::new(file))?;
         let (text, modified) = read(&path)?;
         let at = line as usize;
-        let first = at.saturating_sub(AROUND).max(1);
-        let cut = |line: &str| line.chars().take(WIDEST).collect();
-        let lines: Vec<String> = text.lines().skip(first - 1).take(at + AROUND + 1 - first).map(cut).collect();
+        let first = at.saturating_sub(around).max(1);
+        let cut = |line: &str| line.replace('\t', "    ").chars().take(WIDEST).collect();
+        let lines: Vec<String> = text.lines().skip(first - 1).take(at + around + 1 - first).map(cut).collect();
         if lines.len() <= at - first.min(at) {
             return Err(NoSource::Refused("it has fewer lines"));
         }
@@ -103,6 +111,11 @@ impl Sources {
         }
         found
     }
+}
+
+/// When a process began.
+fn began(process: &ProcessSummary) -> Option<SystemTime> {
+    (process.realtime_ns > 0).then(|| UNIX_EPOCH + Duration::from_nanos(process.realtime_ns))
 }
 
 /// The path itself, and its ends, the longest first.
@@ -139,7 +152,7 @@ fn read(path: &Path) -> Result<(String, Option<SystemTime>), NoSource> {
 
 #[cfg(test)]
 mod tests {
-    use std::{os::unix::fs::symlink, time::Duration};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -172,19 +185,19 @@ mod tests {
     fn the_lines_around_a_place_are_shown() {
         let tree = SourceTree::new();
         let file = tree.path("app/src/ring.cpp");
-        let shown = tree.sources(&[]).around(&file, 10, None).unwrap();
+        let shown = tree.sources(&[]).lines(&file, 10, AROUND, None).unwrap();
         assert_eq!((shown.first, shown.lines.len(), shown.lines[4].as_str()), (6, 9, "line 10"));
-        let shown = tree.sources(&[]).around(&file, 2, None).unwrap();
+        let shown = tree.sources(&[]).lines(&file, 2, AROUND, None).unwrap();
         assert_eq!((shown.first, shown.lines.len(), shown.lines[1].as_str()), (1, 6, "line 2"));
-        assert_eq!(tree.sources(&[]).around("src/ring.cpp", 20, None).unwrap().lines.len(), 5);
-        assert_eq!(tree.sources(&[]).around(&file, 21, None), Err(NoSource::Refused("it has fewer lines")));
+        assert_eq!(tree.sources(&[]).lines("src/ring.cpp", 20, AROUND, None).unwrap().lines.len(), 5);
+        assert_eq!(tree.sources(&[]).lines(&file, 21, AROUND, None), Err(NoSource::Refused("it has fewer lines")));
     }
 
     #[test]
     fn a_file_that_was_changed_after_the_run_is_marked() {
         let tree = SourceTree::new();
         let file = tree.path("app/src/ring.cpp");
-        let changed = |began| tree.sources(&[]).around(&file, 1, Some(began)).unwrap().changed;
+        let changed = |began| tree.sources(&[]).lines(&file, 1, AROUND, Some(began)).unwrap().changed;
         let now = SystemTime::now();
         assert!(changed(now - Duration::from_hours(1)) && !changed(now + Duration::from_hours(1)));
     }
@@ -210,22 +223,22 @@ mod tests {
             ("app/binary.cpp", NoSource::Refused("it is not text")),
             ("app/large.cpp", NoSource::Refused("it is too large")),
         ] {
-            assert_eq!(tree.sources(&[]).around(&tree.path(file), 1, None), Err(why), "{file}");
+            assert_eq!(tree.sources(&[]).lines(&tree.path(file), 1, AROUND, None), Err(why), "{file}");
         }
         for root in ["/", "/proc"] {
             let sources = Sources::new(Some(Path::new(root)), &[]);
-            assert!(sources.around("/proc/self/environ", 1, None).is_err(), "{root}");
+            assert!(sources.lines("/proc/self/environ", 1, AROUND, None).is_err(), "{root}");
         }
         let root = Sources::new(Some(Path::new("/")), &[]);
-        assert_eq!(root.around(&tree.path("secret.cpp"), 1, None), Err(NoSource::Elsewhere));
+        assert_eq!(root.lines(&tree.path("secret.cpp"), 1, AROUND, None), Err(NoSource::Elsewhere));
     }
 
     #[test]
     fn in_a_named_directory_the_end_of_a_path_is_enough() {
         let tree = SourceTree::new();
         let sources = Sources::new(None, &[tree.path("app").into()]);
-        assert_eq!(sources.around("/build/x/src/ring.cpp", 3, None).unwrap().lines[2], "line 3");
-        assert_eq!(sources.around("/build/x/secret.cpp", 3, None), Err(NoSource::Elsewhere));
-        assert_eq!(tree.sources(&[]).around("/build/x/src/ring.cpp", 3, None), Err(NoSource::Elsewhere));
+        assert_eq!(sources.lines("/build/x/src/ring.cpp", 3, AROUND, None).unwrap().lines[2], "line 3");
+        assert_eq!(sources.lines("/build/x/secret.cpp", 3, AROUND, None), Err(NoSource::Elsewhere));
+        assert_eq!(tree.sources(&[]).lines("/build/x/src/ring.cpp", 3, AROUND, None), Err(NoSource::Elsewhere));
     }
 }
