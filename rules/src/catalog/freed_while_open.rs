@@ -113,7 +113,7 @@ pub(super) static RULE: Rule = Rule {
 const MAX_NAMED: usize = 8;
 
 const ADVICE: &str =
-    "free only after every process has closed its mapping: wait for an acknowledgement, a barrier, or the consumer's exit";
+    "free after every process has closed its mapping: wait for an acknowledgement, a barrier, or the consumer's exit";
 
 /// The memory whose context was released while it was open. At its end a process releases its contexts,
 /// which `exporter-gone` reports, so it is reported only if it was closed before that.
