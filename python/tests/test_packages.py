@@ -4,6 +4,7 @@ import base64
 import csv
 import hashlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -241,10 +242,58 @@ class Recipes(unittest.TestCase):
         built = set(re.findall(r"-p (urscope-\S+)", (ROOT / "scripts/package").read_text()))
         self.assertEqual({name for name in arguments if name.startswith("urscope-")}, built)
 
+    def test_the_recipe_for_conda_builds_what_the_packages_have(self):
+        text = (ROOT / "packaging/conda/recipe.yaml").read_text()
+        self.assertEqual(re.findall(r'^  version: "(.*)"$', text, re.MULTILINE), [VERSION])
+        rust = re.search(r'^rust-version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+        self.assertIn(f'${{{{ compiler("rust") }}}} >={rust}', text)
+        built = set(re.findall(r"-p (urscope-\S+)", (ROOT / "scripts/package").read_text()))
+        self.assertEqual(set(re.findall(r"--package (urscope-\S+)", text)), built)
+
     def test_the_container_file_installs_this_version(self):
         text = (ROOT / "packaging/Containerfile").read_text()
         self.assertEqual(re.findall(r"^ARG VERSION=(.*)$", text, re.MULTILINE), [VERSION])
         self.assertIn('"/packages/urscope_${VERSION}_amd64.deb"', text)
+
+
+class Release(unittest.TestCase):
+    """The steps of .github/workflows/release.yml, with small files in the place of the programs."""
+
+    def release(self, *arguments):
+        return subprocess.run([ROOT / "scripts/release", *arguments], capture_output=True, text=True)
+
+    def test_every_place_names_the_version(self):
+        checked = self.release("check", f"v{VERSION}")
+        if checked.returncode:
+            # Before a release only the changelog lacks it.
+            self.assertIn("CHANGELOG.md has no section", checked.stderr)
+        self.assertIn("instead of 99.0.0", self.release("check", "v99.0.0").stderr)
+
+    def test_what_is_published_has_sums_and_a_bill_of_materials(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            self.assertIn("instead of 3", self.release("collect", folder / "out", folder).stderr)
+            packages = made(folder / "made")
+            (folder / "made/debug").mkdir()
+            collected = self.release("collect", folder / "out", folder / "made")
+            self.assertEqual(collected.returncode, 0, collected.stderr)
+            run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=folder / "out")
+            names = {path.name for path in (folder / "out").iterdir()}
+            expected = {"SHA256SUMS", "debug-information.tar.xz", "urscope.cdx.json", *(package.name for package in packages)}
+            self.assertEqual(names, expected)
+            bill = json.loads((folder / "out/urscope.cdx.json").read_text())
+        self.assertEqual((bill["bomFormat"], bill["metadata"]["component"]["version"]), ("CycloneDX", VERSION))
+        crates = {part["name"]: part for part in bill["components"]}
+        self.assertGreater(len(crates), 100)
+        self.assertEqual(crates["serde_json"]["hashes"][0]["alg"], "SHA-256")
+        self.assertNotIn("urscope-schema", crates)
+
+    def test_the_workflow_runs_what_there_is(self):
+        text = (ROOT / ".github/workflows/release.yml").read_text()
+        scripts = set(re.findall(r"\bscripts/\S+", text))
+        self.assertGreaterEqual(scripts, {"scripts/package", "scripts/release"})
+        for script in scripts:
+            self.assertTrue(os.access(ROOT / script, os.X_OK), script)
 
 
 if __name__ == "__main__":

@@ -339,7 +339,7 @@ fn the_packages_are_the_same_each_time_and_leave_nothing_behind() {
     let test = folder().join("tests/test_packages.py");
     let run =
         TestRun::of_program(runtime::python_with(PYTEST)).untraced().env("PYTHONDONTWRITEBYTECODE", "1").arg(test);
-    assert_passed(&run.run(), 9);
+    assert_passed(&run.run(), 13);
 }
 
 /// For mypy in its strict mode and for pyright, as `python/pyproject.toml` sets them up.
