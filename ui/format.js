@@ -75,7 +75,7 @@ export const moment = (ns) => `+${(ns / 1e9).toFixed(6)} s`;
 /**
  * @param {number} number
  */
-export const figure = (number) => number.toLocaleString('en-US').replaceAll(',', '\u202f');
+export const figure = (number) => number.toLocaleString('en-US');
 
 /**
  * A number and its noun.

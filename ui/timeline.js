@@ -5,7 +5,7 @@
 import { controls as makeControls } from './controls.js';
 import { el, announce, swap } from './dom.js';
 import { count, figure } from './format.js';
-import { keyList } from './help.js';
+import { nothingSelected } from './in_view.js';
 import { KEYS, STEP, listen } from './input.js';
 import { FOUND, OPEN, SHUT, grouped, layOut } from './lanes.js';
 import { PAGE, aboutInstant, detail, describe, lifetimeTable, tell } from './lifetime.js';
@@ -137,6 +137,7 @@ export function open(container, first, route, actions) {
       controls.updateRange();
       tableOffset = 0;
       drawTable();
+      if (selected < 0 && !instant) drawAside();
     }, 250);
   }
   /** @param {number} from @param {number} to */
@@ -213,14 +214,10 @@ export function open(container, first, route, actions) {
     aside.dataset.lifetime = selected >= 0 && lifetimes ? lifetimes.name(selected) : '';
     if (selected >= 0 && lifetimes) detail(aside, data, lifetimes, selected, selection);
     else if (instant && lifetimes) aboutInstant(aside, data, instant, selection);
-    else
-      swap(
-        aside,
-        el('h2', {}, 'Nothing selected'),
-        el('p', {}, 'Click a mark to go to a mistake, a process to open its lanes, a lifetime to see its history. Drag to zoom.'),
-        keyList(KEYS.filter(([names]) => !names.startsWith('Shift')).slice(0, 7)),
-        el('p', { class: 'faint' }, 'All keys: ', el('kbd', {}, '?')),
-      );
+    else {
+      const keys = KEYS.filter(([names]) => !names.startsWith('Shift')).slice(0, 7);
+      nothingSelected(aside, lifetimes, chosen, viewport, keys);
+    }
   }
   /** @param {number} lifetime @param {{step?: boolean}} [how] */
   function select(lifetime, { step = true } = {}) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 
 import { Density } from '../../ui/density.js';
 import { listed, roundStep, tickLabel, ticks } from '../../ui/format.js';
+import { heldBySite } from '../../ui/in_view.js';
 import { FOUND, OPEN, SHUT, grouped, layOut } from '../../ui/lanes.js';
 import { visible } from '../../ui/marks.js';
 import { home, setRange } from '../../ui/range.js';
@@ -29,6 +30,23 @@ function lifetimes(rows, found = []) {
 const all = (lives) => Uint32Array.from({ length: lives.size }, (_, index) => index);
 
 const tests = {
+  'what a call site held is the most at one moment'() {
+    // Two of 10 bytes overlap, a third one comes later; one is of another site, and one is out of view.
+    const lives = lifetimes([
+      [0, 0, 1, 0, 10],
+      [0, 0, 2, 5, 20],
+      [0, 0, 3, 30, 40],
+      [1, 1, 1, 6, 9],
+      [0, 0, 4, 90, 95],
+    ]);
+    lives.bytes = Float64Array.from([10, 10, 10, 10, 10]);
+    lives.site = (lifetime) => (lifetime === 3 ? 'consume, b.cpp:2' : 'produce, a.cpp:1');
+    assert.deepEqual(heldBySite(lives, all(lives), 0, 50), [
+      { site: 'got in produce, a.cpp:1', lifetimes: 3, most: 20 },
+      { site: 'opened in consume, b.cpp:2', lifetimes: 1, most: 10 },
+    ]);
+  },
+
   'numbers that follow each other are listed in short'() {
     assert.equal(listed([5, 0, 2, 1, 1]), '0-2, 5');
     assert.equal(listed([7]), '7');

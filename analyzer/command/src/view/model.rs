@@ -130,7 +130,11 @@ impl Model {
         if let Some(found) = known(&searches()) {
             return Ok(found);
         }
-        let found: Arc<[u32]> = wanted.find(&self.tables.calls.rows, &self.judgement.processes)?.into();
+        let found: Arc<[u32]> = {
+            let mut sites = self.sites();
+            let site = |row: &Row| sites.of(row.process, row.stack());
+            wanted.find(&self.tables.calls.rows, &self.judgement.processes, site)?.into()
+        };
         let mut searches = searches();
         if searches.len() >= SEARCHES {
             searches.remove(0);

@@ -70,7 +70,15 @@ struct Named {
 
 async fn api(state: &Arc<AppState>, name: &str, uri: &Uri, port: u16) -> Result<Response, Refusal> {
     match name {
-        "check" => of_model(state, |generation, model| Ok(answer(generation, printed(&model.judgement)?))).await,
+        "check" => {
+            let asked = Arc::clone(state);
+            of_model(state, move |generation, model| {
+                let mut judgement = model.judgement.clone();
+                asked.sources.add_to(&mut judgement);
+                Ok(answer(generation, printed(&judgement)?))
+            })
+            .await
+        }
         "stats" => of_model(state, |generation, model| Ok(answer(generation, printed(&model.stats)?))).await,
         "holders" => {
             let (generation, model) = state.model().await?;

@@ -1,10 +1,10 @@
 //! Searches the table of calls: filters, sort orders, and pages of results.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use urscope_analyzer::analysis::{ProcessSummary, file_name};
+use urscope_analyzer::analysis::{CallSite, ProcessSummary, file_name};
 use urscope_analyzer::questions::{CallFilter, Searched as _, word};
 use urscope_schema::api::{Function, UrResult};
 
@@ -143,8 +143,13 @@ impl Shown {
 }
 
 impl Wanted {
-    /// Finds the indices of matching rows, in the requested order. `rows` are in order of time.
-    pub(super) fn find(&self, rows: &Chunks<Row>, processes: &[ProcessSummary]) -> Result<Vec<u32>, Refusal> {
+    /// Finds the indices of matching rows, in the requested order. `rows` are in order of time. `site` looks up the call site of a row.
+    pub(super) fn find(
+        &self,
+        rows: &Chunks<Row>,
+        processes: &[ProcessSummary],
+        mut site: impl FnMut(&Row) -> Option<Arc<CallSite>>,
+    ) -> Result<Vec<u32>, Refusal> {
         let number = |name: &str, text: &str| match text {
             "" => Ok(None),
             _ => text.parse::<u64>().map(Some).map_err(|_| format!("expected a number as {name}, found {text}")),
@@ -165,7 +170,8 @@ impl Wanted {
         let filter = filter().map_err(Refusal::meaningless)?;
         let mut words = Words::new(&self.q, processes);
         let candidates = (0..).zip(rows.iter_from(0)).filter(|(_, row)| filter.wants(*row));
-        let mut found: Vec<u32> = candidates.filter(|(_, row)| words.fit(row)).map(|(index, _)| index).collect();
+        let mut found: Vec<u32> =
+            candidates.filter(|(_, row)| words.fit(row, &mut site)).map(|(index, _)| index).collect();
         self.put_in_order(rows, &mut found);
         Ok(found)
     }
@@ -203,12 +209,14 @@ fn is_set(flag: &str) -> bool {
     !matches!(flag, "" | "0" | "false")
 }
 
-/// A search text: it matches names of functions, results and programs, and digits of numbers.
+/// A search text: it matches names of functions, results and programs, call sites, and digits of numbers.
 struct Words {
     text: String,
     functions: Vec<bool>,
     processes: Vec<bool>,
     results: HashMap<(Function, Option<UrResult>), bool>,
+    /// The call sites, by process and stack.
+    sites: HashMap<(u32, Option<u64>), bool>,
     digits: Option<Digits>,
     number: Option<u64>,
 }
@@ -224,10 +232,10 @@ impl Words {
         };
         let processes = processes.iter().map(of).collect();
         let (digits, number) = (Digits::of(&text), text.parse().ok());
-        Self { text, functions, processes, results: HashMap::new(), digits, number }
+        Self { text, functions, processes, results: HashMap::new(), sites: HashMap::new(), digits, number }
     }
 
-    fn fit(&mut self, row: &Row) -> bool {
+    fn fit(&mut self, row: &Row, site: &mut impl FnMut(&Row) -> Option<Arc<CallSite>>) -> bool {
         if self.text.is_empty() {
             return true;
         }
@@ -249,6 +257,10 @@ impl Words {
             || self.digits.is_some_and(|digits| {
                 [row.value(), row.fingerprint()].into_iter().flatten().any(|value| digits.are_in(value))
             })
+            || *self
+                .sites
+                .entry((row.process, row.stack()))
+                .or_insert_with(|| site(row).is_some_and(|site| site.name.to_ascii_lowercase().contains(text)))
     }
 }
 
@@ -335,7 +347,8 @@ mod tests {
     fn found(query: &str) -> Vec<(u32, u64)> {
         let rows = rows();
         let (asked, around) = asked(query).settle().unwrap();
-        let page = asked.page(1, &rows, &asked.rows.find(&rows.rows, &[]).unwrap(), around, |_| None).unwrap();
+        let page =
+            asked.page(1, &rows, &asked.rows.find(&rows.rows, &[], |_| None).unwrap(), around, |_| None).unwrap();
         page.rows.iter().map(|row| (row.process, row.call)).collect()
     }
 
@@ -378,10 +391,14 @@ mod tests {
         let rows = rows();
         assert_eq!(asked("around=x").settle().unwrap_err().0, StatusCode::BAD_REQUEST);
         for query in ["process=x", "fingerprint=x"] {
-            assert_eq!(asked(query).rows.find(&rows.rows, &[]).unwrap_err().0, StatusCode::BAD_REQUEST, "{query}");
+            assert_eq!(
+                asked(query).rows.find(&rows.rows, &[], |_| None).unwrap_err().0,
+                StatusCode::BAD_REQUEST,
+                "{query}"
+            );
         }
         let (nowhere, around) = asked("around=0:9").settle().unwrap();
-        let found = nowhere.rows.find(&rows.rows, &[]).unwrap();
+        let found = nowhere.rows.find(&rows.rows, &[], |_| None).unwrap();
         assert_eq!(nowhere.page(1, &rows, &found, around, |_| None).unwrap_err().0, StatusCode::NOT_FOUND);
     }
 }
