@@ -59,7 +59,7 @@ mod tests {
         for (bytes, text) in [
             (0, "0 bytes"),
             (1, "1 byte"),
-            (1023, "1023 bytes"),
+            (1023, "1,023 bytes"),
             (1024, "1 KiB (1,024 bytes)"),
             (1536, "1.5 KiB (1,536 bytes)"),
             (8 << 20, "8 MiB (8,388,608 bytes)"),
@@ -74,6 +74,6 @@ mod tests {
     fn a_noun_follows_its_count() {
         assert_eq!(counted(0_usize, "handle"), "0 handles");
         assert_eq!(counted(1_u64, "process"), "1 process");
-        assert_eq!(counted(7_usize, "process"), "7 processes");
+        assert_eq!(counted(7000_usize, "process"), "7,000 processes");
     }
 }

@@ -35,6 +35,11 @@ impl NoProgram {
             io::ErrorKind::NotFound => {
                 Self::not_executable(program, "it exists, but its interpreter or dynamic loader does not")
             }
+            _ if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
+                let name = program.to_string_lossy();
+                let why = format!("{name} is neither a program nor a script with a #! line; run it as `sh {name}`");
+                Self { exit_code: 126, why }
+            }
             _ => Self::not_executable(program, &error.to_string()),
         }
     }

@@ -128,11 +128,14 @@ fn the_software_device_is_found_by_the_name_of_the_loader() {
 #[test]
 fn programs_that_cannot_be_run_have_the_exit_codes_of_a_shell() {
     let workspace = Workspace::new();
-    workspace.prepare("echo data >data; echo '#!/nowhere/interpreter' >orphan; chmod +x orphan");
+    workspace.prepare(
+        "echo data >data; echo '#!/nowhere/interpreter' >orphan; echo 'echo hello' >unmarked; chmod +x orphan unmarked",
+    );
     for (program, code, word) in [
         ("no-such-program", 127, "no such program in PATH"),
         ("./no-such-program", 127, "no such program at this path"),
         ("./data", 126, "may not be executed"),
+        ("./unmarked", 126, "is neither a program nor a script with a #! line; run it as `sh ./unmarked`"),
         ("/", 126, "is a directory"),
         ("./orphan", 126, "interpreter"),
     ] {

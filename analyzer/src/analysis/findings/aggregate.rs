@@ -137,8 +137,8 @@ fn untraced(findings: &[FoundFinding]) -> Option<String> {
     let opens: u64 = found.iter().map(|finding| finding.count).sum();
     let first = found.first()?;
     Some(format!(
-        "{} opened handle data that no traced process got ({}): what the others did is not known. Trace them, too, and judge all traces together; \
-         a suppression of {UNTRACED_PEER} says that the others are not yours",
+        "{} opened handle data that no traced process exported ({}), so the exporter's side is unknown. Run the exporter under urscope, too, \
+         and judge all traces together; if the exporter is not yours, suppress {UNTRACED_PEER}",
         counted(opens as usize, "process"),
         first.message
     ))

@@ -53,9 +53,11 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     if let Err(error) = &created {
         let name = process_name(&header.executable, header.pid, header.rank);
         tell_observer(header, format!("{name} could not write its trace: {error}"));
+        // Only `urscope run` has an observer.
+        let name_it = if knobs::read().observer.is_empty() { "set URSCOPE_DIR to" } else { "name with --dir" };
         stderr::say(&format!(
-            "cannot write a trace into {}: {error}; set URSCOPE_DIR to a directory with room that this user can write to; the \
-             program continues without a trace",
+            "cannot write a trace into {}: {error}; {name_it} a directory with room that this user can write to; the program continues \
+             without a trace",
             directory.display()
         ));
     }
