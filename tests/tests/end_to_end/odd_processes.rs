@@ -128,3 +128,32 @@ fn a_run_whose_traces_could_not_be_made_says_so() {
         assert!(reason.starts_with("nothing was recorded: odd_process (pid ") && reason.contains(NO_TRACE), "{reason}");
     }
 }
+
+on_both_adapters! {
+    /// Something takes the library from the environment of a part of the run. Nobody knows what that part does.
+    fn a_process_without_the_library_is_named(adapter) {
+        let [clean, faulty] = ["clean", "free_while_open"].map(|name| apps::executable(name, Release::R2026_2));
+        let run = |script: &str| {
+            let test_run = TestRun::of_program("/bin/sh").adapter(adapter).arg("-c").arg(script);
+            test_run.arg(clean.clone()).arg(faulty.clone()).run()
+        };
+        let said = " could not be traced, because LD_PRELOAD did not reach it";
+        let beside = run("$0 && env -u LD_PRELOAD $1");
+        let report = beside.report();
+        assert_eq!((report.verdict(), report.processes().len()), ("partly-judged", 2), "{}", beside.stderr);
+        let names = |reason: &str| reason.starts_with("free_while_open (pid ") && reason.contains(said);
+        assert!(report.reason().is_some_and(names), "{report:#?}");
+        // Also later, of the traces alone.
+        let folder = beside.trace_folder();
+        let checked = run::urscope(&["check", "--format", "json", folder.to_str().expect("a path in UTF-8")]);
+        let checked = Report::parse(&checked.stdout);
+        assert_eq!((checked.verdict(), checked.reason()), (report.verdict(), report.reason()));
+
+        let alone = run("env -u LD_PRELOAD $1").report();
+        assert_eq!(alone.verdict(), "not-judged");
+        assert!(alone.reason().is_some_and(|reason| reason.contains(said)), "{alone:#?}");
+        // A program that uses no GPU may do without it.
+        let harmless = run("$0 && env -u LD_PRELOAD sleep 0.2");
+        assert_eq!(harmless.report().verdict(), "clean", "{}", harmless.stderr);
+    }
+}

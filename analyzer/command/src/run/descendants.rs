@@ -1,6 +1,6 @@
 //! Finds the descendants of a process in /proc.
 
-use std::{collections::HashMap, fs};
+use std::{collections::HashMap, fs, path::Path};
 
 use urscope_schema::proc_stat::ProcStat;
 
@@ -23,6 +23,29 @@ pub(crate) fn descendants(of: u32) -> Vec<Descendant> {
         .collect();
     found.sort_by_key(|descendant| descendant.pid);
     found
+}
+
+/// The numbers of all descendants of the process `of`. Where the kernel lists the children of each thread, only their files are read.
+pub(super) fn numbers_below(of: u32) -> Vec<u32> {
+    if !Path::new("/proc/thread-self/children").exists() {
+        return descendants(of).into_iter().map(|descendant| descendant.pid).collect();
+    }
+    let (mut found, mut at) = (children(of), 0);
+    while let Some(pid) = found.get(at).copied() {
+        let below = children(pid).into_iter().filter(|pid| !found.contains(pid)).collect::<Vec<_>>();
+        found.extend(below);
+        at += 1;
+    }
+    found
+}
+
+/// The children of all threads of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Whether the process `pid` descends from the process `of`.
@@ -63,6 +86,30 @@ pub(super) fn stat(pid: u32) -> Option<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn children_of_children_are_found() {
+        let mut shell = std::process::Command::new("sh").args(["-c", "sleep 600 & wait"]).spawn().unwrap();
+        let own = std::process::id();
+        let sleeper = loop {
+            let all = numbers_below(own);
+            let below: Vec<u32> = numbers_below(shell.id());
+            if let [sleeper] = below[..] {
+                assert!(all.contains(&shell.id()) && all.contains(&sleeper), "{all:?}");
+                break sleeper;
+            }
+        };
+        let numbers: Vec<u32> = descendants(shell.id()).iter().map(|descendant| descendant.pid).collect();
+        assert_eq!(numbers, [sleeper]);
+        for pid in [sleeper, shell.id()] {
+            rustix::process::kill_process(
+                rustix::process::Pid::from_raw(pid as i32).unwrap(),
+                rustix::process::Signal::KILL,
+            )
+            .unwrap();
+        }
+        shell.wait().unwrap();
+    }
 
     #[test]
     fn descent_covers_several_generations() {

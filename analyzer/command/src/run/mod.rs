@@ -3,6 +3,7 @@
 //! It must not touch the program's input and output. All errors of urscope itself are found before the program starts,
 //! so that a long run is never lost because a directory cannot be written.
 
+mod bypassed;
 mod descendants;
 mod end_of_process;
 mod environment;
@@ -96,7 +97,9 @@ pub(crate) fn run(
     };
 
     // Without it, only the ends of killed processes are less well known.
-    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.folder.clone(), &traces.run).ok());
+    let observer = traces.as_ref().and_then(|traces| {
+        ProcessObserver::start(traces.folder.clone(), &traces.run, surroundings.library.as_deref()).ok()
+    });
     surroundings.observer = observer.as_ref().map(|observer| observer.address.clone()).unwrap_or_default();
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));

@@ -10,7 +10,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::{fd::AsFd as _, fd::OwnedFd, unix::ffi::OsStrExt as _};
 use std::sync::mpsc::{self, Receiver};
-use std::{fs, fs::File, mem::MaybeUninit, thread, time::Duration};
+use std::time::{Duration, Instant};
+use std::{fs, fs::File, mem::MaybeUninit, path::Path, thread};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -22,11 +23,17 @@ use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::trace::process_times::{FILE, Notice, ProcessTimes};
 use urscope_schema::trace::write::{UNFINISHED, writer_of};
 
-use super::{end_of_process, notices::Notices};
+use super::{bypassed::Bypassed, end_of_process, notices::Notices};
 use crate::output::complain;
 
-/// How often it is checked that the processes still run. Their ends are seen at once.
+/// How often it is checked at least that the processes still run. Their ends are seen at once.
 const PERIOD: Duration = Duration::from_millis(500);
+
+/// How often untraced processes are looked for at most.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
+
+/// The minimum ratio of a pause to the look for untraced processes before it.
+const PAUSE: u32 = 20;
 
 /// How long the file system may take for the last lines.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
@@ -44,7 +51,8 @@ pub(super) struct ProcessObserver {
 
 impl ProcessObserver {
     /// Begins to observe. Processes of earlier runs that have ended are ignored.
-    pub(super) fn start(folder: Folder, run: &str) -> io::Result<Self> {
+    /// Also looks for processes that do not have `library`.
+    pub(super) fn start(folder: Folder, run: &str, library: Option<&Path>) -> io::Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         let stopped = stop.try_clone()?;
         // The ranks of a job have one run.
@@ -52,10 +60,22 @@ impl ProcessObserver {
         let notices = Notices::listen(&address, run).ok();
         let address = if notices.is_some() { address } else { String::new() };
         let mut processes = Processes::new(folder, notices);
-        let (end, ended) = mpsc::channel();
+        let mut bypassed = library.and_then(Bypassed::of);
+        let (run, (end, ended)) = (run.to_owned(), mpsc::channel());
         thread::Builder::new().name("process-times".into()).spawn(move || {
-            while !processes.wait(&stopped, PERIOD) {
+            let mut next_look = Instant::now() + LOOK_AFTER;
+            let pause = |next_look: Instant, looks: bool| {
+                if looks { next_look.saturating_duration_since(Instant::now()).min(PERIOD) } else { PERIOD }
+            };
+            while !processes.wait(&stopped, pause(next_look, bypassed.is_some())) {
                 processes.observe();
+                let began = Instant::now();
+                if let Some(bypassed) = bypassed.as_mut().filter(|_| next_look <= began) {
+                    for (process, what) in bypassed.look() {
+                        processes.note_untraced(process, &run, what);
+                    }
+                    next_look = Instant::now() + (began.elapsed() * PAUSE).max(LOOK_AFTER);
+                }
             }
             processes.observe();
             drop(end.send(processes.seen));
@@ -220,9 +240,15 @@ impl Processes {
             return;
         }
         self.seen.begun.remove(&(pid, start));
-        self.seen.untraced.push(untraced.clone());
         let (boot_id, run) = (self.boot_id.clone(), notice.run);
+        self.seen.untraced.push(untraced.clone());
         self.append(&ProcessTimes { boot_id, pid_namespace, pid, start, run, untraced, ..ProcessTimes::default() });
+    }
+
+    /// Notes that a process of the run goes on without a trace.
+    fn note_untraced(&mut self, (pid, start): Key, run: &str, untraced: String) {
+        let (pid_namespace, run) = (self.pid_namespace, run.to_owned());
+        self.note(Notice { run, pid_namespace, pid, start, untraced }, None);
     }
 
     /// Adds a process; one that has told it with its pid namespace and its pidfd.
@@ -433,7 +459,7 @@ mod tests {
     fn the_thread_writes_what_has_ended_before_it_stops() {
         let folder = tempfile::tempdir().unwrap();
         let (mut sleeper, start) = sleeper();
-        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "r").unwrap();
+        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
         trace_of(folder.path(), sleeper.id(), start);
         kill(&mut sleeper);
         let appeared: Vec<_> = observer.finish().appeared.into_iter().collect();
@@ -459,7 +485,7 @@ mod tests {
     #[test]
     fn the_signal_of_a_process_that_was_waited_for_is_known_from_its_notice() {
         let folder = tempfile::tempdir().unwrap();
-        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "signals").unwrap();
+        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "signals", None).unwrap();
         let pid = dies_after_notice(&observer.address, "signals", "");
         observer.finish();
         let written = written(folder.path());
@@ -475,7 +501,7 @@ mod tests {
     #[test]
     fn only_what_names_the_run_is_taken() {
         let folder = tempfile::tempdir().unwrap();
-        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "taken").unwrap();
+        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "taken", None).unwrap();
         dies_after_notice(&observer.address, "another", "it could not");
         let pid = dies_after_notice(&observer.address, "taken", "this could not");
         assert_eq!(observer.finish().untraced, ["this could not"]);
