@@ -138,7 +138,9 @@ on_both_adapters! {
             test_run.arg(clean.clone()).arg(faulty.clone()).run()
         };
         let said = " could not be traced, because LD_PRELOAD did not reach it";
-        let beside = run("$0 && env -u LD_PRELOAD $1");
+        // Each process exists for some moments only, and is looked for.
+        let untraced = "for n in 1 2 3 4 5; do env -u LD_PRELOAD $1; done";
+        let beside = run(&format!("$0 && {untraced}"));
         let report = beside.report();
         assert_eq!((report.verdict(), report.processes().len()), ("partly-judged", 2), "{}", beside.stderr);
         let names = |reason: &str| reason.starts_with("free_while_open (pid ") && reason.contains(said);
@@ -149,7 +151,7 @@ on_both_adapters! {
         let checked = Report::parse(&checked.stdout);
         assert_eq!((checked.verdict(), checked.reason()), (report.verdict(), report.reason()));
 
-        let alone = run("env -u LD_PRELOAD $1").report();
+        let alone = run(untraced).report();
         assert_eq!(alone.verdict(), "not-judged");
         assert!(alone.reason().is_some_and(|reason| reason.contains(said)), "{alone:#?}");
         // A program that uses no GPU may do without it.
