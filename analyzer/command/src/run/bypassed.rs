@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use std::{fs, process};
 
 use urscope_schema::ranks::process_name;
@@ -15,6 +16,12 @@ use super::process_times::Key;
 /// How the names of the libraries begin that a program opens a GPU with.
 const LOADERS: [&str; 5] = ["libur_loader.so", "libur_adapter_", "libze_loader.so", "libcuda.so", "liburscope_cuda.so"];
 
+/// How long it is at least from one look to the next.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
+
+/// The minimum ratio of a pause to the look before it.
+const PAUSE: u32 = 20;
+
 /// The processes that were looked at.
 #[derive(Debug)]
 pub(super) struct Bypassed {
@@ -22,43 +29,68 @@ pub(super) struct Bypassed {
     library: OsString,
     /// The programs whose kind is known, of each process: it may become another program.
     known: HashMap<Key, HashSet<PathBuf>>,
+    /// When the next look is due.
+    next: Instant,
 }
 
 impl Bypassed {
     /// Looks for processes that do not have `library`.
     pub(super) fn of(library: &Path) -> Option<Self> {
         let library = fs::canonicalize(library).ok()?.file_name()?.to_owned();
-        Some(Self { library, known: HashMap::new() })
+        Some(Self { library, known: HashMap::new(), next: Instant::now() + LOOK_AFTER })
     }
 
-    /// The processes that were found since the last look, and what is to be said of each.
+    /// How long it is until the next look.
+    pub(super) fn pause(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// Looks, if that is due: the processes that were found since the last look, and what is to be said of each.
     pub(super) fn look(&mut self) -> Vec<(Key, String)> {
-        let found = numbers_below(process::id()).into_iter().filter_map(|pid| self.look_at(pid));
-        found.collect()
+        let began = Instant::now();
+        if began < self.next {
+            return Vec::new();
+        }
+        let found = numbers_below(process::id()).into_iter().filter_map(|pid| self.look_at(pid)).collect();
+        self.next = Instant::now() + (began.elapsed() * PAUSE).max(LOOK_AFTER);
+        found
     }
 
     fn look_at(&mut self, pid: u32) -> Option<(Key, String)> {
         let key = (pid, stat(pid)?.start);
-        let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        let program = program_of(pid)?;
         if self.known.get(&key).is_some_and(|known| known.contains(&program)) {
             return None;
         }
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-        let names: HashSet<&OsStr> = maps.lines().filter_map(|line| file_of(line).file_name()).collect();
-        let is_traced = names.contains(self.library.as_os_str());
-        let has_loader = names.iter().filter_map(|name| name.to_str()).any(is_loader);
-        if !is_traced && !has_loader {
+        let is_traced = self.is_traced(pid)?;
+        // Of a process that ends meanwhile, or becomes another program, a part of the files is listed.
+        if !is_traced && (self.is_traced(pid) != Some(false) || program_of(pid).as_ref() != Some(&program)) {
             return None;
         }
         let text = process_name(&program.to_string_lossy(), pid, None);
         self.known.entry(key).or_default().insert(program);
         (!is_traced).then(|| (key, format!("{text} could not be traced, because LD_PRELOAD did not reach it")))
     }
+
+    /// Whether a process has the library, by the files that it has mapped. `None` if it has no loader of a GPU either.
+    fn is_traced(&self, pid: u32) -> Option<bool> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let names: HashSet<&OsStr> = maps.lines().filter_map(|line| file_of(line).file_name()).collect();
+        let is_traced = names.contains(self.library.as_os_str());
+        let has_loader = || names.iter().filter_map(|name| name.to_str()).any(is_loader);
+        (is_traced || has_loader()).then_some(is_traced)
+    }
 }
 
-/// The file of a line of `/proc/PID/maps`; empty if it has none.
+/// The program of a process that has not ended.
+fn program_of(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// The file of a line of `/proc/PID/maps`; empty if it has none. It may have been replaced since.
 fn file_of(line: &str) -> &Path {
-    Path::new(line.find('/').and_then(|at| line.get(at..)).unwrap_or_default())
+    let file = line.find('/').and_then(|at| line.get(at..)).unwrap_or_default();
+    Path::new(file.strip_suffix(" (deleted)").unwrap_or(file))
 }
 
 fn is_loader(name: &str) -> bool {
@@ -73,6 +105,8 @@ mod tests {
     fn files_are_read_from_lines_of_maps() {
         let line = "7f0e5a200000-7f0e5a228000 r--p 00000000 fe:00 1835 /opt/my files/libze_loader.so.1.17";
         assert_eq!(file_of(line), Path::new("/opt/my files/libze_loader.so.1.17"));
+        assert_eq!(file_of(&format!("{line} (deleted)")), file_of(line));
+        assert_eq!(file_of("7ffd1000-7ffd2000 rw-p 00000000 00:00 0 [stack]"), Path::new(""));
         assert!(is_loader("libze_loader.so.1.17") && is_loader("libur_adapter_level_zero.so.0"));
         assert!(!is_loader("liburscope.so") && !is_loader("libcudart.so.13"));
     }

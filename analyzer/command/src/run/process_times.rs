@@ -10,8 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::{fd::AsFd as _, fd::OwnedFd, unix::ffi::OsStrExt as _};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
-use std::{fs, fs::File, mem::MaybeUninit, path::Path, thread};
+use std::{fs, fs::File, mem::MaybeUninit, path::Path, thread, time::Duration};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -28,12 +27,6 @@ use crate::output::complain;
 
 /// How often it is checked at least that the processes still run. Their ends are seen at once.
 const PERIOD: Duration = Duration::from_millis(500);
-
-/// How often untraced processes are looked for at most.
-const LOOK_AFTER: Duration = Duration::from_millis(10);
-
-/// The minimum ratio of a pause to the look for untraced processes before it.
-const PAUSE: u32 = 20;
 
 /// How long the file system may take for the last lines.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
@@ -63,18 +56,11 @@ impl ProcessObserver {
         let mut bypassed = library.and_then(Bypassed::of);
         let (run, (end, ended)) = (run.to_owned(), mpsc::channel());
         thread::Builder::new().name("process-times".into()).spawn(move || {
-            let mut next_look = Instant::now() + LOOK_AFTER;
-            let pause = |next_look: Instant, looks: bool| {
-                if looks { next_look.saturating_duration_since(Instant::now()).min(PERIOD) } else { PERIOD }
-            };
-            while !processes.wait(&stopped, pause(next_look, bypassed.is_some())) {
+            let pause = |bypassed: Option<&Bypassed>| bypassed.map_or(PERIOD, |bypassed| bypassed.pause().min(PERIOD));
+            while !processes.wait(&stopped, pause(bypassed.as_ref())) {
                 processes.observe();
-                let began = Instant::now();
-                if let Some(bypassed) = bypassed.as_mut().filter(|_| next_look <= began) {
-                    for (process, what) in bypassed.look() {
-                        processes.note_untraced(process, &run, what);
-                    }
-                    next_look = Instant::now() + (began.elapsed() * PAUSE).max(LOOK_AFTER);
+                for (process, what) in bypassed.iter_mut().flat_map(Bypassed::look) {
+                    processes.note_untraced(process, &run, what);
                 }
             }
             processes.observe();
