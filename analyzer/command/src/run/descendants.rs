@@ -92,9 +92,10 @@ mod tests {
         let mut shell = std::process::Command::new("sh").args(["-c", "sleep 600 & wait"]).spawn().unwrap();
         let own = std::process::id();
         let sleeper = loop {
-            let all = numbers_below(own);
-            let below: Vec<u32> = numbers_below(shell.id());
+            let below = numbers_below(shell.id());
             if let [sleeper] = below[..] {
+                // The sleeper is there by now.
+                let all = numbers_below(own);
                 assert!(all.contains(&shell.id()) && all.contains(&sleeper), "{all:?}");
                 break sleeper;
             }
