@@ -65,7 +65,7 @@ impl Sources {
         self.lines(file, line, AROUND, process.and_then(began))
     }
 
-    /// Adds the lines around the call sites of all findings that are not excused, where there is source.
+    /// Adds the lines around the call sites of all findings that count, where there is source.
     pub fn add_to(&self, judgement: &mut Judgement) {
         let Judgement { processes, findings, .. } = judgement;
         for side in findings.iter_mut().filter(|found| found.excuse.is_none()).flat_map(FoundFinding::locations_mut) {

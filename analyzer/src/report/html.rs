@@ -35,7 +35,7 @@ pub(super) fn page(judgement: &Judgement) -> String {
             body {
                 header {
                     h1 { "urscope " span class=(grade(judgement)) { (verdict) } }
-                    @if judgement.verdict == Verdict::Findings { p.lead { (judgement.headline) } }
+                    @if let Some(happened) = judgement.happened() { p.lead { (happened) } }
                     p.faint { (total(judgement)) }
                     @if let Some(reason) = reason(judgement) { p { (reason) } }
                     @if let Some(runs) = runs(judgement) { p { (runs) } }
@@ -55,10 +55,9 @@ pub(super) fn page(judgement: &Judgement) -> String {
 }
 
 fn grade(judgement: &Judgement) -> &'static str {
-    let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none());
     match judgement.verdict {
         Verdict::Clean => "clean",
-        Verdict::Findings => worst.map_or("error", |finding| finding.severity.name()),
+        Verdict::Findings => judgement.worst().map_or("error", |finding| finding.severity.name()),
         Verdict::PartlyJudged | Verdict::NotJudged => Severity::Warning.name(),
     }
 }

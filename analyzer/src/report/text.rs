@@ -33,18 +33,22 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     if let Some(runs) = runs(judgement) {
         writeln!(out, "  {}", wrapped(&runs, "  ", paint.width))?;
     }
-    let mut alike: BTreeMap<(Severity, &str, Vec<Option<&str>>), usize> = BTreeMap::new();
+    let mut alike: BTreeMap<(Severity, &str, Vec<&str>), usize> = BTreeMap::new();
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
-        let sites = finding.locations().map(|side| side.site.as_deref()).collect();
-        let earlier = alike.entry((finding.severity, finding.rule.as_str(), sites)).or_default();
-        *earlier += 1;
-        if *earlier <= ALIKE || paint.whole {
+        // Without call sites, nothing says that they are at the same lines.
+        let sites: Option<Vec<&str>> = finding.locations().map(|side| side.site.as_deref()).collect();
+        let earlier = sites.map(|sites| alike.entry((finding.severity, finding.rule.as_str(), sites)).or_insert(0));
+        let earlier = earlier.map_or(0, |earlier| {
+            *earlier += 1;
+            *earlier
+        });
+        if earlier <= ALIKE || paint.whole {
             writeln!(out)?;
             write_finding(finding, out, paint)?;
         }
     }
     for ((severity, rule, sites), count) in alike.iter().filter(|(_, count)| **count > ALIKE && !paint.whole) {
-        let site = sites.first().copied().flatten().map_or_else(String::new, |site| format!(" in {site}"));
+        let site = sites.first().map_or_else(String::new, |site| format!(" in {site}"));
         let (head, more) = (paint.severity(*severity, format!("{severity}: {rule}")), count - ALIKE);
         writeln!(out, "\n{head}{site}: {more} more from other callers; --verbose shows them")?;
     }
@@ -141,9 +145,8 @@ fn write_excused(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::
 
 /// The most severe finding as one sentence with its place, if findings make the verdict.
 pub(super) fn happened(judgement: &Judgement, paint: Paint) -> Option<String> {
-    let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none())?;
-    let sentence = paint.severity(worst.severity, &judgement.headline);
-    (judgement.verdict == Verdict::Findings).then(|| format!("{} {sentence}", paint.strong("urscope:")))
+    let (headline, worst) = judgement.happened().zip(judgement.worst())?;
+    Some(format!("{} {}", paint.strong("urscope:"), paint.severity(worst.severity, headline)))
 }
 
 /// The verdict in one line.
@@ -172,8 +175,7 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
             (count > 0).then(|| counted(count, severity.name()))
         })
         .collect();
-    let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none());
-    let worst = worst.map_or(Severity::Note, |finding| finding.severity);
+    let worst = judgement.worst().map_or(Severity::Note, |finding| finding.severity);
     let clean = if judgement.is_running() { "clean so far" } else { "clean" };
     let notes = if counts.is_empty() { String::new() } else { format!(", {}", counts.join(", ")) };
     match (judgement.verdict, judgement.deaths_only()) {
@@ -385,18 +387,25 @@ mod tests {
         let mut processes: Vec<_> = (0..12).map(summary).collect();
         processes[7].ended = Ended::Killed;
         let findings = (0..5).map(|rank| FoundFinding { occurrences: Vec::new(), ..of_ranks([rank; 3]) }).collect();
-        let judgement = Judgement { processes, findings, ..Judgement::default() };
-        let shown = |whole| {
+        let mut judgement = Judgement { processes, findings, ..Judgement::default() };
+        let shown = |judgement: &Judgement, whole| {
             let mut text = String::new();
-            write(&judgement, &mut text, Paint { whole, ..false.into() }).unwrap();
+            write(judgement, &mut text, Paint { whole, ..false.into() }).unwrap();
             text
         };
-        let brief = shown(false);
-        assert_eq!(brief.matches("note: double-put in exchange_halo, ring.cpp:37").count(), ALIKE, "{brief}");
-        assert!(brief.contains("\nnote: double-put: 2 more from other callers; --verbose shows them\n"), "{brief}");
+        let apart = shown(&judgement, false);
+        assert_eq!(apart.matches("note: double-put").count(), 5, "without call sites they may be anywhere: {apart}");
+        for finding in &mut judgement.findings {
+            finding.process.site = Some("exchange_halo, ring.cpp:37".into());
+        }
+        let brief = shown(&judgement, false);
+        assert_eq!(brief.matches("note: double-put in exchange_halo, ring.cpp:37 (").count(), ALIKE, "{brief}");
+        let more =
+            "\nnote: double-put in exchange_halo, ring.cpp:37: 2 more from other callers; --verbose shows them\n";
+        assert!(brief.contains(more), "{brief}");
         let listed = "  rank 7 (pid 0)  0 calls, 0 of them IPC; killed\n  and 11 processes; --verbose lists all\n";
         assert!(brief.contains(&format!("\nprocesses\n{listed}")), "{brief}");
-        let whole = shown(true);
+        let whole = shown(&judgement, true);
         assert!(whole.contains("rank 11 (pid 0)") && !whole.contains("--verbose"), "{whole}");
         assert_eq!(whole.matches("note: double-put in exchange_halo").count(), 5, "{whole}");
     }

@@ -1,9 +1,8 @@
 //! `urscope example`: small programs with one mistake each, to try urscope with.
 
 use std::io::{self, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::{env, error::Error, fmt::Display, fs};
 
 use clap::Args;
@@ -12,6 +11,7 @@ use urscope_rules::Rule;
 use crate::doctor::{runtime, search};
 use crate::output::written;
 use crate::program::Program;
+use crate::run::exit_code;
 use crate::shell::quoted;
 
 /// Show, write or run a small program with one mistake.
@@ -108,7 +108,7 @@ pub(crate) fn example(arguments: &ExampleArguments) -> Result<ExitCode, Box<dyn 
     }
     show(format_args!("urscope {}", line(&run)));
     let ended = Command::new(env::current_exe()?).args(run).status()?;
-    Ok(code(ended).into())
+    Ok(exit_code(ended).into())
 }
 
 /// Shows a command before it is run.
@@ -184,12 +184,6 @@ fn has_modules(interpreter: &Path) -> Result<(), String> {
 /// Words as a shell takes them.
 fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(Path::new(word))).collect::<Vec<_>>().join(" ")
-}
-
-/// The exit code of a program, as a shell has it.
-fn code(ended: ExitStatus) -> u8 {
-    let code = ended.code().or_else(|| Some(128 + ended.signal()?)).unwrap_or(1);
-    u8::try_from(code).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{error::Error, path::Path, process::ExitCode};
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
 use urscope_analyzer::report::{self, Paint};
-use urscope_analyzer::{Judgement, Report, Verdict};
+use urscope_analyzer::{Judgement, Report};
 
 use super::{OutputFile, Outputs, detailed, look, named_here, opened, show, tell, written};
 use crate::arguments::{AnswerArguments, Format, PlainFormat, VerdictArguments};
@@ -65,9 +65,9 @@ pub(crate) fn judgement(
     let shown = show(judgement, format, &mut BufWriter::new(out.lock()), paint);
     written(shown, "the report cannot be written to standard output")?;
     // A terminal shows the end of a long report.
-    if format == Format::Text && out.is_terminal() && judgement.verdict == Verdict::Findings {
+    if let Some(happened) = judgement.happened().filter(|_| format == Format::Text && out.is_terminal()) {
         let view = view.map_or_else(String::new, |view| format!("; `{view}` shows it"));
-        tell(format_args!("{}{view}", judgement.headline));
+        tell(format_args!("{happened}{view}"));
     }
     Ok(judgement.exit.into())
 }

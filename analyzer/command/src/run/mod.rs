@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, error::Error, io, process, process::ExitCode};
 
+pub(crate) use process_tree::exit_code;
 pub(crate) use signals::until_interrupted;
 pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::writable;
@@ -112,7 +113,7 @@ pub(crate) fn run(
         install.keep();
     }
 
-    let mut code = process_tree::exit_code(end.status);
+    let mut code = exit_code(end.status);
     if let Some(traces) = &traces {
         let is_last = ranks.as_ref().map(Ranks::end).transpose();
         if let (Some(ranks), Err(error)) = (&ranks, &is_last) {

@@ -88,7 +88,7 @@ pub(crate) fn give(
         },
         |()| judgement.exit,
     );
-    (code, merged, (judgement.verdict == Verdict::Findings).then_some(judgement.headline))
+    (code, merged, judgement.happened().map(str::to_owned))
 }
 
 fn report(

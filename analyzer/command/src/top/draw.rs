@@ -89,9 +89,9 @@ impl Painter {
         first.push(Span::styled(format!("  {}", dashboard.title), Modifier::DIM));
         let mut lines = vec![Line::from(first), Line::from(second)];
         if let Some(judgement) = dashboard.snapshot.as_ref().map(|snapshot| &snapshot.judgement)
-            && judgement.verdict == Verdict::Findings
+            && let Some(happened) = judgement.happened()
         {
-            lines.push(Line::styled(judgement.headline.as_str(), self.grade(judgement)));
+            lines.push(Line::styled(happened, self.grade(judgement)));
         }
         lines
     }

@@ -8,13 +8,22 @@ use urscope_schema::{counted, grouped, ranks::process_name, short_size};
 use crate::analysis::{FoundFinding, Judgement, Location, ProcessSummary, Verdict, file_name};
 
 impl Judgement {
+    /// The most severe finding that counts, and of several the first one.
+    pub(crate) fn worst(&self) -> Option<&FoundFinding> {
+        self.findings.iter().find(|finding| finding.excuse.is_none())
+    }
+
+    /// The headline, if findings make the verdict: it is the sentence of the worst one.
+    pub fn happened(&self) -> Option<&str> {
+        (self.verdict == Verdict::Findings).then_some(self.headline.as_str())
+    }
+
     /// What happened, in one line: the sentence of the first finding that counts, or the verdict with its reason.
     pub(crate) fn headline_of(&self) -> String {
-        let worst = self.findings.iter().find(|finding| finding.excuse.is_none());
         if let Some(deaths) = self.deaths_only() {
             return format!("clean, but {deaths}");
         }
-        match (self.verdict, worst, &self.reason) {
+        match (self.verdict, self.worst(), &self.reason) {
             (Verdict::Findings, Some(worst), _) => self.sentence(worst),
             (verdict, _, Some(reason)) => format!("{}: {reason}", verdict.name().replace('-', " ")),
             (_, _, None) if self.is_running() => "clean so far".to_owned(),
