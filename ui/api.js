@@ -1,12 +1,13 @@
 /**
  * Fetches answers from `urscope view` and caches them until the run changes. No other module of the page talks to the server.
+ * A page that is a file has its answers inside.
  *
  * docs/report.schema.json and the types of the library's `questions` module define the answers.
  *
  * @typedef {{index: number, pid: number, host: string, rank: number | null, executable: string, command: string[],
  *   began_ns: number, ended_ns: number, ended: string, calls: number, ipc_calls: number}} Process
  * @typedef {{generation: number, running: boolean, title: string, urscope: string, first_ns: number, last_ns: number, calls: number,
- *   lives: number, limits: string[], error: string | null, perfetto: {url: string, local: boolean}, processes: Process[],
+ *   lives: number, limits: string[], error: string | null, perfetto: {url: string, local: boolean} | null, processes: Process[],
  *   sentences: Sentence[], again: string}} Run
  * @typedef {{text: string, here: string | null, there: string | null, shown: number[][]}} Sentence
  * @typedef {{host: string, pid: number, rank: number | null, executable: string, tid: number, time_ns: number, call: number | null,
@@ -26,6 +27,9 @@
  *   value: string | null, size: number | null, fingerprint: string | null, site: string | null}} Call
  */
 
+/** The answers of a page that is a file. */
+const saved = globalThis.document?.getElementById('answers') ? await import('./saved.js') : null;
+
 /** @type {Map<string, Promise<any>>} */
 let cache = new Map();
 
@@ -42,11 +46,14 @@ async function response(path) {
 }
 
 /**
- * Columns of numbers, not cached.
- * @param {string} path  below api/
+ * A part of the lifetimes in columns, not cached.
+ * @param {number} offset
+ * @param {number} limit
  * @returns {Promise<ArrayBuffer>}
  */
-export async function askBytes(path) {
+export async function askLifetimes(offset, limit) {
+  if (saved) return saved.lifetimes(offset);
+  const path = `lives.bin?offset=${offset}&limit=${limit}`;
   const answered = await response(path);
   if (!answered.ok) throw new ServerError(`urscope view answered ${answered.status} to api/${path}`);
   return answered.arrayBuffer();
@@ -74,7 +81,7 @@ export function ask(path, query = {}) {
   const url = search ? `${path}?${search}` : path;
   const known = cache.get(url);
   if (known) return known;
-  const answer = fetched(url);
+  const answer = saved ? saved.answer(path, query) : fetched(url);
   cache.set(url, answer);
   const here = cache;
   answer.catch(() => here.delete(url));
@@ -92,6 +99,7 @@ export function clearCache() {
  * @param {(connected: boolean) => void} connection
  */
 export function subscribe(changed, connection) {
+  if (saved) return;
   const source = new EventSource('api/events');
   source.addEventListener('run', (event) => {
     connection(true);

@@ -84,9 +84,13 @@ function updateBar() {
   if (live.textContent !== text) live.textContent = text;
   live.className = connected && run.running ? 'on' : '';
   perfetto.disabled = false;
-  perfetto.title = run.perfetto.local
-    ? 'in the local copy of the Perfetto UI'
-    : `at ${run.perfetto.url}; the trace stays in your browser`;
+  perfetto.hidden = run.perfetto === null;
+  live.hidden = run.perfetto === null;
+  if (run.perfetto) {
+    perfetto.title = run.perfetto.local
+      ? 'in the local copy of the Perfetto UI'
+      : `at ${run.perfetto.url}; the trace stays in your browser`;
+  }
 }
 
 /** Says that the server has ended, and how to start it again. What was loaded stays. */
@@ -216,8 +220,10 @@ try {
     },
   );
   // What fails here is asked for again when it is needed.
-  (globalThis.requestIdleCallback ?? setTimeout)(() => loadAhead().catch(() => {}));
-  (globalThis.requestIdleCallback ?? setTimeout)(() => data && prepare(data.run));
+  if (data.run.perfetto) {
+    (globalThis.requestIdleCallback ?? setTimeout)(() => loadAhead().catch(() => {}));
+    (globalThis.requestIdleCallback ?? setTimeout)(() => data && prepare(data.run));
+  }
 } catch (error) {
   showError(error);
   main.setAttribute('aria-busy', 'false');

@@ -98,6 +98,9 @@ export function swap(container, ...children) {
   }
 }
 
+/** What contains the page: a part of the body, if the page is a file. */
+export const root = () => document.getElementById('page') ?? document.body;
+
 let announced = '';
 /**
  * Announces a text to screen readers, unless it was the last one announced.
@@ -106,8 +109,7 @@ let announced = '';
 export function announce(text) {
   /** @type {HTMLElement} */
   const region =
-    document.getElementById('announcer') ??
-    document.body.appendChild(el('p', { id: 'announcer', class: 'unseen', role: 'status' }));
+    document.getElementById('announcer') ?? root().appendChild(el('p', { id: 'announcer', class: 'unseen', role: 'status' }));
   if (text !== announced) region.textContent = plain(text);
   announced = text;
 }

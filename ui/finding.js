@@ -82,11 +82,12 @@ function head(data, index, actions) {
       'p',
       { class: 'links' },
       el('a', { class: 'button', href: href('timeline', '', timelineRange(data, found)) }, 'This moment on the timeline'),
-      el(
-        'button',
-        { type: 'button', 'data-key': 'perfetto-here', onclick: () => actions.perfetto(found.time_ns) },
-        'This moment in Perfetto',
-      ),
+      data.run.perfetto &&
+        el(
+          'button',
+          { type: 'button', 'data-key': 'perfetto-here', onclick: () => actions.perfetto(found.time_ns) },
+          'This moment in Perfetto',
+        ),
       copyButton('Copy as text', () => asText(data, index)),
       copyButton('Copy as Markdown', () => asMarkdown(data, index)),
       found.fingerprint &&

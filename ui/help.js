@@ -1,7 +1,7 @@
 /**
  * The keys of the page: `?` shows them, `/` goes to the search. The keys of the timeline are in input.js.
  */
-import { el } from './dom.js';
+import { el, root } from './dom.js';
 import { KEYS } from './input.js';
 import { href } from './router.js';
 
@@ -33,7 +33,7 @@ let dialog = null;
 export function toggleHelp() {
   if (!dialog) {
     const close = () => dialog?.close();
-    dialog = document.body.appendChild(
+    dialog = root().appendChild(
       el(
         'dialog',
         { class: 'help', 'aria-label': 'Keys' },

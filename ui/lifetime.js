@@ -102,7 +102,7 @@ export function aboutInstant(container, { run, check }, instant, controls) {
     el(
       'p',
       { class: 'links' },
-      el('button', { type: 'button', onclick: () => controls.perfetto(instant.time) }, 'In Perfetto'),
+      run.perfetto && el('button', { type: 'button', onclick: () => controls.perfetto(instant.time) }, 'In Perfetto'),
       el('button', { type: 'button', onclick: controls.drop }, 'Deselect'),
     ),
   );
@@ -173,7 +173,8 @@ export function detail(container, { run, check }, lifetimes, lifetime, controls)
       'p',
       { class: 'links' },
       el('button', { type: 'button', onclick: controls.zoom, 'data-key': 'lifetime-zoom' }, 'Zoom in on it'),
-      el('button', { type: 'button', onclick: () => controls.perfetto(from), 'data-key': 'lifetime-perfetto' }, 'In Perfetto'),
+      run.perfetto &&
+        el('button', { type: 'button', onclick: () => controls.perfetto(from), 'data-key': 'lifetime-perfetto' }, 'In Perfetto'),
       el('button', { type: 'button', onclick: controls.drop, 'data-key': 'lifetime-drop' }, 'Deselect'),
       fingerprint && el('a', { href: href('calls', '', { fingerprint }) }, 'Its calls'),
     ),

@@ -1,7 +1,7 @@
 /**
  * The lifetimes of handles and openings. They are stored in columns, as the server sends them: a million lifetimes are a few arrays.
  */
-import { askBytes } from './api.js';
+import { askLifetimes } from './api.js';
 
 const PAGE = 200_000;
 /** At most this many are fetched, to bound the browser's memory. The page says when there are more. */
@@ -214,7 +214,7 @@ async function fetchPages(expected, more) {
   let lifetimes = new Lifetimes(Math.min(expected, MOST));
   let generation = null;
   for (;;) {
-    const bytes = await askBytes(`lives.bin?offset=${lifetimes.size}&limit=${PAGE}`);
+    const bytes = await askLifetimes(lifetimes.size, PAGE);
     const { generation: now, total, count } = headOf(bytes);
     if ((generation !== null && now !== generation) || (lifetimes.size === 0 && total > lifetimes.process.length)) {
       // The run grew between two pages: the pages so far do not match the rest. Start again.

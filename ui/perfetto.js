@@ -71,6 +71,7 @@ function ready(target, origin) {
  * @param {number} [at]  the moment to show, in nanoseconds of the run
  */
 export async function handOver(run, at) {
+  if (!run.perfetto) return;
   const url = new URL(run.perfetto.url, location.href);
   const range = new URLSearchParams(
     at === undefined ? {} : { visStart: String(Math.max(0, at - AROUND)), visEnd: String(at + AROUND) },

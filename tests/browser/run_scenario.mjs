@@ -1,6 +1,6 @@
 // Runs one scenario in a browser.
 //
-//   node tests/browser/run_scenario.mjs SCENARIO URL      URL as urscope view prints it; exit code 1 and a stack if it goes wrong
+//   node tests/browser/run_scenario.mjs SCENARIO URL      URL as urscope view prints it, or of a page that is a file; exit code 1 and a stack if it goes wrong
 
 import assert from 'node:assert/strict';
 
@@ -27,7 +27,7 @@ try {
     visits.push(one);
     return one.page;
   };
-  await scenario({ base: new URL('./', url).href, open, more });
+  await scenario({ base: url.startsWith('file:') ? url : new URL('./', url).href, open, more });
   for (const { faults } of visits) nothingWentWrong(faults);
   assert.ok(visits.length > 0);
 } finally {

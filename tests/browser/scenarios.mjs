@@ -4,7 +4,8 @@
 
 import assert from 'node:assert/strict';
 
-import { ask, axe, go, selected, settled, timeline } from './browser.mjs';
+import { ask, axe, go, savedAnswers, selected, settled, timeline } from './browser.mjs';
+import { search } from '../../ui/call_search.js';
 
 const hash = (page) => page.evaluate(() => location.hash);
 
@@ -41,7 +42,7 @@ export async function reads_the_tables({ base, open }) {
   assert.equal(await rows.count(), Math.min(calls.total, 200));
   await page.getByLabel('IPC only').check();
   await page.waitForFunction(() =>
-    [...document.querySelectorAll('tbody td code')].every((cell) => cell.textContent.startsWith('urIPC')),
+    [...document.querySelectorAll('#main tbody td code')].every((cell) => cell.textContent.startsWith('urIPC')),
   );
   await page.getByRole('button', { name: 'took' }).click();
   await page.locator('th[aria-sort="ascending"]', { hasText: 'took' }).waitFor();
@@ -53,7 +54,7 @@ export async function reads_the_tables({ base, open }) {
   await page.getByLabel('Search').fill('OpenMem');
   await page.waitForFunction(() => location.hash.includes('q=OpenMem'));
   await page.waitForFunction(() => {
-    const cells = [...document.querySelectorAll('tbody td code')];
+    const cells = [...document.querySelectorAll('#main tbody td code')];
     return cells.length > 0 && cells.every((cell) => /OpenMem/.test(cell.textContent));
   });
 
@@ -66,6 +67,51 @@ export async function reads_the_tables({ base, open }) {
   await page.getByRole('region', { name: 'Handles and openings' }).locator('a[href^="#/handle/"]').first().click();
   await page.getByRole('heading', { level: 1, name: /^Handle 0x/ }).waitFor();
   await page.getByRole('region', { name: 'History of the handle' }).locator('tbody tr').first().waitFor();
+}
+
+/** A page that is a file finds the calls that the server finds, prints the report, and says what it does not have. */
+export async function is_a_file({ base, open, more: [server] }) {
+  const all = savedAnswers(base);
+  const [one] = all.check.findings;
+  const { calls } = all;
+  const call = calls[0].rows.find(({ value }) => value);
+  const queries = [
+    'limit=3',
+    'offset=2&limit=2&sort=time&desc=1',
+    'ipc=1&sort=took',
+    'sort=took&desc=1',
+    'errors=1',
+    'process=1&q=success',
+    `q=${one.process.pid}`,
+    `q=${call.value}`,
+    `q=${call.value.slice(4, 8)}`,
+    `q=${call.tid}`,
+    `q=${encodeURIComponent(call.site)}`,
+    `q=FREE_WHILE&function=${call.function}`,
+    `fingerprint=${one.fingerprint}`,
+    `from_ns=${one.other.time_ns}&to_ns=${one.time_ns}`,
+    `around=${call.process}:${call.call}&limit=5`,
+    'q=nothing',
+  ];
+  for (const query of queries) {
+    const { generation, ...answer } = await ask(new URL('./', server).href, `calls?${query}`);
+    assert.deepEqual(search(all, Object.fromEntries(new URLSearchParams(query))), answer, query);
+  }
+  const page = await open();
+  await go(page, base);
+  assert.ok(await page.locator('.finding').first().isVisible());
+  assert.equal(await page.locator('#report').isVisible(), false);
+  await page.emulateMedia({ media: 'print' });
+  assert.deepEqual([await page.locator('#report').isVisible(), await page.locator('#page').isVisible()], [true, false]);
+  const unscripted = await open({ javaScriptEnabled: false });
+  await unscripted.goto(base);
+  assert.deepEqual(
+    [await unscripted.locator('#report h1').isVisible(), await unscripted.locator('#page').isVisible()],
+    [true, false],
+  );
+  await page.emulateMedia({ media: null });
+  await go(page, base, '#/handle/0x123');
+  await page.getByText('this file does not have the history of 0x123').waitFor();
 }
 
 /** Follows the handles of docs/python.md's worked example: as many as its ring has slots, each opened once, from get to put. */
@@ -247,7 +293,7 @@ export async function shows_hostile_names_as_text({ base, open }) {
     await go(page, base, view);
     await complete(page);
     const state = await page.evaluate(() => ({
-      images: document.querySelectorAll('img, script:not([src]), iframe').length,
+      images: document.querySelectorAll('img, script:not([src], [nonce], #answers), iframe').length,
       hurt: globalThis.hurt ?? null,
       text: document.body.innerText + document.title,
     }));
@@ -324,7 +370,7 @@ async function no_error(/** @type {import('playwright-core').Page} */ perfetto) 
 export async function shows_an_empty_run({ base, open }) {
   const page = await open();
   await go(page, base);
-  assert.match(await page.locator('h1').innerText(), /^Not judged/);
+  assert.match(await page.locator('#main h1').innerText(), /^Not judged/);
   assert.doesNotMatch(await page.locator('main').innerText(), /\bclean\b|NaN|undefined|null/i);
   for (const view of ['#/timeline', '#/handles', '#/calls']) {
     await go(page, base, view);

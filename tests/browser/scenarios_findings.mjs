@@ -15,7 +15,7 @@ export async function follows_a_finding({ base, open }) {
   const free = `free_while_open (pid ${found.process.pid})`;
   const sentence = `${free} freed 8 MiB while pid ${found.other.pid} had it open: ${line.file.split('/').pop()}:${line.line}`;
   assert.equal(check.headline, sentence);
-  assert.equal(await page.locator('h1').innerText(), sentence);
+  assert.equal(await page.locator('#main h1').innerText(), sentence);
   assert.equal(await page.locator('.finding').count(), check.findings.length);
   const card = await page.locator('.finding').first().innerText();
   assert.ok(card.includes(sentence) && card.includes(`app::Gpu::free, ipc_app.hpp:${line.line}`), card);
@@ -23,7 +23,7 @@ export async function follows_a_finding({ base, open }) {
   assert.equal(await page.locator('.graph .edge.error').count(), 1, 'the sharing between them has the error');
   assert.match(await page.title(), /^1 error · /);
 
-  await page.locator('h1 a').click();
+  await page.locator('#main h1 a').click();
   await page.getByRole('heading', { level: 1, name: sentence }).waitFor();
   const [here, there] = [page.getByRole('region', { name: 'Side: here' }), page.getByRole('region', { name: 'Side: there' })];
   assert.match(await here.innerText(), new RegExp(`pid ${found.process.pid}\\b[^]*${found.process.function}`));
@@ -103,7 +103,7 @@ export async function shows_ranks_in_order({ base, open }) {
   const found = check.findings.findIndex((one) => one.rule === 'leaked-mapping');
   const page = await open();
   await go(page, base);
-  assert.match(await page.locator('h1').innerText(), /^(rank \d+|\d+ of \d+ ranks) .*: ipc_app\.hpp:\d+$/);
+  assert.match(await page.locator('#main h1').innerText(), /^(rank \d+|\d+ of \d+ ranks) .*: ipc_app\.hpp:\d+$/);
   assert.equal(await page.evaluate(() => getComputedStyle(document.body).fontSize), '14px');
   const card = page.locator('.finding', { hasText: 'leaked-mapping' });
   assert.match(

@@ -1,6 +1,6 @@
 //! The history of one handle in all processes, in the order of time.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct Moment {
 
 /// The history of the handle whose data has the fingerprint `name`, or that has the address `name` in any process.
 pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleHistory, QuestionError> {
-    let mut both = (Search::of(name), HistoryBuilder::of(Which::Fingerprint(name)));
+    let mut both = (Search::of(name), HistoryBuilder::of(Which::Fingerprints(BTreeSet::from([name]))));
     let mut analysis = Analysis::run(paths, options, &mut both)?;
     let (search, mut history) = both;
     let word = format!("{name:#x}");
@@ -55,15 +55,35 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
         history = HistoryBuilder::of(Which::These(search.found));
         analysis = Analysis::run(paths, options, &mut history)?;
     }
-    let mut moments: Vec<_> = history.moments.into_iter().map(|call| call.show(&mut analysis)).collect();
-    // The record of a delayed thread arrives late.
-    moments.sort_by_key(|moment| moment.place.time_ns);
+    let moments = history.shown(&mut analysis);
     let mut fingerprints: Vec<_> = moments.iter().map(|moment| moment.fingerprint.clone()).collect();
     fingerprints.sort();
     fingerprints.dedup();
     let about = |found: &FoundFinding| found.fingerprint.as_ref().is_some_and(|bytes| fingerprints.contains(bytes));
     let findings = analysis.judgement().findings.into_iter().filter(about).collect();
     Ok(HandleHistory { version: VERSION, name: word, fingerprints, moments, findings })
+}
+
+/// The histories of the handles whose data has these fingerprints, as [`handle`] answers. It leaves out the findings.
+pub fn histories(
+    paths: &[PathBuf],
+    options: &Options,
+    fingerprints: BTreeSet<u64>,
+) -> Result<Vec<HandleHistory>, QuestionError> {
+    let mut history = HistoryBuilder::of(Which::Fingerprints(fingerprints));
+    let mut analysis = Analysis::run(paths, options, &mut history)?;
+    let mut of: BTreeMap<String, Vec<Moment>> = BTreeMap::new();
+    for moment in history.shown(&mut analysis) {
+        of.entry(moment.fingerprint.clone()).or_default().push(moment);
+    }
+    let history = |(name, moments): (String, _)| HandleHistory {
+        version: VERSION,
+        fingerprints: vec![name.clone()],
+        name,
+        moments,
+        findings: Vec::new(),
+    };
+    Ok(of.into_iter().map(history).collect())
 }
 
 /// Finds the exports that a fingerprint or address means.
@@ -111,8 +131,8 @@ impl Observer for Search {
 
 /// The exports that a history is about.
 enum Which {
-    /// All exports with this fingerprint.
-    Fingerprint(u64),
+    /// All exports with these fingerprints.
+    Fingerprints(BTreeSet<u64>),
     /// These exports.
     These(BTreeSet<ExportId>),
 }
@@ -150,6 +170,14 @@ impl HistoryBuilder {
         Self { of, moments: Vec::new(), pending: HashMap::new() }
     }
 
+    /// The calls, in the order of time.
+    fn shown(self, analysis: &mut Analysis<'_>) -> Vec<Moment> {
+        let mut moments: Vec<_> = self.moments.into_iter().map(|call| call.show(analysis)).collect();
+        // The record of a delayed thread arrives late.
+        moments.sort_by_key(|moment| moment.place.time_ns);
+        moments
+    }
+
     /// The fingerprint of the export that a call is about, if the history is about it.
     fn matching_fingerprint(&self, tracker: &Tracker, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
         let mut bytes = None;
@@ -157,7 +185,7 @@ impl HistoryBuilder {
             let known = || tracker.export(id).map(|shared| shared.fingerprint);
             if bytes.is_none() {
                 bytes = match &self.of {
-                    Which::Fingerprint(word) => known().filter(|bytes| bytes == word),
+                    Which::Fingerprints(words) => known().filter(|bytes| words.contains(bytes)),
                     Which::These(ids) => ids.contains(&id).then(known).flatten(),
                 };
             }

@@ -17,7 +17,7 @@ pub use call_filter::{CallFilter, Searched};
 pub use call_list::{CallFollower, CallLine, calls};
 pub use calls_by::{CallPart, CallsBy, calls_by};
 pub use diff::{Diff, diff};
-pub use handle::{HandleHistory, Moment, handle};
+pub use handle::{HandleHistory, Moment, handle, histories};
 pub use holders::{By, Held, HeldBy, Holders, HoldersBy, HoldersCollector, LOST, Lost, Part, holders};
 pub use snapshot::{Amount, Snapshot, SnapshotFollower, snapshot};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};

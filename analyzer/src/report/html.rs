@@ -1,10 +1,10 @@
-//! The report as an HTML page: one file without scripts and external resources, with a light and a dark style.
+//! The report as an HTML page: one file without external resources, with a light and a dark style.
 //!
-//! `maud` generates the markup and escapes every text. A content security policy forbids scripts and requests, as a
-//! second protection against text from a trace.
+//! `maud` generates the markup and escapes every text. A content security policy forbids requests, and scripts except those of
+//! a [`Page`], as a second protection against text from a trace.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use urscope_rule_pages::Page;
+use urscope_rule_pages as rule_pages;
 use urscope_rules::{Rule, Severity};
 
 use urscope_schema::counted;
@@ -16,9 +16,24 @@ use crate::analysis::{Excerpt, FoundFinding, Judgement, Location, Verdict};
 const STYLE: &str = include_str!("page.css");
 
 /// The content security policy: it allows only the page's own styles.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-pub(super) fn page(judgement: &Judgement) -> String {
+/// A page with scripts that stands in the same file, and hides the report on a screen.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The nonce that all its scripts have.
+    pub nonce: &'a str,
+    /// Markup for the end of the head. It is not checked.
+    pub head: &'a str,
+    /// Markup for the body, before the report. It is not checked.
+    pub body: &'a str,
+}
+
+pub(super) fn report(judgement: &Judgement, page: Option<Page<'_>>) -> String {
+    let policy = page.map_or_else(
+        || POLICY.to_owned(),
+        |page| format!("{POLICY}; script-src 'nonce-{}'; img-src data:", page.nonce),
+    );
     let verdict = verdict(judgement, false.into());
     let (counting, excused): (Vec<_>, Vec<_>) = judgement.findings.iter().partition(|found| found.excuse.is_none());
     let markup = html! {
@@ -26,27 +41,31 @@ pub(super) fn page(judgement: &Judgement) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { "urscope: " (verdict) }
-                style { (PreEscaped(STYLE)) }
+                style #report-style { (PreEscaped(STYLE)) }
+                @if let Some(page) = page { (PreEscaped(page.head)) }
             }
             body {
-                header {
-                    h1 { "urscope " span class=(grade(judgement)) { (verdict) } }
-                    @if let Some(happened) = judgement.happened() { p.lead { (happened) } }
-                    p.faint { (total(judgement)) }
-                    @if let Some(reason) = reason(judgement) { p { (reason) } }
-                    @if let Some(runs) = runs(judgement) { p { (runs) } }
-                }
-                main {
-                    @for found in counting { (finding(found)) }
-                    (exempted(judgement, &excused))
-                    (processes(judgement))
-                    (calls(judgement))
-                    (gaps(judgement))
-                    (rules(judgement))
+                @if let Some(page) = page { (PreEscaped(page.body)) }
+                div #report {
+                    header {
+                        h1 { "urscope " span class=(grade(judgement)) { (verdict) } }
+                        @if let Some(happened) = judgement.happened() { p.lead { (happened) } }
+                        p.faint { (total(judgement)) }
+                        @if let Some(reason) = reason(judgement) { p { (reason) } }
+                        @if let Some(runs) = runs(judgement) { p { (runs) } }
+                    }
+                    main {
+                        @for found in counting { (finding(found)) }
+                        (exempted(judgement, &excused))
+                        (processes(judgement))
+                        (calls(judgement))
+                        (gaps(judgement))
+                        (rules(judgement))
+                    }
                 }
             }
         }
@@ -189,7 +208,7 @@ fn rules(judgement: &Judgement) -> Markup {
         @if !rules.is_empty() {
             h2 { "The rules" }
             @for rule in rules {
-                details { summary { code { (rule.code) } ": " (rule.title) } pre { (Page::of(rule).text) } }
+                details { summary { code { (rule.code) } ": " (rule.title) } pre { (rule_pages::Page::of(rule).text) } }
             }
         }
     }

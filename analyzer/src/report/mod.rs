@@ -15,6 +15,7 @@ mod source;
 mod text;
 
 pub use answers::heights;
+pub use html::Page;
 pub use paint::{Paint, WIDTH, since, wrapped};
 
 use std::io::{self, Write};
@@ -69,9 +70,14 @@ pub fn junit(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     junit::write(&cleaned(judgement)?, out)
 }
 
-/// Writes a judgement as a self-contained HTML page.
+/// Writes a judgement as a self-contained HTML page without scripts.
 pub fn html(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
-    out.write_all(html::page(&cleaned(judgement)?).as_bytes())
+    out.write_all(html::report(&cleaned(judgement)?, None).as_bytes())
+}
+
+/// Writes the same for paper and for browsers without scripts, with a page that other browsers show.
+pub fn html_with(page: Page<'_>, judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(html::report(&cleaned(judgement)?, Some(page)).as_bytes())
 }
 
 /// Writes a judgement as workflow commands of GitHub Actions. Source files below `root` are named relative to it.

@@ -58,6 +58,29 @@ fn a_finding_is_explained_with_its_source() {
     play_in("explains_a_finding", &view(&outcome.trace_folder(), &[]), &["elsewhere"]);
 }
 
+/// The page of traces as a file, at an address. The folder keeps it.
+fn file_of(traces: &Path, folder: &Path) -> String {
+    let file = folder.join("report.html");
+    let output = format!("html={}", text(&file));
+    let checked = run::urscope(&["check", "--output", &output, "--source", &text(&repository()), &text(traces)]);
+    assert!(checked.code < 2, "{}", checked.stderr);
+    format!("file://{}", text(&file))
+}
+
+#[test]
+fn the_page_is_one_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let outcome = run_of("free_while_open");
+    let traces = outcome.trace_folder();
+    let file = file_of(&traces, folder.path());
+    for (scenario, more) in [("follows_a_finding", ""), ("explains_a_finding", "here"), ("is_accessible", "")] {
+        node(&["tests/browser/run_scenario.mjs", scenario, &file, more]);
+    }
+    node(&["tests/browser/run_scenario.mjs", "is_a_file", &file, &view(&traces, &[]).url]);
+    let of = run_of("ur_sharing repeated_violations");
+    node(&["tests/browser/run_scenario.mjs", "reads_the_tables", &file_of(&of.trace_folder(), folder.path())]);
+}
+
 #[test]
 fn ranks_are_in_order_and_share_in_a_matrix() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -131,6 +154,11 @@ fn hostile_names_are_text() {
     fs::copy(apps::executable("free_while_open", Release::R2026_2), &program).expect("a program can be copied");
     let outcome = TestRun::of_program(program).adapter(Adapter::V2).run();
     play("shows_hostile_names_as_text", &outcome);
+    node(&[
+        "tests/browser/run_scenario.mjs",
+        "shows_hostile_names_as_text",
+        &file_of(&outcome.trace_folder(), folder.path()),
+    ]);
 }
 
 /// The worked example of docs/python.md.

@@ -1,12 +1,13 @@
 //! `urscope check`: analyzes existing traces.
 
-use std::{error::Error, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::Options;
+use urscope_analyzer::{Judgement, Options};
 
 use crate::arguments::{TraceArguments, VerdictArguments};
 use crate::output::{self, Outputs, analyze_watched, exemptions, write_report};
+use crate::view::{Subject, saved};
 use crate::{config, input, shell::quoted};
 
 /// Analyze existing traces.
@@ -46,7 +47,11 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<ExitCode, Box<dyn Erro
     let traces = input::chosen(&arguments.traces, true)?;
     let report = analyze_watched(&traces, &options, &mut ())?;
     write_report(&report, arguments.node_report.as_deref())?;
+    let judgement = report.judgement(&traces, &options);
     let paths = arguments.traces.paths.iter().map(|path| format!(" {}", quoted(path)));
-    let view = format!("urscope view{}", paths.collect::<String>());
-    output::judgement(report.judgement(&traces, &options), verdict, outputs, Some(view))
+    let again = format!("urscope view{}", paths.collect::<String>());
+    let run = Subject { again, ..Subject::named(traces, options) };
+    let sources = verdict.source.sources();
+    let page = |judgement: &Judgement, out: &mut dyn Write| saved::write(judgement, &run, &sources, out);
+    output::judgement(judgement, verdict, outputs, Some((&run.again, &page)))
 }

@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::{fmt::Display, fs::File};
 
-use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions, files, report::Paint};
+use urscope_analyzer::{ExemptionError, Exemptions, analysis::exemptions, files, report::Paint};
 use urscope_schema::placeholders;
 
-use super::{detailed, show};
+use super::{Shown, detailed, show};
 use crate::arguments::{FileFormat, Format, Output, VerdictArguments};
 
 /// A file that is open for writing.
@@ -75,12 +75,12 @@ impl Outputs {
         Ok(Self { reports, stdout, paint: detailed(false.into(), arguments), suppressions })
     }
 
-    pub(crate) fn write(self, judgement: &Judgement) -> Result<(), String> {
+    pub(crate) fn write(self, shown: Shown<'_>) -> Result<(), String> {
         for (format, file) in self.reports {
-            file.fill(|out| show(judgement, format, out, self.paint))?;
+            file.fill(|out| show(shown, format, out, self.paint))?;
         }
         self.suppressions
-            .map_or(Ok(()), |file| file.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())))
+            .map_or(Ok(()), |file| file.fill(|out| out.write_all(exemptions::suppressing(shown.judgement).as_bytes())))
     }
 }
 

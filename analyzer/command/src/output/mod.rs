@@ -19,15 +19,29 @@ pub(crate) use stdout::{answer, judgement, write_report};
 
 use crate::arguments::{Color, Format, VerdictArguments};
 
+/// Writes a judgement with the page of its run.
+pub(crate) type WritePage<'a> = dyn Fn(&Judgement, &mut dyn Write) -> io::Result<()> + 'a;
+
+/// A judgement to be shown, and its page if the traces are here.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    pub(crate) judgement: &'a Judgement,
+    pub(crate) page: Option<&'a WritePage<'a>>,
+}
+
 /// Writes a judgement in a format. `paint` says how text looks.
-pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+pub(crate) fn show(shown: Shown<'_>, format: Format, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let Shown { judgement, page } = shown;
     let _span = tracing::info_span!("rendering", ?format).entered();
     match format {
         Format::Text => report::text(judgement, out, paint)?,
         Format::Json => report::json(judgement, out)?,
         Format::Sarif => report::sarif(judgement, &sources(), out)?,
         Format::Junit => report::junit(judgement, out)?,
-        Format::Html => report::html(judgement, out)?,
+        Format::Html => match page {
+            Some(write) => write(judgement, out)?,
+            None => report::html(judgement, out)?,
+        },
         Format::Github => report::github(judgement, &sources(), out)?,
     }
     out.flush()

@@ -8,7 +8,7 @@ use serde::Serialize;
 use urscope_analyzer::report::{self, Paint};
 use urscope_analyzer::{Judgement, Report};
 
-use super::{OutputFile, Outputs, detailed, look, named_here, opened, show, tell, written};
+use super::{OutputFile, Outputs, Shown, WritePage, detailed, look, named_here, opened, show, tell, written};
 use crate::arguments::{AnswerArguments, Format, PlainFormat, VerdictArguments};
 
 pub(crate) fn answer<A: Serialize>(
@@ -48,25 +48,26 @@ pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), B
     })?)
 }
 
-/// Writes a judgement to all requested outputs, and returns its exit code. `view` is the command that shows the run.
+/// Writes a judgement to all requested outputs, and returns its exit code. `view` is the command that shows the run, with its page.
 pub(crate) fn judgement(
     judgement: Judgement,
     arguments: &VerdictArguments,
     outputs: Outputs,
-    view: Option<String>,
+    view: Option<(&str, &WritePage<'_>)>,
 ) -> Result<ExitCode, Box<dyn Error>> {
     let mut judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     arguments.source.sources().add_to(&mut judgement);
     let judgement = &judgement;
+    let judged = Shown { judgement, page: view.map(|(_, page)| page) };
     let format = outputs.stdout.unwrap_or(arguments.format);
-    outputs.write(judgement)?;
+    outputs.write(judged)?;
     let out = io::stdout();
     let paint = detailed(look(&out), arguments);
-    let shown = show(judgement, format, &mut BufWriter::new(out.lock()), paint);
+    let shown = show(judged, format, &mut BufWriter::new(out.lock()), paint);
     written(shown, "the report cannot be written to standard output")?;
     // A terminal shows the end of a long report.
     if let Some(happened) = judgement.happened().filter(|_| format == Format::Text && out.is_terminal()) {
-        let view = view.map_or_else(String::new, |view| format!("; `{view}` shows it"));
+        let view = view.map_or_else(String::new, |(view, _)| format!("; `{view}` shows it"));
         tell(format_args!("{happened}{view}"));
     }
     Ok(judgement.exit.into())

@@ -32,7 +32,7 @@ use urscope_schema::placeholders;
 
 use crate::arguments::{Device, Format, RunArguments, VerdictArguments, WindowArguments};
 use crate::output::{complain, is_quiet, named_here};
-use crate::{parts, program::Program, shell::quoted, view::Subject, window::Window};
+use crate::{parts, program::Program, shell::quoted, window::Window};
 use environment::Surroundings;
 use job::{Job, Ranks};
 use merged::{Merged, TracePlace};
@@ -201,16 +201,8 @@ fn shown(
     reporting: Option<&Reporting>,
 ) -> Result<Window, Box<dyn Error>> {
     let exemptions = reporting.map(|reporting| reporting.exemptions.clone()).unwrap_or_default();
-    let subject = Subject {
-        title: traces.shown().display().to_string(),
-        watched: vec![traces.path().to_owned()],
-        paths: {
-            let traces = traces.clone();
-            Box::new(move || traces.of_this_run())
-        },
-        again: format!("urscope view {}", quoted(traces.path())),
-        options: Options { command_lines: false, listed: true, ..verdict.options(exemptions) },
-    };
+    let options = Options { command_lines: false, listed: true, ..verdict.options(exemptions) };
+    let subject = traces.subject(options);
     let window = Window::open(window, verdict.source.sources(), subject)?;
     complain(format_args!("the run is shown at {}", window.url()));
     window.show();

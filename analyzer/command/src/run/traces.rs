@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io, process};
 
+use urscope_analyzer::Options;
 use urscope_analyzer::analysis::{header_of, is_running};
 use urscope_analyzer::files::{Folder, owners};
 use urscope_schema::trace::{Form, write::writer_of};
 
 use super::{job::Job, process_times::Seen};
-use crate::input::HOME;
+use crate::{input::HOME, shell::quoted, view::Subject};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
@@ -73,6 +74,18 @@ impl Traces {
             Ok(below) if below.as_os_str().is_empty() => Path::new("."),
             Ok(below) => below,
             Err(_) => self.path(),
+        }
+    }
+
+    /// The run as one that a page shows.
+    pub(crate) fn subject(&self, options: Options) -> Subject {
+        let traces = self.clone();
+        Subject {
+            title: self.shown().display().to_string(),
+            watched: vec![self.path().to_owned()],
+            paths: Box::new(move || traces.of_this_run()),
+            again: format!("urscope view {}", quoted(self.path())),
+            options,
         }
     }
 

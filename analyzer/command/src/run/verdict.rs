@@ -1,6 +1,6 @@
 //! The end of a run: analyzes the traces and reports the verdict to the user.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{error::Error, fs::File, os::unix::process::ExitStatusExt as _};
 
@@ -13,8 +13,8 @@ use super::merged::{self, Merged, analyze_and_merge};
 use super::process_tree::{End, exit_code, named};
 use super::{process_times::Seen, traces::Traces};
 use crate::arguments::{Device, Format, VerdictArguments};
-use crate::output::{Outputs, complain, detailed, exemptions, is_quiet, look, show};
-use crate::program::Program;
+use crate::output::{Outputs, Shown, complain, detailed, exemptions, is_quiet, look, show};
+use crate::{program::Program, view::saved};
 
 /// The inputs and outputs of a verdict, opened before the program starts.
 #[derive(Debug)]
@@ -80,8 +80,12 @@ pub(crate) fn give(
     let death = death(end, &judgement, &options);
     let judgement = judgement.limited(death.into_iter().chain(absent));
     let mut judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
-    arguments.source.sources().add_to(&mut judgement);
-    let code = report(arguments, &judgement, file, outputs, end).map_or_else(
+    let sources = arguments.source.sources();
+    sources.add_to(&mut judgement);
+    let run = traces.subject(options);
+    let page = |judgement: &Judgement, out: &mut dyn Write| saved::write(judgement, &run, &sources, out);
+    let shown = Shown { judgement: &judgement, page: Some(&page) };
+    let code = report(arguments, shown, file, outputs, end).map_or_else(
         |error| {
             complain(error);
             Verdict::NotJudged.exit_code()
@@ -93,24 +97,25 @@ pub(crate) fn give(
 
 fn report(
     arguments: &VerdictArguments,
-    judgement: &Judgement,
+    judged: Shown<'_>,
     file: Option<(PathBuf, File)>,
     outputs: Outputs,
     end: &End,
 ) -> Result<(), String> {
+    let judgement = judged.judgement;
     let (format, remarks) = (arguments.format, remarks(end));
     let failed = |place: &str, error| format!("the report cannot be written to {place}: {error}");
     // A program that asks for silence gets it, unless there is something to say.
     let nothing_to_say = judgement.verdict == Verdict::Clean && judgement.unseen.is_empty() && remarks.is_empty();
     let written = if let Some((path, file)) = file {
-        let shown = show(judgement, format, &mut BufWriter::new(file), detailed(false.into(), arguments));
+        let shown = show(judged, format, &mut BufWriter::new(file), detailed(false.into(), arguments));
         shown.map_err(|error| failed(&path.display().to_string(), error))
     } else if format == Format::Text && is_quiet() && nothing_to_say {
         Ok(())
     } else {
         let stderr = io::stderr();
         let mut out = BufWriter::new(stderr.lock());
-        let shown = show(judgement, format, &mut out, detailed(look(&stderr), arguments));
+        let shown = show(judged, format, &mut out, detailed(look(&stderr), arguments));
         if format == Format::Text {
             drop(remarks.iter().try_for_each(|remark| writeln!(out, "urscope: {}", plain(remark))));
         }
@@ -119,10 +124,10 @@ fn report(
     if let Some(format) = outputs.stdout {
         let stdout = io::stdout();
         let paint = detailed(look(&stdout), arguments);
-        let shown = show(judgement, format, &mut BufWriter::new(stdout.lock()), paint);
+        let shown = show(judged, format, &mut BufWriter::new(stdout.lock()), paint);
         shown.map_err(|error| failed("standard output", error))?;
     }
-    outputs.write(judgement)?;
+    outputs.write(judged)?;
     written
 }
 

@@ -9,11 +9,11 @@ macro_rules! assets {
 }
 
 assets! {
-    "api.js", "app.js", "calls.js", "chart.js", "clipboard.js", "controls.js", "density.js", "dom.js", "explanation.js",
+    "api.js", "app.js", "call_search.js", "calls.js", "chart.js", "clipboard.js", "controls.js", "density.js", "dom.js", "explanation.js",
     "filters.js", "finding.js", "finding_sides.js", "format.js", "graph.js", "grid.js", "handle.js", "handles.js",
     "handover.js", "help.js", "in_view.js", "index.html", "input.js", "lanes.js", "lifetime.js", "lifetimes.js", "marks.js",
     "matrix.js", "measures.js", "neighbours.js", "overview.js", "page.css", "painter.js", "perfetto.html",
-    "perfetto.js", "range.js", "router.js", "ruler.js", "run.js", "theme.js", "timeline.js", "views.css",
+    "perfetto.js", "range.js", "router.js", "ruler.js", "run.js", "saved.js", "theme.js", "timeline.js", "views.css",
 }
 
 /// The file of an empty name.

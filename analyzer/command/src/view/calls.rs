@@ -104,19 +104,25 @@ impl Searched for Row {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct CallTable {
     /// The calls that are kept, in the order in which they began.
     pub(super) rows: Chunks<Row>,
     /// The number of all calls, including those that are not kept.
     pub(super) total: u64,
+    most: usize,
 }
 
 impl CallTable {
+    /// A table that keeps at most that many calls.
+    pub(super) fn of(most: usize) -> Self {
+        Self { rows: Chunks::default(), total: 0, most }
+    }
+
     /// Adds a call if the table is not full.
     pub(super) fn put(&mut self, row: Row) {
         self.total += 1;
-        if self.rows.len() < MOST_CALLS {
+        if self.rows.len() < self.most {
             // Calls arrive in the order of their returns, which is nearly that of their begins.
             self.rows.insert(row, |row| (row.from, row.process, row.number));
         }

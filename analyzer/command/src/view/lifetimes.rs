@@ -15,7 +15,7 @@ pub(super) const MOST_LIVES: usize = 2_000_000;
 /// The default number of entries of a part.
 const PART: usize = 50_000;
 /// The maximum number of entries of a part.
-const LONGEST_PART: usize = 200_000;
+pub(super) const LONGEST_PART: usize = 200_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -42,7 +42,7 @@ impl Entry {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct LifetimeTable {
     /// In the order in which they began.
     entries: Chunks<Entry>,
@@ -52,6 +52,7 @@ pub(super) struct LifetimeTable {
     how: Vec<&'static str>,
     /// The keys of the handle data of each allocation that was not freed yet.
     of_memory: HashMap<u64, Vec<(u64, u64)>>,
+    most: usize,
 }
 
 /// The number of a name, in the order in which names first occur.
@@ -68,6 +69,13 @@ fn number(names: &mut Vec<&'static str>, name: &'static str) -> u8 {
 pub(super) struct Asked {
     offset: usize,
     limit: Option<usize>,
+}
+
+impl Asked {
+    /// The longest part that begins there.
+    pub(super) fn part(offset: usize) -> Self {
+        Self { offset, limit: Some(LONGEST_PART) }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -148,10 +156,16 @@ impl Part<'_> {
 }
 
 impl LifetimeTable {
+    /// A table that keeps at most that many lifetimes.
+    pub(super) fn of(most: usize) -> Self {
+        let (kinds, how, of_memory) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { entries: Chunks::default(), total: 0, kinds, how, of_memory, most }
+    }
+
     /// Adds a lifetime if the table is not full.
     pub(super) fn born(&mut self, life: &Lifetime) {
         self.total += 1;
-        if self.entries.len() < MOST_LIVES {
+        if self.entries.len() < self.most {
             let kind = number(&mut self.kinds, life.kind.noun());
             let Lifetime { id, export, at, address, bytes, fingerprint, process, lane, .. } = *life;
             let stack = life.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default();

@@ -3,6 +3,7 @@
 //! Its answers are those of the [questions](urscope_analyzer::questions), byte for byte as the command prints them, and tables of the
 //! same analysis. [`model`] holds the results of one analysis, `following` updates them while the run grows, `guard` checks requests,
 //! `routes` answers them, `assets` contains the page, and `perfetto` serves a copy of the Perfetto UI for machines without a network.
+//! [`saved`] writes the page as one file.
 //!
 //! The server listens on the loopback address only, and below a random path, because other users of the machine can connect too.
 //! It must never print, run a program, write a file, or serve a file that is not in a table made before the first request. Of source
@@ -10,6 +11,7 @@
 
 mod answers;
 mod assets;
+mod cache;
 mod calls;
 mod chunks;
 mod compression;
@@ -21,6 +23,7 @@ pub mod model;
 mod overview;
 pub mod perfetto;
 mod routes;
+pub(crate) mod saved;
 mod search;
 mod server;
 mod state;

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 
-use super::lifetimes::{self, Marks};
+use super::calls::{MOST_CALLS, Row};
+use super::lifetimes::{self, MOST_LIVES, Marks};
 use super::search::{self, Wanted};
-use super::{answers::Refusal, calls::Row, table_builder::TableBuilder};
+use super::{answers::Refusal, table_builder::TableBuilder};
 use urscope_analyzer::analysis::{CallSites, Excerpt, Following};
 use urscope_analyzer::questions::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector};
 use urscope_analyzer::sources::{NoSource, Sources};
@@ -20,12 +21,12 @@ const SEARCHES: usize = 8;
 #[derive(Clone, Copy, Deserialize)]
 pub(super) struct OfFinding {
     /// Its position in the judgement.
-    finding: usize,
+    pub(super) finding: usize,
     /// Whether it is the other side, as 0 or 1.
     #[serde(default)]
-    there: u8,
+    pub(super) there: u8,
     /// The position of the frame in the stack; absent for the call site.
-    frame: Option<usize>,
+    pub(super) frame: Option<usize>,
 }
 
 /// The results of one analysis.
@@ -61,14 +62,20 @@ pub struct Follow {
 
 impl Default for Follow {
     fn default() -> Self {
-        let following = Following::new(|| {
-            (LifetimeTracker::new((StatsCollector::new(), TableBuilder::default())), HoldersCollector::default())
-        });
-        Self { following, starts: 0, sites: Arc::new(Mutex::new(CallSites::new(&Options::default()))) }
+        Self::keeping(MOST_CALLS, MOST_LIVES)
     }
 }
 
 impl Follow {
+    /// Keeps at most that many calls and lifetimes.
+    pub(super) fn keeping(calls: usize, lives: usize) -> Self {
+        let following = Following::new(move || {
+            let tables = TableBuilder::of(calls, lives);
+            (LifetimeTracker::new((StatsCollector::new(), tables)), HoldersCollector::default())
+        });
+        Self { following, starts: 0, sites: Arc::new(Mutex::new(CallSites::new(&Options::default()))) }
+    }
+
     /// Takes in what is new in the traces, and returns the current results.
     pub fn model(&mut self, paths: &[PathBuf], options: &Options) -> Result<Model, QuestionError> {
         self.following.take_in(paths, options)?;
@@ -96,6 +103,23 @@ impl Model {
     /// Analyzes a run once, without following it.
     pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Self, QuestionError> {
         Follow::default().model(paths, options)
+    }
+
+    /// The tables of traces for a judgement of them that was made before. Keeps at most that many calls and lifetimes.
+    pub(super) fn of(
+        judgement: Judgement,
+        paths: &[PathBuf],
+        options: &Options,
+        (calls, lives): (usize, usize),
+    ) -> Result<Self, QuestionError> {
+        let model = Follow::keeping(calls, lives).model(paths, options)?;
+        let marks = Marks::new(&judgement.findings, &model.tables.process_index);
+        Ok(Self { judgement, marks, ..model })
+    }
+
+    /// How many calls are kept.
+    pub(super) fn calls(&self) -> usize {
+        self.tables.calls.rows.len()
     }
 
     pub(super) fn part(&self, generation: u64, asked: lifetimes::Asked) -> lifetimes::Part<'_> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::state::{AppState, Latest};
+use super::{Subject, state::Latest, tokens::AccessTokens};
 use urscope_analyzer::analysis::{Ended, FoundFinding, Frame, Location};
 use urscope_analyzer::{Judgement, plain::plain};
 
@@ -21,7 +21,8 @@ pub(super) struct Overview<'a> {
     lives: u64,
     limits: &'a [String],
     error: Option<&'a str>,
-    perfetto: Perfetto,
+    /// Absent on a page that is a file.
+    perfetto: Option<Perfetto>,
     processes: Vec<Process<'a>>,
     /// The findings in few words, in the order of the judgement.
     sentences: Vec<Sentence>,
@@ -60,9 +61,19 @@ impl Sentence {
 
 /// The Perfetto UI that the page passes the timeline to.
 #[derive(Serialize)]
-struct Perfetto {
+pub(super) struct Perfetto {
     url: String,
     local: bool,
+}
+
+impl Perfetto {
+    /// The copy that is served beside the page, or the public one. `port` is the one in the Host header of the request.
+    pub(super) fn of(tokens: &AccessTokens, port: u16) -> Self {
+        match tokens.perfetto() {
+            Some(word) => Self { url: format!("http://localhost:{port}/{word}/"), local: true },
+            None => Self { url: HOSTED.into(), local: false },
+        }
+    }
 }
 
 /// A process. All answers refer to it by its index.
@@ -81,12 +92,8 @@ struct Process<'a> {
     ipc_calls: u64,
 }
 
-/// The overview of the latest analysis. `port` is the one in the Host header of the request.
-pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> Overview<'a> {
-    let perfetto = match state.tokens.perfetto() {
-        Some(word) => Perfetto { url: format!("http://localhost:{port}/{word}/"), local: true },
-        None => Perfetto { url: HOSTED.into(), local: false },
-    };
+/// The overview of the latest analysis.
+pub(super) fn overview<'a>(subject: &'a Subject, now: &'a Latest, perfetto: Option<Perfetto>) -> Overview<'a> {
     let model = now.model.as_deref();
     let seen = model.iter().flat_map(|model| model.judgement.processes.iter().zip(&model.tables.spans)).enumerate();
     let processes = seen.map(|(index, (seen, span))| Process {
@@ -105,7 +112,7 @@ pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> O
     Overview {
         generation: now.generation,
         running: now.running,
-        title: &state.subject.title,
+        title: &subject.title,
         urscope: env!("CARGO_PKG_VERSION"),
         first_ns: 0,
         last_ns: model.map_or(0, |model| model.tables.spans.iter().map(|span| span.ended_ns).max().unwrap_or_default()),
@@ -119,6 +126,6 @@ pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> O
             let of = |found| Sentence::of(&model.judgement, found);
             model.judgement.findings.iter().map(of).collect()
         }),
-        again: &state.subject.again,
+        again: &subject.again,
     }
 }

@@ -15,7 +15,7 @@ use super::guard::{self, Admitted};
 use super::{
     assets, events, lifetimes,
     model::{Model, OfFinding},
-    overview::overview,
+    overview::{Perfetto, overview},
     perfetto::TRACE,
     search,
     state::AppState,
@@ -94,7 +94,8 @@ async fn api(state: &Arc<AppState>, name: &str, uri: &Uri, port: u16) -> Result<
         }
         "run" => {
             let now = state.latest().await?;
-            answer_compact(now.generation, &overview(state, &now, port))
+            let perfetto = Perfetto::of(&state.tokens, port);
+            answer_compact(now.generation, &overview(&state.subject, &now, Some(perfetto)))
         }
         "lives" => {
             let asked: lifetimes::Asked = query(uri)?;

@@ -15,7 +15,7 @@ use super::{answers::Refusal, chunks::Chunks};
 const PAGE: usize = 200;
 
 /// The maximum number of rows of a page.
-const LONGEST_PAGE: usize = 5000;
+pub(super) const LONGEST_PAGE: usize = 5000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -84,6 +84,11 @@ struct Shown {
 }
 
 impl Asked {
+    /// The longest page of all calls that begins there.
+    pub(super) fn part(offset: usize) -> Self {
+        Self { offset, limit: Some(LONGEST_PAGE), ..Self::default() }
+    }
+
     /// Resolves `around`: the page shows only the process of that call, in order of time. Returns the call's number.
     pub(super) fn settle(mut self) -> Result<(Self, Option<u64>), Refusal> {
         let Some(around) = self.around.take() else { return Ok((self, None)) };
@@ -294,6 +299,7 @@ impl Digits {
 mod tests {
     use urscope_schema::call::Values;
 
+    use super::super::calls::MOST_CALLS;
     use super::*;
 
     #[test]
@@ -325,7 +331,7 @@ mod tests {
                 None,
             )
         };
-        let mut calls = CallTable::default();
+        let mut calls = CallTable::of(MOST_CALLS);
         let rows = [
             row(0, 1, Function::urUSMFree, 10, Some(5), Some(0), 0x7f01),
             row(1, 1, Function::urIPCGetMemHandleExp, 20, Some(50), Some(44), 0x7f02),

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::{net::TcpStream, runtime::Builder};
 
 use super::guard::{self, Refused};
-use super::{compression, routes, state::AppState, write_timeout::WriteTimeout};
+use super::{cache, compression, routes, state::AppState, write_timeout::WriteTimeout};
 
 /// The maximum number of connections at a time that have sent a word. A browser uses six.
 const CONNECTIONS: usize = 64;
@@ -132,20 +132,23 @@ async fn answer(state: Arc<AppState>, word: Arc<Notify>, request: Request<Incomi
         Ok(admitted) => (routes::page(&state, &admitted, request.method()).await, PAGE_POLICY),
         Err(refused) => (refused.into_response(), PAGE_POLICY),
     };
-    if request.method() == Method::GET && compression::is_accepted(request.headers()) {
-        response = compression::compressed(response).await;
+    if request.method() == Method::GET {
+        response = cache::unless_known(request.headers(), response).await;
+        if compression::is_accepted(request.headers()) {
+            response = compression::compressed(response).await;
+        }
     }
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("permissions-policy"), PERMISSIONS),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     Ok(response)
 }

@@ -13,7 +13,7 @@ pub(super) struct Span {
     pub(super) ended_ns: u64,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,
     pub(super) lives: LifetimeTable,
@@ -23,6 +23,20 @@ pub(super) struct TableBuilder {
     pub(super) stacks: Vec<Stacks>,
     /// The lifetimes that ended since the last call, with their fingerprints. An end comes before its call.
     died: Vec<(u64, Option<u64>)>,
+}
+
+impl TableBuilder {
+    /// Tables that keep at most that many calls and lifetimes.
+    pub(super) fn of(calls: usize, lives: usize) -> Self {
+        Self {
+            calls: CallTable::of(calls),
+            lives: LifetimeTable::of(lives),
+            spans: Vec::new(),
+            process_index: ProcessIndex::default(),
+            stacks: Vec::new(),
+            died: Vec::new(),
+        }
+    }
 }
 
 impl EventSink for TableBuilder {

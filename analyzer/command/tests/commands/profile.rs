@@ -25,7 +25,7 @@ fn number(argument: &Value) -> u64 {
 #[test]
 fn each_stage_is_a_span_on_its_thread() {
     let workspace = workspace();
-    let ended = workspace.run(&["check", "--profile", "profile.json", "--output", "html=report.html", "traces"]);
+    let ended = workspace.run(&["check", "--profile", "profile.json", "--output", "sarif=report.sarif", "traces"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (1, ""), "{}", ended.stdout);
     let text = fs::read_to_string(workspace.path().join("profile.json")).unwrap();
     let events: Vec<Value> = serde_json::from_str(&text).unwrap();

@@ -34,7 +34,7 @@ const COUNTS: [(&str, usize, usize); 16] = [
     ("docs/reference.md", 24, 0),
     ("docs/troubleshooting.md", 16, 1),
     ("docs/tutorial.md", 15, 2),
-    ("docs/view.md", 5, 3),
+    ("docs/view.md", 6, 3),
 ];
 
 /// The tree that a document uses, as if the tarball had been unpacked in its folder.
