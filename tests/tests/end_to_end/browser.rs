@@ -144,6 +144,14 @@ fn an_empty_run_is_shown_as_one() {
     play_in("shows_an_empty_run", &view(traces.path(), &[]), &[]);
 }
 
+/// A recorded run, of the Python programs of `urscope example`. `scripts/pictures` keeps new pictures.
+#[test]
+fn every_view_looks_as_it_did() {
+    let examples = repository().join("analyzer/command/src/commands/example");
+    let view = view(&repository().join("tests/browser/run"), &["--source", &text(&examples)]);
+    node(&["tests/browser/pictures.mjs", &view.url]);
+}
+
 /// A name that would act as markup, reverse text and ring the bell.
 const HOSTILE: &str = "<img src=x onerror=hurt=1>\u{202e}\u{1b}[31m\u{7}&amp;";
 
