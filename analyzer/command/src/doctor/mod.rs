@@ -42,6 +42,12 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
     let program = program.map(program::gather).transpose()?;
     let of_program = program.as_ref().and_then(program::ProgramFacts::runtime).map(|folder| ("the program", folder));
     let places = search::places(runtime.map(|folder| ("--runtime", folder)).or(of_program));
+    let places = match (&program, std::env::current_exe()) {
+        _ if runtime.is_some() || of_program.is_some() => places,
+        (Some(program), _) => places.and_around("the program", program.path()),
+        (None, Ok(urscope)) => places.and_around("urscope", &urscope),
+        (None, Err(_)) => places,
+    };
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
     lines.extend(program.iter().flat_map(program::lines));

@@ -84,6 +84,11 @@ fn parse(text: &str) -> Vec<Library> {
 }
 
 impl ProgramFacts {
+    /// The program, or the interpreter of a script.
+    pub(crate) fn path(&self) -> &Path {
+        self.interpreter.as_deref().unwrap_or(&self.path)
+    }
+
     /// The directory of the SYCL runtime that the program is linked with.
     pub(crate) fn runtime(&self) -> Option<&Path> {
         let (_, file) = self.libraries.iter().find(|(name, file)| name.starts_with("libsycl.so") && file.is_some())?;

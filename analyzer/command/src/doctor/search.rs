@@ -28,13 +28,21 @@ pub(crate) fn places(runtime: Option<(&'static str, &Path)>) -> Places {
 
 /// The places that the environment names, and the `lib` of the environment that a program or an interpreter is in.
 pub(crate) fn of_environment(program: &Path) -> Places {
-    let mut folders = folders(|name| env::var_os(name));
-    let beside = program.parent().and_then(Path::parent).map(|root| root.join("lib"));
-    folders.extend(beside.map(|beside| ("the program", beside)));
-    Places { folders, cache: Vec::new() }
+    Places { folders: folders(|name| env::var_os(name)), cache: Vec::new() }.and_around("the program", program)
 }
 
 impl Places {
+    /// Adds the `lib` of the environment that a program is in, which need not be active.
+    pub(crate) fn and_around(mut self, source: &'static str, program: &Path) -> Self {
+        let mut above = program.ancestors().skip(1);
+        let virtual_environment = above.clone().find(|root| root.join("pyvenv.cfg").exists());
+        let around = virtual_environment.or_else(|| above.nth(1)).map(|root| root.join("lib"));
+        let is_new = |folder: &PathBuf| self.folders.iter().all(|(_, known)| known != folder);
+        let around = around.filter(is_new);
+        self.folders.extend(around.map(|folder| (source, folder)));
+        self
+    }
+
     /// Adds the directory of a runtime, given its library.
     pub(crate) fn beside(mut self, library: Option<&Path>) -> Self {
         self.folders.extend(library.and_then(|library| Some(("runtime", library.parent()?.to_path_buf()))));
@@ -115,6 +123,20 @@ mod tests {
         let found = folders(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
         let expected = [("LD_LIBRARY_PATH", "/a"), ("LD_LIBRARY_PATH", "/b"), ("VIRTUAL_ENV", "/venv/lib")];
         assert_eq!(found, expected.map(|(source, folder)| (source, folder.into())));
+    }
+
+    #[test]
+    fn an_environment_need_not_be_active() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let around = |program: &str| Places::default().and_around("here", &root.join(program)).folders;
+        assert_eq!(around("app/bin/run"), [("here", root.join("app/lib"))]);
+        fs::write(root.join("pyvenv.cfg"), "").unwrap();
+        for program in ["bin/python3", "lib/python3.13/site-packages/urscope/native/urscope"] {
+            assert_eq!(around(program), [("here", root.join("lib"))], "{program}");
+        }
+        let twice = Places { folders: vec![("VIRTUAL_ENV", root.join("lib"))], cache: Vec::new() };
+        assert_eq!(twice.clone().and_around("here", &root.join("bin/python3")), twice);
     }
 
     #[test]

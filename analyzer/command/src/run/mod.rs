@@ -90,12 +90,17 @@ pub(crate) fn run(
         surroundings.traces = Some((prepared.path().to_path_buf(), prepared.run.clone()));
         traces = Some(prepared);
     }
-    let reporting = if is_judged { Some(Reporting::new(verdict, arguments.report.as_deref())?) } else { None };
-
-    let window = match &traces {
-        Some(traces) if arguments.view => Some(shown(verdict, &arguments.window, traces, reporting.as_ref())?),
-        _ => None,
+    // A run that does not begin leaves no directory behind.
+    let tidied = |error| {
+        traces.iter().for_each(Traces::tidy);
+        error
     };
+    let reporting = is_judged.then(|| Reporting::new(verdict, arguments.report.as_deref()));
+    let reporting = reporting.transpose().map_err(tidied)?;
+
+    let window = traces.as_ref().filter(|_| arguments.view);
+    let window = window.map(|traces| shown(verdict, &arguments.window, traces, reporting.as_ref()));
+    let window = window.transpose().map_err(tidied)?;
 
     // Without it, only the ends of killed processes are less well known.
     let observer = traces.as_ref().and_then(|traces| {
