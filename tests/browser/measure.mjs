@@ -1,13 +1,13 @@
 // Measures the page: how long the first view takes, and how the timeline pans.
 //
-//   node tests/browser/measure.mjs paint URL    milliseconds from the navigation to the first paint and to the filled first view
+//   node tests/browser/measure.mjs paint URL    milliseconds from the navigation to the first paint and to the filled first view, and bytes
 //   node tests/browser/measure.mjs pan URL      frames a second while the timeline is panned, at several zoom levels
 //   node tests/browser/measure.mjs load URL     milliseconds from the navigation to the timeline with all lifetimes, and frames a second
 //                                               while its rows are scrolled
 //
 // The browser renders in software. The script sets no limits for the figures.
 
-import { ask, go, launch, nothingWentWrong, visit } from './browser.mjs';
+import { ask, go, launch, nothingWentWrong, settled, visit } from './browser.mjs';
 
 const VISITS = 7;
 const PAN_MS = 4000;
@@ -21,6 +21,10 @@ const figures = (values) =>
 async function paint(browser) {
   const run = await ask(base, 'run');
   const [painted, filled] = [[], []];
+  /** What came over the wire, and what a second visit of the same browser fetched again, in bytes. */
+  const [first, again] = [[], []];
+  const fetched = (page) =>
+    page.evaluate(() => performance.getEntries().reduce((sum, { transferSize = 0 }) => sum + transferSize, 0));
   for (let i = 0; i < VISITS; i++) {
     const { context, page, faults } = await visit(browser);
     await go(page, base);
@@ -31,12 +35,17 @@ async function paint(browser) {
     });
     painted.push(times[0]);
     filled.push(times[1]);
+    first.push(await fetched(page));
+    await page.reload();
+    await settled(page);
+    again.push(await fetched(page));
     nothingWentWrong(faults);
     await context.close();
   }
   console.log(`${run.calls} calls, ms from the navigation, medians of ${VISITS} visits (least to most)`);
   console.log(`first paint:       ${figures(painted)}`);
   console.log(`first view filled: ${figures(filled)}`);
+  console.log(`bytes until then:  ${figures(first)}; after a reload ${figures(again)}`);
 }
 
 /** Turns the wheel, one step per frame, back and forth, and measures the frame times. */
