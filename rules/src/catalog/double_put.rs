@@ -97,7 +97,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let is_own = born.process == fact.at.process;
     let of = if is_own { String::new() } else { format!(" of {}", name(fact.tracker, born.process)) };
     let (at, born_in) = (call(fact.at), call(born));
-    let message = format!("{who} puts {what} again in {at}: it was got in {born_in}{of} and {before}");
+    let message = format!("{who} puts {what} again in {at}: it was exported in {born_in}{of} and {before}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
     Some(
         finding

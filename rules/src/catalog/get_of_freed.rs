@@ -69,7 +69,7 @@ pub(super) static RULE: Rule = Rule {
     code: "get-of-freed",
     severity: Severity::Error,
     when: When::Exit,
-    title: "handle data is got for memory that was freed",
+    title: "handle data is exported for memory that was freed",
     sentence: "got handle data for memory that was freed",
     facts: &[FactKind::Dangling],
     check: Check::Stateless(check),

@@ -93,7 +93,7 @@ pub(super) static RULE: Rule = Rule {
     code: "get-without-open",
     severity: Severity::Note,
     when: When::Run,
-    title: "handle data is got that no process opens",
+    title: "handle data is exported, and no process opens it",
     sentence: "got handle data that no process opened",
     facts: &[FactKind::Opening, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Hosts::default())),

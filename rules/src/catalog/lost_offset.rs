@@ -76,7 +76,7 @@ pub(super) static RULE: Rule = Rule {
     code: "lost-offset",
     severity: Severity::Warning,
     when: When::Run,
-    title: "handle data is got for an address inside an allocation, and names its beginning",
+    title: "handle data is exported for an address inside an allocation, and names its beginning",
     sentence: "got handle data for an address inside {what}, which name its beginning",
     facts: &[FactKind::Exported, FactKind::Ending, FactKind::ProcessEnded, FactKind::Finished],
     check: Check::Stateful(|| Box::new(LostOffsets::default())),

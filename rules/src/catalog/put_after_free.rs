@@ -92,7 +92,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let freed = fact.tracker.exports.get(data.export?)?.last_free?;
     let (who, what) = (fact.actor(), ending.object);
     let message = format!(
-        "{who} puts {what} in {}: it was got in {}, and its memory was freed in {}",
+        "{who} puts {what} in {}: it was exported in {}, and its memory was freed in {}",
         call(fact.at),
         call(data.born),
         call(freed)

@@ -92,7 +92,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let what = Handle { kind, value: open.data.unwrap_or_default() };
     let known = match fact.tracker.state(producer)?.ended {
-        _ if producer == fact.at.process => "it was got in the same process".into(),
+        _ if producer == fact.at.process => "it was exported by the same process".into(),
         Some((End::Killed, _)) => format!("its exporter, {}, had been killed", name(fact.tracker, producer)),
         Some((End::Exec, _)) => format!("its exporter, {}, had become another program", name(fact.tracker, producer)),
         Some(_) => format!("its exporter, {}, had ended", name(fact.tracker, producer)),

@@ -82,7 +82,7 @@ pub(super) static RULE: Rule = Rule {
     code: "unreturned-gets",
     severity: Severity::Warning,
     when: When::End,
-    title: "hundreds of handles of one allocation are got and not put",
+    title: "hundreds of handles of one allocation are exported and not put",
     sentence: "got hundreds of handles of one allocation and did not put them",
     facts: &[FactKind::ProcessEnded],
     check: Check::Each(check),

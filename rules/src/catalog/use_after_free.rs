@@ -119,8 +119,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let Expiry::Freed(freed) = old.reason else { return None };
     let (got, freed_in) = (call(old.got), fact.place(freed));
     let why = match old.handle.kind {
-        Kind::EventHandle => format!("it was got in {got}, and its event was destroyed in {freed_in}"),
-        Kind::EventPoolHandle => format!("it was got in {got}, and its event pool was destroyed in {freed_in}"),
+        Kind::EventHandle => format!("it was exported in {got}, and its event was destroyed in {freed_in}"),
+        Kind::EventPoolHandle => format!("it was exported in {got}, and its event pool was destroyed in {freed_in}"),
         _ => format!("its memory was exported in {got} and freed in {freed_in}"),
     };
     let finding = expired(&RULE, fact, old, outcome, &why).other(Some(freed));

@@ -97,7 +97,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let (who, at, ended) = (fact.actor(), call(fact.at), fact.place(put));
     let message =
-        format!("{who} opens {what} in {at}, {which}: it was got in {} and put in {ended}", call(expired.got));
+        format!("{who} opens {what} in {at}, {which}: it was exported in {} and put in {ended}", call(expired.got));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(put));
     Some(
         finding

@@ -72,7 +72,7 @@ pub(super) static RULE: Rule = Rule {
     code: "wrong-usm",
     severity: Severity::Warning,
     when: When::Enter,
-    title: "handle data is got for host or shared USM, or in another context",
+    title: "handle data is exported for host or shared USM, or in another context",
     sentence: "got handle data for {what} that is not fit for it",
     facts: &[FactKind::Exporting],
     check: Check::Stateless(check),

@@ -45,7 +45,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<ExitCode, Box<dyn Erro
     let options = Options { symbols, ..verdict.options(exemptions) };
     // The judgement says why there is nothing to judge, in every form that is asked for.
     let traces = input::chosen(&arguments.traces, true)?;
-    let report = analyze_watched(&traces, &options, &mut ())?;
+    let report = analyze_watched(&traces, &options)?.report();
     write_report(&report, arguments.node_report.as_deref())?;
     let judgement = report.judgement(&traces, &options);
     let paths = arguments.traces.paths.iter().map(|path| format!(" {}", quoted(path)));

@@ -2,12 +2,11 @@
 //! counters and findings; or as tables.
 //!
 //! `timeline` converts the events of an analysis to the elements of `drawing`. `chrome` writes these as a Chrome trace,
-//! `perfetto` in Perfetto's own format. `limited` draws during an analysis for another purpose. `tables` writes rows.
-//! Everything is written while the traces are read. Only what is alive may be kept, never the whole run.
+//! `perfetto` in Perfetto's own format. `tables` writes rows. Everything is written while the traces are read. Only what is alive may
+//! be kept, never the whole run.
 
 mod chrome;
 mod drawing;
-mod limited;
 mod perfetto;
 pub mod tables;
 mod timeline;
@@ -17,10 +16,9 @@ use std::path::PathBuf;
 
 use self::{chrome::Chrome, drawing::Drawing, perfetto::Perfetto, timeline::Timeline};
 use urscope_analyzer::analysis::{Analysis, CallSites, Options};
-use urscope_analyzer::{AnalysisError, lifetimes::LifetimeTracker};
+use urscope_analyzer::{AnalysisError, Judgement, lifetimes::LifetimeTracker};
 
 pub use drawing::Written;
-pub(crate) use limited::LimitedTimeline;
 
 /// The format of a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,16 +42,37 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// Writes the timeline of a run. Returns how many elements of each kind it has.
+/// Writes the timeline of a run. Returns how many elements of each kind it has. A first analysis finds the findings and the wrappers, a
+/// second one draws.
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, out: &mut dyn Write) -> Result<Written, ExportError> {
+    let mut analysis = Analysis::run(paths, options, &mut ())?;
+    let sites = CallSites::agreeing_with(&mut analysis, options);
+    draw(paths, options, form, out, &analysis.judgement(), sites)
+}
+
+/// Writes the timeline of a run with the findings and the call sites of an analysis.
+pub(crate) fn draw(
+    paths: &[PathBuf],
+    options: &Options,
+    form: Form,
+    out: &mut dyn Write,
+    judgement: &Judgement,
+    sites: CallSites,
+) -> Result<Written, ExportError> {
     match form {
-        Form::Chrome => draw(paths, options, Chrome::begin(out)),
-        Form::Perfetto => draw(paths, options, Perfetto::begin(out)),
+        Form::Chrome => draw_as(paths, options, Chrome::begin(out), judgement, sites),
+        Form::Perfetto => draw_as(paths, options, Perfetto::begin(out), judgement, sites),
     }
 }
 
-fn draw(paths: &[PathBuf], options: &Options, drawing: impl Drawing) -> Result<Written, ExportError> {
-    let mut tracker = LifetimeTracker::new(Timeline::new(drawing, CallSites::new(options)));
-    let mut analysis = Analysis::run(paths, options, &mut tracker)?;
-    Ok(tracker.into_sink().end(&analysis.judgement())?)
+fn draw_as(
+    paths: &[PathBuf],
+    options: &Options,
+    drawing: impl Drawing,
+    judgement: &Judgement,
+    sites: CallSites,
+) -> Result<Written, ExportError> {
+    let mut tracker = LifetimeTracker::new(Timeline::new(drawing, sites));
+    Analysis::run(paths, options, &mut tracker)?;
+    Ok(tracker.into_sink().end(judgement)?)
 }

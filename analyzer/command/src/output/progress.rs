@@ -5,21 +5,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::{path::PathBuf, thread, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use urscope_analyzer::analysis::{Analysis, Observer, Progress};
-use urscope_analyzer::{AnalysisError, Options, Report};
+use urscope_analyzer::analysis::{Analysis, Progress};
+use urscope_analyzer::{AnalysisError, Options};
 
 /// An analysis that takes less than this has no progress bar.
 const SHOW_AFTER: Duration = Duration::from_secs(1);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 const STYLE: &str = "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
-/// Analyzes traces and passes their events to `observer`. Shows the progress if standard error is a terminal.
-pub(crate) fn analyze_watched(
-    paths: &[PathBuf],
-    options: &Options,
-    observer: &mut dyn Observer,
-) -> Result<Report, AnalysisError> {
-    let mut analyze = || Ok(Analysis::run(paths, options, observer)?.report());
+/// Analyzes traces. Shows the progress if standard error is a terminal.
+pub(crate) fn analyze_watched<'a>(paths: &'a [PathBuf], options: &'a Options) -> Result<Analysis<'a>, AnalysisError> {
+    let analyze = || Analysis::run(paths, options, &mut ());
     if !io::stderr().is_terminal() {
         return analyze();
     }
@@ -37,9 +33,9 @@ pub(crate) fn analyze_watched(
             }
             bar.finish_and_clear();
         });
-        let report = analyze();
+        let analysis = analyze();
         drop(over);
-        report
+        analysis
     })
 }
 

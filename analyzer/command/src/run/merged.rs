@@ -1,19 +1,23 @@
 //! The merged trace of a run: one Chrome trace of all its processes, beside their traces, for Perfetto.
 //!
-//! It is what `urscope export` writes. It is drawn while the traces are analyzed, and must not change the verdict.
-//! Existing files are never replaced or followed, and an incomplete file never remains.
+//! It is what `urscope export` writes. It must not change the verdict. Existing files are never replaced or followed, and an incomplete file never remains.
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use tempfile::{Builder, NamedTempFile};
+use urscope_analyzer::analysis::CallSites;
 use urscope_analyzer::{AnalysisError, Judgement, Options, files::Folder};
 
-use crate::{export::LimitedTimeline, output::analyze_watched, shell::quoted};
+use crate::export::{self, ExportError, Form};
+use crate::{output::analyze_watched, shell::quoted};
 
-/// How long an analysis that draws the merged trace may take. If it takes longer, it goes on without drawing.
-pub(crate) const LIMIT: Duration = Duration::from_secs(1);
+/// How long the analysis of a run may take that has a merged trace, which is drawn by a second analysis.
+pub(crate) const LIMIT: Duration = Duration::from_millis(500);
 
 /// How many bytes the merged trace must leave free on its file system.
 const RESERVE: u64 = 16 << 20;
@@ -29,37 +33,49 @@ pub(crate) enum Merged {
     Failed(io::Error),
 }
 
-/// Analyzes the traces of a run, and writes its merged trace into `folder` if both together take less than `limit`. An error
-/// is that of the analysis.
+/// Analyzes the traces of a run, and writes its merged trace into `folder` if the analysis took less than `limit`. An error is that of
+/// the analysis.
 pub(crate) fn analyze_and_merge(
     files: &[PathBuf],
     options: &Options,
     folder: &Folder,
     limit: Duration,
 ) -> Result<(Judgement, Merged), AnalysisError> {
-    // Only the owner can read such a file, as is the case with traces.
-    let file = match Builder::new().prefix(".urscope-merged-").tempfile_in(folder.by_descriptor()) {
-        Ok(file) => file,
-        Err(error) => {
-            let judgement = analyze_watched(files, options, &mut ())?.judgement(files, options);
-            return Ok((judgement, Merged::Failed(error)));
-        }
-    };
-    let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
-    let mut timeline = LimitedTimeline::begin(&mut out, options, limit);
-    let judgement = analyze_watched(files, options, &mut timeline)?.judgement(files, options);
-    let drawn = timeline.end(&judgement);
-    drop(out);
-    let merged = match drawn {
+    let began = Instant::now();
+    let mut analysis = analyze_watched(files, options)?;
+    let sites = CallSites::agreeing_with(&mut analysis, options);
+    let judgement = analysis.report().judgement(files, options);
+    let merged = if judgement.processes.is_empty() {
         // Perfetto refuses a timeline without any process.
-        _ if judgement.processes.is_empty() => Merged::Unreadable,
-        Ok(Some(_)) => {
-            leaves_room(&file).and_then(|()| keep(file, folder)).map_or_else(Merged::Failed, Merged::Written)
-        }
-        Ok(None) => Merged::TooLong,
-        Err(error) => Merged::Failed(error),
+        Merged::Unreadable
+    } else if began.elapsed() >= limit {
+        Merged::TooLong
+    } else {
+        merge(files, options, folder, &judgement, sites).map_or_else(Merged::Failed, Merged::Written)
     };
     Ok((judgement, merged))
+}
+
+/// Draws the merged trace, with the findings and the call sites of an analysis.
+fn merge(
+    files: &[PathBuf],
+    options: &Options,
+    folder: &Folder,
+    judgement: &Judgement,
+    sites: CallSites,
+) -> io::Result<PathBuf> {
+    // Only the owner can read such a file, as is the case with traces.
+    let file = Builder::new().prefix(".urscope-merged-").tempfile_in(folder.by_descriptor())?;
+    let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
+    let drawn = export::draw(files, options, Form::Chrome, &mut out, judgement, sites);
+    drawn.map_err(|error| match error {
+        ExportError::Write(error) => error,
+        other => io::Error::other(other),
+    })?;
+    out.flush()?;
+    drop(out);
+    leaves_room(&file)?;
+    keep(file, folder)
 }
 
 /// Checks that the file system has room for what a run writes after the merged trace, such as its reports.

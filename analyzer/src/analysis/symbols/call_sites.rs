@@ -40,6 +40,13 @@ impl CallSites {
         Self { symbols, wrappers, dispatchers, processes, known }
     }
 
+    /// Knows no process yet, and the dispatchers of an analysis.
+    pub fn agreeing_with(analysis: &mut Analysis<'_>, options: &Options) -> Self {
+        let mut sites = Self::new(options);
+        sites.agree_with(analysis);
+        sites
+    }
+
     /// Looks up call sites as an analysis does in its findings and answers, with the dispatchers that it has found so far.
     pub fn agree_with(&mut self, analysis: &mut Analysis<'_>) {
         let found = analysis.dispatchers();
