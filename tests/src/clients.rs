@@ -20,7 +20,7 @@ pub struct Client {
 }
 
 /// All clients. Each takes seconds, but for the reductions of oneCCL.
-pub const CLIENTS: [Client; 10] = [
+pub const CLIENTS: [Client; 13] = [
     client("Intel MPI, 2 ranks", 2, || alone(intel_mpi(2, "")), (": right\n", 2)),
     client("Intel MPI, 4 ranks", 4, || alone(intel_mpi(4, "")), (": right\n", 4)),
     client("Intel MPI, reductions", 2, || alone(intel_mpi(2, "reduce").with_engine()), (": right\n", 2)),
@@ -30,6 +30,9 @@ pub const CLIENTS: [Client; 10] = [
     client("oneCCL, sockets", 2, || oneccl("sockets", "without-pairs"), (": right\n", 2)),
     client("oneCCL, no exchange", 2, || oneccl("none", "move"), (": right\n", 2)),
     client("oneCCL, reductions", 2, reductions_of_oneccl, (": right\n", 2)),
+    client("Intel SHMEM, 2 elements", 2, || alone(intel_shmem(2, "1")), (": right\n", 2)),
+    client("Intel SHMEM, 4 elements", 4, || alone(intel_shmem(4, "1")), (": right\n", 4)),
+    client("Intel SHMEM, sockets", 2, || alone(intel_shmem(2, "0")), (": right\n", 2)),
     client("libumf", 2, || alone(umf("right")), ("right\n", 1)),
 ];
 
@@ -136,6 +139,19 @@ pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
         .arg(folder.path().join("address"))
         .arg(what);
     (run, Some(folder))
+}
+
+/// Processing elements of Intel SHMEM, which exchange descriptors by pidfd ("1") or by sockets ("0"). Its library is one for the runtime
+/// 2025.3.
+fn intel_shmem(elements: usize, by_pidfd: &str) -> TestRun {
+    let program = apps::executable("shmem_exchange", Release::R2025_3);
+    let (mpi, run) = ranks_of_intel_mpi(elements);
+    run.adapter(Adapter::V2)
+        .env("FI_PROVIDER_PATH", mpi.join("lib"))
+        .env("FI_PROVIDER", "shm")
+        .env("ISHMEM_RUNTIME", "MPI")
+        .env("ISHMEM_ENABLE_GPU_IPC_PIDFD", by_pidfd)
+        .arg(program)
 }
 
 fn reductions_of_oneccl() -> (TestRun, Option<TempDir>) {

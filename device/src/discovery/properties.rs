@@ -45,12 +45,14 @@ const GRAPHS: u32 = 0b1_1101;
 const EVENTS: u32 = 0b111;
 /// `ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED`: a write to a read-only page faults.
 const ENFORCED: u32 = 2;
-/// The queue groups, by their ordinals: one for compute and copy, and one for copies only, as Intel's devices have it.
-const QUEUE_GROUPS: [QueueGroup; 2] = [
+/// The queue groups, by their ordinals: one for compute and copy, and two for copies only, as the Data Center GPU Max has them.
+const QUEUE_GROUPS: [QueueGroup; 3] = [
     // There is no largest pattern, as with the compute queues of Intel's driver.
     QueueGroup { flags: COMPUTE | COPY | COOPERATIVE, largest_pattern: usize::MAX, queues: 4 },
     // As with Intel's copy engines. The v1 adapter uses a group with one queue for the copies of all its queues.
     QueueGroup { flags: COPY, largest_pattern: 16, queues: 1 },
+    // The link copy engines, which Intel SHMEM asks for by their ordinal.
+    QueueGroup { flags: COPY, largest_pattern: 16, queues: 7 },
 ];
 /// `ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE`.
 const COMPUTE: u32 = 1;

@@ -30,7 +30,7 @@ const FLAGS: u32 = 0b111_1111;
 
 /// The object of a `ze_event_handle_t`.
 pub struct Event {
-    pub(crate) signal: Signal,
+    pub(crate) signal: Arc<Signal>,
     pub(crate) origin: Origin,
     scopes: [u32; 2],
     /// The number of the capture that has recorded a signal of it, while that lasts. 0 for none.
@@ -49,14 +49,14 @@ pub(crate) enum Origin {
 
 object!(Event);
 
-/// `zeEventCreate` (ze_api.h). `INVALID_ARGUMENT` for an index that is out of range or taken.
+/// `zeEventCreate` (ze_api.h). `INVALID_ARGUMENT` for an index that is out of range.
 pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Out<Handle<Event>>) -> ZeResult {
     call(|| {
         let pool = pool.get()?;
         let desc = desc.read()?;
         event.check()?;
-        let slot = PoolSlot::take(pool, desc.index)?;
-        let made = Event::new(slot.signal(), Origin::Pool(slot), [desc.signal, desc.wait]);
+        let (slot, signal) = PoolSlot::take(pool, desc.index)?;
+        let made = Event::new(signal, Origin::Pool(slot), [desc.signal, desc.wait]);
         event.write(Handle::register(Arc::new(made)))
     })
 }
@@ -239,8 +239,8 @@ pub(crate) fn kernel_timestamps(event: &Event) -> Option<KernelTimestampResult> 
 }
 
 impl Event {
-    fn new(signal: Signal, origin: Origin, scopes: [u32; 2]) -> Self {
-        Self { signal, origin, scopes, capture: AtomicU64::new(0) }
+    fn new(signal: impl Into<Arc<Signal>>, origin: Origin, scopes: [u32; 2]) -> Self {
+        Self { signal: signal.into(), origin, scopes, capture: AtomicU64::new(0) }
     }
 
     /// A counter-based event without a handle, in the state of a new one, with the scopes of this one.
@@ -287,11 +287,16 @@ impl Event {
 
     /// Releases what the event holds, after its handle was removed.
     pub(crate) fn end(&self) {
-        self.signal.abandon();
-        match &self.origin {
+        let is_over = match &self.origin {
             Origin::Pool(slot) => slot.release(),
-            Origin::Single { .. } => {}
-            Origin::Shared { page, .. } => page.revoke(),
+            Origin::Single { .. } => true,
+            Origin::Shared { page, .. } => {
+                page.revoke();
+                true
+            }
+        };
+        if is_over {
+            self.signal.abandon();
         }
     }
 

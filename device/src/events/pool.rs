@@ -4,7 +4,7 @@
 //! in those that opened it. Each process manages its own slots. Must never reset an event of a pool that was opened:
 //! only its creator does that.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
@@ -15,6 +15,7 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{EventPoolDesc, stype};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown, getters};
 use crate::ffi::{Argument, In, Out};
+use crate::platform::log;
 
 /// `ZE_EVENT_POOL_FLAG_IPC`.
 const IPC: u32 = 1 << 1;
@@ -27,8 +28,15 @@ pub struct EventPool {
     header: Header,
     /// Holds the state of its events if the pool is shared.
     pub(crate) page: Option<Arc<EventPage>>,
-    /// Which slots are taken. A slot can be used again when its event has been destroyed.
-    taken: Mutex<Vec<bool>>,
+    slots: Mutex<Vec<Slot>>,
+}
+
+/// The place of an event in a pool.
+#[derive(Clone, Default)]
+struct Slot {
+    events: u32,
+    /// The state of the event, or of all events.
+    signal: Weak<Signal>,
 }
 
 object!(EventPool);
@@ -36,7 +44,13 @@ object!(EventPool);
 impl EventPool {
     /// A pool whose events have their state on `page`, if there is one.
     pub(crate) fn new(context: Handle<Context>, header: Header, page: Option<Arc<EventPage>>) -> Arc<Self> {
-        Arc::new(Self { context, header, page, taken: Mutex::new(vec![false; header.count as usize]) })
+        Arc::new(Self { context, header, page, slots: Mutex::new(vec![Slot::default(); header.count as usize]) })
+    }
+
+    fn signal(&self, index: u32) -> Signal {
+        let kind = if self.header.counters { Kind::Counter } else { Kind::Flag };
+        let shared = self.page.as_ref().map(|page| Signal::shared(kind, Arc::clone(page), index));
+        shared.unwrap_or_else(|| Signal::new(kind))
     }
 
     pub(crate) fn is_opened(&self) -> bool {
@@ -50,30 +64,38 @@ pub(crate) struct PoolSlot {
 }
 
 impl PoolSlot {
-    /// Takes a slot: `INVALID_ARGUMENT` for an index that is out of range or taken.
-    pub(crate) fn take(pool: Arc<EventPool>, index: u32) -> Outcome<Self> {
-        match pool.taken.lock().get_mut(index as usize) {
-            Some(taken) if !*taken => *taken = true,
-            _ => return Err(ZeResult::INVALID_ARGUMENT),
-        }
-        Ok(Self { pool, index })
-    }
-
-    pub(crate) fn release(&self) {
-        if let Some(taken) = self.pool.taken.lock().get_mut(self.index as usize) {
-            *taken = false;
-        }
-    }
-
-    /// The state of a new event in the slot: reset in a pool of this process, unchanged in an opened pool.
-    pub(crate) fn signal(&self) -> Signal {
-        let kind = if self.pool.header.counters { Kind::Counter } else { Kind::Flag };
-        let Some(page) = &self.pool.page else { return Signal::new(kind) };
-        let signal = Signal::shared(kind, Arc::clone(page), self.index);
-        if !page.is_opened() {
+    /// Takes a slot, and returns it with the state of a new event: reset in a pool of this process, unchanged in an opened pool.
+    /// `INVALID_ARGUMENT` for an index that is out of range. An event whose index is taken shares the state of the one there, as with
+    /// Intel's driver: Intel SHMEM 1.6.0 makes such events.
+    pub(crate) fn take(pool: Arc<EventPool>, index: u32) -> Outcome<(Self, Arc<Signal>)> {
+        let signal = {
+            let mut slots = pool.slots.lock();
+            let slot = slots.get_mut(index as usize).ok_or(ZeResult::INVALID_ARGUMENT)?;
+            slot.events += 1;
+            if slot.events > 1 {
+                log::note_once(
+                    "zeEventCreate",
+                    "makes an event at an index that another event has: they share one state",
+                );
+            }
+            let known = slot.signal.upgrade().filter(|_| slot.events > 1);
+            let signal = known.unwrap_or_else(|| Arc::new(pool.signal(index)));
+            slot.signal = Arc::downgrade(&signal);
+            signal
+        };
+        if !pool.is_opened() {
             signal.reset();
         }
-        signal
+        Ok((Self { pool, index }, signal))
+    }
+
+    /// Gives the slot back. True if no other event has it.
+    pub(crate) fn release(&self) -> bool {
+        let mut slots = self.pool.slots.lock();
+        slots.get_mut(self.index as usize).is_none_or(|slot| {
+            slot.events -= 1;
+            slot.events == 0
+        })
     }
 }
 

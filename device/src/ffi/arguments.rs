@@ -6,12 +6,13 @@
 //! and the methods here rely on it once they have checked for NULL. Must never offer a way to make one from a number,
 //! never write more than the caller's structure holds, and never change `stype` or `pNext`.
 
-use std::ffi::{CStr, OsStr, c_char};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::{os::unix::ffi::OsStrExt, path::PathBuf, ptr, sync::Arc};
 
 use super::handles::{Handle, Object};
 use super::layout::{Base, Extensible, Extension};
 use super::result::{Outcome, ZeResult};
+use crate::platform::{log, process};
 
 /// The longest chain that is followed. A longer one is damaged, and its rest is ignored.
 const MAX_CHAIN: usize = 256;
@@ -162,7 +163,7 @@ impl<T: Extensible> In<T> {
 
     /// All structures in the chain of this descriptor, which may be many.
     pub(crate) fn all_next(self) -> impl Iterator<Item = In<Base>> {
-        Out(self.0.cast_mut()).structures().take(MAX_UPDATE_CHAIN).map(|next| In(next.0.cast_const()))
+        Out(self.0.cast_mut()).structures(|_| true).take(MAX_UPDATE_CHAIN).map(|next| In(next.0.cast_const()))
     }
 
     /// The first structure of type `U` in the chain of this descriptor.
@@ -283,13 +284,13 @@ impl<T: Copy> Out<T> {
 impl<T: Extensible> Out<T> {
     /// The structures in the `pNext` chain of this one.
     fn chain(self) -> impl Iterator<Item = Out<Base>> {
-        self.structures().take(MAX_CHAIN)
+        self.structures(is_structure).take(MAX_CHAIN)
     }
 
-    fn structures(self) -> impl Iterator<Item = Out<Base>> {
-        let next = |at: Out<Base>| {
-            let base = at.read().ok()?;
-            (!base.p_next.is_null()).then_some(Out(base.p_next.cast()))
+    fn structures(self, is_there: fn(*mut c_void) -> bool) -> impl Iterator<Item = Out<Base>> {
+        let next = move |at: Out<Base>| {
+            let next = at.read().ok()?.p_next;
+            (!next.is_null() && is_there(next)).then_some(Out(next.cast()))
         };
         std::iter::successors(next(Out(self.0.cast())), move |at| next(*at))
     }
@@ -304,6 +305,15 @@ impl<T: Extensible> Out<T> {
     pub(crate) fn edit_next<U: Extension>(self, edit: impl FnOnce(&mut U)) -> Outcome {
         self.next_of().map_or(Ok(()), |next| next.edit(edit))
     }
+}
+
+/// Whether a structure can be read at a `pNext`. Intel SHMEM 1.6.0 leaves it uninitialised, so it may be any number.
+fn is_structure(next: *mut c_void) -> bool {
+    let is_there = process::can_read(next, size_of::<Base>());
+    if !is_there {
+        log::note_once("pNext", "leads to no memory; the chain ends there");
+    }
+    is_there
 }
 
 #[expect(private_bounds, reason = "only this crate implements the trait")]

@@ -4,7 +4,7 @@
 //! Every entry point and the IPC handles read this. Must never allocate or lock in the fork handler.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs::OpenOptions, io::Read as _, sync::Once};
+use std::{ffi::c_void, fs::OpenOptions, io::Read as _, sync::Once};
 
 use super::descriptor;
 
@@ -56,4 +56,32 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
 pub(crate) fn allow_descriptor_fetch() {
     // SAFETY: PR_SET_PTRACER takes plain numbers and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+/// Whether memory is there, as far as the kernel says: a filter of system calls may hide it.
+pub(crate) fn can_read(address: *mut c_void, size: usize) -> bool {
+    let mut copy = [0_u8; 64];
+    let size = size.min(copy.len());
+    let into = libc::iovec { iov_base: copy.as_mut_ptr().cast(), iov_len: size };
+    let from = libc::iovec { iov_base: address, iov_len: size };
+    // SAFETY: process_vm_readv(2) writes to the copy only, and reports what it cannot read.
+    let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const into, 1, &raw const from, 1, 0) };
+    match read {
+        -1 => std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT),
+        read => read as usize == size,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_told_from_other_addresses() {
+        let here = 7_u64;
+        assert!(can_read((&raw const here).cast_mut().cast(), 8));
+        for number in [1_usize, 0x1234_5678, usize::MAX - 32] {
+            assert!(!can_read(number as *mut c_void, 16), "{number:#x}");
+        }
+    }
 }

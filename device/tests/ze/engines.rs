@@ -235,12 +235,12 @@ fn a_group_for_copies_takes_no_large_patterns_and_no_lists_of_the_other_group() 
     ok(zeCommandListHostSynchronize(immediate, FOREVER));
     assert_eq!(bytes(memory, 64), pattern);
     let mut out = null_mut();
-    for (ordinal, index) in [(0, 4), (1, 1), (2, 0)] {
+    for (ordinal, index) in [(0, 4), (1, 1), (2, 7), (3, 0)] {
         let desc = CommandQueueDesc { ordinal, index, ..zeroed() };
         let result = zeCommandListCreateImmediate(setup.context, setup.device, &raw const desc, &raw mut out);
         assert_eq!((result, out), (INVALID_ARGUMENT, null_mut()), "{ordinal} {index}");
     }
-    let desc = CommandListDesc { command_queue_group_ordinal: 2, ..zeroed() };
+    let desc = CommandListDesc { command_queue_group_ordinal: 3, ..zeroed() };
     assert_eq!(zeCommandListCreate(setup.context, setup.device, &raw const desc, &raw mut out), INVALID_ARGUMENT);
 }
 

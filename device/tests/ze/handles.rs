@@ -104,16 +104,31 @@ fn destroyed_handles_are_refused() {
     assert_eq!(zeContextDestroy(context), INVALID_ARGUMENT);
 }
 
+/// As with Intel's driver: Intel SHMEM makes many events at one index.
 #[test]
-fn a_slot_of_an_event_pool_holds_one_event_at_a_time() {
+fn events_at_one_index_of_a_pool_share_their_state() {
     let setup = Setup::new();
     let pool = setup.event_pool(2);
     let create = |index, out| zeEventCreate(pool, &EventDesc { index, ..zeroed() }, out);
-    let first = make(|out| create(1, out));
     let mut out = null_mut();
-    assert_eq!(create(1, &raw mut out), INVALID_ARGUMENT);
     assert_eq!(create(2, &raw mut out), INVALID_ARGUMENT);
+    let first = make(|out| create(1, out));
+    ok(zeEventHostSignal(first));
+    let (second, other) = (make(|out| create(1, out)), make(|out| create(0, out)));
+    assert_eq!(zeEventQueryStatus(first), NOT_READY, "a new event resets the state");
+    ok(zeEventHostSignal(second));
+    assert_eq!((zeEventQueryStatus(first), zeEventQueryStatus(other)), (SUCCESS, NOT_READY));
+    ok(zeEventHostReset(first));
+    assert_eq!(zeEventQueryStatus(second), NOT_READY);
+    // The other one can still be signalled and waited for.
     ok(zeEventDestroy(first));
-    ok(zeEventDestroy(make(|out| create(1, out))));
+    assert_eq!(zeEventHostSynchronize(second, 0), NOT_READY);
+    ok(zeEventHostSignal(second));
+    ok(zeEventHostSynchronize(second, 0));
+    ok(zeEventDestroy(second));
+    let again = make(|out| create(1, out));
+    assert_eq!(zeEventQueryStatus(again), NOT_READY);
+    ok(zeEventDestroy(again));
+    ok(zeEventDestroy(other));
     ok(zeEventPoolDestroy(pool));
 }

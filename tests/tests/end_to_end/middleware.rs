@@ -107,6 +107,13 @@ fn a_cache_that_outlives_the_memory_is_found_beside_intel_mpi() {
 }
 
 #[test]
+fn intel_shmem_is_right_and_clean() {
+    for name in ["Intel SHMEM, 2 elements", "Intel SHMEM, 4 elements", "Intel SHMEM, sockets"] {
+        opens_are_closed(&clean(name));
+    }
+}
+
+#[test]
 fn oneccl_is_right_and_clean() {
     for name in ["oneCCL, pidfd", "oneCCL, sockets", "oneCCL, no exchange"] {
         each_call_is_recorded(&clean(name));
