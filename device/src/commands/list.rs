@@ -266,7 +266,7 @@ getters! {
 }
 
 /// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h). Waits before the first command and signals after the last.
-/// `INVALID_COMMAND_LIST_TYPE` for lists of another queue group.
+/// `INVALID_COMMAND_LIST_TYPE` for lists of a queue group that is not alike.
 pub extern "C" fn immediate_append_command_lists(
     list: Handle<CommandList>,
     count: Argument<u32>,
@@ -282,7 +282,7 @@ pub extern "C" fn immediate_append_command_lists(
         let signals = signal.get_optional()?;
         let mut commands = vec![Arc::new(Command::waiting(waits))];
         for regular in lists.objects(count)? {
-            if regular.ordinal != list.ordinal {
+            if !QueueGroup::are_alike(regular.ordinal, list.ordinal) {
                 return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
             }
             commands.extend(regular.recorded()?);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::commands::fence::Fence;
 use crate::commands::list::{CommandList, QueueAttributes};
 use crate::commands::stream::{self, Stream};
-use crate::discovery::{context::Context, device::Device};
+use crate::discovery::{context::Context, device::Device, properties::QueueGroup};
 use crate::ffi::handles::{Handle, object};
 use crate::ffi::result::{ZeResult, call, call_teardown, getters};
 use crate::ffi::{Argument, In, Out, layout::CommandQueueDesc};
@@ -50,7 +50,7 @@ pub extern "C" fn destroy(queue: Handle<CommandQueue>) -> ZeResult {
 }
 
 /// `zeCommandQueueExecuteCommandLists` (ze_api.h). `INVALID_ARGUMENT` for a list that is not closed or is immediate,
-/// `INVALID_COMMAND_LIST_TYPE` for one of another queue group.
+/// `INVALID_COMMAND_LIST_TYPE` for one of a queue group that is not alike.
 pub extern "C" fn execute_command_lists(
     queue: Handle<CommandQueue>,
     count: Argument<u32>,
@@ -66,7 +66,7 @@ pub extern "C" fn execute_command_lists(
         let fence = fence.get_optional()?;
         let mut commands = Vec::new();
         for list in lists.objects(count)? {
-            if list.ordinal != queue.attributes.queue.ordinal {
+            if !QueueGroup::are_alike(list.ordinal, queue.attributes.queue.ordinal) {
                 return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
             }
             commands.extend(list.recorded()?);

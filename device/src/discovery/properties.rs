@@ -79,6 +79,13 @@ impl QueueGroup {
         QUEUE_GROUPS.get(ordinal as usize).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
+    /// Whether lists for one group can be executed by a queue of the other: both run kernels, or both only copy. Intel's driver asks
+    /// no more, and the v1 adapter executes lists for a copy engine on all of them in turn.
+    pub(crate) fn are_alike(one: u32, other: u32) -> bool {
+        let runs_kernels = |ordinal| Self::of(ordinal).map(Self::runs_kernels).ok();
+        runs_kernels(one) == runs_kernels(other)
+    }
+
     pub(crate) fn runs_kernels(&self) -> bool {
         self.flags & COMPUTE != 0
     }
