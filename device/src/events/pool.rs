@@ -94,6 +94,10 @@ impl PoolSlot {
         let mut slots = self.pool.slots.lock();
         slots.get_mut(self.index as usize).is_none_or(|slot| {
             slot.events -= 1;
+            if slot.events == 0 {
+                // A weak reference keeps the memory.
+                *slot = Slot::default();
+            }
             slot.events == 0
         })
     }
