@@ -11,6 +11,8 @@
 //               2  its dispatch table is where no library has its data
 //               3  its getters name other functions than its dispatch table has
 //               4  the same functions are in two places of its dispatch table
+//               5  as 1, and its dispatch table is longer, with other functions in front
+//               6  its dispatch table is longer in the same way; nothing else is unknown, so it is traced
 //
 // The program gets a handle of its memory, opens and closes it, and puts the handle. With the last argument "twice" it puts it twice, with
 // "throw" it first asks for a handle of nothing. It prints how often the adapter did something. Signatures and tables are those of the
@@ -28,19 +30,32 @@
 #ifndef UNKNOWN
 #define UNKNOWN 0
 #endif
-static constexpr auto VERSION = static_cast<ur_api_version_t>(UR_API_VERSION_CURRENT + (UNKNOWN == 1));
+// How many functions stand in front of the known ones in the dispatch table.
+static constexpr int IN_FRONT = UNKNOWN >= 5 ? 24 : 0;
+static constexpr auto VERSION = static_cast<ur_api_version_t>(UR_API_VERSION_CURRENT + (UNKNOWN == 1 || UNKNOWN == 5));
 
 #ifndef LOADER
 
 #if UNKNOWN == 2
 static ur_dditable_t &table = *new ur_dditable_t{};
+#elif UNKNOWN >= 5
+static struct {
+  void *in_front[IN_FRONT];
+  ur_dditable_t table;
+  void *behind[40];
+} longer;
+static ur_dditable_t &table = longer.table;
 #else
 static ur_dditable_t table;
 #endif
 
 // What all handles begin with: the address of the adapter's table.
 struct Object {
-  ur_dditable_t *table = &::table;
+#if UNKNOWN >= 5
+  void *table = &longer;
+#else
+  void *table = &::table;
+#endif
 };
 static Object object;
 static int done;
@@ -207,7 +222,7 @@ static void begin_to_show() {}
 #endif
 
 static int use(void *first, int (*has_done)(), const char *mistake) {
-  ur_dditable_t *of_handle = *static_cast<ur_dditable_t **>(first);
+  auto *of_handle = reinterpret_cast<ur_dditable_t *>(*static_cast<void ***>(first) + IN_FRONT);
   // A loader reads the table for each call.
   auto *volatile slots = of_handle;
   auto context = static_cast<ur_context_handle_t>(first);

@@ -117,6 +117,7 @@ const LEFT_OUT: [(&str, &str); 28] = [
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
     ("scenario", "it is run with each of its scenarios"),
     ("stepped_calls", "the tests of interrupted calls run it"),
+    ("shmem_exchange", "a launcher starts it"),
     ("two_terminals", "it is started twice"),
     ("violent_ends", "the tests of violent ends run it"),
     ("which_gpu", "it makes no IPC call"),
