@@ -93,7 +93,7 @@ const PROGRAMS: [(&str, Shares, Runs); 52] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 28] = [
+const LEFT_OUT: [(&str, &str); 29] = [
     ("bench_cuda", "it has nothing to do with an adapter"),
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
