@@ -78,8 +78,7 @@ impl PoolSlot {
                     "makes an event at an index that another event has: they share one state",
                 );
             }
-            let known = slot.signal.upgrade().filter(|_| slot.events > 1);
-            let signal = known.unwrap_or_else(|| Arc::new(pool.signal(index)));
+            let signal = slot.signal.upgrade().unwrap_or_else(|| Arc::new(pool.signal(index)));
             slot.signal = Arc::downgrade(&signal);
             signal
         };
@@ -95,7 +94,7 @@ impl PoolSlot {
         slots.get_mut(self.index as usize).is_none_or(|slot| {
             slot.events -= 1;
             if slot.events == 0 {
-                // A weak reference keeps the memory.
+                // The next event has a state of its own. A weak reference also keeps the memory.
                 *slot = Slot::default();
             }
             slot.events == 0

@@ -25,9 +25,14 @@ pub(super) fn asset(name: &str) -> Option<&'static (&'static str, &'static str)>
     ASSETS.iter().find(|(known, _)| *known == name)
 }
 
+/// The extension of a name, without the dot.
+pub(super) fn ending(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
 /// The content type of a file, by the extension of its name.
 pub(super) fn content_type(name: &str) -> &'static str {
-    match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
+    match ending(name) {
         "html" => "text/html; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",

@@ -18,7 +18,7 @@ use urscope_analyzer::sources::{NoSource, Sources};
 use urscope_analyzer::{Judgement, analysis::Excerpt, explain};
 use urscope_schema::api::Function;
 
-use super::assets::ASSETS;
+use super::assets::{ASSETS, asset, ending};
 use super::model::{Model, OfFinding};
 use super::overview::{Overview, overview};
 use super::search::{self, Asked};
@@ -141,10 +141,9 @@ fn head(nonce: &str) -> String {
     let mut head = String::new();
     let mut modules = BTreeMap::new();
     for (name, text) in ASSETS.iter().filter(|(name, _)| !ONLY_SERVED.contains(name)) {
-        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-        if ending == "css" {
+        if ending(name) == "css" {
             let _ = write!(head, "<style class=\"page-style\" media=\"not all\">{text}</style>");
-        } else if ending == "js" {
+        } else if ending(name) == "js" {
             let text =
                 text.replace("from './", "from '").replace("import('./", "import('").replace("import './", "import '");
             modules.insert(*name, format!("data:text/javascript;charset=utf-8,{}", in_address(&text)));
@@ -158,7 +157,7 @@ fn head(nonce: &str) -> String {
 
 /// The body of the page, and the answers.
 fn body(answers: &[u8]) -> io::Result<String> {
-    let index = ASSETS.iter().find(|(name, _)| *name == "index.html").map(|(_, text)| *text).unwrap_or_default();
+    let index = asset("index.html").map_or("", |(_, text)| *text);
     let between = |text: &'static str| text.split_once("<body>")?.1.split_once("<noscript>").map(|(body, _)| body);
     let body = between(index).ok_or(io::ErrorKind::InvalidData)?;
     let answers = BASE64.encode(answers);
