@@ -4,13 +4,14 @@
 use std::cell::{Cell, RefCell};
 use std::{fs::File, os::unix::fs::FileExt as _, rc::Rc};
 
-use urscope_models::handlers::chunks::{self, Appended, Chunks, append, append_with};
+use urscope_models::handlers::chunks::call_words::CallWords;
+use urscope_models::handlers::chunks::{Appended, Chunks, Short, append, append_call};
 use urscope_models::handlers::explorer::{Model, explore, without_interruptions};
 use urscope_models::handlers::thread::next_call;
 use urscope_schema::api::{Function, UrResult};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
-use urscope_schema::trace::fxt::read::{Item, Strings, next};
-use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
+use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
+use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 use urscope_schema::trace::read::Record;
 
 /// The records of an execution, and whether they were appended; `None` until that is known.
@@ -32,7 +33,9 @@ impl Kind {
         match (self, number % 2) {
             (Self::Names, _) => Record::ThreadName(number as u32, String::new()),
             (Self::Calls, 0) => {
-                let values = Values { via: Some(0), context: Some(0xc0 + number / 4), ..Values::NONE };
+                // Of four calls, two repeat all values of the one before, and one repeats some.
+                let (context, pointer) = (0xc0 + number / 8, number / 4 * 16);
+                let values = Values { via: Some(0), context: Some(context), pointer: Some(pointer), ..Values::NONE };
                 Record::Enter(Enter { function, call, tid, time, values })
             }
             (Self::Calls, _) => {
@@ -42,25 +45,35 @@ impl Kind {
     }
 }
 
-/// A record as the trace layer appends it.
-struct Appends<'a>(&'a Record);
-
-impl chunks::Record for Appends<'_> {
-    fn words(&self, before: Before, to: &mut impl write::Sink) -> Option<u64> {
-        match self.0 {
-            Record::Enter(begins) => write::enter(begins, before, to),
-            Record::Exit(returns) => write::exit(returns, before, to),
-            Record::ThreadName(tid, name) => Some(write::thread_name(7, *tid, name, to)),
-            _ => None,
+/// Appends a record as the trace layer does: that of a call in the short form, if it can have that here.
+fn append_record(record: &Record) -> Appended {
+    let short = |make: &dyn Fn(&mut CallWords) -> Option<u64>, call, short| {
+        let mut words = CallWords::new();
+        let first = make(&mut words);
+        append_call(words.with_first(first).unwrap(), call, short)
+    };
+    let kind = |function: Function, begins| Some((function as u16) << 1 | begins);
+    match record {
+        Record::Enter(it) => {
+            let before = kind(it.function, 1).map(|kind| Short { before: it.call - 1, kind });
+            match short(&|to| write::short_enter(it, to), it.call, before) {
+                Appended::Unfit => short(&|to| write::enter(it, to), it.call, None),
+                appended => appended,
+            }
         }
-    }
-
-    fn for_next(&self, before: Before) -> Option<Before> {
-        match self.0 {
-            Record::Enter(begins) => Some(before.behind_enter(begins)),
-            Record::Exit(returns) => Some(before.behind_exit(returns)),
-            _ => None,
+        Record::Exit(it) => {
+            let before = kind(it.function, 0).map(|kind| Short { before: it.call, kind });
+            match short(&|to| write::short_exit(it, to), it.call, before) {
+                Appended::Unfit => short(&|to| write::exit(it, to), it.call, None),
+                appended => appended,
+            }
         }
+        Record::ThreadName(tid, name) => {
+            let mut words = vec![0];
+            words[0] = write::thread_name(7, *tid, name, &mut words);
+            append(&words)
+        }
+        other => panic!("{other:?}"),
     }
 }
 
@@ -80,10 +93,9 @@ struct Trace {
 impl Trace {
     fn new(kind: Kind) -> Rc<Self> {
         let mut strings = Strings::default();
-        let words = write::beginning(7, "app");
-        let mut rest = words.as_slice();
-        while !rest.is_empty() {
-            rest = &rest[next(rest, 0, &mut strings, &mut Before::default()).1..];
+        let (words, mut at) = (write::beginning(7, "app"), 0);
+        while at < words.len() {
+            at += next(&words, at, 0, &mut strings, &mut Before::default()).1;
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
@@ -129,13 +141,9 @@ impl Trace {
             let words = self.words(chunk, if chunk == self.first.get() { CHUNK } else { 200 });
             let (mut at, mut before) = (0, Before::default());
             while at < words.len() {
-                if words[at] == UNWRITTEN {
-                    (at, before) = (at + 1, Before::default());
-                    continue;
-                }
-                let (item, count) = next(&words[at..], 1, &mut strings, &mut before);
+                let (item, count) = next(&words, at, 1, &mut strings, &mut before);
                 match item {
-                    Item::Claimed | Item::Head(_) | Item::Thread(_) => {}
+                    Item::Unwritten | Item::Claimed | Item::Head(_) | Item::Thread(_) => {}
                     Item::Record(found_here) => {
                         let record = records.iter().position(|(record, _)| *record == found_here);
                         found[record.unwrap_or_else(|| panic!("a record that nobody appended: {found_here:x?}"))] += 1;
@@ -158,15 +166,15 @@ impl Trace {
         let number = self.records.borrow().len();
         let record = self.kind.record(number as u64);
         self.records.borrow_mut().push((record.clone(), None));
-        let mut appended = append_with(&Appends(&record));
+        let mut appended = append_record(&record);
         if appended != Appended::Yes {
             without_interruptions(|| {
-                appended = append_with(&Appends(&record));
+                appended = append_record(&record);
                 if appended == Appended::NoRoom
                     && let Ok(mut chunks) = self.chunks.try_borrow_mut()
                 {
                     chunks.renew(1, 1, &[]).unwrap();
-                    appended = append_with(&Appends(&record));
+                    appended = append_record(&record);
                 }
             });
         }

@@ -7,8 +7,8 @@ use std::{env, fs, path::Path, process::Command};
 
 use urscope_schema::api::{Function, UrResult, demand::Nulls};
 use urscope_schema::call::Values;
-use urscope_schema::trace::fxt::read::{Item, Strings, next};
-use urscope_schema::trace::fxt::{Before, CHUNK};
+use urscope_schema::trace::fxt::CHUNK;
+use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
 use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::{chain, knobs, layer::trace};
 
@@ -41,15 +41,16 @@ fn records_of_chrome(bytes: &[u8]) -> Vec<Record> {
 fn records_of_binary(bytes: &[u8]) -> Vec<Record> {
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let (mut strings, mut before, mut records) = (Strings::default(), Before::default(), Vec::new());
-    for mut rest in words.chunks(CHUNK) {
-        while !rest.is_empty() {
-            let (item, count) = next(rest, 0, &mut strings, &mut before);
+    for chunk in words.chunks(CHUNK) {
+        let mut at = 0;
+        while at < chunk.len() {
+            let (item, count) = next(chunk, at, 0, &mut strings, &mut before);
             match item {
                 Item::Record(record) => records.push(record),
                 Item::Damaged(why) => panic!("{why:?}"),
                 _ => {}
             }
-            rest = &rest[count..];
+            at += count;
         }
     }
     records

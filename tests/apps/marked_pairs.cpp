@@ -23,11 +23,11 @@ int main(int argc, char **argv) {
     Gpu gpu;
     std::byte *memory = gpu.allocate(1 << 20);
     put(get(memory, gpu), gpu);
-    for (int pair = 0; pair < unmarked; pair++) pair_of(memory, gpu);
-    for (int pair = 0; pair < marked; pair++) {
-      mark();
+    // One place, so that all pairs have the same call stacks.
+    for (int pair = 0; pair < unmarked + marked; pair++) {
+      if (pair >= unmarked) mark();
       pair_of(memory, gpu);
-      mark();
+      if (pair >= unmarked) mark();
     }
     gpu.free(memory);
   });

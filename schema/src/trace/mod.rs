@@ -42,7 +42,7 @@ impl Form {
 }
 
 /// The version of the format that this crate writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The `cat` of call records.
 pub const CALL: &str = "ur";

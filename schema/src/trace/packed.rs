@@ -177,24 +177,19 @@ impl<'w> Packing<'w> {
         Self { words, start, places: 0 }
     }
 
-    /// Adds the value at a position of [`Values::FIELDS`]. False, without an effect, if that is not behind the
-    /// positions of all values before.
+    /// Adds the value at a position of [`Values::FIELDS`], or replaces it. False, without an effect, if it is neither there nor behind
+    /// the positions of all values before.
     #[inline]
     pub fn value(&mut self, place: usize, value: u64) -> bool {
-        let is_next = place < Values::FIELDS.len() && self.places >> place == 0;
-        if is_next {
+        if place < Values::FIELDS.len() && self.places >> place == 0 {
             self.places |= 1 << place;
             self.words.push(value);
+            return true;
         }
-        is_next
-    }
-
-    /// The value at a position of [`Values::FIELDS`], if it was added.
-    #[inline]
-    pub fn get(&self, place: usize) -> Option<u64> {
-        let bit = 1_u64.checked_shl(place as u32)?;
-        let at = self.start + 4 + (self.places & (bit - 1)).count_ones() as usize;
-        self.words.get(at).copied().filter(|_| self.places & bit != 0)
+        let bit = 1_u64.checked_shl(place as u32).unwrap_or_default();
+        let index = self.start + 4 + (self.places & bit.wrapping_sub(1)).count_ones() as usize;
+        let old = self.words.get_mut(index).filter(|_| self.places & bit != 0);
+        old.map(|old| *old = value).is_some()
     }
 
     /// Ends the record of a call that begins.
@@ -316,8 +311,9 @@ mod tests {
         let mut words = vec![7];
         let mut packing = Packing::begin(&mut words);
         let last = Values::FIELDS.len() - 1;
-        assert!(packing.value(2, 1) && packing.value(last, 1));
-        assert!(!packing.value(last, 1) && !packing.value(3, 1) && !packing.value(last + 1, 1));
+        assert!(packing.value(2, 1) && packing.value(last, 1) && packing.value(2, 5));
+        assert_eq!(packing.words[5..], [5, 1]);
+        assert!(!packing.value(3, 1) && !packing.value(last + 1, 1) && !packing.value(64, 1));
         packing.abandon();
         assert_eq!(words, [7]);
         assert!(PackedCall::first_of(&words).is_none());

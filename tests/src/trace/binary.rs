@@ -17,7 +17,7 @@ pub(super) fn records(bytes: &[u8]) -> (Vec<Value>, bool) {
     let mut file = File::default();
     for chunk in words.chunks(CHUNK) {
         let mut rest = chunk;
-        file.before = (0, 0, 0);
+        (file.before, file.bases) = (0, BTreeMap::new());
         while let Some(first) = rest.first() {
             let size = (first >> 4 & 0xfff) as usize;
             let (record, behind) = rest.split_at_checked(size.max(1)).expect("a record goes beyond its chunk");
@@ -35,9 +35,10 @@ pub(super) fn records(bytes: &[u8]) -> (Vec<Value>, bool) {
 struct File {
     strings: BTreeMap<u64, String>,
     thread: (u64, u64),
-    /// The number of the call that the record in front is of, and the context and the adapter of the latest call that began; 0 where another
-    /// record is.
-    before: (u64, u64, u64),
+    /// The number of the call that the record in front is of; 0 where another record is.
+    before: u64,
+    /// The values of the latest record in the chunk of a function's beginning or return that neither repeats others nor has a number.
+    bases: BTreeMap<(String, &'static str), Map<String, Value>>,
     /// Records and their times; 0 for those without one.
     records: Vec<(u64, Value)>,
 }
@@ -73,17 +74,16 @@ impl File {
         }
     }
 
-    fn event(&mut self, first: u64, body: &[u64], before: (u64, u64, u64)) {
+    fn event(&mut self, first: u64, body: &[u64], before: u64) {
         let category = self.string(first >> 32 & 0xffff, &[]);
-        // The second string of this text.
-        let in_context =
-            category == "ur" && self.strings.range(..first >> 32 & 0xffff).any(|(_, text)| *text == category);
+        // The third string of this text.
+        let earlier = self.strings.range(..first >> 32 & 0xffff).filter(|(_, text)| **text == category).count();
+        let repeats = category == "ur" && earlier == 2;
         let name = self.string(first >> 48, &[]);
         let phase = ["i", "C", "B", "E", "X"][(first >> 16 & 0xf) as usize];
         let mut args = Map::new();
-        if in_context {
-            assert!(before.1 != 0, "no call in front of {name} has a context");
-            args.extend([("context".into(), hex(before.1)), ("via".into(), json!(before.2))]);
+        if repeats {
+            args.clone_from(self.bases.get(&(name.clone(), phase)).expect("a record repeats an earlier one"));
         }
         let mut rest = &body[1..];
         for _ in 0..first >> 20 & 0xf {
@@ -102,14 +102,13 @@ impl File {
         assert_eq!(rest.len(), usize::from(["C", "X"].contains(&phase)), "words behind the arguments of {name}");
         if category == "ur" {
             let begins = phase == "B";
-            let said = (before.0 != 0).then(|| before.0 + u64::from(begins));
+            if !repeats && !args.contains_key("call") && !args.contains_key("result") {
+                self.bases.insert((name.clone(), phase), args.clone());
+            }
+            let said = (before != 0).then(|| before + u64::from(begins));
             let call = args.get("call").and_then(Value::as_u64).or(said).expect("a call has a number");
             args.insert("call".into(), json!(call));
-            let context = args.get("context").and_then(Value::as_str).filter(|_| begins);
-            let context = context.map(|hex| u64::from_str_radix(&hex[2..], 16).expect("an address"));
-            let via = args.get("via").and_then(Value::as_u64);
-            let (context, via) = context.zip(via).unwrap_or((before.1, before.2));
-            self.before = (call, context, via);
+            self.before = call;
         }
         if phase == "E" {
             args.entry("result").or_insert(json!(0));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 
 use urscope_schema::call::{Enter, Exit};
-use urscope_schema::trace::fxt::{self, Before, CHUNK, UNWRITTEN};
+use urscope_schema::trace::fxt::{self, CHUNK, UNWRITTEN};
 use urscope_schema::trace::write::{self, End, Line};
 use urscope_schema::trace::{Form, records::Named};
 
@@ -50,7 +50,7 @@ impl Output {
             return self.line(&line);
         }
         let mut words = vec![0];
-        let first = fxt::write::enter(enter, Before::default(), &mut words);
+        let first = fxt::write::enter(enter, &mut words);
         self.record_of(first, words)
     }
 
@@ -62,7 +62,7 @@ impl Output {
             return self.line(&line);
         }
         let mut words = vec![0];
-        let first = fxt::write::exit(exit, Before::default(), &mut words);
+        let first = fxt::write::exit(exit, &mut words);
         self.record_of(first, words)
     }
 

@@ -9,8 +9,8 @@ use std::{cmp::Reverse, io};
 
 use urscope_schema::call::Nanos;
 use urscope_schema::packed::{PackedCall, pack};
-use urscope_schema::trace::fxt::read::{Item, Strings, next, next_call};
-use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, UNWRITTEN};
+use urscope_schema::trace::fxt::read::{Before, Item, Strings, next, next_call};
+use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, UNWRITTEN, is_hole};
 use urscope_schema::trace::read::{Record, Skipped};
 
 use super::{event::rank_of, source::Source};
@@ -61,7 +61,7 @@ struct Lane {
     /// The next word to be read.
     at: usize,
     tid: u32,
-    /// What the next record leaves out.
+    /// What the next records leave out.
     before: Before,
     /// The time of the latest record that was returned.
     last: Nanos,
@@ -167,7 +167,7 @@ impl ChunkReader {
     fn lane_of(&mut self, chunk: u32) -> io::Result<Option<u32>> {
         let mut words = Vec::new();
         self.source.words_at(u64::from(chunk) * CHUNK_BYTES, 2, &mut words)?;
-        match next(&words, 0, &mut Strings::default(), &mut Before::default()).0 {
+        match next(&words, 0, 0, &mut Strings::default(), &mut Before::default()).0 {
             Item::Head(number) => Ok(Some(number)),
             // A chunk with a damaged head is read for itself.
             _ if words.iter().any(|word| *word != UNWRITTEN) => Ok(Some(u32::MAX - chunk)),
@@ -281,9 +281,9 @@ impl ChunkReader {
         let bound = self.queue.peek().map(|Reverse(bound)| *bound);
         let until = self.until.unwrap_or(Nanos(u64::MAX));
         let lane = self.lanes.get_mut(index)?;
-        while let Some(rest) = lane.words.get(lane.at..) {
+        loop {
             let start = words.len();
-            let used = next_call(rest, lane.tid, &self.strings, &mut lane.before, words)?;
+            let used = next_call(&lane.words, lane.at, lane.tid, &self.strings, &mut lane.before, words)?;
             let offset = lane.offset();
             lane.at += used;
             let packed = words.get(start..).unwrap_or_default();
@@ -300,7 +300,6 @@ impl ChunkReader {
             *count += 1;
             self.late |= lane.returned(key, &mut self.last);
         }
-        None
     }
 
     /// Whether a record was found that is earlier than one that had been returned.
@@ -365,18 +364,19 @@ impl Lane {
     /// record may still appear.
     fn decode(&mut self, strings: &mut Strings, growing: bool) {
         let waits = growing && self.chunks.is_empty();
-        while let Some(rest) = self.words.get(self.at..).filter(|rest| !rest.is_empty()) {
+        while let Some(first) = self.words.get(self.at).copied() {
             let offset = self.offset();
             self.packed.clear();
-            if let Some(used) = next_call(rest, self.tid, strings, &mut self.before, &mut self.packed) {
+            if let Some(used) = next_call(&self.words, self.at, self.tid, strings, &mut self.before, &mut self.packed) {
                 self.at += used;
                 self.head = PackedCall::first_of(&self.packed).map(|call| (offset, Head::Call(key_of(&call))));
                 return;
             }
-            let mut before = self.before;
-            let (item, count) = next(rest, self.tid, strings, &mut before);
+            if waits && is_hole(first) {
+                return;
+            }
+            let (item, count) = next(&self.words, self.at, self.tid, strings, &mut self.before);
             let found = match item {
-                Item::Unwritten | Item::Claimed if waits => return,
                 Item::Unwritten | Item::Claimed | Item::Head(_) | Item::Other => None,
                 Item::Thread(tid) => {
                     self.tid = tid;
@@ -385,7 +385,7 @@ impl Lane {
                 Item::Record(record) => (!pack(&record, &mut self.packed)).then_some(Ok(record)),
                 Item::Damaged(why) => Some(Err(Skipped { offset, line: 0, why })),
             };
-            (self.at, self.before) = (self.at + count, before);
+            self.at += count;
             let call = PackedCall::first_of(&self.packed).map(|call| Head::Call(key_of(&call)));
             self.head = call.or(found.map(|found| Head::Other(Box::new(found)))).map(|head| (offset, head));
             if self.head.is_some() {
@@ -419,7 +419,7 @@ impl Lane {
     /// A copy at this position, without the words.
     fn remainder(&self) -> Self {
         let (chunks, head, packed) = (self.chunks.clone(), self.head.clone(), self.packed.clone());
-        Self { chunks, words: Vec::new(), head, packed, ..*self }
+        Self { chunks, words: Vec::new(), before: self.before.clone(), head, packed, ..*self }
     }
 }
 
@@ -427,7 +427,7 @@ impl Lane {
 pub(crate) fn record_at(source: &mut Source, offset: u64, strings: &Strings) -> Option<Record> {
     let mut words = Vec::new();
     source.words_at(offset, ((CHUNK_BYTES - offset % CHUNK_BYTES) / WORD) as usize, &mut words).ok()?;
-    match next(&words, 0, &mut strings.clone(), &mut Before::default()).0 {
+    match next(&words, 0, 0, &mut strings.clone(), &mut Before::default()).0 {
         Item::Record(record) => Some(record),
         _ => None,
     }

@@ -7,7 +7,7 @@
 pub mod read;
 pub mod write;
 
-use crate::call::{Access, Enter, Exit, Values};
+use crate::call::Access;
 
 use super::records::{Device, EntryPoint, Exec, Footer, Gap, Header, Module, Named, Stack};
 
@@ -33,6 +33,11 @@ pub const LONGEST: usize = (1 << 12) - 1;
 /// The first word of a record of `words` words that every reader skips. A writer claims the room of a record by it.
 pub const fn hole(words: usize) -> u64 {
     kind::METADATA | (words as u64) << 4 | kind::METADATA_HOLE << 16
+}
+
+/// Whether nothing is written, or not yet, where a record has this first word.
+pub const fn is_hole(first: u64) -> bool {
+    first & 0xf == kind::METADATA && first >> 16 & 0xf == kind::METADATA_HOLE
 }
 
 /// Types of records, and of what they consist of.
@@ -71,50 +76,6 @@ mod kind {
 /// The bit of a string reference that says that the string follows inline.
 const INLINE: u64 = 0x8000;
 
-/// What the record of a call may leave out, because the record in front of it in its chunk says it: that of another
-/// call, with nothing in between. All zero where another record is there, or none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Before {
-    /// The number of the call. The return of the same call leaves it out, and so does the beginning of the call with the next number.
-    pub call: u64,
-    /// The context of the latest call that began, and the adapter that served that call. A call that has both leaves them out.
-    pub context: u64,
-    /// As above.
-    pub via: u64,
-}
-
-impl Before {
-    /// The number of a call that leaves it out; 0 if nothing says it.
-    #[inline]
-    const fn number(self, begins: bool) -> u64 {
-        if self.call == 0 { 0 } else { self.call.wrapping_add(begins as u64) }
-    }
-
-    /// Whether a call with these values may leave out context and adapter.
-    #[inline]
-    fn is_context_of(self, values: &Values) -> bool {
-        self.context != 0 && (values.context, values.via) == (Some(self.context), Some(self.via))
-    }
-
-    /// What the record of a call that begins says to the next one, where this is in front of it.
-    #[inline]
-    #[must_use]
-    pub const fn behind_enter(self, enter: &Enter) -> Self {
-        let call = enter.call;
-        match enter.values {
-            Values { context: Some(context), via: Some(via), .. } => Self { call, context, via },
-            _ => Self { call, ..self },
-        }
-    }
-
-    /// What the record of a call that returns says to the next one, where this is in front of it.
-    #[inline]
-    #[must_use]
-    pub const fn behind_exit(self, exit: &Exit) -> Self {
-        Self { call: exit.call, ..self }
-    }
-}
-
 macro_rules! names {
     ($($name:ident = $text:expr,)*) => {
         /// The strings of a file that are neither fields of calls nor functions.
@@ -133,6 +94,7 @@ names! {
     Calls = super::CALL,
     // The same text, so that a reader that knows nothing of this finds all calls in one category.
     CallsInContext = super::CALL,
+    Repeats = super::CALL,
     Inner = super::INNER,
     Own = super::NOTE,
     Call = "call",

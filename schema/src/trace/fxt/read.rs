@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{ACCESSES, Before, INLINE, MAGIC, Name, kind, write::length};
+use super::{ACCESSES, INLINE, MAGIC, Name, kind, write::length};
 use crate::api::{Function, UrResult};
 use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 use crate::trace::read::{Record, Why};
@@ -50,9 +50,11 @@ impl Strings {
             all.resize(index + 1, Meaning::Unknown);
         }
         let mut meaning = Meaning::of(text);
-        let is_second = |(at, known): (usize, &Meaning)| at != index && *known == Meaning::Name(Name::Calls);
-        if meaning == Meaning::Name(Name::Calls) && all.iter().enumerate().any(is_second) {
-            meaning = Meaning::Name(Name::CallsInContext);
+        if meaning == Meaning::Name(Name::Calls) {
+            let is_known =
+                |name| all.iter().enumerate().any(|(at, known)| at != index && *known == Meaning::Name(name));
+            let other = [Name::CallsInContext, Name::Repeats].into_iter().find(|name| !is_known(*name));
+            meaning = other.filter(|_| is_known(Name::Calls)).map_or(meaning, Meaning::Name);
         }
         if let Some(place) = all.get_mut(index) {
             *place = meaning;
@@ -69,13 +71,88 @@ impl Strings {
 
     /// The strings that this version writes.
     fn own() -> Self {
-        let (words, mut own) = (super::write::beginning(0, ""), Self::default());
-        let mut rest = words.as_slice();
-        while !rest.is_empty() {
-            let (_, count) = next(rest, 0, &mut own, &mut Before::default());
-            rest = rest.get(count..).unwrap_or_default();
+        let (words, mut own, mut at) = (super::write::beginning(0, ""), Self::default(), 0);
+        while at < words.len() {
+            at += next(&words, at, 0, &mut own, &mut Before::default()).1;
         }
         own
+    }
+}
+
+/// What the records of calls in front of a place in a chunk say to those behind it, which leave it out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    latest: Latest,
+    /// The bases of the chunk.
+    bases: Vec<Base>,
+}
+
+/// What the record directly in front says: that of another call. All zero where another record is there, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Latest {
+    /// The number of the call. The return of the same call leaves it out, and so does the beginning of the call with the next number.
+    call: u64,
+    /// In version 2, the context of the latest call that began, and the adapter that served that call. A call that has both leaves them
+    /// out.
+    context: u64,
+    via: u64,
+}
+
+/// The latest record of its kind in the chunk that leaves out nothing but the number: other records repeat its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Base {
+    /// The function, and whether the call begins.
+    kind: u16,
+    /// The position in the chunk.
+    at: u16,
+}
+
+impl Before {
+    /// Behind a record of the call with this number.
+    #[cfg(test)]
+    pub(super) fn of_call(call: u64) -> Self {
+        Self { latest: Latest { call, ..Latest::default() }, bases: Vec::new() }
+    }
+
+    /// As if the record directly in front was one of the call with this number.
+    #[cfg(test)]
+    pub(super) fn set_call(&mut self, call: u64) {
+        self.latest.call = call;
+    }
+
+    /// The first word and the arguments of the base of a call.
+    #[inline]
+    fn base<'w>(&self, words: &'w [u64], function: Function, begins: bool) -> Option<(u64, &'w [u64])> {
+        let kind = kind_of(function, begins);
+        let base = self.bases.iter().find(|base| base.kind == kind)?;
+        let (_, words) = words.split_at_checked(base.at.into())?;
+        let [first, _, arguments @ ..] = words.get(..length(*words.first()?))? else { return None };
+        Some((*first, arguments))
+    }
+
+    /// Passes the record of a call at a place.
+    #[inline]
+    fn pass(&mut self, call: &Call, at: usize) {
+        self.latest = call.latest;
+        if call.is_base {
+            let (kind, at) = (kind_of(call.function, call.begins), at as u16);
+            match self.bases.iter_mut().find(|base| base.kind == kind) {
+                Some(base) => base.at = at,
+                None => self.bases.push(Base { kind, at }),
+            }
+        }
+    }
+}
+
+fn kind_of(function: Function, begins: bool) -> u16 {
+    (function as u16) << 1 | u16::from(begins)
+}
+
+impl Latest {
+    /// The number of a call that leaves it out; 0 if nothing says it.
+    #[inline]
+    const fn number(self, begins: bool) -> u64 {
+        if self.call == 0 { 0 } else { self.call.wrapping_add(begins as u64) }
     }
 }
 
@@ -99,27 +176,48 @@ pub enum Item {
     Damaged(Why),
 }
 
-/// Reads the record at the beginning of `words`, which go to the end of its chunk. Returns the number of its words, at
-/// least 1: all words where its length makes no sense. `tid` is the thread of the lane. `before` is what the record in
-/// front of it in its chunk says, and becomes what this one says.
+/// Reads the record at a place of `words`, which are those of a chunk. Returns the number of its words, at least 1: all further words
+/// where its length makes no sense. `tid` is the thread of the lane. `before` is what the records in front of it in its chunk say, and
+/// becomes what they say with this one.
 #[inline]
-pub fn next(words: &[u64], tid: u32, strings: &mut Strings, before: &mut Before) -> (Item, usize) {
-    let in_front = std::mem::take(before);
-    let Some(first) = words.first().copied() else { return (Item::Other, 1) };
+pub fn next(words: &[u64], at: usize, tid: u32, strings: &mut Strings, before: &mut Before) -> (Item, usize) {
+    let latest = std::mem::take(&mut before.latest);
+    let rest = words.get(at..).unwrap_or_default();
+    let Some(first) = rest.first().copied() else { return (Item::Other, 1) };
     if first == MAGIC {
         return (Item::Other, 1);
     }
     let count = length(first);
-    let Some((_, body)) = words.get(..count).and_then(<[u64]>::split_first) else {
-        let why = format!("a record of {count} words where {} are left", words.len());
-        return (Item::Damaged(Why::Damaged(why)), words.len());
+    let Some((_, body)) = rest.get(..count).and_then(<[u64]>::split_first) else {
+        let why = format!("a record of {count} words where {} are left", rest.len());
+        return (Item::Damaged(Why::Damaged(why)), rest.len());
     };
     let item = match first & 0xf {
-        kind::EVENT => event(first, body, tid, strings, in_front),
+        kind::EVENT => {
+            before.latest = latest;
+            let mut values = Values::NONE;
+            let set = |place, value| {
+                values.set(place, value);
+                true
+            };
+            let called = call(words, at, strings, before, set);
+            before.latest = Latest::default();
+            match called {
+                Some(Ok(call)) => {
+                    before.pass(&call, at);
+                    Item::Record(call.record(tid, values))
+                }
+                Some(Err(why)) => damaged(why),
+                None => event(first, body, tid, strings),
+            }
+        }
         kind::METADATA => match (first >> 16 & 0xf, body) {
             (kind::METADATA_HOLE, []) => Item::Unwritten,
             (kind::METADATA_HOLE, _) => Item::Claimed,
-            (kind::METADATA_CHUNK, [lane]) => Item::Head(*lane as u32),
+            (kind::METADATA_CHUNK, [lane]) => {
+                *before = Before::default();
+                Item::Head(*lane as u32)
+            }
             _ => Item::Other,
         },
         kind::STRING => {
@@ -131,87 +229,156 @@ pub fn next(words: &[u64], tid: u32, strings: &mut Strings, before: &mut Before)
         kind::KERNEL_OBJECT => named(first, body),
         _ => Item::Other,
     };
-    match &item {
-        Item::Record(Record::Enter(enter)) => *before = in_front.behind_enter(enter),
-        Item::Record(Record::Exit(exit)) => *before = in_front.behind_exit(exit),
-        _ => {}
-    }
     (item, count)
 }
 
-/// Adds the record at the beginning of `words` to `to`, if it is that of a call; [`PackedCall`] reads it there. Returns
-/// the number of its words, and takes `before`, as [`next`] does. `None`, without an effect, says nothing about what
-/// follows: this is the fast path in front of [`next`].
+/// Adds the record at a place of `words`, which are those of a chunk, to `to`, if it is that of a call; [`PackedCall`] reads it there.
+/// Returns the number of its words, and takes `before`, as [`next`] does. `None`, without an effect, says nothing about what follows:
+/// this is the fast path in front of [`next`].
 ///
 /// [`PackedCall`]: crate::trace::packed::PackedCall
 #[inline]
-pub fn next_call(words: &[u64], tid: u32, strings: &Strings, before: &mut Before, to: &mut Vec<u64>) -> Option<usize> {
-    let first = *words.first().filter(|first| **first & 0xf == kind::EVENT)?;
-    let [_, time, arguments @ ..] = words.get(..length(first))? else { return None };
-    let (in_context, function) = call(first, strings)?;
+pub fn next_call(
+    words: &[u64],
+    at: usize,
+    tid: u32,
+    strings: &Strings,
+    before: &mut Before,
+    to: &mut Vec<u64>,
+) -> Option<usize> {
+    let mut packing = Packing::begin(to);
+    let Some(Ok(call)) = call(words, at, strings, before, |place, value| packing.value(place, value)) else {
+        packing.abandon();
+        return None;
+    };
+    if call.is_inner {
+        packing.abandon();
+        return None;
+    }
+    if call.begins {
+        packing.enter(call.function, call.number, tid, call.time);
+    } else {
+        packing.exit(call.function, call.number, tid, call.time, call.result);
+    }
+    before.pass(&call, at);
+    Some(call.count)
+}
+
+/// What the event of a call says, besides the values.
+struct Call {
+    function: Function,
+    begins: bool,
+    is_inner: bool,
+    time: Nanos,
+    /// The number of the call, or of the one that it is inside of.
+    number: u64,
+    result: UrResult,
+    /// The number of its words.
+    count: usize,
+    /// What it says to the record behind it.
+    latest: Latest,
+    is_base: bool,
+}
+
+impl Call {
+    fn record(&self, tid: u32, values: Values) -> Record {
+        let Self { function, time, number: call, result, .. } = *self;
+        let enter = Enter { function, call, tid, time, values };
+        let exit = Exit { function, call, tid, time, result, values };
+        match (self.begins, self.is_inner) {
+            (true, false) => Record::Enter(enter),
+            (true, true) => Record::InnerEnter(enter),
+            (false, false) => Record::Exit(exit),
+            (false, true) => Record::InnerExit(exit),
+        }
+    }
+}
+
+/// The event of a call; `None` for another record. Passes each value to `set`: first those that it leaves out, with their position in
+/// [`Values::FIELDS`]. An error says why the event is damaged, or that `set` has returned false.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "`set` is known then")]
+fn call(
+    words: &[u64],
+    at: usize,
+    strings: &Strings,
+    before: &Before,
+    mut set: impl FnMut(usize, u64) -> bool,
+) -> Option<Result<Call, &'static str>> {
+    let (_, rest) = words.split_at_checked(at)?;
+    let first = *rest.first().filter(|first| **first & 0xf == kind::EVENT)?;
+    let count = length(first);
+    let (Meaning::Name(category), Meaning::Function(function)) =
+        (strings.get(first >> 32 & 0xffff), strings.get(first >> 48))
+    else {
+        return None;
+    };
     let begins = match first >> 16 & 0xf {
         kind::BEGIN => true,
         kind::END => false,
         _ => return None,
     };
-    let (mut number, mut result, mut in_order) = (before.number(begins), 0, true);
-    // The context stands where it would if it was not left out.
-    let mut context = Some(before.context).filter(|_| in_context);
-    let mut packing = Packing::begin(to);
-    if in_context {
-        packing.value(Values::VIA, before.via);
-    }
-    let mut set = |meaning, value| match meaning {
-        Meaning::Field(place) => {
-            let place = usize::from(place);
-            if let Some(context) = context.take_if(|_| place >= Values::CONTEXT) {
-                packing.value(Values::CONTEXT, context);
-            }
-            in_order &= packing.value(place, value);
-        }
-        Meaning::Name(Name::Call) => number = value,
-        Meaning::Name(Name::Result) => result = value,
-        _ => {}
-    };
-    let is_whole = numbers(first, arguments, strings, &mut set);
-    if let Some(context) = context {
-        packing.value(Values::CONTEXT, context);
-    }
-    if !is_whole || !in_order || number == 0 || (in_context && before.context == 0) {
-        packing.abandon();
+    if !matches!(category, Name::Calls | Name::CallsInContext | Name::Repeats | Name::Inner) {
         return None;
     }
-    if begins {
-        if let (Some(context), Some(via)) = (packing.get(Values::CONTEXT), packing.get(Values::VIA)) {
-            (before.context, before.via) = (context, via);
+    let [_, time, arguments @ ..] = rest.get(..count)? else { return Some(Err("an event without a time")) };
+    let is_inner = category == Name::Inner;
+    let (mut latest, mut is_taken) = (before.latest, true);
+    let (mut number, mut result) = (if is_inner { 0 } else { latest.number(begins) }, 0);
+    let (mut context, mut via, mut is_base) = (None, None, category == Name::Calls);
+    let mut take = |meaning, value| match meaning {
+        Meaning::Field(place) => {
+            let place = usize::from(place);
+            match place {
+                Values::CONTEXT => context = Some(value),
+                Values::VIA => via = Some(value),
+                _ => {}
+            }
+            is_taken &= set(place, value);
         }
-        packing.enter(function, number, tid, Nanos(*time));
-    } else {
-        packing.exit(function, number, tid, Nanos(*time), UrResult(result as u32));
+        Meaning::Name(Name::Inside) if is_inner => number = value,
+        Meaning::Name(Name::Call) if !is_inner => (number, is_base) = (value, false),
+        Meaning::Name(Name::Result) => (result, is_base) = (value, false),
+        _ => {}
+    };
+    if category == Name::CallsInContext {
+        if latest.context == 0 {
+            return Some(Err("a call without the context that it refers to"));
+        }
+        take(Meaning::Field(Values::VIA as u8), latest.via);
+        take(Meaning::Field(Values::CONTEXT as u8), latest.context);
     }
-    before.call = number;
-    Some(length(first))
+    if category == Name::Repeats {
+        let Some((first, arguments)) = before.base(words, function, begins) else {
+            return Some(Err("a call without the record that it repeats"));
+        };
+        numbers(first, arguments, strings, &mut take);
+    }
+    if !numbers(first, arguments, strings, &mut take) {
+        return Some(Err("an argument that goes beyond its event"));
+    }
+    if number == 0 {
+        return Some(Err(if is_inner { "a call inside of one without a number" } else { "a call without a number" }));
+    }
+    if !is_taken {
+        return Some(Err("values that are not in order"));
+    }
+    if begins && let (Some(context), Some(via)) = (context, via) {
+        (latest.context, latest.via) = (context, via);
+    }
+    latest.call = number;
+    if is_inner {
+        latest = Latest::default();
+    }
+    let (time, result) = (Nanos(*time), UrResult(result as u32));
+    Some(Ok(Call { function, begins, is_inner, time, number, result, count, latest, is_base }))
 }
 
-/// Whether an event of a call leaves out its context, and the function; `None` for another event.
 #[inline]
-fn call(first: u64, strings: &Strings) -> Option<(bool, Function)> {
-    match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
-        (Meaning::Name(Name::Calls), Meaning::Function(function)) => Some((false, function)),
-        (Meaning::Name(Name::CallsInContext), Meaning::Function(function)) => Some((true, function)),
-        _ => None,
-    }
-}
-
-#[inline]
-fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) -> Item {
+fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
     let Some((time, arguments)) = body.split_first() else { return damaged("an event without a time") };
     let time = Nanos(*time);
-    let (category, name) = (strings.get(first >> 32 & 0xffff), strings.get(first >> 48));
-    match (category, name) {
-        (Meaning::Name(Name::Calls | Name::CallsInContext | Name::Inner), Meaning::Function(function)) => {
-            called(first, category, (function, time, tid), arguments, strings, before)
-        }
+    match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
         (Meaning::Name(Name::Own), Meaning::Name(Name::Descriptors)) => {
             let mut open = 0;
             numbers(first, arguments, strings, &mut |_, value| open = value);
@@ -239,54 +406,6 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) 
         }
         _ => Item::Other,
     }
-}
-
-/// The event of a call. Those of calls inside of another one leave nothing out.
-#[inline]
-fn called(
-    first: u64,
-    category: Meaning,
-    (function, time, tid): (Function, Nanos, u32),
-    arguments: &[u64],
-    strings: &Strings,
-    before: Before,
-) -> Item {
-    let begins = match first >> 16 & 0xf {
-        kind::BEGIN => true,
-        kind::END => false,
-        _ => return Item::Other,
-    };
-    let is_inner = category == Meaning::Name(Name::Inner);
-    let in_context = category == Meaning::Name(Name::CallsInContext);
-    let mut values = Values::NONE;
-    if in_context {
-        (values.context, values.via) = (Some(before.context), Some(before.via));
-    }
-    let (mut call, mut result) = (if is_inner { 0 } else { before.number(begins) }, 0);
-    let mut set = |meaning, value| match meaning {
-        Meaning::Field(place) => values.set(usize::from(place), value),
-        Meaning::Name(Name::Inside) if is_inner => call = value,
-        Meaning::Name(Name::Call) if !is_inner => call = value,
-        Meaning::Name(Name::Result) => result = value,
-        _ => {}
-    };
-    if !numbers(first, arguments, strings, &mut set) {
-        return damaged("an argument that goes beyond its event");
-    }
-    if call == 0 {
-        return damaged(if is_inner { "a call inside of one without a number" } else { "a call without a number" });
-    }
-    if in_context && before.context == 0 {
-        return damaged("a call without the context that it refers to");
-    }
-    let (enter, result) = (Enter { function, call, tid, time, values }, UrResult(result as u32));
-    let exit = Exit { function, call, tid, time, result, values };
-    Item::Record(match (begins, is_inner) {
-        (true, false) => Record::Enter(enter),
-        (true, true) => Record::InnerEnter(enter),
-        (false, false) => Record::Exit(exit),
-        (false, true) => Record::InnerExit(exit),
-    })
 }
 
 /// The execution of a command.

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use super::read::{Item, Strings, next, next_call};
+use super::read::{Before, Item, Strings, next, next_call};
 use super::write::{self, Measure};
 use super::*;
 use crate::api::{Function, UrResult};
-use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
+use crate::call::{Access, Enter, Executed, Exit, Fields as _, Nanos, Rows, Values};
 use crate::trace::records::{Found, Hex, PythonFrame};
 use crate::trace::{packed::PackedCall, read::Record};
 
@@ -12,20 +12,19 @@ use crate::trace::{packed::PackedCall, read::Record};
 fn strings() -> Strings {
     let mut strings = Strings::default();
     let words = write::beginning(42, "app");
-    let mut rest = words.as_slice();
-    let mut last = Item::Other;
-    while !rest.is_empty() {
-        let (item, count) = next(rest, 0, &mut strings, &mut Before::default());
+    let (mut at, mut last) = (0, Item::Other);
+    while at < words.len() {
+        let (item, count) = next(&words, at, 0, &mut strings, &mut Before::default());
         assert!(!matches!(item, Item::Damaged(_)), "{item:?}");
         last = item;
-        rest = &rest[count..];
+        at += count;
     }
     assert_eq!(last, Item::Record(Record::ProcessName("app".into())));
     strings
 }
 
 fn read(words: &[u64], tid: u32) -> Item {
-    let (item, count) = next(words, tid, &mut strings(), &mut Before::default());
+    let (item, count) = next(words, 0, tid, &mut strings(), &mut Before::default());
     assert_eq!(count, words.len());
     item
 }
@@ -33,7 +32,7 @@ fn read(words: &[u64], tid: u32) -> Item {
 /// What the fast path reads, and the number of its words.
 fn packed(words: &[u64], tid: u32) -> Option<(Record, usize)> {
     let mut to = vec![7];
-    let Some(count) = next_call(words, tid, &strings(), &mut Before::default(), &mut to) else {
+    let Some(count) = next_call(words, 0, tid, &strings(), &mut Before::default(), &mut to) else {
         assert_eq!(to, [7]);
         return None;
     };
@@ -53,20 +52,14 @@ fn values() -> impl Strategy<Value = Values> {
     })
 }
 
-/// What is in front of a record: often what it leaves out.
-fn before(call: u64, values: Values) -> impl Strategy<Value = Before> {
-    let calls = prop_oneof![Just(call), Just(call - 1), Just(0), any::<u64>()];
-    let contexts = prop_oneof![Just((values.context.unwrap_or(0), values.via.unwrap_or(0))), any::<(u64, u64)>()];
-    (calls, contexts).prop_map(|(call, (context, via))| Before { call, context, via })
-}
-
-/// A call, and what is in front of its record.
-fn call() -> impl Strategy<Value = (Exit, Before)> {
+/// A call, and the number of the one whose record is in front of it: often what it leaves out.
+fn call() -> impl Strategy<Value = (Exit, u64)> {
     let result = prop_oneof![Just(0), any::<u32>()];
     let parts = (0..Function::COUNT, 1..=u64::MAX, any::<u32>(), any::<u64>(), values(), result);
     parts.prop_flat_map(|(row, call, tid, time, values, result)| {
         let (function, time, result) = (Function::ALL[row], Nanos(time), UrResult(result));
-        (Just(Exit { function, call, tid, time, result, values }), before(call, values))
+        let before = prop_oneof![Just(call), Just(call - 1), Just(0), any::<u64>()];
+        (Just(Exit { function, call, tid, time, result, values }), before)
     })
 }
 
@@ -77,47 +70,90 @@ fn words_of(make: impl Fn(&mut Vec<u64>) -> Option<u64>) -> Vec<u64> {
     words
 }
 
+/// Checks that a record and one that repeats it are read back, also in one pass, and that the second is nothing without the first.
+fn check_repeated(
+    (base, first): (Vec<u64>, Record),
+    (words, repeated): (Vec<u64>, Record),
+    before: u64,
+) -> Result<(), TestCaseError> {
+    let at = base.len();
+    let is_same = base[2..] == words[2..];
+    let repeats = write::repeat(&words, &base, &mut Measure).map(|_| words_of(|to| write::repeat(&words, &base, to)));
+    if is_same && at > 2 {
+        prop_assert_eq!(&repeats, &Some(vec![write::repetition(words[0]), words[1]]));
+    }
+    let Some(repeats) = repeats else { return Ok(()) };
+    prop_assert!(repeats.len() < at);
+    let words = [base, repeats.clone()].concat();
+    let (mut behind, mut also_behind, mut to) = (Before::of_call(before), Before::of_call(before), Vec::new());
+    prop_assert_eq!(next(&words, 0, tid_of(&first), &mut strings(), &mut behind).0, Item::Record(first.clone()));
+    prop_assert_eq!(next_call(&words, 0, tid_of(&first), &strings(), &mut also_behind, &mut Vec::new()), Some(at));
+    // The calls of this test have one number.
+    behind.set_call(before);
+    also_behind.set_call(before);
+    prop_assert_eq!(
+        next(&words, at, tid_of(&first), &mut strings(), &mut behind),
+        (Item::Record(repeated.clone()), repeats.len())
+    );
+    prop_assert_eq!(next_call(&words, at, tid_of(&first), &strings(), &mut also_behind, &mut to), Some(repeats.len()));
+    prop_assert_eq!(PackedCall::first_of(&to).unwrap().record(), repeated);
+    prop_assert_eq!(behind, also_behind);
+    prop_assert!(matches!(next(&repeats, 0, 0, &mut strings(), &mut Before::of_call(before)).0, Item::Damaged(_)));
+    prop_assert_eq!(next_call(&repeats, 0, 0, &strings(), &mut Before::of_call(before), &mut Vec::new()), None);
+    Ok(())
+}
+
+fn tid_of(record: &Record) -> u32 {
+    match record {
+        Record::Enter(enter) => enter.tid,
+        Record::Exit(exit) => exit.tid,
+        _ => 0,
+    }
+}
+
 proptest! {
     #[test]
     fn a_call_is_read_back((returns, before) in call(), bit in 0..64_u32) {
         let Exit { function, call, tid, time, values, .. } = returns;
         let begins = Enter { function, call, tid, time, values };
-        let (enter, exit) = (words_of(|to| write::enter(&begins, before, to)), words_of(|to| write::exit(&returns, before, to)));
-        prop_assert_eq!(write::enter(&begins, before, &mut Measure), Some(enter[0]));
-        prop_assert_eq!(write::exit(&returns, before, &mut Measure), Some(exit[0]));
-        // The short forms are the same records.
+        let (enter, exit) = (words_of(|to| write::enter(&begins, to)), words_of(|to| write::exit(&returns, to)));
+        prop_assert_eq!(write::enter(&begins, &mut Measure), Some(enter[0]));
+        prop_assert_eq!(write::exit(&returns, &mut Measure), Some(exit[0]));
+        let mut all = vec![(enter, Record::Enter(begins)), (exit, Record::Exit(returns))];
         if write::is_short_enter(&begins, before) {
-            prop_assert_eq!(&words_of(|to| write::short_enter(&begins, to)), &enter);
+            all.push((words_of(|to| write::short_enter(&begins, to)), Record::Enter(begins)));
         }
         if write::is_short_exit(&returns, before) {
-            prop_assert_eq!(&words_of(|to| write::short_exit(&returns, to)), &exit);
+            all.push((words_of(|to| write::short_exit(&returns, to)), Record::Exit(returns)));
         }
-        for (mut words, record) in [(enter, Record::Enter(begins)), (exit, Record::Exit(returns))] {
+        let before = Before::of_call(before);
+        for (mut words, record) in all {
             prop_assert_eq!(write::length(words[0]), words.len());
-            let (mut after, mut also_after, mut to) = (before, before, Vec::new());
-            prop_assert_eq!(next(&words, tid, &mut strings(), &mut after), (Item::Record(record.clone()), words.len()));
-            prop_assert_eq!(next_call(&words, tid, &strings(), &mut also_after, &mut to), Some(words.len()));
+            let (mut after, mut also_after, mut to) = (before.clone(), before.clone(), Vec::new());
+            let read = next(&words, 0, tid, &mut strings(), &mut after);
+            prop_assert_eq!(read, (Item::Record(record.clone()), words.len()));
+            prop_assert_eq!(next_call(&words, 0, tid, &strings(), &mut also_after, &mut to), Some(words.len()));
             prop_assert_eq!(PackedCall::first_of(&to).unwrap().record(), record.clone());
-            prop_assert_eq!((after, after.call), (also_after, call));
+            prop_assert_eq!(&after, &also_after);
             // The same inside of another call: it does not say anything to the next record.
             let inner = match &record {
                 Record::Enter(begins) => (words_of(|to| write::inner_enter(begins, to)), Record::InnerEnter(*begins)),
                 _ => (words_of(|to| write::inner_exit(&returns, to)), Record::InnerExit(returns)),
             };
-            let mut after = before;
-            prop_assert_eq!(next(&inner.0, tid, &mut strings(), &mut after), (Item::Record(inner.1), inner.0.len()));
+            let mut after = before.clone();
+            prop_assert_eq!(next(&inner.0, 0, tid, &mut strings(), &mut after), (Item::Record(inner.1), inner.0.len()));
             prop_assert_eq!(after, Before::default());
-            prop_assert_eq!(next_call(&inner.0, tid, &strings(), &mut before.clone(), &mut Vec::new()), None);
+            prop_assert_eq!(next_call(&inner.0, 0, tid, &strings(), &mut before.clone(), &mut Vec::new()), None);
             // A damaged record is declined, or taken as the whole reader takes it.
             for place in 0..words.len() {
                 words[place] ^= 1 << bit;
-                let (mut after, mut also_after, mut to) = (before, before, vec![7]);
-                let item = next(&words, tid, &mut strings(), &mut after);
-                if let Some(count) = next_call(&words, tid, &strings(), &mut also_after, &mut to) {
+                let (mut after, mut also_after, mut to) = (before.clone(), before.clone(), vec![7]);
+                let item = next(&words, 0, tid, &mut strings(), &mut after);
+                if let Some(count) = next_call(&words, 0, tid, &strings(), &mut also_after, &mut to) {
                     let packed = PackedCall::first_of(&to[1..]).unwrap().record();
                     prop_assert_eq!((item, after), ((Item::Record(packed), count), also_after));
                 } else {
-                    prop_assert_eq!((to, also_after), (vec![7], before));
+                    prop_assert_eq!((to, also_after), (vec![7], before.clone()));
                 }
                 words[place] ^= 1 << bit;
             }
@@ -125,9 +161,29 @@ proptest! {
     }
 
     #[test]
+    fn a_call_repeats_the_values_of_its_base((one, _) in call(), other in values(), changed in prop::collection::btree_map(0..Values::FIELDS.len(), any::<u64>(), 0..3)) {
+        // Most often the same fields with one or two other values.
+        let mut values = if one.tid % 4 == 0 { other } else { one.values };
+        for (place, value) in changed {
+            if one.values.value_at(place).is_some() {
+                values.set(place, value);
+            }
+        }
+        let one = Exit { result: UrResult::SUCCESS, call: one.call.max(2), ..one };
+        let two = Exit { values, ..one };
+        let Exit { function, call, tid, time, .. } = one;
+        let enter = |values| Enter { function, call, tid, time, values };
+        let (base, words) = (words_of(|to| write::short_exit(&one, to)), words_of(|to| write::short_exit(&two, to)));
+        check_repeated((base, Record::Exit(one)), (words, Record::Exit(two)), call)?;
+        let (one, two) = (enter(one.values), enter(values));
+        let (base, words) = (words_of(|to| write::short_enter(&one, to)), words_of(|to| write::short_enter(&two, to)));
+        check_repeated((base, Record::Enter(one)), (words, Record::Enter(two)), call - 1)?;
+    }
+
+    #[test]
     fn any_words_are_read_without_harm(mut words in prop::collection::vec(any::<u64>(), 1..40), kind in 0..9_u64, size in 0..40_u64) {
         words[0] = words[0] & !0xffff | size << 4 | kind;
-        let (item, count) = next(&words, 0, &mut strings(), &mut Before::default());
+        let (item, count) = next(&words, 0, 0, &mut strings(), &mut Before::default());
         prop_assert!((1..=words.len()).contains(&count));
         if let Some((packed, used)) = packed(&words, 0) {
             prop_assert_eq!((item, count), (Item::Record(packed), used));
@@ -142,12 +198,7 @@ fn the_longest_call_fits_and_a_longer_one_is_rejected() {
         values.set(place, u64::MAX);
         let enter = Enter { function: Function::ALL[0], call: u64::MAX, tid: 1, time: Nanos(1), values };
         let fits = place as u64 + 2 <= write::ARGUMENTS;
-        assert_eq!(
-            write::enter(&enter, Before::default(), &mut Measure).is_some(),
-            fits,
-            "{}",
-            Values::FIELDS[place].0
-        );
+        assert_eq!(write::enter(&enter, &mut Measure).is_some(), fits, "{}", Values::FIELDS[place].0);
     }
 }
 
@@ -191,50 +242,32 @@ fn texts_are_limited_and_too_long_records_are_rejected() {
 #[test]
 fn a_record_that_goes_beyond_its_chunk_is_damaged() {
     let words = write::note(Nanos(1), "text");
-    let (item, count) = next(&words[..words.len() - 1], 1, &mut strings(), &mut Before::default());
+    let (item, count) = next(&words[..words.len() - 1], 0, 1, &mut strings(), &mut Before::default());
     assert!(matches!(item, Item::Damaged(_)) && count == words.len() - 1, "{item:?}");
-    assert!(matches!(next(&[0], 1, &mut strings(), &mut Before::default()), (Item::Damaged(_), 1)));
+    assert!(matches!(next(&[0], 0, 1, &mut strings(), &mut Before::default()), (Item::Damaged(_), 1)));
 }
 
+/// The words of version 2, which left out the context and the adapter behind a call that had the same.
 #[test]
-fn what_the_record_in_front_says_is_left_out_and_read_from_it() {
-    let values = |context| Values { via: Some(3), context: Some(context), pointer: Some(1), ..Values::NONE };
+fn a_call_in_the_context_of_the_one_before_is_read() {
+    let mut strings = strings();
+    let values = |pointer| Values { via: Some(3), context: Some(0xc0), pointer: Some(pointer), ..Values::NONE };
     let function = Function::urIPCGetMemHandleExp;
-    let enter = |call, values| Record::Enter(Enter { function, call, tid: 7, time: Nanos(call), values });
-    let exit = |call| {
-        let values = Values { data: Some(0x10), ..Values::NONE };
-        Record::Exit(Exit { function, call, tid: 7, time: Nanos(call), result: UrResult::SUCCESS, values })
+    let enter = |call, values| Enter { function, call, tid: 7, time: Nanos(call), values };
+    let whole = words_of(|to| write::enter(&enter(65, values(1)), to));
+    let mut later = words_of(|to| write::short_enter(&enter(66, Values { pointer: Some(2), ..Values::NONE }), to));
+    // The second of the strings with the text `ur`.
+    later[0] += 1 << 32;
+    let words = [whole.clone(), later.clone(), vec![UNWRITTEN], later].concat();
+    let (mut before, mut at) = (Before::default(), 0);
+    let mut next = || {
+        let (item, count) = next(&words, at, 7, &mut strings, &mut before);
+        at += count;
+        item
     };
-    // Each record, and its words: the first one and the time, the number, the adapter, the context, and another address.
-    let records = [
-        (enter(65, values(0xc0)), 2 + 1 + 1 + 2 + 2),
-        (exit(65), 2 + 2),
-        (enter(66, values(0xc0)), 2 + 2),
-        // A call within a call.
-        (enter(67, values(0xc1)), 2 + 1 + 2 + 2),
-        (exit(67), 2 + 2),
-        (exit(66), 2 + 1 + 2),
-        (enter(68, values(0xc1)), 2 + 1 + 2),
-        (exit(68), 2 + 2),
-        (enter(69, Values { via: Some(4), ..values(0xc1) }), 2 + 1 + 2 + 2),
-    ];
-    let mut words = Vec::new();
-    let mut before = Before::default();
-    for (record, count) in &records {
-        let of_record = words_of(|to| match record {
-            Record::Enter(begins) => write::enter(begins, before, to),
-            Record::Exit(returns) => write::exit(returns, before, to),
-            other => panic!("{other:?}"),
-        });
-        assert_eq!(of_record.len(), *count, "{record:?}");
-        assert_eq!(next(&of_record, 7, &mut strings(), &mut before).0, Item::Record(record.clone()));
-        words.push(of_record);
-    }
+    assert_eq!(next(), Item::Record(Record::Enter(enter(65, values(1)))));
+    assert_eq!(next(), Item::Record(Record::Enter(enter(66, values(2)))));
     // Behind anything else, the same words are damaged: nothing is guessed.
-    let mut before = Before { call: 65, context: 0xc0, via: 3 };
-    assert_eq!(next(&[UNWRITTEN], 7, &mut strings(), &mut before).0, Item::Unwritten);
-    assert!(matches!(next(&words[1], 7, &mut strings(), &mut before).0, Item::Damaged(_)));
-    let before = Before { call: 65, ..Before::default() };
-    assert!(matches!(next(&words[2], 7, &mut strings(), &mut before.clone()).0, Item::Damaged(_)));
-    assert_eq!(next_call(&words[2], 7, &strings(), &mut before.clone(), &mut Vec::new()), None);
+    assert_eq!(next(), Item::Unwritten);
+    assert!(matches!(next(), Item::Damaged(_)));
 }

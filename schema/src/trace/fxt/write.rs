@@ -5,7 +5,7 @@
 
 #![expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 
-use super::{ACCESSES, Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
+use super::{ACCESSES, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
 use crate::api::{Function, UrResult};
 use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
 use crate::trace::records::{Found, Named};
@@ -44,78 +44,92 @@ pub const fn length(first: u64) -> usize {
 }
 
 /// The record of a call that begins. Returns its first word; `None` if it has more than [`ARGUMENTS`] arguments.
-pub fn enter(enter: &Enter, before: Before, to: &mut impl Sink) -> Option<u64> {
-    let number = (before.number(true) != enter.call).then_some(Name::Call);
-    begin(enter, number, category(before.is_context_of(&enter.values)), to)
+pub fn enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
+    begin(enter, Some(Name::Call), Name::Calls, Event::new(to, enter.time))
 }
 
-/// Whether [`short_enter`] makes the record of a call behind this.
+/// Whether [`short_enter`] makes the record of a call behind that of the call with the number `before`, which is 0 if there is none.
 #[inline]
-pub fn is_short_enter(enter: &Enter, before: Before) -> bool {
-    before.number(true) == enter.call && (!has_both(enter) || before.is_context_of(&enter.values))
+pub const fn is_short_enter(enter: &Enter, before: u64) -> bool {
+    before != 0 && before.wrapping_add(1) == enter.call
 }
 
-/// The record of a call that begins, which leaves out its number, and its context and adapter if it has both.
+/// The record of a call that begins, without its number.
 #[inline(always)]
 pub fn short_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    begin(enter, None, category(has_both(enter)), to)
-}
-
-/// Whether a call has a context and an adapter. Calls of a driver have no adapter.
-#[inline(always)]
-const fn has_both(enter: &Enter) -> bool {
-    enter.values.context.is_some() && enter.values.via.is_some()
+    begin(enter, None, Name::Calls, Event::new(to, enter.time))
 }
 
 /// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the next record.
 pub fn inner_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    begin(enter, Some(Name::Inside), Name::Inner, to)
-}
-
-#[inline]
-const fn category(in_context: bool) -> Name {
-    if in_context { Name::CallsInContext } else { Name::Calls }
+    begin(enter, Some(Name::Inside), Name::Inner, Event::new(to, enter.time))
 }
 
 #[inline(always)]
-fn begin(enter: &Enter, number: Option<Name>, category: Name, to: &mut impl Sink) -> Option<u64> {
-    let mut values = enter.values;
-    if category == Name::CallsInContext {
-        (values.context, values.via) = (None, None);
-    }
-    let mut event = Event::new(to, enter.time);
+fn begin(enter: &Enter, number: Option<Name>, category: Name, mut event: Event<'_, impl Sink>) -> Option<u64> {
     if let Some(name) = number {
         event.number(reference(name), enter.call);
     }
-    event.values(&values);
+    event.values(&enter.values);
     event.first(kind::BEGIN, category, function(enter.function))
 }
 
-/// The record of a call that returns. A call without a result has returned success.
-pub fn exit(exit: &Exit, before: Before, to: &mut impl Sink) -> Option<u64> {
-    end(exit, (before.number(false) != exit.call).then_some(Name::Call), Name::Calls, to)
+/// The record of a call that returns, likewise. A call without a result has returned success.
+pub fn exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
+    end(exit, Some(Name::Call), Name::Calls, Event::new(to, exit.time))
 }
 
-/// Whether [`short_exit`] makes the record of a call behind this.
+/// Whether [`short_exit`] makes the record of a call behind that of the call with the number `before`.
 #[inline]
-pub fn is_short_exit(exit: &Exit, before: Before) -> bool {
-    before.number(false) == exit.call && exit.result.is_success()
+pub const fn is_short_exit(exit: &Exit, before: u64) -> bool {
+    before != 0 && before == exit.call && exit.result.is_success()
 }
 
-/// The record of a call that has returned success, which leaves out its number.
+/// The record of a call that has returned success, without its number.
 #[inline(always)]
 pub fn short_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
-    end(&Exit { result: UrResult::SUCCESS, ..*exit }, None, Name::Calls, to)
+    end(&Exit { result: UrResult::SUCCESS, ..*exit }, None, Name::Calls, Event::new(to, exit.time))
+}
+
+/// The first word of the record in `words`, of [`short_enter`] or [`short_exit`], without its arguments: it repeats all those of the
+/// latest such record in the chunk, of the same function, that was written whole.
+#[inline]
+pub const fn repetition(first: u64) -> u64 {
+    // The number of words is behind 4 bits, that of the arguments behind 20, and the category behind 32.
+    let categories = (reference(Name::Repeats) ^ reference(Name::Calls)) << 32;
+    (first & !0x00f0_fff0 ^ categories) | 2 << 4
+}
+
+/// The record in `words` without the values that `base` has, too, as for [`repetition`], where not all are the same. Returns its first
+/// word. `None` if the fields are others, or less than half of their words are left out.
+pub fn repeat(words: &[u64], base: &[u64], to: &mut impl Sink) -> Option<u64> {
+    let ([first, time, arguments @ ..], [_, _, its @ ..]) = (words, base) else { return None };
+    to.word(*time);
+    let (mut arguments, mut base, whole) = (arguments, its, arguments.len());
+    let mut first = repetition(*first);
+    while let ([head, ..], [its, ..]) = (arguments, base) {
+        let size = length(*head).max(1);
+        let (argument, rest) = arguments.split_at_checked(size)?;
+        let (in_base, rest_of_base) = base.split_at_checked(size)?;
+        if (head ^ its) as u32 != 0 {
+            return None;
+        }
+        if argument != in_base {
+            argument.iter().for_each(|word| to.word(*word));
+            first += (size as u64) << 4 | 1 << 20;
+        }
+        (arguments, base) = (rest, rest_of_base);
+    }
+    (arguments.is_empty() && base.is_empty() && 2 * (length(first) - 2) < whole).then_some(first)
 }
 
 /// The record of a call that returns inside of the call with its number, likewise.
 pub fn inner_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
-    end(exit, Some(Name::Inside), Name::Inner, to)
+    end(exit, Some(Name::Inside), Name::Inner, Event::new(to, exit.time))
 }
 
 #[inline(always)]
-fn end(exit: &Exit, number: Option<Name>, category: Name, to: &mut impl Sink) -> Option<u64> {
-    let mut event = Event::new(to, exit.time);
+fn end(exit: &Exit, number: Option<Name>, category: Name, mut event: Event<'_, impl Sink>) -> Option<u64> {
     if let Some(name) = number {
         event.number(reference(name), exit.call);
     }

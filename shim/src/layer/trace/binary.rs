@@ -6,68 +6,25 @@
 
 use std::io;
 
-use urscope_schema::call::{Enter, Executed, Exit};
+use urscope_schema::call::{Enter, Exit};
+use urscope_schema::trace::fxt::HEAD;
 use urscope_schema::trace::fxt::write::{self, Sink};
-use urscope_schema::trace::fxt::{Before, HEAD};
 use urscope_schema::trace::{Form, records::Header, write::End};
 
 use super::file::{self, Growth};
 use super::{ENTRY_POINTS, LOST, PROCESS_TRACE, ProcessTrace, count_lost, footer, pid};
-use crate::raw::trace_file::chunks::{self, Appended, Chunks, Record};
+use crate::raw::trace_file::chunks::call_words::CallWords;
+use crate::raw::trace_file::chunks::{self, Appended, Chunks, Record, Short};
 use crate::raw::{processes::process, signals::interruptions, threads::thread};
 
-/// The three records of one side of a call: by itself; short, without what the record before contains, as most are;
-/// and inside of another call.
-macro_rules! records {
-    ($call:ident: $long:ident $write:ident, $short:ident $is_short:ident $write_short:ident, $inner:ident $write_inner:ident, $behind:ident) => {
-        pub(super) struct $long<'a>(pub(super) &'a $call);
-        struct $short<'a>(&'a $call);
-        pub(super) struct $inner<'a>(pub(super) &'a $call);
-
-        impl Record for $long<'_> {
-            fn words(&self, before: Before, to: &mut impl Sink) -> Option<u64> {
-                write::$write(self.0, before, to)
-            }
-
-            #[inline]
-            fn for_next(&self, before: Before) -> Option<Before> {
-                Some(before.$behind(self.0))
-            }
-        }
-
-        impl Record for $short<'_> {
-            #[inline]
-            fn fits(&self, before: Before) -> bool {
-                write::$is_short(self.0, before)
-            }
-
-            #[inline(always)]
-            fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
-                write::$write_short(self.0, to)
-            }
-
-            #[inline]
-            fn for_next(&self, before: Before) -> Option<Before> {
-                Some(before.$behind(self.0))
-            }
-        }
-
-        impl Record for $inner<'_> {
-            fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
-                write::$write_inner(self.0, to)
-            }
-        }
-    };
-}
-
-records!(Enter: EnterRecord enter, ShortEnterRecord is_short_enter short_enter, InnerEnterRecord inner_enter, behind_enter);
-records!(Exit: ExitRecord exit, ShortExitRecord is_short_exit short_exit, InnerExitRecord inner_exit, behind_exit);
-
-pub(super) struct ExecutedRecord<'a>(pub(super) &'a Executed);
-
-impl Record for ExecutedRecord<'_> {
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
-        write::executed(self.0, to)
+/// Appends a record of the call with this number, which `make` makes; 0 for one that says nothing to the next record.
+pub(super) fn append_call(call: u64, make: impl FnOnce(&mut CallWords) -> Option<u64>) {
+    let mut words = CallWords::new();
+    let first = make(&mut words);
+    let words = words.with_first(first).unwrap_or_default();
+    let append = || chunks::append_call(words, call, None);
+    if append() != Appended::Yes && !append_to_new_chunk(&append) {
+        count_lost();
     }
 }
 
@@ -77,7 +34,7 @@ struct ThreadNameRecord<'a> {
 }
 
 impl Record for ThreadNameRecord<'_> {
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+    fn words(&self, to: &mut impl Sink) -> Option<u64> {
         Some(write::thread_name(self.pid, thread::id(), self.name, to))
     }
 }
@@ -86,7 +43,7 @@ impl Record for ThreadNameRecord<'_> {
 struct FooterRecord<'a>(&'a str);
 
 impl Record for FooterRecord<'_> {
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+    fn words(&self, to: &mut impl Sink) -> Option<u64> {
         write::footer(self.0, to)
     }
 }
@@ -95,7 +52,7 @@ impl Record for FooterRecord<'_> {
 struct GapRecord;
 
 impl Record for GapRecord {
-    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+    fn words(&self, to: &mut impl Sink) -> Option<u64> {
         write::gap(LOST.get(), to)
     }
 }
@@ -103,20 +60,26 @@ impl Record for GapRecord {
 /// Appends the record of a call that begins, if it can be short and fits into this thread's chunk.
 #[inline(always)]
 pub(super) fn append_short_enter(enter: &Enter) -> bool {
-    chunks::append_with(&ShortEnterRecord(enter)) == Appended::Yes
+    let mut words = CallWords::new();
+    let first = write::short_enter(enter, &mut words);
+    append_short(
+        words.with_first(first),
+        enter.call,
+        Short { before: enter.call - 1, kind: (enter.function as u16) << 1 | 1 },
+    )
 }
 
 /// Appends the record of a call that returns, if it can be short and fits into this thread's chunk.
 #[inline(always)]
 pub(super) fn append_short_exit(exit: &Exit) -> bool {
-    chunks::append_with(&ShortExitRecord(exit)) == Appended::Yes
+    let mut words = CallWords::new();
+    let first = write::short_exit(exit, &mut words).filter(|_| exit.result.is_success());
+    append_short(words.with_first(first), exit.call, Short { before: exit.call, kind: (exit.function as u16) << 1 })
 }
 
-/// Appends a record, to a new chunk if it does not fit into this thread's.
-pub(super) fn append(record: &impl Record) {
-    if chunks::append_with(record) != Appended::Yes && !append_to_new_chunk(&|| chunks::append_with(record)) {
-        count_lost();
-    }
+#[inline(always)]
+fn append_short(words: Option<&[u64]>, call: u64, short: Short) -> bool {
+    words.is_some_and(|words| chunks::append_call(words, call, Some(short)) == Appended::Yes)
 }
 
 /// Appends an encoded record; no words stand for one that is too long.

@@ -152,7 +152,7 @@ pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
 /// Records an inner call that begins. It is not counted.
 pub fn record_inner_enter(enter: &Enter) {
     if is_binary() {
-        binary::append(&binary::InnerEnterRecord(enter));
+        binary::append_call(0, |to| fxt::write::inner_enter(enter, to));
     } else {
         chrome::append_line(|line| line.inner_enter(pid(), base(), enter));
     }
@@ -161,7 +161,7 @@ pub fn record_inner_enter(enter: &Enter) {
 /// Records an inner call that has returned.
 pub fn record_inner_exit(exit: &Exit) {
     if is_binary() {
-        binary::append(&binary::InnerExitRecord(exit));
+        binary::append_call(0, |to| fxt::write::inner_exit(exit, to));
     } else {
         chrome::append_line(|line| line.inner_exit(pid(), base(), exit));
     }
@@ -170,7 +170,7 @@ pub fn record_inner_exit(exit: &Exit) {
 /// Records an access of a command that the device has executed.
 pub fn record_executed(executed: &Executed) {
     if is_binary() {
-        binary::append(&binary::ExecutedRecord(executed));
+        binary::append_call(0, |to| fxt::write::executed(executed, to));
     } else {
         name_thread_in_chrome(executed.tid);
         chrome::append_line(|line| line.executed(pid(), base(), executed));
@@ -187,7 +187,7 @@ fn name_thread_in_chrome(tid: u32) -> bool {
 impl Layer for Trace {
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if is_binary() {
-            binary::append(&binary::EnterRecord(enter));
+            binary::append_call(enter.call, |to| fxt::write::enter(enter, to));
         } else {
             if name_thread_in_chrome(enter.tid) {
                 thread::at_end(thread::leave_counts);
@@ -204,7 +204,7 @@ impl Layer for Trace {
     #[inline]
     fn exit(&self, exit: &Exit) -> Verdict {
         if is_binary() {
-            binary::append(&binary::ExitRecord(exit));
+            binary::append_call(exit.call, |to| fxt::write::exit(exit, to));
         } else {
             chrome::append_line(|line| line.exit(pid(), base(), exit));
         }

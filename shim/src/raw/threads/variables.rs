@@ -27,17 +27,17 @@ pub(crate) struct Variables {
     of_this_thread: PhantomData<*const ()>,
 }
 
-const _: () = assert!(size_of::<Variables>() <= 152 && align_of::<Variables>() <= 8, "as declared below");
+const _: () = assert!(size_of::<Variables>() <= 272 && align_of::<Variables>() <= 8, "as declared below");
 
 global_asm!(
     ".pushsection .tbss.urscope_variables, \"awT\", @nobits",
     ".hidden urscope_variables",
     ".globl urscope_variables",
     ".type urscope_variables, @object",
-    ".size urscope_variables, 152",
+    ".size urscope_variables, 272",
     ".p2align 3",
     "urscope_variables:",
-    ".zero 152",
+    ".zero 272",
     ".popsection",
 );
 

@@ -1,21 +1,24 @@
 //! A file that grows by mapped chunks, to which threads write without a lock.
 //!
 //! The file consists of chunks of [`CHUNK_BYTES`], each of which belongs to one thread at a time. Unwritten words are
-//! [`UNWRITTEN`], so the file can be read at any time. A record is appended in three steps: one instruction claims
-//! its space in the thread's position, a first word with the length of the space is stored, and the first word of the
-//! record replaces it after all others. So a signal handler may append on the same thread at any instruction, and a
-//! killed process leaves only whole records. As in [`super::pages`], no descriptor stays open.
+//! [`UNWRITTEN`], so the file can be read at any time ([`append`](mod@append)). As in [`super::pages`], no descriptor stays open.
 
+mod append;
+pub mod call_words;
+mod lane;
 mod pieces;
 
 use std::{fs::File, io, ops::Range, path::Path};
 
-use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
+use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, UNWRITTEN, write};
 
+use self::append::append_all;
+pub use self::append::{Appended, Record, Short, append, append_call, append_with};
+pub(crate) use self::lane::Lane;
+use self::lane::{EPOCH, Position};
 use self::pieces::Pieces;
 use super::super::files::{named_file::NamedFile, plain_file};
-use super::super::signals::sync::{self, AtomicU32, Cell, Ordering, compiler_fence};
-use super::super::threads::variables;
+use super::super::signals::sync::Ordering;
 
 /// The file grows to the next multiple of this by one mapping: the size of a large page, for kernels that have them
 /// for files.
@@ -28,12 +31,6 @@ const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
 const SECOND_PIECE: u64 = 1 << 20;
 
 const WORD: usize = size_of::<u64>();
-
-/// The distance in bytes from the end of a record at which memory for the next ones is prefetched.
-const PREFETCH_DISTANCE: usize = 128;
-
-/// A position after every end.
-const NO_POSITION: usize = usize::MAX / 2;
 
 /// The contents of new parts of the file.
 static UNWRITTEN_CHUNK: [u64; CHUNK] = [UNWRITTEN; CHUNK];
@@ -59,33 +56,6 @@ pub struct Chunks {
     /// The positions in the chunks of threads that have ended.
     reusable: [Option<Position>; REUSABLE],
 }
-
-/// The next address and the end in a thread's chunk, and the number of the lane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Position {
-    next: usize,
-    end: usize,
-    lane: u32,
-}
-
-/// The position of a thread. Signal handlers use it at any instruction. It has no destructor.
-pub(crate) struct Lane {
-    next: Cell<usize>,
-    end: Cell<usize>,
-    number: Cell<u32>,
-    epoch: Cell<u32>,
-    /// The address of the record that is being written; 0 for none.
-    writes: Cell<usize>,
-    /// Whether the thread is in [`Chunks::renew`].
-    busy: Cell<bool>,
-    /// The latest record of a call for the next one, and its end, where the next record may use it. A handler that
-    /// interrupts a record does not use them.
-    latest: Cell<Before>,
-    latest_end: Cell<usize>,
-}
-
-/// Changes with the file, in a forked child.
-static EPOCH: AtomicU32 = AtomicU32::new(1);
 
 impl Chunks {
     /// Creates a file, which is at its path after [`NamedFile::publish`]. An existing file is not changed (`AlreadyExists`).
@@ -222,194 +192,6 @@ impl Chunks {
 fn unmap(addresses: Range<usize>) {
     // SAFETY: no thread has a position in these chunks or writes there, and none will.
     unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(addresses.start), addresses.len()) };
-}
-
-impl Lane {
-    /// The lane of this thread.
-    #[inline]
-    fn own() -> &'static Self {
-        &variables::own().lane
-    }
-
-    /// Takes the position: nothing can be appended until [`Self::set`].
-    fn take(&self) -> Position {
-        let current = self.epoch.get() == EPOCH.load(Ordering::Relaxed);
-        // One instruction: a handler appends before the position that is taken, or finds no room.
-        let next = sync::exchange(&self.next, NO_POSITION);
-        let position = Position { next, end: self.end.get(), lane: self.number.get() };
-        self.end.set(0);
-        compiler_fence(Ordering::SeqCst);
-        if current { position } else { Position::default() }
-    }
-
-    fn set(&self, position: Position) {
-        self.number.set(position.lane);
-        self.epoch.set(EPOCH.load(Ordering::Relaxed));
-        self.end.set(position.end);
-        // In a forked child, the chunk may have the address of one of the parent's.
-        self.latest_end.set(0);
-        compiler_fence(Ordering::SeqCst);
-        // Set last, so that handlers find no room before.
-        self.next.set(position.next);
-    }
-
-    /// The record before one at `next`.
-    #[inline]
-    fn before(&self, next: usize) -> Before {
-        let is_next = self.writes.get() == 0 && self.latest_end.get() == next;
-        if is_next { self.latest.get() } else { Before::default() }
-    }
-
-    /// Claims `bytes` at `next`, and stores the address in [`Self::writes`].
-    #[inline]
-    fn claim(&self, next: usize, bytes: usize) -> Claim {
-        if self.epoch.get() != EPOCH.load(Ordering::Relaxed) {
-            return Claim::NoRoom;
-        }
-        let end = self.end.get();
-        if next.checked_add(bytes).is_none_or(|latest_end| latest_end > end) {
-            return Claim::NoRoom;
-        }
-        if !sync::advance(&self.next, next, next + bytes) {
-            return Claim::Interrupted;
-        }
-        let outer = self.writes.replace(next);
-        compiler_fence(Ordering::SeqCst);
-        // A handler in between may have given this thread another chunk. The claimed space is not in it, and may be
-        // unmapped.
-        if self.end.get() != end {
-            self.writes.set(outer);
-            return Claim::Interrupted;
-        }
-        Claim::Room(std::ptr::with_exposed_provenance_mut(next))
-    }
-
-    /// Finishes a record; the thread continues the interrupted one, `outer`. `for_next` is set for a record of a call.
-    #[inline]
-    fn finish_record(&self, for_next: Option<Before>, latest_end: usize, outer: usize) {
-        if let (0, Some(for_next)) = (outer, for_next) {
-            self.latest.set(for_next);
-            self.latest_end.set(latest_end);
-        }
-        compiler_fence(Ordering::SeqCst);
-        self.writes.set(outer);
-    }
-}
-
-enum Claim {
-    Room(*mut u64),
-    NoRoom,
-    /// A handler has appended a record in between.
-    Interrupted,
-}
-
-/// Stores the words of a record after the first one.
-struct Words(*mut u64);
-
-impl write::Sink for Words {
-    #[inline]
-    fn word(&mut self, word: u64) {
-        // SAFETY: `append_with` has claimed space for the words that the same function passed to `Measure`.
-        unsafe {
-            sync::store(self.0, word);
-            self.0 = self.0.add(1);
-        }
-    }
-}
-
-/// A record that [`append_with`] can store.
-pub trait Record {
-    /// Whether the record can follow `before`.
-    #[inline]
-    fn fits(&self, _before: Before) -> bool {
-        true
-    }
-
-    /// Passes the words after the first one to `to`, and returns the first one, which contains the length; `None` for a
-    /// record that cannot be written. `before` comes from the record before. Must do the same each time.
-    fn words(&self, before: Before, to: &mut impl write::Sink) -> Option<u64>;
-
-    /// The `before` of the next record, if this is the record of a call.
-    #[inline]
-    fn for_next(&self, _before: Before) -> Option<Before> {
-        None
-    }
-}
-
-/// The result of appending a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Appended {
-    /// It is in the file.
-    Yes,
-    /// This thread needs another chunk.
-    NoRoom,
-    /// It cannot follow the record before ([`Record::fits`]).
-    Unfit,
-    /// It cannot be written: it is too long, or a signal handler interrupted [`Chunks::renew`].
-    Never,
-}
-
-/// Appends a record to this thread's chunk.
-#[expect(clippy::inline_always, reason = "the row of a function decides which values its records have")]
-#[inline(always)]
-pub fn append_with(record: &impl Record) -> Appended {
-    let lane = Lane::own();
-    let outer = lane.writes.get();
-    loop {
-        let next = lane.next.get();
-        let before = lane.before(next);
-        if !record.fits(before) {
-            return Appended::Unfit;
-        }
-        let Some(first) = record.words(before, &mut write::Measure) else { return Appended::Never };
-        let bytes = write::length(first) * WORD;
-        let place = match lane.claim(next, bytes) {
-            Claim::Room(place) => place,
-            Claim::NoRoom if lane.busy.get() => return Appended::Never,
-            Claim::NoRoom => return Appended::NoRoom,
-            Claim::Interrupted => continue,
-        };
-        // SAFETY: `claim` returned space for the record, in a chunk that stays mapped while this thread writes there.
-        unsafe {
-            sync::store(place, hole(write::length(first)));
-            record.words(before, &mut Words(place.add(1)));
-            sync::store(place, first);
-        }
-        sync::prefetch_to_write(next + bytes + PREFETCH_DISTANCE);
-        lane.finish_record(record.for_next(before), next + bytes, outer);
-        return Appended::Yes;
-    }
-}
-
-struct Encoded<'a>(&'a [u64]);
-
-impl Record for Encoded<'_> {
-    fn words(&self, _: Before, to: &mut impl write::Sink) -> Option<u64> {
-        let (first, rest) = self.0.split_first()?;
-        for word in rest {
-            to.word(*word);
-        }
-        Some(*first)
-    }
-}
-
-/// Appends an encoded record.
-pub fn append(words: &[u64]) -> Appended {
-    let fits = words.first().is_some_and(|first| write::length(*first) == words.len()) && words.len() <= CHUNK - HEAD;
-    if fits { append_with(&Encoded(words)) } else { Appended::Never }
-}
-
-/// Appends several encoded records to an unwritten chunk.
-fn append_all(words: &[u64]) {
-    let lane = Lane::own();
-    let (outer, next, bytes) = (lane.writes.get(), lane.next.get(), words.len() * WORD);
-    if let Claim::Room(place) = lane.claim(next, bytes) {
-        for (at, word) in words.iter().enumerate() {
-            // SAFETY: as in `append_with`.
-            unsafe { sync::store(place.add(at), *word) };
-        }
-        lane.finish_record(None, next + bytes, outer);
-    }
 }
 
 /// Takes the chunks from all threads in a forked child: they belong to the parent's file.

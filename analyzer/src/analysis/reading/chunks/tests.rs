@@ -3,7 +3,7 @@ use std::{os::unix::fs::FileExt as _, path::PathBuf};
 
 use urscope_schema::api::Function;
 use urscope_schema::call::{Enter, Values};
-use urscope_schema::trace::fxt::{Before, hole, write};
+use urscope_schema::trace::fxt::{hole, write};
 
 use super::*;
 
@@ -59,8 +59,8 @@ impl Trace {
 fn enter(time: u64) -> Vec<u64> {
     let function = Function::urUSMFree;
     let enter = Enter { function, call: time, tid: 0, time: Nanos(time), values: Values::NONE };
-    let mut words = vec![write::enter(&enter, Before::default(), &mut write::Measure).unwrap()];
-    write::enter(&enter, Before::default(), &mut words);
+    let mut words = vec![write::enter(&enter, &mut write::Measure).unwrap()];
+    write::enter(&enter, &mut words);
     words
 }
 

@@ -1,5 +1,5 @@
-use urscope_schema::trace::fxt::Before;
-use urscope_schema::trace::fxt::read::{Item, Strings, next};
+use urscope_schema::trace::fxt::hole;
+use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
 use urscope_schema::trace::read::Record as Read;
 
 use super::*;
@@ -11,16 +11,16 @@ fn contents(path: &Path) -> Vec<(u32, Vec<Item>)> {
     let (mut strings, mut before) = (Strings::default(), Before::default());
     words
         .chunks(CHUNK)
-        .map(|mut rest| {
-            let (mut lane, mut items) = (u32::MAX, Vec::new());
-            while !rest.is_empty() {
-                let (item, count) = next(rest, 0, &mut strings, &mut before);
+        .map(|chunk| {
+            let (mut lane, mut items, mut at) = (u32::MAX, Vec::new(), 0);
+            while at < chunk.len() {
+                let (item, count) = next(chunk, at, 0, &mut strings, &mut before);
                 match item {
                     Item::Head(number) => lane = number,
                     Item::Unwritten | Item::Other | Item::Thread(_) => {}
                     item => items.push(item),
                 }
-                rest = &rest[count..];
+                at += count;
             }
             (lane, items)
         })
