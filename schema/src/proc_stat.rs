@@ -15,6 +15,9 @@ pub struct ProcStat<'a> {
     /// Field 22: when the process started, in clock ticks since boot. Pid and start identify a process, because the
     /// kernel reuses pids.
     pub start: u64,
+    /// Field 28: where its stack begins, which is another place when it has become another program, or the same one again; 0 if this
+    /// process may not inspect it.
+    pub stack: Option<u64>,
     /// Field 52: how it ended, as `wait` returns it; 0 while it runs, or if this process may not inspect it.
     pub exit_code: Option<i32>,
 }
@@ -29,9 +32,10 @@ impl<'a> ProcStat<'a> {
         let parent = fields.next()?.parse().ok()?;
         // Fields 5 to 21 are skipped.
         let start = fields.nth(17)?.parse().ok()?;
-        // Fields 23 to 51 are skipped.
-        let exit_code = fields.nth(29).and_then(|code| code.parse().ok());
-        Some(Self { name, state, parent, start, exit_code })
+        // Fields 23 to 27, and 29 to 51 are skipped.
+        let stack = fields.nth(5).and_then(|stack| stack.parse().ok());
+        let exit_code = fields.nth(23).and_then(|code| code.parse().ok());
+        Some(Self { name, state, parent, start, stack, exit_code })
     }
 
     /// Whether the process has ended.
@@ -49,7 +53,10 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let stat = ProcStat::parse(STAT).unwrap();
-        assert_eq!(stat, ProcStat { name: "a) b (c", state: 'S', parent: 3, start: 12345, exit_code: None });
+        assert_eq!(
+            stat,
+            ProcStat { name: "a) b (c", state: 'S', parent: 3, start: 12345, stack: None, exit_code: None }
+        );
         assert!(!stat.has_ended());
         assert!(ProcStat::parse(&STAT.replace(" S ", " Z ")).unwrap().has_ended());
     }
@@ -67,5 +74,6 @@ mod tests {
         let stat = ProcStat::parse(&stat).unwrap();
         assert_eq!(stat.parent, std::os::unix::process::parent_id());
         assert!(stat.start > 0 && !stat.has_ended() && stat.exit_code == Some(0));
+        assert!(stat.stack.is_some_and(|stack| stack > 0), "{stat:?}");
     }
 }

@@ -8,27 +8,33 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, process};
 
+use rustix::time::{ClockId, clock_gettime};
 use urscope_schema::ranks::process_name;
 
 use super::descendants::{numbers_below, stat};
 use super::process_times::Key;
 
-/// How the names of the libraries begin that a program opens a GPU with.
-const LOADERS: [&str; 5] = ["libur_loader.so", "libur_adapter_", "libze_loader.so", "libcuda.so", "liburscope_cuda.so"];
+/// How the names of the libraries begin that a program opens a GPU with. The loader of Unified Runtime may be in libsycl, from the start
+/// of the program on: an adapter may be there for some moments only.
+const LOADERS: [&str; 6] =
+    ["libsycl.so", "libur_loader.so", "libur_adapter_", "libze_loader.so", "libcuda.so", "liburscope_cuda.so"];
 
 /// How long it is at least from one look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
-/// The minimum ratio of a pause to the look before it.
+/// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy machine, does not count.
 const PAUSE: u32 = 20;
+
+/// A program that a process has begun to execute, and where its stack began then.
+type Image = (PathBuf, u64);
 
 /// The processes that were looked at.
 #[derive(Debug)]
 pub(super) struct Bypassed {
     /// The name of the preloaded library. Its path is another one in another root directory.
     library: OsString,
-    /// The programs whose kind is known, of each process: it may become another program.
-    known: HashMap<Key, HashSet<PathBuf>>,
+    /// What each process has been, as far as its kind is known: it may become another program, or the same one without the library.
+    known: HashMap<Key, HashSet<Image>>,
     /// When the next look is due.
     next: Instant,
 }
@@ -47,28 +53,27 @@ impl Bypassed {
 
     /// Looks, if that is due: the processes that were found since the last look, and what is to be said of each.
     pub(super) fn look(&mut self) -> Vec<(Key, String)> {
-        let began = Instant::now();
-        if began < self.next {
+        if Instant::now() < self.next {
             return Vec::new();
         }
+        let began = processor_time();
         let found = numbers_below(process::id()).into_iter().filter_map(|pid| self.look_at(pid)).collect();
-        self.next = Instant::now() + (began.elapsed() * PAUSE).max(LOOK_AFTER);
+        self.next = Instant::now() + (processor_time().saturating_sub(began) * PAUSE).max(LOOK_AFTER);
         found
     }
 
     fn look_at(&mut self, pid: u32) -> Option<(Key, String)> {
-        let key = (pid, stat(pid)?.start);
-        let program = program_of(pid)?;
-        if self.known.get(&key).is_some_and(|known| known.contains(&program)) {
+        let (key, image) = image_of(pid)?;
+        if self.known.get(&key).is_some_and(|known| known.contains(&image)) {
             return None;
         }
         let is_traced = self.is_traced(pid)?;
-        // Of a process that ends meanwhile, or becomes another program, a part of the files is listed.
-        if !is_traced && (self.is_traced(pid) != Some(false) || program_of(pid).as_ref() != Some(&program)) {
+        // Of a process that ends meanwhile, or becomes another program, a part of the files is listed, or those of another one.
+        if (!is_traced && self.is_traced(pid) != Some(false)) || image_of(pid) != Some((key, image.clone())) {
             return None;
         }
-        let text = process_name(&program.to_string_lossy(), pid, None);
-        self.known.entry(key).or_default().insert(program);
+        let text = process_name(&image.0.to_string_lossy(), pid, None);
+        self.known.entry(key).or_default().insert(image);
         (!is_traced).then(|| (key, format!("{text} could not be traced, because LD_PRELOAD did not reach it")))
     }
 
@@ -82,9 +87,16 @@ impl Bypassed {
     }
 }
 
-/// The program of a process that has not ended.
-fn program_of(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/exe")).ok()
+/// How long this thread has run.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// What a process that has not ended executes.
+fn image_of(pid: u32) -> Option<(Key, Image)> {
+    let stat = stat(pid)?;
+    Some(((pid, stat.start), (fs::read_link(format!("/proc/{pid}/exe")).ok()?, stat.stack)))
 }
 
 /// The file of a line of `/proc/PID/maps`; empty if it has none. It may have been replaced since.

@@ -72,6 +72,8 @@ pub(super) struct Stat {
     pub(super) parent: u32,
     /// When it started, in clock ticks since boot.
     pub(super) start: u64,
+    /// Where its stack begins.
+    pub(super) stack: u64,
 }
 
 /// Reads it; `None` if there is no such process.
@@ -80,7 +82,13 @@ pub(super) fn stat(pid: u32) -> Option<Stat> {
     let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let stat = ProcStat::parse(&text)?;
-    Some(Stat { name: stat.name.to_owned(), has_ended: stat.has_ended(), parent: stat.parent, start: stat.start })
+    Some(Stat {
+        name: stat.name.to_owned(),
+        has_ended: stat.has_ended(),
+        parent: stat.parent,
+        start: stat.start,
+        stack: stat.stack.unwrap_or(0),
+    })
 }
 
 #[cfg(test)]
