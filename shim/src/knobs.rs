@@ -9,7 +9,7 @@ use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 use urscope_schema::{placeholders, ranks::Ranks, trace::Form};
 
-use crate::raw::{processes::process, threads::mutex::Mutex};
+use crate::raw::{processes::process, symbols::copies, threads::mutex::Mutex};
 
 macro_rules! knobs {
     ($($(#[doc = $doc:literal])* $field:ident: $type:ty = $name:literal, default $default:literal, example $example:literal;)*) => {
@@ -285,9 +285,9 @@ pub fn rank() -> Option<u32> {
 }
 
 /// Whether this process runs as if urscope were not loaded: it has gained rights, so that its user must not control
-/// what it reads and writes, or its rank is not traced.
+/// what it reads and writes, its rank is not traced, or another copy of the library works here.
 pub fn is_excluded() -> bool {
-    process::has_gained_rights() || !read().ranks.has(rank())
+    process::has_gained_rights() || copies::is_behind_another() || !read().ranks.has(rank())
 }
 
 /// The problems of the environment; empty from the second call on.

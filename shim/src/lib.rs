@@ -38,7 +38,7 @@ mod stacks;
 /// feature `frida-gum` it reads the files of loaded libraries.
 ///
 /// It does nothing in a process that gained rights (setuid, setgid or capabilities), whose user must not control what
-/// it reads and writes, and in ranks that are not traced.
+/// it reads and writes, in ranks that are not traced, and behind another copy of the library.
 pub fn start() {
     if knobs::is_excluded() {
         chain::switch_off();

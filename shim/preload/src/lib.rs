@@ -15,6 +15,7 @@ use urscope_shim::entry::exec::{self, CFunction, ExecArguments};
 use urscope_shim::entry::{cuda, exports, real_dlsym::NEXT_DLSYM, xpti};
 use urscope_shim::raw::{
     args::Arg, errno, late_functions, memory::reserve::Allocator, processes::process, signals::signal_stack,
+    symbols::copies,
 };
 use urscope_shim::{backend::level_zero::without_adapter, chain, late_functions, note_caller};
 
@@ -106,6 +107,13 @@ pub unsafe extern "C" fn urscope_handles_around(
         device.write(around_device);
     }
     1
+}
+
+/// Tells the copies of this library in a process apart: each calls the first one's, and compares the result with its own.
+// SAFETY: only other copies define the name.
+#[unsafe(no_mangle)]
+pub extern "C" fn urscope_copy() -> usize {
+    copies::own()
 }
 
 /// The dispatcher of XPTI calls it for each stream if `XPTI_SUBSCRIBERS` names this library.
