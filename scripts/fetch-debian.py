@@ -3,9 +3,10 @@
 
     scripts/fetch-debian.py loader FOLDER     a real Level Zero loader and its headers
     scripts/fetch-debian.py modules FOLDER    Environment Modules and Lmod, with what they need
+    scripts/fetch-debian.py neighbours FOLDER libraries that are preloaded beside urscope, with what they need
 
 They run on every system with glibc 2.35 or later, without being installed. The tests use the software device as a driver under the loader,
-and load urscope's modulefiles.
+load urscope's modulefiles, and run programs with each of the neighbours.
 """
 
 import hashlib
@@ -32,6 +33,21 @@ MODULES = {
     "l/lua-lpeg/lua-lpeg_1.0.2-2_amd64.deb": "429524c005adaa110a6381b77469b7c0047fe085e86929af3b2406d48e41d907",
     "l/lua-posix/lua-posix_33.4.0-3+b1_amd64.deb": "7d306f48a56c7749a7a9badb1c83de08a2b685963130979d6fd965f9e41f0b22",
     "l/lua-term/lua-term_0.07-1+b1_amd64.deb": "19065aea8c01d07ad36ff9059dcc77db82c28de4d00921daea4245e74fc98bd5",
+}
+
+NEIGHBOURS = {
+    "j/jemalloc/libjemalloc2_5.3.0-1_amd64.deb": "a4117c23c5c8acf6c9678a6cb086f000b79476369da7efe8a78a70826956ad3d",
+    "g/google-perftools/libgoogle-perftools4_2.10-1_amd64.deb": "492736bd488d85452ae3059dfb22f50b1d6eb465d835966809dd6ce88014f80d",
+    "m/mimalloc/libmimalloc2.0_2.0.9+ds-2_amd64.deb": "a20035605a532be3186f0f48607c7106fe2a5551066c29de663c965692c446c4",
+    "libe/libeatmydata/libeatmydata1_130-2+b1_amd64.deb": "d6dd1dce44f4e0a81d30a2018f061b39067521fefde31408c3241a5948991499",
+    "f/faketime/libfaketime_0.9.10-2.1_amd64.deb": "b09481e7690680966005330c3f907bba4b5eefc35e1faaea4783cc55655d1150",
+    "h/heaptrack/heaptrack_1.4.0-2_amd64.deb": "2ff6dbf3b992ef31bf8213a0efd3a9583ea9540212648eecf599c49b975da212",
+    "h/heaptrack/libheaptrack_1.4.0-2_amd64.deb": "52a4de1d0aa325908e534cccb78c5fa9dd4f817b7347e5e15095ce734aa01d20",
+    "e/electric-fence/electric-fence_2.2.6+b1_amd64.deb": "4119f021ab9267f2a479d03cab24211a7f2b5918328d010187ed914a25b6d122",
+    "u/ust/liblttng-ust1_2.13.5-1_amd64.deb": "dba9a83f296757dc6091f11da01ac7315ca93168bb7a910ed738f7f03969a11b",
+    "u/ust/liblttng-ust-common1_2.13.5-1_amd64.deb": "c59d528fb1bf7c95863a3d8d41ccf1a752a6173c3654a1aefe6fa9e35cfda19a",
+    "libu/libunwind/libunwind8_1.6.2-3_amd64.deb": "7b297868682836e4c87be349f17e4a56bc287586e3576503e84a5cb5485ce925",
+    "n/numactl/libnuma1_2.0.16-1_amd64.deb": "639e1ab6bd66ead40db8a22c332d7199679fa22db261cac34444eb8eb4c17dda",
 }
 
 
@@ -74,8 +90,8 @@ def loader(folder: pathlib.Path) -> None:
             (folder / short).write_bytes(content)
 
 
-def modules(folder: pathlib.Path) -> None:
-    for entry, content in contents(MODULES):
+def unpacked(folder: pathlib.Path, packages) -> None:
+    for entry, content in contents(packages):
         path = folder / entry.name
         if not entry.name.startswith("./usr/") or entry.name.startswith(("./usr/share/doc/", "./usr/share/man/")):
             continue
@@ -95,7 +111,10 @@ def modules(folder: pathlib.Path) -> None:
 def main() -> None:
     what, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    {"loader": loader, "modules": modules}[what](folder)
+    if what == "loader":
+        loader(folder)
+    else:
+        unpacked(folder, {"modules": MODULES, "neighbours": NEIGHBOURS}[what])
 
 
 main()

@@ -69,6 +69,13 @@ pub fn modules() -> PathBuf {
     repository().join("target/modules")
 }
 
+/// The folder with libraries that are preloaded beside urscope: Debian's packages, unpacked. Sets it up if necessary.
+pub fn neighbours() -> PathBuf {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| set_up(&["--neighbours"]));
+    repository().join("target/neighbours")
+}
+
 /// Sets up the browser for the tests of the page, if necessary.
 pub fn browser() {
     static READY: OnceLock<()> = OnceLock::new();

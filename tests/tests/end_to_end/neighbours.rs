@@ -1,9 +1,10 @@
-//! Others that stand in the process beside urscope: a sanitizer, a filter of system calls, and libraries that wrap `dlsym`, too.
+//! Others that stand in the process beside urscope: sanitizers, a filter of system calls, allocators, profilers, libraries that wrap
+//! functions of the C library or `dlsym`, and another urscope.
 
 use std::path::{Path, PathBuf};
 use std::{fs, process::Command};
 
-use urscope_tests::{Adapter, Release, TestRun, apps, artefacts, trace};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, runtime, trace};
 
 /// Compiles the program that opens a loader, with `flags`.
 fn opener(folder: &Path, flags: &[&str]) -> PathBuf {
@@ -151,4 +152,100 @@ fn a_wrapper_that_is_gone_at_the_end_is_not_called() {
     let (program, wrapper) = (opener(folder.path(), &[]), compiled(folder.path(), GONE));
     let outcome = run_of(&program).env("LD_PRELOAD", &wrapper).run();
     assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+}
+
+/// What is preloaded together, and the variables that it needs. `{lib}` is the folder of Debian's libraries, `{tmp}` one for the test.
+const NEIGHBOURS: [(&str, &[(&str, &str)]); 11] = [
+    ("{lib}/x86_64-linux-gnu/libjemalloc.so.2", &[]),
+    ("{lib}/x86_64-linux-gnu/libtcmalloc.so.4", &[]),
+    ("{lib}/x86_64-linux-gnu/libmimalloc.so.2", &[]),
+    ("{lib}/x86_64-linux-gnu/libeatmydata.so.1", &[]),
+    // It interrupts the program by SIGPROF.
+    ("{lib}/x86_64-linux-gnu/libprofiler.so.0", &[("CPUPROFILE", "{tmp}/profile"), ("CPUPROFILE_FREQUENCY", "1000")]),
+    ("{lib}/x86_64-linux-gnu/faketime/libfaketime.so.1", &[("FAKETIME", "-15d")]),
+    // It removes LD_PRELOAD from the environment.
+    (HEAPTRACK, &[]),
+    // Its memory is aligned for what the program may store there with this only.
+    ("{lib}/libefence.so.0", &[("EF_ALIGNMENT", "16")]),
+    // Wrappers of malloc(3), dlopen(3), fork(2) and close(2) that trace to LTTng.
+    (
+        "{lib}/x86_64-linux-gnu/liblttng-ust-libc-wrapper.so.1:{lib}/x86_64-linux-gnu/liblttng-ust-dl.so.1:\
+         {lib}/x86_64-linux-gnu/liblttng-ust-fork.so.1:{lib}/x86_64-linux-gnu/liblttng-ust-fd.so.1",
+        &[],
+    ),
+    ("libmemusage.so", &[]),
+    ("{tmp}/another_urscope.so", &[]),
+];
+
+const HEAPTRACK: &str = "{lib}/heaptrack/libheaptrack_preload.so";
+
+/// What is said of a process without urscope.
+const NOT_REACHED: &str = "could not be traced, because LD_PRELOAD did not reach it";
+
+fn lib() -> PathBuf {
+    runtime::neighbours().join("usr/lib")
+}
+
+/// Runs a program with `preload`, which is `LD_PRELOAD` of the program only, and not that of `urscope run`.
+fn run_beside(program: &str, preload: &str, variables: &[(&str, String)], traced: bool) -> Outcome {
+    let mut words = program.split(' ');
+    let executable = apps::executable(words.next().unwrap_or_default(), Release::R2026_2);
+    let script = format!("export LD_PRELOAD={preload}; exec \"$@\"");
+    let test_run = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).arg("sh").arg(executable);
+    let test_run = words.fold(test_run, TestRun::arg).env("LD_LIBRARY_PATH", lib().join("x86_64-linux-gnu"));
+    let test_run = variables.iter().fold(test_run, |run, (name, value)| run.env(name, value));
+    if traced { test_run.run() } else { test_run.untraced().run() }
+}
+
+/// In front of urscope and behind it. A run is clean only if urscope has seen it.
+#[test]
+fn programs_run_and_are_judged_beside_each_neighbour() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    fs::copy(artefacts::preloaded(), folder.path().join("another_urscope.so")).expect("a library can be copied");
+    let at = |text: &str| {
+        let text = text.replace("{lib}", &lib().display().to_string());
+        text.replace("{tmp}", &folder.path().display().to_string())
+    };
+    let ours = artefacts::preloaded().display().to_string();
+    for (name, variables) in NEIGHBOURS {
+        let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, at(value))).collect();
+        let neighbour = at(name);
+        let (behind, in_front) = (format!("{ours}:{neighbour}"), format!("{neighbour}:{ours}"));
+        for (program, preloads) in [("clean", &[&behind][..]), ("mistakes leaked_mapping", &[&behind, &in_front])] {
+            let bare = run_beside(program, &neighbour, &variables, false);
+            assert_eq!(bare.code, 0, "{neighbour}: {}", bare.stderr);
+            for preload in preloads {
+                let traced = run_beside(program, preload, &variables, true);
+                assert_eq!(bare.stdout, traced.stdout, "{preload}: {}", traced.stderr);
+                let report = traced.report();
+                if name == HEAPTRACK {
+                    // The consumer is another process, which urscope does not reach.
+                    assert_eq!((traced.code, report.verdict()), (2, "partly-judged"), "{preload}: {report:#?}");
+                    assert!(report.reason().is_some_and(|reason| reason.contains(NOT_REACHED)), "{report:#?}");
+                } else if program == "clean" {
+                    assert_eq!((traced.code, report.verdict()), (0, "clean"), "{preload}: {report:#?}");
+                    assert_eq!(report.processes().len(), 2, "{preload}: {report:#?}");
+                } else {
+                    assert_eq!(report.violations(), ["warning leaked-mapping"], "{preload}: {}", traced.stderr);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_under_heaptrack_is_judged_in_part() {
+    let run = |program: &str| {
+        let mut words = program.split(' ');
+        let executable = apps::executable(words.next().unwrap_or_default(), Release::R2026_2);
+        let test_run = TestRun::of_program(runtime::neighbours().join("usr/bin/heaptrack")).adapter(Adapter::V2);
+        let test_run = test_run.env("LD_LIBRARY_PATH", lib().join("x86_64-linux-gnu")).arg("--raw").arg(executable);
+        words.fold(test_run, TestRun::arg).run()
+    };
+    let clean = run("clean");
+    assert_eq!((clean.code, clean.report().verdict()), (2, "partly-judged"), "{}", clean.stderr);
+    assert!(clean.report().reason().is_some_and(|reason| reason.contains(NOT_REACHED)), "{:#?}", clean.report());
+    // One process, which has the library.
+    let leaking = run("mistakes leaked_handle");
+    assert_eq!(leaking.report().violations(), ["warning leaked-handle"], "{}", leaking.stderr);
 }
