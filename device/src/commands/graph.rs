@@ -19,7 +19,7 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{Base, GraphDumpDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, HostFunction, In, Out, UserData};
-use crate::platform::{descriptor, log};
+use crate::platform::descriptor;
 
 /// `ZE_RECORD_REPLAY_GRAPH_EXT_DUMP_MODE_DETAILED`.
 const DETAILED: u32 = 0;
@@ -122,7 +122,6 @@ pub extern "C" fn end_capture(list: Handle<CommandList>, extensions: In<Base>, g
         let ended = capture::end(&list)?;
         graph.write(Handle::of(&ended))?;
         if ended.state.lock().stage == Stage::Invalid {
-            log::note("a capture has ended, and a list that it forked to was not joined, or has appended work since");
             return Err(ZeResult::GRAPH_UNJOINED_FORKS);
         }
         Ok(())
@@ -291,8 +290,7 @@ pub extern "C" fn dump_contents(graph: Handle<Graph>, path: In<c_char>, extensio
         let text = dot::drawing(graph.number, &graph.state.lock(), mode == DETAILED);
         let made = descriptor::open(&path, OpenOptions::new().write(true).create(true).truncate(true));
         made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-            log::note(&format!("the graph was not written to {}: {error}", path.display()));
-            ZeResult::UNKNOWN
+            ZeResult::UNKNOWN.because(|| format!("the graph was not written to {}: {error}", path.display()))
         })
     })
 }

@@ -11,7 +11,6 @@ use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Address, Argument, In, handles::Handle};
 use crate::kernels::kernel::Kernel;
 use crate::kernels::launch::{self, Launch};
-use crate::platform::log;
 
 append_calls! {
     /// `zeCommandListAppendLaunchKernel` (ze_api.h).
@@ -93,8 +92,8 @@ fn check_extensions(extensions: In<Base>, groups: Extent) -> Outcome {
 /// The groups of a cooperative launch wait for each other, but the engine may run one after the other.
 fn check_cooperative(groups: Extent) -> Outcome {
     if u64::from(groups.x) * u64::from(groups.y) * u64::from(groups.z) > 1 {
-        log::note("a cooperative launch of several groups: zeKernelSuggestMaxCooperativeGroupCount says 1");
-        return Err(ZeResult::INVALID_ARGUMENT);
+        let reason = "a cooperative launch of several groups: zeKernelSuggestMaxCooperativeGroupCount says 1";
+        return Err(ZeResult::INVALID_ARGUMENT.because(|| reason));
     }
     Ok(())
 }

@@ -88,11 +88,9 @@ pub extern "C" fn get_extension_function_address(
         let implemented = |function: &&Function| function.is_implemented() && function.name == name;
         let in_tables = || TABLES.iter().flat_map(|table| table.functions).find(implemented);
         let found = address_in(EXTENSIONS, &name).or_else(|| in_tables().map(|function| function.address));
-        if found.is_none() {
-            log::note(&format!("there is no extension function {name}"));
-        }
         address.write(found.unwrap_or(ptr::null()))?;
-        found.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
+        let missing = || ZeResult::INVALID_ARGUMENT.because(|| format!("there is no extension function {name}"));
+        found.map(drop).ok_or_else(missing)
     })
 }
 
@@ -104,11 +102,13 @@ fn address_in(functions: &[Function], name: &str) -> Option<*const ()> {
 /// order (ze_ddi.h).
 fn fill(version: Argument<u32>, table: Out<*const ()>, getter: &str) -> ZeResult {
     let version = version.value();
-    if table.is_null() {
-        return ZeResult::INVALID_NULL_POINTER;
-    }
-    if version >> 16 != API_VERSION >> 16 {
-        return ZeResult::UNSUPPORTED_VERSION;
+    let refused = match table.check() {
+        Err(null) => Some(null),
+        Ok(()) => (version >> 16 != API_VERSION >> 16).then_some(ZeResult::UNSUPPORTED_VERSION),
+    };
+    if let Some(refused) = refused {
+        tracing::say_why(getter, refused.0);
+        return refused;
     }
     let minor = version & 0xffff;
     let functions = TABLES.iter().filter(|candidate| candidate.getter == getter).flat_map(|found| found.functions);

@@ -24,7 +24,8 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{Extent, IpcHandle, TracerDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
-use crate::platform::{faults::Gate, process};
+use crate::platform::faults::{self, Gate};
+use crate::platform::{log, process, settings};
 
 /// `ZEL_REGISTER_PROLOGUE`; 1 is an epilogue (`zel_tracer_reg_t`).
 const PROLOGUE: u32 = 0;
@@ -39,7 +40,7 @@ const CORE: &str = "Global Driver Device Context CommandQueue CommandList Fence 
 /// its caller's frame for the rest, and neither it nor a callback reads them.
 const WORDS: [usize; 12] = [8; 12];
 /// The sizes of the parameters of those functions that take structures by value, in bytes.
-const WITH_STRUCTURES: [(&str, &[usize]); 7] = [
+const WITH_STRUCTURES: [(&str, &[usize]); 8] = [
     ("zeCommandListAppendLaunchKernelWithArguments", &[8, 8, EXTENT, EXTENT, 8, 8, 8, 4, 8]),
     ("zeEventCounterBasedOpenIpcHandle", &[8, HANDLE, 8]),
     ("zeEventPoolOpenIpcHandle", &[8, HANDLE, 8]),
@@ -47,6 +48,7 @@ const WITH_STRUCTURES: [(&str, &[usize]); 7] = [
     ("zeMemGetFileDescriptorFromIpcHandleExp", &[8, HANDLE, 8]),
     ("zeMemOpenIpcHandle", &[8, 8, HANDLE, 4, 8]),
     ("zeMemPutIpcHandle", &[8, HANDLE]),
+    ("zexCounterBasedEventOpenIpcHandle", &[8, HANDLE, 8]),
 ];
 const HANDLE: usize = size_of::<IpcHandle>();
 const EXTENT: usize = size_of::<Extent>();
@@ -171,7 +173,7 @@ pub extern "C" fn reset_all_callbacks(tracer: Handle<Tracer>) -> ZeResult {
 /// The function `zelTracer…RegisterCallback` of the API function `name` (zel_tracing_register_cb.h).
 /// `INVALID_ARGUMENT` while the tracer is enabled.
 pub fn register(name: &str, tracer: Handle<Tracer>, kind: u32, callback: Callback) -> ZeResult {
-    call(|| {
+    let result = call(|| {
         let tracer = tracer.get()?;
         if kind > 1 {
             return Err(ZeResult::INVALID_ENUMERATION);
@@ -179,7 +181,9 @@ pub fn register(name: &str, tracer: Handle<Tracer>, kind: u32, callback: Callbac
         let functions = TABLES.iter().flat_map(|table| table.functions);
         let point = functions.filter(|function| function.name == name).find_map(|function| function.point);
         tracer.change(|callbacks| set(callbacks, point, kind, callback))
-    })
+    });
+    say_why(&format!("{}RegisterCallback", name.replacen("ze", "zelTracer", 1)), result.0);
+    result
 }
 
 fn set(callbacks: &mut BTreeMap<usize, [Callback; 2]>, point: Option<&TracePoint>, kind: u32, callback: Callback) {
@@ -287,16 +291,45 @@ fn arguments(sizes: &[usize], registers: *mut u64, stack: *mut u64) -> (Vec<*mut
     (places, on_stack)
 }
 
+/// Says why a call has returned `result`, if that is an error.
+pub(super) fn say_why(name: &str, result: u32) {
+    let (result, reason) = (ZeResult(result), log::take_reason());
+    if !faults::has_result(name) {
+        // It has refused the call if there is a reason.
+        if let Some((_, reason)) = reason {
+            log::note(&format!("{name}: {reason}"));
+        }
+        return;
+    }
+    let is_answer = matches!(result, ZeResult::QUERY_TRUE | ZeResult::QUERY_FALSE);
+    if !result.is_error() || is_answer {
+        return;
+    }
+    let code = format!("result {:#x}", result.0);
+    let (code, meaning) = result.described().unwrap_or((&code, "the call was refused"));
+    let reason =
+        reason.filter(|(known, _)| *known == result.0).map_or_else(|| meaning.to_owned(), |(_, reason)| reason);
+    log::note(&format!("{name}: {reason} ({code})"));
+}
+
 /// Calls the function of a trace point with the callbacks around it, or returns its fault instead.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn intercept(point: &TracePoint, registers: *mut u64, stack: *mut u64) -> u64 {
     let with_structures = WITH_STRUCTURES.iter().find(|(name, _)| *name == point.name);
     let sizes = with_structures.map_or(&WORDS[..], |(_, sizes)| *sizes);
     let (places, words) = arguments(sizes, registers, stack);
-    let invoke = || match point.gate.code() {
-        // SAFETY: the arguments are those that the caller has passed, or what callbacks have put in their places.
-        0 => unsafe { invoke(point.function, registers, stack, words) },
-        code => u64::from(code),
+    let is_logged = point.gate.is_logged() && settings::get().log;
+    let invoke = || {
+        log::take_reason();
+        let result = match point.gate.code() {
+            // SAFETY: the arguments are those that the caller has passed, or what callbacks have put in their places.
+            0 => unsafe { invoke(point.function, registers, stack, words) },
+            code => u64::from(ZeResult(code).because(|| "ZE_SOFT_FAIL wants it").0),
+        };
+        if is_logged {
+            say_why(point.name, result as u32);
+        }
+        result
     };
     if !point.gate.is_traced() || !is_layer_enabled() || process::is_forked_child() || TRACING.replace(true) {
         return invoke();

@@ -238,7 +238,10 @@ pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) 
 
 /// `zerTranslateIdentifierToDeviceHandle` (zer_api.h). Returns NULL for a number that no device has.
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
-    returned(Handle::NULL, || Ok(INSTANCE.all.get(identifier as usize).map_or(Handle::NULL, Handle::of)))
+    returned(Handle::NULL, || {
+        let unknown = || ZeResult::INVALID_ARGUMENT.because(|| format!("no device has the number {identifier}"));
+        INSTANCE.all.get(identifier as usize).map(Handle::of).ok_or_else(unknown)
+    })
 }
 
 /// `INVALID_NULL_HANDLE` or `INVALID_ARGUMENT` unless this is the handle of the driver.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::platform::{log, settings};
+use crate::platform::settings;
 use crate::shared_memory::import::{Import, ImportError};
 use crate::shared_memory::mapping::{Mapping, SharedState};
 use crate::shared_memory::own_file::{Description, NO_DEVICE};
@@ -99,8 +99,7 @@ impl EventPage {
     /// what they describe fails.
     pub(crate) fn open(purpose: Purpose, bytes: &[u8; 64]) -> Outcome<Arc<Self>> {
         let refuse = |reason: &str| {
-            log::note(&format!("cannot open an IPC handle of an {purpose:?}: {reason}"));
-            ZeResult::OUT_OF_DEVICE_MEMORY
+            ZeResult::OUT_OF_DEVICE_MEMORY.because(|| format!("cannot open an IPC handle of an {purpose:?}: {reason}"))
         };
         let data = HandleData::decode(bytes)
             .filter(|data| data.kind == purpose as u16)

@@ -9,7 +9,7 @@
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::{os::unix::ffi::OsStrExt, path::PathBuf, ptr, sync::Arc};
 
-use super::handles::{Handle, Object};
+use super::handles::{Handle, Object, short_name};
 use super::layout::{Base, Extensible, Extension};
 use super::result::{Outcome, ZeResult};
 use crate::platform::{log, process};
@@ -64,7 +64,7 @@ pub struct Pointer(usize);
 impl HostFunction {
     /// `INVALID_ARGUMENT` if the argument was omitted.
     pub(crate) fn check(self) -> Outcome {
-        self.0.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
+        self.0.map(drop).ok_or_else(|| ZeResult::INVALID_ARGUMENT.because(|| "the function to call is NULL"))
     }
 
     pub(crate) fn call(self, data: UserData) {
@@ -91,7 +91,7 @@ impl Argument<usize> {
 
 /// What pointer arguments have in common.
 macro_rules! pointer_argument {
-    ($kind:ident) => {
+    ($kind:ident, $what:literal) => {
         impl<T: Copy> $kind<T> {
             /// Whether the argument was omitted.
             pub(crate) fn is_null(self) -> bool {
@@ -100,7 +100,7 @@ macro_rules! pointer_argument {
 
             /// `INVALID_NULL_POINTER` if the argument was omitted.
             pub(crate) fn check(self) -> Outcome {
-                if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
+                if self.is_null() { Err(null::<T>($what)) } else { Ok(()) }
             }
 
             /// The element of an array argument with this index.
@@ -114,8 +114,14 @@ macro_rules! pointer_argument {
     };
 }
 
-pointer_argument!(In);
-pointer_argument!(Out);
+pointer_argument!(In, "reads");
+pointer_argument!(Out, "writes");
+
+#[cold]
+fn null<T>(what: &str) -> ZeResult {
+    ZeResult::INVALID_NULL_POINTER
+        .because(|| format!("the pointer to the {} that it {what} is NULL", short_name::<T>()))
+}
 
 impl<T: Copy> In<T> {
     /// The value, or `INVALID_NULL_POINTER`.
@@ -185,7 +191,8 @@ impl<T: Copy> In<*const T> {
 impl In<Base> {
     /// `UNSUPPORTED_FEATURE` for a call with extensions that takes none of them.
     pub(crate) fn check_no_extension(self) -> Outcome {
-        if self.is_null() { Ok(()) } else { Err(ZeResult::UNSUPPORTED_FEATURE) }
+        let refused = || ZeResult::UNSUPPORTED_FEATURE.because(|| "the call takes no extension, and pNext is not NULL");
+        if self.is_null() { Ok(()) } else { Err(refused()) }
     }
 
     /// The first structure of type `U` in a chain that begins here.
@@ -268,15 +275,17 @@ impl<T: Copy> Out<T> {
 
     /// Writes a result that the caller may omit.
     pub(crate) fn write_optional(self, value: T) {
-        // The only error is NULL, which means omitted.
-        let _ = self.write(value);
+        if !self.is_null() {
+            // It is not NULL, which is the only error.
+            let _ = self.write(value);
+        }
     }
 
     /// Edits the members of a structure that the caller has initialised, or returns `INVALID_NULL_POINTER`.
     pub(crate) fn edit(self, edit: impl FnOnce(&mut T)) -> Outcome {
         // SAFETY: the header of the entry point promises an initialised structure that nobody else uses during the
         // call.
-        edit(unsafe { self.0.as_mut() }.ok_or(ZeResult::INVALID_NULL_POINTER)?);
+        edit(unsafe { self.0.as_mut() }.ok_or_else(|| null::<T>("writes"))?);
         Ok(())
     }
 }
@@ -344,7 +353,11 @@ impl Address {
 
     /// `INVALID_NULL_POINTER` for NULL.
     pub(crate) fn check(self) -> Outcome {
-        if self.0 == 0 { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
+        if self.0 == 0 {
+            Err(ZeResult::INVALID_NULL_POINTER.because(|| "the address of memory is NULL"))
+        } else {
+            Ok(())
+        }
     }
 }
 

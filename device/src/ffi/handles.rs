@@ -22,6 +22,12 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     }
 }
 
+/// The name of a type without the modules that it is in, also of its parameters.
+pub(crate) fn short_name<T>() -> String {
+    let name = std::any::type_name::<T>();
+    name.split_inclusive(['<', ' ', '(']).map(|part| part.rsplit("::").next().unwrap_or(part)).collect()
+}
+
 /// Gives a type a registry.
 macro_rules! object {
     ($kind:ident) => {
@@ -84,7 +90,7 @@ impl<T: Object> Handle<T> {
 
     /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is not live.
     pub(crate) fn get(self) -> Outcome<Arc<T>> {
-        T::registry().read().get(&self.word).cloned().ok_or(self.error())
+        T::registry().read().get(&self.word).cloned().ok_or_else(|| self.error())
     }
 
     /// The live object, or `None` for NULL.
@@ -93,13 +99,18 @@ impl<T: Object> Handle<T> {
     }
 
     /// Why no object has this handle.
-    const fn error(self) -> ZeResult {
-        if self.is_null() { ZeResult::INVALID_NULL_HANDLE } else { ZeResult::INVALID_ARGUMENT }
+    #[cold]
+    fn error(self) -> ZeResult {
+        let kind = short_name::<T>();
+        if self.is_null() {
+            return ZeResult::INVALID_NULL_HANDLE.because(|| format!("the {kind} handle is NULL"));
+        }
+        ZeResult::INVALID_ARGUMENT.because(|| format!("{:#x} is no {kind} handle, or was destroyed", self.word))
     }
 
     /// Removes the object from the registry: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is
     /// not live. The object itself lives on while work in flight refers to it.
     pub(crate) fn retire(self) -> Outcome<Arc<T>> {
-        T::registry().write().remove(&self.word).ok_or(self.error())
+        T::registry().write().remove(&self.word).ok_or_else(|| self.error())
     }
 }

@@ -10,7 +10,6 @@ use super::spirv::{self, Info};
 use crate::ffi::layout::{ModuleConstants, ModuleDesc, ModuleProgramDesc};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::ffi::{Argument, In};
-use crate::platform::log;
 
 /// `ZE_MODULE_FORMAT_IL_SPIRV` and `ZE_MODULE_FORMAT_NATIVE`.
 const SPIRV: u32 = 0;
@@ -72,8 +71,8 @@ fn one(
     let code = code.array(size)?;
     if format != SPIRV {
         return load(&code).ok_or_else(|| {
-            log::note("a native binary that this device has not made: compile the program for SPIR-V (spir64)");
-            ZeResult::INVALID_NATIVE_BINARY
+            let reason = "a native binary that this device has not made: compile the program for SPIR-V (spir64)";
+            ZeResult::INVALID_NATIVE_BINARY.because(|| reason)
         });
     }
     let info = spirv::read(&code).ok_or(ZeResult::MODULE_BUILD_FAILURE)?;

@@ -16,7 +16,6 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown, getters};
 use crate::ffi::{Address, In, Out};
-use crate::platform::log;
 
 /// Groups are not suggested to be larger than this: more groups keep more processors busy.
 const MAX_SUGGESTED_GROUP: u32 = 256;
@@ -65,8 +64,8 @@ impl Kernel {
     pub(crate) fn set_argument(&self, settings: &mut Settings, index: usize, size: usize, value: In<u8>) -> Outcome {
         let place = self.info.parameters.get(index).zip(settings.arguments.get_mut(index));
         let (parameter, place) = place.ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_INDEX)?;
-        *place = Argument::set(*parameter, size, value).inspect_err(|_| {
-            log::note(&format!("kernel {}: {size} bytes for argument {index}, which is {parameter:?}", self.name));
+        *place = Argument::set(*parameter, size, value).map_err(|code| {
+            code.because(|| format!("kernel {}: {size} bytes for argument {index}, which is {parameter:?}", self.name))
         })?;
         Ok(())
     }
@@ -98,8 +97,7 @@ pub extern "C" fn create(module: Handle<Module>, desc: In<KernelDesc>, kernel: O
         let program = module.program()?;
         let info = module.info.kernels.get(&name).cloned().ok_or(ZeResult::INVALID_KERNEL_NAME)?;
         let function = program.function(&name).map_err(|code| {
-            log::note(&format!("the engine has no kernel {name}: OpenCL error {code}"));
-            ZeResult::INVALID_KERNEL_NAME
+            ZeResult::INVALID_KERNEL_NAME.because(|| format!("the engine has no kernel {name}: OpenCL error {code}"))
         })?;
         let compiled = function.info();
         let name = name.into();

@@ -15,7 +15,6 @@ use crate::ffi::handles::{Handle, object};
 use crate::ffi::layout::{ModuleDesc, ModuleProperties};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out, Pointer};
-use crate::platform::log;
 
 /// `ZE_MODULE_PROPERTY_FLAG_IMPORTS`.
 const IMPORTS: u32 = 1;
@@ -63,7 +62,7 @@ pub extern "C" fn create(
         let inputs = input::read(desc)?;
         let (built, text) = build::build(engine, &inputs);
         BuildLog::give(&text, build_log);
-        let (info, program) = built.inspect_err(|_| log::note(&format!("a module cannot be built: {text}")))?;
+        let (info, program) = built.map_err(|code| code.because(|| format!("a module cannot be built: {text}")))?;
         let names = info.names.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect();
         let imports = program.is_none();
         let program = program.map_or_else(OnceLock::new, OnceLock::from);
@@ -101,7 +100,7 @@ pub extern "C" fn dynamic_link(
             }
         }
         BuildLog::give(&text, link_log);
-        result.inspect_err(|_| log::note(&format!("modules cannot be linked: {text}")))
+        result.map_err(|code| code.because(|| format!("modules cannot be linked: {text}")))
     })
 }
 

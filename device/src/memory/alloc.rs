@@ -84,10 +84,10 @@ pub extern "C" fn free(context: Handle<Context>, pointer: Address) -> ZeResult {
 /// `zeMemFreeExt` (ze_api.h). Both policies have the same effect: work in flight keeps the memory until it has
 /// completed.
 pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>, pointer: Address) -> ZeResult {
-    if desc.is_null() {
-        return ZeResult::INVALID_NULL_POINTER;
+    match desc.check() {
+        Ok(()) => free(context, pointer),
+        Err(null) => null,
     }
-    free(context, pointer)
 }
 
 /// `zeMemGetAllocProperties` (ze_api.h). For a pointer that is not memory of the device, also NULL, the type is
@@ -231,8 +231,7 @@ fn import(kind: Kind, device: Option<Arc<Device>>, number: i32, size: usize, ali
     });
     let import = opened.map_err(|error| match error {
         ImportError::Refused(reason) => {
-            log::note(&format!("cannot import memory: {reason}"));
-            ZeResult::INVALID_ARGUMENT
+            ZeResult::INVALID_ARGUMENT.because(|| format!("cannot import memory: {reason}"))
         }
         ImportError::Host(code) => code,
     })?;

@@ -12,7 +12,7 @@ use super::{lookup, physical, shareable::Shareable};
 use crate::discovery::{context::Context, device::Device};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out, Pointer, handles::Handle, layout::IpcHandle};
-use crate::platform::{descriptor, log, settings};
+use crate::platform::{descriptor, settings};
 use crate::shared_memory::import::{Import, ImportError, fetch, is_here};
 use crate::shared_memory::{PAGE, exports, handle_data::HandleData, own_file::Description};
 
@@ -101,10 +101,7 @@ pub extern "C" fn open(
         if flags & !0b11 != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        let refuse = |reason: &str| {
-            log::note(&format!("zeMemOpenIpcHandle: {reason}"));
-            ZeResult::INVALID_ARGUMENT
-        };
+        let refuse = |reason: &str| ZeResult::INVALID_ARGUMENT.because(|| reason);
         let not_memory = || ImportError::Refused("it is not a handle of memory".into());
         let opened = match HandleData::bare_descriptor(&handle.data) {
             Some(number) => Import::by_descriptor(number, PAGE),

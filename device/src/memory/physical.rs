@@ -24,7 +24,7 @@ use crate::ffi::layout::{
 };
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
-use crate::platform::{budget::Charge, descriptor, log, settings};
+use crate::platform::{budget::Charge, descriptor, settings};
 use crate::shared_memory::own_file::{Description, description};
 use crate::shared_memory::{PAGE, exports, segment::Span};
 
@@ -219,16 +219,13 @@ impl PhysicalMemory {
         let described =
             description(&file).filter(|(found, _)| Kind::from_number(u32::from(found.kind & !EXPORTABLE)).is_some());
         let Some((described, found)) = described else {
-            log::note("zePhysicalMemCreate: the descriptor to import is not that of exported memory");
-            return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
+            let reason = "the descriptor to import is not that of exported memory";
+            return Err(ZeResult::OUT_OF_DEVICE_MEMORY.because(|| reason));
         };
-        Device::reach(device.as_ref(), described.device).map_err(|reason| {
-            log::note(&format!("zePhysicalMemCreate: {reason}"));
-            ZeResult::OUT_OF_DEVICE_MEMORY
-        })?;
+        Device::reach(device.as_ref(), described.device)
+            .map_err(|reason| ZeResult::OUT_OF_DEVICE_MEMORY.because(|| reason))?;
         if found != size as u64 {
-            log::note("zePhysicalMemCreate: the memory to import has another size");
-            return Err(ZeResult::UNSUPPORTED_SIZE);
+            return Err(ZeResult::UNSUPPORTED_SIZE.because(|| format!("the memory to import has {found} bytes")));
         }
         let inode = file.metadata().map_or(0, |file| file.ino());
         let keep = settings::get().keep_import_fd;

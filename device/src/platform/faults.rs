@@ -1,13 +1,15 @@
 //! Fault injection: result codes that functions return instead of doing their work (`ZE_SOFT_FAIL`).
 //!
 //! Every implemented function of the table has a gate, which its entry point reads first: it holds the
-//! code, and whether tracers have callbacks for the function. Must never list a function that returns
+//! code, whether tracers have callbacks for the function, and whether its refused calls are logged. Must never list a function that returns
 //! something other than a `ze_result_t`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Functions that return something other than a `ze_result_t`.
-const WITHOUT_RESULT: [&str; 4] = [
+const WITHOUT_RESULT: [&str; 6] = [
+    "zeLoaderGetTracingHandle",
+    "zelCheckIsLoaderInTearDown",
     "zeDriverGetDefaultContext",
     "zerGetDefaultContext",
     "zerTranslateDeviceHandleToIdentifier",
@@ -22,10 +24,13 @@ pub(crate) struct Gate {
     tracers: AtomicU32,
 }
 
+/// The bit of `tracers` that is set until the settings are read, and afterwards with `ZE_SOFT_LOG=1`.
+const LOGGED: u32 = 1 << 31;
+
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "entry points there only read the code"))]
 impl Gate {
     const fn new() -> Self {
-        Self { code: AtomicU32::new(0), tracers: AtomicU32::new(0) }
+        Self { code: AtomicU32::new(0), tracers: AtomicU32::new(LOGGED) }
     }
 
     /// The code that the function returns instead of doing its work; 0 for none.
@@ -35,7 +40,12 @@ impl Gate {
 
     /// Whether an enabled tracer has a callback for the function.
     pub(crate) fn is_traced(&self) -> bool {
-        self.tracers.load(Ordering::Acquire) > 0
+        self.tracers.load(Ordering::Acquire) & !LOGGED > 0
+    }
+
+    /// Whether a refused call is to be reported, or the settings have not been read.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.tracers.load(Ordering::Relaxed) & LOGGED > 0
     }
 
     /// Counts one more tracer with a callback for the function, or one less.
@@ -46,6 +56,18 @@ impl Gate {
             self.tracers.fetch_sub(1, Ordering::AcqRel);
         }
     }
+}
+
+/// From now on, calls are not logged.
+pub(crate) fn stop_logging() {
+    for (_, gate) in GATES.iter().chain(LOADER_GATES).flatten() {
+        gate.tracers.fetch_and(!LOGGED, Ordering::AcqRel);
+    }
+}
+
+/// Whether the implemented function of this name returns a `ze_result_t`.
+pub(crate) fn has_result(name: &str) -> bool {
+    !WITHOUT_RESULT.contains(&name)
 }
 
 /// Whether a function of this name exists, is implemented, and returns a `ze_result_t`.
@@ -63,7 +85,7 @@ pub(crate) fn fail(name: &str, code: u32) {
 
 fn find(name: &str) -> Option<&'static Gate> {
     let known = GATES.iter().flatten().find(|(known, _)| *known == name)?;
-    (!WITHOUT_RESULT.contains(&name)).then_some(known.1)
+    has_result(name).then_some(known.1)
 }
 
 macro_rules! gate {
@@ -103,6 +125,9 @@ macro_rules! expand {
             $(named!($extension => $($extension_path)::+),)*
             $($(named!($name $(=> $($path)::+)?),)*)*
         ];
+
+        /// The functions of a loader.
+        static LOADER_GATES: &[Option<(&str, &Gate)>] = &[$(named!($loader => $($loader_path)::+),)*];
     };
 }
 

@@ -2,11 +2,16 @@
 //!
 //! Must never write to stdout, which belongs to the application, and never fail.
 
-use std::{collections::BTreeSet, io::Write};
+use std::{cell::RefCell, collections::BTreeSet, io::Write};
 
 use parking_lot::Mutex;
 
 use super::{process, settings};
+
+thread_local! {
+    /// A result that this thread is about to return, and why.
+    static REASON: RefCell<Option<(u32, String)>> = const { RefCell::new(None) };
+}
 
 /// Names that [`note_once`] has reported.
 static REPORTED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -30,4 +35,18 @@ pub(crate) fn note_once(name: &'static str, line: &str) {
     if !process::is_forked_child() && settings::get().log && REPORTED.lock().insert(name) {
         warn(&format!("{name} {line}"));
     }
+}
+
+/// Keeps why a call of this thread is about to return `code`, with `ZE_SOFT_LOG=1`: its entry point says so. The last reason counts.
+#[cold]
+pub(crate) fn keep_reason<S: Into<String>>(code: u32, reason: impl FnOnce() -> S) {
+    if settings::get().log {
+        // A destructor of the thread keeps none.
+        let _ = REASON.try_with(|kept| kept.replace(Some((code, reason().into()))));
+    }
+}
+
+/// The reason that was kept last, with the code that it is for. None is kept from now on.
+pub(crate) fn take_reason() -> Option<(u32, String)> {
+    REASON.try_with(RefCell::take).ok().flatten()
 }

@@ -23,7 +23,7 @@ pub const VARIABLES: [Variable; 16] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
-        doc: "`1` reports on stderr which unimplemented functions are called (each once), and why a call failed",
+        doc: "`1` reports on stderr which unimplemented functions are called (each once), and each refused call: `ze_soft: FUNCTION: REASON`",
         read: |text, to| set(&mut to.log, switch(text)),
     },
     Variable {
@@ -235,6 +235,9 @@ pub fn get() -> &'static Settings {
             Settings::read(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
         for line in warnings {
             log::warn(&line);
+        }
+        if !settings.log {
+            faults::stop_logging();
         }
         for (function, code) in &settings.faults {
             faults::fail(function, *code);

@@ -34,6 +34,7 @@ mod memory;
 mod newer_calls;
 mod observer;
 mod physical;
+mod reasons;
 mod stress;
 mod sub_devices;
 mod surface;
