@@ -13,13 +13,12 @@ use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::{collections::BTreeSet, ops::Range, ptr::null_mut, sync::OnceLock};
 
-use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME, UrResult, unified_runtime::VERSION};
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, INLINE, XPTI};
 
 use super::hooks::hook;
 use crate::backend::Family;
-use crate::backend::adapter::registry::{self, VERSION};
-use crate::backend::adapter::{self, ADAPTERS};
+use crate::backend::adapter::{self, ADAPTERS, registry};
 use crate::knobs::{self, Entry};
 use crate::layer::trace;
 use crate::raw::symbols::modules::{self, Module};

@@ -13,12 +13,12 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering};
 use std::{cell::Cell, mem::ManuallyDrop, ptr::null_mut};
 
-use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult, unified_runtime::VERSION};
 use urscope_schema::call::Values;
 use urscope_schema::trace::records::{EntryPoint, XPTI};
 
 use super::ddi::{self, Interception};
-use crate::backend::adapter::registry::{self, VERSION};
+use crate::backend::adapter::registry;
 use crate::knobs::{self, BackendChoice, Entry, OnError};
 use crate::observed::{self, Observed};
 use crate::raw::args::{AdapterHandle, observed::Parameters};

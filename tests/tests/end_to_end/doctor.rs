@@ -7,7 +7,8 @@ fn the_runtime_is_found(release: Release, entry_points: &str) {
     let runtime = folder.to_str().expect("a path in UTF-8");
     let ended = urscope(&["doctor", "--device", "software", "--runtime", runtime]);
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    let expected = [release.version(), entry_points, "libur_adapter_level_zero_v2.so.0", "pidfd_getfd"];
+    let adapter = "libur_adapter_level_zero_v2.so.0: Unified Runtime 0.12";
+    let expected = [release.version(), entry_points, adapter, "pidfd_getfd"];
     for word in expected {
         assert!(ended.stdout.contains(word), "nothing about {word}:\n{}", ended.stdout);
     }

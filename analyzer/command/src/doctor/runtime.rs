@@ -3,7 +3,9 @@
 //! The version number of the UR API is the same in all relevant releases, so the files themselves are examined.
 
 use std::path::{Path, PathBuf};
-use std::{ffi::OsStr, fs};
+use std::{collections::BTreeSet, ffi::OsStr, fs};
+
+use urscope_schema::api::unified_runtime::VERSION;
 
 use super::{line::Line, search::Places};
 use crate::{arguments::Device, elf};
@@ -32,6 +34,8 @@ pub(crate) struct Runtime {
     /// How many `urIPC*` functions the UR loader beside libsycl exports; `None` if there is no loader.
     pub(crate) ipc: Option<usize>,
     pub(crate) adapters: Vec<&'static str>,
+    /// The versions of Unified Runtime in the names of the adapters' files, as `0.12`.
+    pub(crate) versions: BTreeSet<String>,
     pub(crate) dispatcher: Option<PathBuf>,
 }
 
@@ -53,10 +57,11 @@ pub(crate) fn find(places: &Places) -> Option<Runtime> {
     };
     let ipc = elf::library(&folder.join(LOADER)).ok();
     let ipc = ipc.map(|loader| loader.exports.iter().filter(|name| name.starts_with("urIPC")).count());
-    let adapters = ADAPTERS.into_iter().filter(|name| folder.join(name).exists()).collect();
+    let adapters: Vec<_> = ADAPTERS.into_iter().filter(|name| folder.join(name).exists()).collect();
+    let versions = names(&folder).filter_map(|name| api_version(&name, &adapters)).collect();
     let version = package_version(&folder).or_else(|| number(&library));
     let dispatcher = DISPATCHERS.into_iter().map(|name| folder.join(name)).find(|dispatcher| dispatcher.exists());
-    Some(Runtime { library, source, version, unreadable, needs_loader, ipc, adapters, dispatcher })
+    Some(Runtime { library, source, version, unreadable, needs_loader, ipc, adapters, versions, dispatcher })
 }
 
 /// Whether a name is that of libsycl.so.N, and not the link for the linker or the file with the full version.
@@ -99,6 +104,14 @@ fn number(library: &Path) -> Option<String> {
     let real = library.canonicalize().ok()?;
     let (_, number) = real.file_name()?.to_str()?.split_once(".so.")?;
     Some(format!("libsycl {number}"))
+}
+
+/// The version of Unified Runtime in the name of one of these adapters: 0.12 in `libur_adapter_level_zero.so.0.12.0`.
+fn api_version(name: &str, adapters: &[&str]) -> Option<String> {
+    let (library, number) = name.split_once(".so.")?;
+    let (version, _) = number.rsplit_once('.').filter(|(version, _)| version.contains('.'))?;
+    let is_known = adapters.iter().any(|adapter| adapter.split(".so.").next() == Some(library));
+    is_known.then(|| version.to_owned())
 }
 
 /// The lines about a runtime for a device, or the line that there is none, which is a problem if it is needed.
@@ -155,7 +168,20 @@ fn adapters(runtime: &Runtime, device: Device) -> Line {
         Device::Native => ("adapter (libur_adapter_level_zero*.so.0, libur_adapter_cuda.so.0)", |_| true),
     };
     if runtime.adapters.iter().any(|name| serves(name)) {
-        return Line::ok("adapter", runtime.adapters.join(", "));
+        let versions = runtime.versions.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+        let known = format!("{}.{}", VERSION >> 16, VERSION & 0xffff);
+        let version = if versions.is_empty() { "of unknown version" } else { &versions };
+        let found = format!("{}: Unified Runtime {version}", runtime.adapters.join(", "));
+        return if runtime.versions.iter().all(|version| *version == known) {
+            Line::ok("adapter", found)
+        } else {
+            let left_alone = "adapters of another one are left alone, and what they do is not judged";
+            Line::warning(
+                "adapter",
+                found,
+                format!("this version of urscope knows Unified Runtime {known}; {left_alone}"),
+            )
+        };
     }
     let found = format!("no {needed} beside libsycl");
     let install = "install the package intel-cmplr-lib-ur of the same release";
@@ -201,6 +227,26 @@ mod tests {
         assert_eq!(states(&Runtime { needs_loader: true, ipc: None, ..new() })[1], State::Problem);
         assert_eq!(states(&Runtime { ipc: Some(14), ..new() })[1], State::Warning);
         assert_eq!(states(&Runtime { adapters: Vec::new(), ..new() })[2], State::Problem);
+    }
+
+    #[test]
+    fn the_version_of_adapters_comes_from_their_files() {
+        for (name, version) in [
+            ("libur_adapter_level_zero.so.0.12.0", Some("0.12")),
+            ("libur_adapter_cuda.so.1.0.3", Some("1.0")),
+            ("libur_adapter_level_zero.so.0", None),
+            ("libur_adapter_opencl.so.0.12.0", None),
+            ("libur_loader.so.0.12.0", None),
+        ] {
+            assert_eq!(api_version(name, &ADAPTERS).as_deref(), version, "{name}");
+        }
+        let with =
+            |versions: &[&str]| Runtime { versions: versions.iter().map(|it| (*it).to_owned()).collect(), ..new() };
+        for (versions, state) in
+            [(&["0.12"][..], State::Ok), (&["0.13"], State::Warning), (&["0.12", "0.13"], State::Warning)]
+        {
+            assert_eq!(states(&with(versions))[2], state, "{versions:?}");
+        }
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::effect::Effect;
 use super::interface::{DefinedFlags, Interface, Shareable, UrResult, Words};
 use crate::handle::{Kind, UsmType};
 
+/// The version whose functions have the signatures of the rows: 0.12, in all releases from 2025.2 to 2026.2.
+pub const VERSION: u32 = 12;
+
 const IPC_EVENT: u64 = constants::UR_EXP_EVENT_FLAG_IPC_EXP as u64;
 const IPC_MEM: u64 = constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64;
 

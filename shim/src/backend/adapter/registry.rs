@@ -6,18 +6,15 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::{ffi::c_void, ptr::null_mut, slice};
 
-use urscope_schema::api::{
-    Table, UrResult,
-    unified_runtime::constants::{UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO},
+use urscope_schema::api::unified_runtime::constants::{
+    UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO,
 };
+use urscope_schema::api::{Table, UrResult, unified_runtime::VERSION};
 
 use crate::raw::args::AdapterHandle;
 
 /// The most adapters in a process. The loader has five kinds.
 pub const ADAPTERS: usize = 8;
-
-/// The API version whose functions have the signatures of the rows: 0.12, in all releases from 2025.2 to 2026.2.
-pub const VERSION: u32 = 12;
 
 /// More slots than any table has in any release.
 const SLOT_LIMIT: usize = 64;
