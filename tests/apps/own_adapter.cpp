@@ -13,6 +13,8 @@
 //               4  the same functions are in two places of its dispatch table
 //               5  as 1, and its dispatch table is longer, with other functions in front
 //               6  its dispatch table is longer in the same way; nothing else is unknown, so it is traced
+//               7  its table of IPC functions is longer, with one in front of those that were there
+//               8  as 1, and one of its functions has another parameter
 //
 // The program gets a handle of its memory, opens and closes it, and puts the handle. With the last argument "twice" it puts it twice, with
 // "throw" it first asks for a handle of nothing. It prints how often the adapter did something. Signatures and tables are those of the
@@ -31,14 +33,28 @@
 #define UNKNOWN 0
 #endif
 // How many functions stand in front of the known ones in the dispatch table.
-static constexpr int IN_FRONT = UNKNOWN >= 5 ? 24 : 0;
-static constexpr auto VERSION = static_cast<ur_api_version_t>(UR_API_VERSION_CURRENT + (UNKNOWN == 1 || UNKNOWN == 5));
+static constexpr int IN_FRONT = UNKNOWN == 5 || UNKNOWN == 6 ? 24 : 0;
+static constexpr auto VERSION = static_cast<ur_api_version_t>(UR_API_VERSION_CURRENT + (UNKNOWN == 1 || UNKNOWN == 5 || UNKNOWN == 8));
+
+#if UNKNOWN == 7
+// The table of IPC functions that counts is behind the others, and hides the known one.
+struct Table : ur_dditable_t {
+  void *added;
+  ur_ipc_exp_dditable_t IPCExp;
+};
+#else
+using Table = ur_dditable_t;
+#endif
+
+// An open that has one more parameter.
+using OpenWithFlags = ur_result_t (*)(ur_context_handle_t, ur_device_handle_t, uint64_t, void *, size_t, void **);
+static constexpr uint64_t FLAGS = 5;
 
 #ifndef LOADER
 
 #if UNKNOWN == 2
 static ur_dditable_t &table = *new ur_dditable_t{};
-#elif UNKNOWN >= 5
+#elif UNKNOWN == 5 || UNKNOWN == 6
 static struct {
   void *in_front[IN_FRONT];
   ur_dditable_t table;
@@ -46,12 +62,12 @@ static struct {
 } longer;
 static ur_dditable_t &table = longer.table;
 #else
-static ur_dditable_t table;
+static Table table;
 #endif
 
 // What all handles begin with: the address of the adapter's table.
 struct Object {
-#if UNKNOWN >= 5
+#if UNKNOWN == 5 || UNKNOWN == 6
   void *table = &longer;
 #else
   void *table = &::table;
@@ -134,6 +150,14 @@ FUNCTION urIPCCloseMemHandleExp(ur_context_handle_t context, void *memory) {
 }
 #endif
 
+#if UNKNOWN == 8
+static ur_result_t open_with_flags(ur_context_handle_t context, ur_device_handle_t device, uint64_t flags, void *data, size_t size,
+                                   void **memory) {
+  if (flags != FLAGS) return UR_RESULT_ERROR_INVALID_VALUE;
+  return OWN(urIPCOpenMemHandleExp)(context, device, data, size, memory);
+}
+#endif
+
 static ur_result_t adapter_get(uint32_t count, ur_adapter_handle_t *adapters, uint32_t *total) {
   if (UNKNOWN == 4) memcpy(static_cast<void *>(&table.CommandBufferExp), &table.IPCExp, sizeof table.IPCExp);
   if (count > 0 && adapters) *adapters = handle<ur_adapter_handle_t>();
@@ -151,6 +175,11 @@ static void fill() {
   table.IPCExp.pfnPutMemHandleExp = OWN(urIPCPutMemHandleExp);
   table.IPCExp.pfnOpenMemHandleExp = OWN(urIPCOpenMemHandleExp);
   table.IPCExp.pfnCloseMemHandleExp = OWN(urIPCCloseMemHandleExp);
+#if UNKNOWN == 7
+  table.added = reinterpret_cast<void *>(OWN(urUSMFree));
+#elif UNKNOWN == 8
+  table.IPCExp.pfnOpenMemHandleExp = reinterpret_cast<ur_pfnIPCOpenMemHandleExp_t>(reinterpret_cast<void *>(open_with_flags));
+#endif
 }
 
 #endif
@@ -161,6 +190,9 @@ template <class T> static void alter(T &) {}
 static void alter(ur_ipc_exp_dditable_t &filled) {
   const auto get = [](auto... arguments) { return urIPCGetMemHandleExp(arguments...); };
   if (UNKNOWN == 3) filled.pfnGetMemHandleExp = get;
+#if UNKNOWN == 7
+  memcpy(static_cast<void *>(&filled), &table.added, sizeof table.added + sizeof table.IPCExp);
+#endif
 }
 
 #define GETTER(name, type, field)                                                                                                          \
@@ -222,7 +254,7 @@ static void begin_to_show() {}
 #endif
 
 static int use(void *first, int (*has_done)(), const char *mistake) {
-  auto *of_handle = reinterpret_cast<ur_dditable_t *>(*static_cast<void ***>(first) + IN_FRONT);
+  auto *of_handle = reinterpret_cast<Table *>(*static_cast<void ***>(first) + IN_FRONT);
   // A loader reads the table for each call.
   auto *volatile slots = of_handle;
   auto context = static_cast<ur_context_handle_t>(first);
@@ -237,7 +269,12 @@ static int use(void *first, int (*has_done)(), const char *mistake) {
     } catch (int) { printf("thrown\n"); }
   }
   say("get", CALL(IPC_GET_MEM_HANDLE_EXP, urIPCGetMemHandleExp, IPCExp.pfnGetMemHandleExp, context, memory, &data, &size));
+#if UNKNOWN == 8
+  const auto open = reinterpret_cast<OpenWithFlags>(reinterpret_cast<void *>(slots->IPCExp.pfnOpenMemHandleExp));
+  say("open", open(context, device, FLAGS, data, size, &opened));
+#else
   say("open", CALL(IPC_OPEN_MEM_HANDLE_EXP, urIPCOpenMemHandleExp, IPCExp.pfnOpenMemHandleExp, context, device, data, size, &opened));
+#endif
   say("close", CALL(IPC_CLOSE_MEM_HANDLE_EXP, urIPCCloseMemHandleExp, IPCExp.pfnCloseMemHandleExp, context, opened));
   say("put", CALL(IPC_PUT_MEM_HANDLE_EXP, urIPCPutMemHandleExp, IPCExp.pfnPutMemHandleExp, context, data));
   if (strcmp(mistake, "twice") == 0) say("put", CALL(IPC_PUT_MEM_HANDLE_EXP, urIPCPutMemHandleExp, IPCExp.pfnPutMemHandleExp, context, data));
@@ -256,7 +293,9 @@ int main(int argc, char **arguments) {
     auto get = reinterpret_cast<ur_result_t (*)(ur_api_version_t, void *)>(dlsym(adapter, getter));
     return get && get(VERSION, into) == UR_RESULT_SUCCESS;
   };
-  static ur_dditable_t asked;
+  static struct : ur_dditable_t {
+    void *room[16]; // An adapter's table may be longer.
+  } asked;
   if (!ask("urGetAdapterProcAddrTable", &asked.Adapter) || !ask("urGetIPCExpProcAddrTable", &asked.IPCExp)) return 2;
   const bool others = ask("urGetDeviceProcAddrTable", &asked.Device) && ask("urGetUSMProcAddrTable", &asked.USM);
   if (!others && !UNKNOWN) return 2;

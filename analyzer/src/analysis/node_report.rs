@@ -309,7 +309,10 @@ fn unseen(process: &TracedProcess, node: &mut Node) {
     let entry_points = &process.notes.entry_points;
     for EntryPoint { kind, library, problem, .. } in entry_points.iter().filter(|it| !it.problem.is_empty()) {
         // What comes in by another interface says nothing of an adapter. The code of one may be watched instead of its table.
-        let is_watched = entry_points.iter().any(|other| other.library == *library && other.is_open());
+        // Nor do its other functions say that its IPC functions are watched.
+        let sees_ipc = |other: &EntryPoint| other.ipc_slots == 0 || other.functions.iter().any(|name| is_ipc(name));
+        let is_watched =
+            entry_points.iter().any(|other| other.library == *library && other.is_open() && sees_ipc(other));
         let is_blind = kind == UNSEEN_ADAPTER || (kind == ADAPTER_TABLE && !is_watched);
         let text = if kind == UNSEEN_ADAPTER {
             format!("calls of {} through {library} were not seen: {problem}", name(process))
@@ -325,4 +328,9 @@ fn unseen(process: &TracedProcess, node: &mut Node) {
     if process.ended == Ended::Incomplete {
         node.unseen.push(gap(process));
     }
+}
+
+/// Whether a function of this name shares something.
+fn is_ipc(name: &str) -> bool {
+    Function::from_name(name).is_some_and(Function::is_ipc)
 }

@@ -25,6 +25,8 @@ fn one_that_is_not_recognised_is_left_alone() {
         (3, "its IPCExp table was not found in its dispatch table"),
         (4, "its IPCExp table is in its dispatch table more than once"),
         (5, "it uses Unified Runtime 0.13"),
+        (7, "its table of IPC functions is longer than that of any known release"),
+        (8, "it uses Unified Runtime 0.13"),
     ] {
         let outcome = run_with(folder.path(), fault);
         assert_eq!(outcome.code, 2, "{}", outcome.stderr);
