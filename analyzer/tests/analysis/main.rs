@@ -217,6 +217,11 @@ fn an_adapter_that_was_not_seen_is_a_limit_where_other_calls_were_seen() {
     assert!(judgement.limits.iter().all(|limit| limit.cause == LimitCause::UnseenCalls), "{:?}", judgement.limits);
     assert!(judgement.reason.unwrap().starts_with(said) && judgement.unseen.is_empty());
     assert_eq!(blind("libother.so", true).verdict, Verdict::Clean, "a part of it was intercepted");
+    let without_ipc = judged(&files_with(CLEAN_RUN, |_, entry_point| {
+        entry_point.problem = "its table of IPC functions is longer".into();
+        entry_point.functions.retain(|name| name == "urUSMFree");
+    }));
+    assert_eq!(without_ipc.verdict, Verdict::PartlyJudged, "none of its IPC functions was intercepted");
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn adapter() -> EntryPoint {
         library: "libur_adapter_level_zero_v2.so.0".into(),
         slots: 13,
         ipc_slots: 11,
+        functions: vec!["urUSMFree".into(), "urIPCGetMemHandleExp".into()],
         ..EntryPoint::default()
     }
 }

@@ -48,6 +48,7 @@ fn call(function: &Function, first: usize) -> u32 {
 
 /// Calls all functions with nothing, before and after the initialisation, and those that miss a handle with one of nothing. Prints
 /// what they return.
+#[allow(clippy::print_stdout, reason = "the test reads it")]
 fn refusals() {
     println!();
     let with_result = || implemented().filter(|function| !WITHOUT_RESULT.contains(&function.name));

@@ -67,6 +67,7 @@ fn a_build_before_a_changed_signature_is_known_by_its_tables() {
         move |getter: &str| match getter {
             "urGetEnqueueExpProcAddrTable" => enqueue_exp,
             "urGetGraphExpProcAddrTable" => graph_exp,
+            "urGetIPCExpProcAddrTable" => 11,
             _ => panic!("{getter} tells nothing"),
         }
     };
@@ -80,4 +81,16 @@ fn a_build_before_a_changed_signature_is_known_by_its_tables() {
     // 2026-06-22 and 2026-06-24 (10, 9), 2026-06-30 (10, 10).
     let left = [(10, 9), (10, 10)].map(|(a, b)| is_left_alone(Function::urEventCreateExp, build(a, b)));
     assert_eq!(left, [true, false]);
+}
+
+/// Where functions of a longer table are is not known.
+#[test]
+fn a_longer_table_of_ipc_functions_is_left_alone() {
+    let newest = |function: Function| function.slot().0 == Table::IPCExp;
+    let longest = Function::ALL.iter().copied().filter(|function| newest(*function)).count();
+    for function in Function::ALL.iter().copied() {
+        let of_length = |length| function.former_signature(|getter| if getter.contains("IPCExp") { length } else { 0 });
+        assert_eq!(of_length(longest), None, "{}", function.name());
+        assert_eq!(of_length(longest + 1).is_some(), newest(function), "{}", function.name());
+    }
 }
