@@ -143,7 +143,7 @@ pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
 
 /// Processing elements of Intel SHMEM, which exchange descriptors by pidfd ("1") or by sockets ("0"). Its library is one for the runtime
 /// 2025.3.
-fn intel_shmem(elements: usize, by_pidfd: &str) -> TestRun {
+pub fn intel_shmem(elements: usize, by_pidfd: &str) -> TestRun {
     let program = apps::executable("shmem_exchange", Release::R2025_3);
     let (mpi, run) = ranks_of_intel_mpi(elements);
     run.adapter(Adapter::V2)

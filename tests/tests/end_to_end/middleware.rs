@@ -114,6 +114,16 @@ fn intel_shmem_is_right_and_clean() {
 }
 
 #[test]
+fn memory_of_the_program_that_is_closed_too_early_is_found_beside_intel_shmem() {
+    let outcome = clients::intel_shmem(2, "1").arg("closed-while-copied").run();
+    let report = outcome.report();
+    assert_eq!(report.violations(), ["error closed-while-in-use"], "{}{report:#?}", outcome.stderr);
+    let finding = report.finding("closed-while-in-use");
+    is_at(&outcome, "shmem_exchange", finding, "app::Ze::check(ze.zeMemCloseIpcHandle(ze.context, opened)");
+    assert_eq!(outcome.stdout.matches(": right\n").count(), 2, "{}", outcome.stdout);
+}
+
+#[test]
 fn oneccl_is_right_and_clean() {
     for name in ["oneCCL, pidfd", "oneCCL, sockets", "oneCCL, no exchange"] {
         each_call_is_recorded(&clean(name));
