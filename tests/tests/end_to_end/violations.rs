@@ -71,7 +71,8 @@ pub(crate) fn is_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     let number = finding["call"].as_u64().expect("a finding in a call") as usize;
     let call = its_own.calls("B").nth(number - 1);
     assert_eq!(call.map(|call| &call["name"]), Some(&finding["function"]), "{finding:#?}");
-    let file = format!("{}.cpp", app.split(' ').next().unwrap_or_default());
+    let app = app.split(' ').next().unwrap_or_default();
+    let file = if app.contains('.') { app.to_owned() } else { format!("{app}.cpp") };
     let line = apps::line_of(&file, text);
     let file = format!("/{file}");
     let here = |frame: &Value| frame["file"].as_str().is_some_and(|it| it.ends_with(&file)) && frame["line"] == line;
