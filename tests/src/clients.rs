@@ -20,7 +20,7 @@ pub struct Client {
 }
 
 /// All clients. Each takes seconds, but for the reductions of oneCCL.
-pub const CLIENTS: [Client; 13] = [
+pub const CLIENTS: [Client; 14] = [
     client("Intel MPI, 2 ranks", 2, || alone(intel_mpi(2, "")), (": right\n", 2)),
     client("Intel MPI, 4 ranks", 4, || alone(intel_mpi(4, "")), (": right\n", 4)),
     client("Intel MPI, reductions", 2, || alone(intel_mpi(2, "reduce").with_engine()), (": right\n", 2)),
@@ -29,6 +29,7 @@ pub const CLIENTS: [Client; 13] = [
     client("oneCCL, pidfd", 2, || oneccl("pidfd", "move"), (": right\n", 2)),
     client("oneCCL, sockets", 2, || oneccl("sockets", "without-pairs"), (": right\n", 2)),
     client("oneCCL, no exchange", 2, || oneccl("none", "move"), (": right\n", 2)),
+    client("oneCCL 2022.2, pidfd", 2, || oneccl_of("oneccl-2022.2.0", "pidfd", "move"), (": right\n", 2)),
     client("oneCCL, reductions", 2, reductions_of_oneccl, (": right\n", 2)),
     client("Intel SHMEM, 2 elements", 2, || alone(intel_shmem(2, "1")), (": right\n", 2)),
     client("Intel SHMEM, 4 elements", 4, || alone(intel_shmem(4, "1")), (": right\n", 4)),
@@ -117,8 +118,13 @@ fn imb(ranks: usize) -> TestRun {
 
 /// Collectives of oneCCL. The ranks exchange descriptors in this way; `what` is the second argument of `ccl_collectives.cpp`.
 pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
+    oneccl_of("oneccl-2022.1.2", exchange, what)
+}
+
+/// The same with one release of the library. The program is compiled with the oldest.
+fn oneccl_of(release: &str, exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
     let program = apps::executable("ccl_collectives", Release::R2026_2);
-    let library = python_with("oneccl-2022.1.2").parent().unwrap().parent().unwrap().to_owned();
+    let library = python_with(release).parent().unwrap().parent().unwrap().to_owned();
     let (mpi, run) = ranks_of_intel_mpi(2);
     let runtime = Release::R2026_2.folder().join("lib");
     let folders = [library.join("lib"), mpi.join("lib"), runtime].map(|folder| folder.display().to_string());

@@ -9,7 +9,7 @@ use std::{env, ffi::OsString, sync::mpsc, thread, time::Duration};
 use tempfile::TempDir;
 
 use crate::report::Report;
-use crate::runtime::Release;
+use crate::runtime::{ENVIRONMENTS, Release};
 use crate::trace::{self, Trace};
 use crate::{apps, artefacts};
 
@@ -187,7 +187,7 @@ fn form() -> Option<OsString> {
 
 /// Removes the variables of the suite from a command's environment: urscope names variables that it does not know.
 pub fn forget_suite(command: &mut Command) {
-    command.env_remove(VALIDATION).env_remove(FORM);
+    command.env_remove(VALIDATION).env_remove(FORM).env_remove(ENVIRONMENTS);
 }
 
 /// Whether runs are validated while the program runs, unless a test chooses otherwise.

@@ -1,6 +1,6 @@
 //! The SYCL runtime releases under `target/runtime`, made by `scripts/setup`.
 
-use std::{path::PathBuf, process::Command, sync::OnceLock};
+use std::{env, path::PathBuf, process::Command, sync::OnceLock};
 
 use crate::repository;
 
@@ -31,9 +31,8 @@ impl Release {
     /// The virtual environment that holds the release. The first call sets it up, unless that has been done before. Several
     /// tests may ask at once.
     pub fn folder(self) -> PathBuf {
-        static READY: [OnceLock<()>; 4] = [const { OnceLock::new() }; 4];
-        READY[self as usize].get_or_init(|| set_up(&["--tests", "--runtime", self.version()]));
-        repository().join("target/runtime").join(self.version())
+        static READY: [OnceLock<PathBuf>; 4] = [const { OnceLock::new() }; 4];
+        READY[self as usize].get_or_init(|| environment(self.version())).clone()
     }
 
     /// The Python interpreter of the environment.
@@ -51,8 +50,7 @@ impl Release {
 
 /// The `mpiexec` of an MPI launcher, by the name of its file in `scripts/requirements`. Sets it up if necessary.
 pub fn launcher(release: &str) -> PathBuf {
-    set_up(&["--tests", "--runtime", release]);
-    repository().join("target/runtime").join(release).join("bin/mpiexec")
+    environment(release).join("bin/mpiexec")
 }
 
 /// The folder of a Level Zero loader that is no device: Debian's 1.8.12. Sets it up if necessary.
@@ -92,8 +90,20 @@ pub fn pyright() -> PathBuf {
 /// The Python interpreter of a virtual environment for one package, by the name of its file in `scripts/requirements`. Sets it
 /// up if necessary.
 pub fn python_with(package: &str) -> PathBuf {
-    set_up(&["--tests", "--runtime", package]);
-    repository().join("target/runtime").join(package).join("bin/python")
+    environment(package).join("bin/python")
+}
+
+/// Names a folder with environments that are taken in place of those that are pinned. `scripts/clients --newest` sets it.
+pub(crate) const ENVIRONMENTS: &str = "URSCOPE_E2E_ENVIRONMENTS";
+
+/// A virtual environment, by the name of its file in `scripts/requirements`. Sets it up if necessary.
+fn environment(name: &str) -> PathBuf {
+    let other = env::var_os(ENVIRONMENTS).map(|folder| PathBuf::from(folder).join(name));
+    if let Some(other) = other.filter(|other| other.exists()) {
+        return other;
+    }
+    set_up(&["--tests", "--runtime", name]);
+    repository().join("target/runtime").join(name)
 }
 
 fn set_up(arguments: &[&str]) {

@@ -70,6 +70,15 @@ fn an_unknown_release_is_refused_with_the_known_ones() {
     assert!(complaint.contains("2025.3.3 2026.0.0 2026.1.2 2026.2.0"), "{complaint}");
 }
 
+#[test]
+fn without_a_registry_no_newest_client_is_tried() {
+    let mut command = Command::new(repository().join("scripts/clients"));
+    let output = command.arg("--newest").env("PIP_NO_INDEX", "1").output().expect("scripts/clients starts");
+    let (table, complaint) = text(&output);
+    assert_eq!((output.status.code(), table.as_str()), (Some(2), ""), "{complaint}");
+    assert!(complaint.contains("pip cannot tell the newest versions; is PyPI reachable?"), "{complaint}");
+}
+
 /// The script that tries a GPU, with our command and programs, on the v2 adapter.
 fn try_gpu(arguments: &[&str]) -> Output {
     let mut command = Command::new(repository().join("scripts/try-gpu"));
