@@ -24,6 +24,7 @@ PACKAGES = {
     "mpi4py": ("impi-*", ["Intel MPI"]),
     "oneccl": ("oneccl-*", ["oneCCL"]),
     "ishmem": ("ishmem-*", ["Intel SHMEM"]),
+    "intel-pti": ("intel-pti-*", ["intel-pti"]),
     "intel-sycl-rt": (RUNTIME, ["oneCCL", "libumf"]),
     "intel-cmplr-lib-ur": (RUNTIME, ["oneCCL", "libumf"]),
     "umf": (RUNTIME, ["libumf"]),

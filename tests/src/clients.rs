@@ -1,4 +1,5 @@
-//! Communication libraries and allocators that share memory through Level Zero itself, each in a run in which nothing is wrong.
+//! Communication libraries and allocators that share memory through Level Zero itself, and a profiler beside them, each in a run in which
+//! nothing is wrong.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -20,7 +21,7 @@ pub struct Client {
 }
 
 /// All clients. Each takes seconds, but for the reductions of oneCCL.
-pub const CLIENTS: [Client; 14] = [
+pub const CLIENTS: [Client; 15] = [
     client("Intel MPI, 2 ranks", 2, || alone(intel_mpi(2, "")), (": right\n", 2)),
     client("Intel MPI, 4 ranks", 4, || alone(intel_mpi(4, "")), (": right\n", 4)),
     client("Intel MPI, reductions", 2, || alone(intel_mpi(2, "reduce").with_engine()), (": right\n", 2)),
@@ -35,6 +36,7 @@ pub const CLIENTS: [Client; 14] = [
     client("Intel SHMEM, 4 elements", 4, || alone(intel_shmem(4, "1")), (": right\n", 4)),
     client("Intel SHMEM, sockets", 2, || alone(intel_shmem(2, "0")), (": right\n", 2)),
     client("libumf", 2, || alone(umf("right")), ("right\n", 1)),
+    client("intel-pti", 2, || alone(pti("right")), (": recorded\n", 2)),
 ];
 
 const fn client(
@@ -171,4 +173,11 @@ fn reductions_of_oneccl() -> (TestRun, Option<TempDir>) {
 /// Memory of a pool of libumf. `what` is the argument of `umf_memory.cpp`.
 pub fn umf(what: &str) -> TestRun {
     TestRun::of("umf_memory", Release::R2026_2, Adapter::V2).arg(what)
+}
+
+/// Memory that is shared while PTI profiles. `what` is the argument of `pti_views.cpp`.
+pub fn pti(what: &str) -> TestRun {
+    let library = python_with("intel-pti-1.2.0").parent().unwrap().parent().unwrap().join("lib");
+    let folders = [library, Release::R2026_2.folder().join("lib")].map(|folder| folder.display().to_string());
+    TestRun::of("pti_views", Release::R2026_2, Adapter::V2).env("LD_LIBRARY_PATH", folders.join(":")).arg(what)
 }

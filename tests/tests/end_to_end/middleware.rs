@@ -157,3 +157,14 @@ fn a_program_that_uses_libumf_itself_is_judged() {
         each_call_is_recorded(&outcome);
     }
 }
+
+/// It calls Level Zero itself, from the callbacks of a tracer.
+#[test]
+fn what_intels_profiler_watches_is_judged() {
+    clean("intel-pti");
+    let outcome = clients::pti("closed-twice").run();
+    let report = outcome.report();
+    assert_eq!(report.violations(), ["error double-close"], "{}{report:#?}", outcome.stderr);
+    is_at(&outcome, "pti_views", report.finding("double-close"), "if (closes_twice) ze.zeMemCloseIpcHandle");
+    assert_eq!(outcome.stdout.matches(": recorded\n").count(), 2, "{}", outcome.stdout);
+}

@@ -93,7 +93,7 @@ const PROGRAMS: [(&str, Shares, Runs); 52] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 29] = [
+const LEFT_OUT: [(&str, &str); 30] = [
     ("bench_cuda", "it has nothing to do with an adapter"),
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
@@ -115,6 +115,7 @@ const LEFT_OUT: [(&str, &str); 29] = [
     ("odd_process", "the tests of odd processes run it"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("own_adapter", "it brings an adapter, and is compiled in several ways"),
+    ("pti_views", "it takes a library to open"),
     ("scenario", "it is run with each of its scenarios"),
     ("stepped_calls", "the tests of interrupted calls run it"),
     ("shmem_exchange", "a launcher starts it"),
