@@ -17,7 +17,12 @@ pub const NONE: &str = "none";
 
 /// The rank in the environment that `variable` looks up; `None` without a launcher.
 pub fn rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<u32> {
-    RANKS.iter().find_map(|name| variable(name)?.to_str()?.parse().ok())
+    named_rank(variable).map(|(_, rank)| rank)
+}
+
+/// The rank, and the variable that gives it.
+pub fn named_rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, u32)> {
+    RANKS.into_iter().find_map(|name| Some((name, variable(name)?.to_str()?.parse().ok()?)))
 }
 
 /// The path with `%h`, `%p` and `%r` filled in, and `%%` as a percent sign. Any other `%` stays.
@@ -104,7 +109,8 @@ mod tests {
         let variable = |known: &'static [(&str, &str)]| {
             move |name: &str| known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
         };
-        assert_eq!(rank(variable(&[("SLURM_PROCID", "0"), ("OMPI_COMM_WORLD_RANK", "7")])), Some(7));
+        let both: &[_] = &[("SLURM_PROCID", "0"), ("OMPI_COMM_WORLD_RANK", "7")];
+        assert_eq!(named_rank(variable(both)), Some(("OMPI_COMM_WORLD_RANK", 7)));
         assert_eq!(rank(variable(&[("PMI_RANK", "../x"), ("PALS_RANKID", "5")])), Some(5));
         assert_eq!(rank(variable(&[])), None);
     }

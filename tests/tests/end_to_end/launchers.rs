@@ -96,6 +96,24 @@ fn ranks_that_have_each_an_urscope_are_judged_together_once() {
     }
 }
 
+/// Slurm gives a batch script a rank, and the launchers inherit it.
+#[test]
+fn launchers_of_one_batch_script_start_two_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"cd "$0"; for job in a b; do
+        mkdir $job; "$1" -launcher fork -n 2 "$2" run --device software --format json --dir traces --report $job.json -- "$3" $job &
+    done; wait"#;
+    let start = TestRun::of_program("/bin/bash").untraced().env("SLURM_PROCID", "0").env("SLURM_JOB_ID", "7");
+    let start = start.arg("-c").arg(script).arg(folder.path()).arg(launcher(LAUNCHERS[0].0));
+    let start = start.arg(urscope_tests::artefacts::command());
+    let outcome = start.arg(apps::executable("clean_ranks", Release::R2026_2)).run();
+    for job in ["a.json", "b.json"] {
+        let report = Report::parse(&fs::read_to_string(folder.path().join(job)).unwrap_or_default());
+        let judged = (report.verdict(), report.processes().len());
+        assert_eq!(judged, ("clean", 2), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn what_one_rank_forgets_fails_the_job() {
     for at in 0..LAUNCHERS.len() {

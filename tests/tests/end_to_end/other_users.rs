@@ -272,7 +272,7 @@ fn a_file_of_another_user_keeps_ranks_from_beginning() {
             esac
             cat >job <<END
             secret=$VICTIM_FOLDER/secret
-            at=$folder/.urscope-ranks-7-\$\$-\$(printf %x \$(cut -d' ' -f22 /proc/\$\$/stat))
+            at=$folder/.urscope-ranks-7-\$(uname -n | tr -c 'A-Za-z0-9\n' _)-\$\$-\$(printf %x \$(cut -d' ' -f22 /proc/\$\$/stat))
             $put
             chown -h $ATTACKER "\$at"
             PMI_RANK=0 PMI_SIZE=2 SLURM_JOB_ID=7 setpriv --reuid=$VICTIM --regid=$VICTIM --clear-groups --inh-caps=-all \\

@@ -10,19 +10,17 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::time::{Duration, Instant};
 use std::{os::unix::ffi::OsStrExt as _, process, thread};
 
+use rustix::system::uname;
 use urscope_analyzer::analysis::{Limit, LimitCause, is_running};
 use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::placeholders;
 
 use super::descendants::{Stat, stat};
 
-/// The variables that tell how many ranks a job has, and how many of them are on this host, by launcher. Slurm's second one needs
-/// arithmetic, so it has none here.
-const SIZES: [(&str, &str); 3] = [
-    ("PMI_SIZE", "MPI_LOCALNRANKS"),
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
-    ("SLURM_STEP_NUM_TASKS", ""),
-];
+/// The variables that tell how many ranks a job has, and how many of them are on this host, by launcher. Slurm lists the latter.
+const SIZES: [(&str, &str); 3] =
+    [("PMI_SIZE", "MPI_LOCALNRANKS"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"), (SLURM_SIZE, "")];
+const SLURM_SIZE: &str = "SLURM_STEP_NUM_TASKS";
 
 /// The variables that name a job, in the order in which they are asked for.
 const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
@@ -34,34 +32,35 @@ const PERIOD: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) rank: u32,
-    /// A name that no other job on this host has, as a part of a path.
+    /// A name that no other job has, nor this one on another host, which may share the disk. A part of a path.
     pub(crate) name: String,
     /// The number of ranks on this host, where the launcher tells it.
     here: Option<usize>,
-    /// The number of ranks that may be on this host: that, or else of all ranks. `None` under Slurm, whose other ranks may be elsewhere.
+    /// The number of ranks that may be on this host: that, or else of all ranks. `None` if Slurm, which has many hosts, does not tell it.
     size: Option<usize>,
 }
 
 impl Job {
     /// The job that a launcher started this process for; `None` where there is none, or no other rank.
     pub(crate) fn of_this_process() -> Option<Self> {
-        let (pid, start) = launcher(process::id())?;
-        Self::new(|name| std::env::var_os(name), pid, start)
+        let variable = |name: &str| std::env::var_os(name);
+        let (of_rank, _) = placeholders::named_rank(variable)?;
+        let (pid, start) = launcher(process::id(), of_rank)?;
+        Self::new(variable, OsStr::from_bytes(uname().nodename().to_bytes()), pid, start)
     }
 
-    /// The job, given its launcher: the nearest ancestor that is no rank itself.
-    fn new(variable: impl Fn(&str) -> Option<OsString>, pid: u32, start: u64) -> Option<Self> {
+    /// The job, given its launcher: the nearest ancestor that is no rank of it.
+    fn new(variable: impl Fn(&str) -> Option<OsString>, host: &OsStr, pid: u32, start: u64) -> Option<Self> {
         let number = |name: &str| variable(name)?.to_str()?.parse::<usize>().ok();
         let rank = placeholders::rank(&variable)?;
         let (all, here) = SIZES.into_iter().find(|(size, _)| number(size).is_some_and(|size| size > 1))?;
-        let named = NAMES.into_iter().find_map(|name| Some(plain(&variable(name)?)));
-        let name = match named {
-            Some(name) => format!("{name}-{pid}-{start:x}"),
-            None => format!("{pid}-{start:x}"),
-        };
-        let size = number(if here.is_empty() { here } else { all });
-        let here = number(here);
-        Some(Self { rank, name, here, size: here.or(size) })
+        let named = NAMES.into_iter().find_map(|name| Some(plain(&variable(name)?) + "-"));
+        let name = format!("{}{}-{pid}-{start:x}", named.unwrap_or_default(), plain(host));
+        // Slurm also starts ranks that have the variables of PMI. Under another launcher in a batch script, it tells of the script.
+        let by_slurm = number(SLURM_SIZE) == number(all) && number("SLURM_PROCID") == usize::try_from(rank).ok();
+        let listed = || Some(variable("SLURM_GTIDS")?.to_str()?.split(',').count());
+        let here = number(here).or_else(|| listed().filter(|_| by_slurm));
+        Some(Self { rank, name, here, size: here.or_else(|| number(all).filter(|_| !by_slurm)) })
     }
 
     /// What is not known where only so many ranks ran under urscope.
@@ -180,13 +179,13 @@ impl Known {
     }
 }
 
-/// The nearest ancestor of a process that has no rank, and its start: the launcher's process on this host. One whose environment cannot
-/// be read is no process of this user, and so no rank.
-fn launcher(of: u32) -> Option<(u32, u64)> {
+/// The nearest ancestor of a process that has no rank in this variable, and its start: the launcher's process on this host. One whose
+/// environment cannot be read is no process of this user, and so no rank. A launcher in a batch script of Slurm has the script's rank.
+fn launcher(of: u32, variable: &str) -> Option<(u32, u64)> {
     let mut pid = stat(of)?.parent;
     for _ in 0..1024 {
         let Stat { parent, start, .. } = stat(pid)?;
-        if !fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| has_rank(&environment)) {
+        if !fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| has(&environment, variable)) {
             return Some((pid, start));
         }
         pid = parent;
@@ -194,10 +193,10 @@ fn launcher(of: u32) -> Option<(u32, u64)> {
     None
 }
 
-/// Whether an environment, as in `/proc/PID/environ`, gives a rank.
-fn has_rank(environment: &[u8]) -> bool {
-    let names = environment.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'=').next());
-    names.into_iter().any(|name| placeholders::RANKS.iter().any(|rank| rank.as_bytes() == name))
+/// Whether an environment, as in `/proc/PID/environ`, has a variable.
+fn has(environment: &[u8], variable: &str) -> bool {
+    let mut names = environment.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'=').next());
+    names.any(|name| name == variable.as_bytes())
 }
 
 /// A name as one part of a path.
@@ -211,28 +210,43 @@ mod tests {
     use super::*;
 
     fn job(variables: &[(&str, &str)]) -> Option<Job> {
-        Job::new(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()), 7, 0x10)
+        let value = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        Job::new(value, OsStr::new("n.1"), 7, 0x10)
     }
 
     #[test]
     fn launchers_tell_rank_and_number_of_ranks() {
         let of = |rank, name: &str, here| Some(Job { rank, name: name.into(), here, size: here });
-        assert_eq!(job(&[("PMI_RANK", "1"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")]), of(1, "7-10", Some(2)));
+        assert_eq!(job(&[("PMI_RANK", "1"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")]), of(1, "n_1-7-10", Some(2)));
         let open_mpi =
             [("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
-        assert_eq!(job(&open_mpi), of(0, "7-10", Some(2)));
-        let slurm =
-            [("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_JOB_ID", "../4"), ("SLURM_STEP_ID", "0")];
-        assert_eq!(job(&slurm), of(3, "___4-7-10", None));
+        assert_eq!(job(&open_mpi), of(0, "n_1-7-10", Some(2)));
+        let slurm = [("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_JOB_ID", "../4")];
+        assert_eq!(job(&slurm), of(3, "___4-n_1-7-10", None));
         assert_eq!(job(&[("PMI_RANK", "0"), ("PMI_SIZE", "1")]), None, "one rank alone");
         assert_eq!(job(&[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "4")]), None, "a batch script");
         assert_eq!(job(&[]), None);
     }
 
     #[test]
+    fn slurm_lists_the_ranks_of_the_host_whichever_interface_the_ranks_have() {
+        let step = [("SLURM_PROCID", "5"), ("SLURM_STEP_NUM_TASKS", "6"), ("SLURM_GTIDS", "4,5")];
+        let pmi = [("PMI_RANK", "5"), ("PMI_SIZE", "6")];
+        let here = |variables: &[(&str, &str)]| job(variables).map(|job| (job.here, job.size));
+        assert_eq!(here(&step), Some((Some(2), Some(2))));
+        assert_eq!(here(&[&step[..], &pmi].concat()), Some((Some(2), Some(2))));
+        assert_eq!(here(&[&step[..2], &pmi].concat()), Some((None, None)), "the rest may be on other hosts");
+        // mpiexec in a batch script.
+        let script = [("SLURM_PROCID", "0"), ("SLURM_GTIDS", "0"), ("PMI_RANK", "0"), ("PMI_SIZE", "6")];
+        assert_eq!(here(&script), Some((None, Some(6))));
+    }
+
+    #[test]
     fn the_launcher_is_the_nearest_ancestor_without_a_rank() {
+        let has_rank = |environment| has(environment, "PMI_RANK");
         assert!(has_rank(b"A=1\0PMI_RANK=3\0B=2\0") && !has_rank(b"A=PMI_RANK=3\0") && !has_rank(b""));
-        let (pid, start) = launcher(process::id()).unwrap();
+        assert!(!has_rank(b"SLURM_PROCID=0\0"), "mpiexec in a batch script");
+        let (pid, start) = launcher(process::id(), "PMI_RANK").unwrap();
         assert!(is_running(pid, start));
     }
 
