@@ -1,12 +1,12 @@
 //! Receives signals as events of a queue.
 //!
 //! urscope must survive them, to analyze the run afterwards. Signals of the terminal also reach the program, because it is in the
-//! same process group. Signals that are sent only to urscope are forwarded. After the end of the program, a second signal ends urscope at once,
-//! whatever it waits for.
+//! same process group. Signals that are sent only to urscope are forwarded. After the end of the program, a second signal ends urscope at
+//! once, whatever it waits for. Slurm sends SIGTERM several times to a step that it cancels: all of them count as one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::{fs, io, process, sync::Arc, thread};
+use std::{fs, io, mem, process, sync::Arc, thread};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;
@@ -49,12 +49,13 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     let mut signals = SignalsInfo::<WithOrigin>::new(heeded(&CAUGHT).into_iter().chain([SIGCHLD]))?;
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
-        let mut ending = 0;
+        let (mut ending, mut is_terminated) = (0, false);
         for origin in signals.forever() {
             let Some(event) = event(&origin) else { continue };
             let is_waiting = sender.send(event).is_ok();
             if let Event::Signal { number, .. } = event
                 && ENDING.contains(&number)
+                && !(number == SIGTERM && mem::replace(&mut is_terminated, true))
             {
                 ending += 1;
                 if !is_waiting && !IS_SHOWN.load(Ordering::Relaxed) {

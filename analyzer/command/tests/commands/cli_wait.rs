@@ -2,9 +2,9 @@
 //!
 //! Scripts and tests signal each other with files, so the tests do not depend on timing.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::{fs::OpenOptionsExt, process::CommandExt};
-use std::{io::Write, process::Command};
+use std::{io::Write, process::Command, thread, time::Duration};
 
 use crate::command::{Running, Workspace, harmless_library};
 
@@ -106,21 +106,41 @@ fn a_program_may_signal_its_own_group() {
     assert_eq!((ended.code, ended.stdout.as_str()), (6, "once\n"), "{}", ended.stderr);
 }
 
-/// The report goes to a pipe that is full, and nobody reads it.
-#[test]
-fn a_second_interrupt_ends_a_run_that_waits_for_its_output() {
-    let workspace = Workspace::new();
+/// A run whose program has ended, and whose report goes to this pipe, which is full and which nobody reads.
+fn stuck(workspace: &Workspace) -> (Running, File) {
     workspace.prepare("mkfifo report");
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let pipe = workspace.path().join("report");
     let mut full = OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(pipe).unwrap();
     while full.write(&[0; 4096]).is_ok() {}
-    let mut running = workspace.start(workspace.traced(&["--report", "report"], "true"));
+    let running = workspace.start(workspace.traced(&["--report", "report"], "true"));
     // write(2) has the number 1.
     let syscall = format!("/proc/{}/syscall", running.pid());
     workspace.wait_until("the report", || fs::read_to_string(&syscall).unwrap().starts_with("1 "));
+    (running, full)
+}
+
+#[test]
+fn a_second_interrupt_ends_a_run_that_waits_for_its_output() {
+    let workspace = Workspace::new();
+    let (mut running, _full) = stuck(&workspace);
     running.signal("INT");
     workspace.wait_until("the message", || running.stderr().contains("the next Ctrl-C ends urscope"));
+    assert!(running.is_running());
+    running.signal("INT");
+    assert_eq!(running.end().code, 130);
+}
+
+/// As by Slurm, when it cancels a job.
+#[test]
+fn repeated_termination_does_not_cost_the_verdict() {
+    let workspace = Workspace::new();
+    let (mut running, _full) = stuck(&workspace);
+    for _ in 0..2 {
+        running.signal("TERM");
+        workspace.wait_until("the message", || running.stderr().contains("the next Ctrl-C ends urscope"));
+    }
+    thread::sleep(Duration::from_millis(300));
     assert!(running.is_running());
     running.signal("INT");
     assert_eq!(running.end().code, 130);
