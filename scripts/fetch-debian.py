@@ -4,9 +4,10 @@
     scripts/fetch-debian.py loader FOLDER     a real Level Zero loader and its headers
     scripts/fetch-debian.py modules FOLDER    Environment Modules and Lmod, with what they need
     scripts/fetch-debian.py neighbours FOLDER libraries that are preloaded beside urscope, with what they need
+    scripts/fetch-debian.py slurm FOLDER      Slurm and MUNGE, with what they need
 
 They run on every system with glibc 2.35 or later, without being installed. The tests use the software device as a driver under the loader,
-load urscope's modulefiles, and run programs with each of the neighbours.
+load urscope's modulefiles, and run programs with each of the neighbours. scripts/slurm runs Slurm.
 """
 
 import hashlib
@@ -33,6 +34,20 @@ MODULES = {
     "l/lua-lpeg/lua-lpeg_1.0.2-2_amd64.deb": "429524c005adaa110a6381b77469b7c0047fe085e86929af3b2406d48e41d907",
     "l/lua-posix/lua-posix_33.4.0-3+b1_amd64.deb": "7d306f48a56c7749a7a9badb1c83de08a2b685963130979d6fd965f9e41f0b22",
     "l/lua-term/lua-term_0.07-1+b1_amd64.deb": "19065aea8c01d07ad36ff9059dcc77db82c28de4d00921daea4245e74fc98bd5",
+}
+SLURM = {
+    "h/hwloc/libhwloc15_2.9.0-1_amd64.deb": "4e7194b5d9adbb1a7d11a9501a4be4a4fa22876b69c73b7998056f552962c0e4",
+    "libe/libevent/libevent-core-2.1-7_2.1.12-stable-8_amd64.deb": "4cebf4a24fb222ddbc5569df9960c5ff2da8b7ed71a02e13c79a59dcaf3b518a",
+    "libe/libevent/libevent-pthreads-2.1-7_2.1.12-stable-8_amd64.deb": "798bbe7f492e176c287fc211e4a670eb64b10952720a036927357980d9a4a4b0",
+    "m/munge/libmunge2_0.5.15-2+deb12u1_amd64.deb": "533a38220c7f2a38a1130f5f80033d1a07723880fa352299b22a10ba99ce826e",
+    "m/munge/munge_0.5.15-2+deb12u1_amd64.deb": "a5d4c6eb1229dda19bb37040872edc275f581c8d8d820df4bc45cb1f82955334",
+    "p/pmix/libpmix2_4.2.2-1+deb12u1_amd64.deb": "fe19bbea5a23897618ef4c54b097366a834bd6c7157276ef4375d053ac2ecd1e",
+    "s/slurm-wlm/libpmi0_22.05.8-4+deb12u3_amd64.deb": "dc2b73ee0a891e883a0860c21b477fe81c527c8e5e1645f71cf5d0ebc40d7cef",
+    "s/slurm-wlm/libpmi2-0_22.05.8-4+deb12u3_amd64.deb": "eaa1674ce95bc544d1e6f375b014237784834186952d2916535aefd0a4919b60",
+    "s/slurm-wlm/slurm-client_22.05.8-4+deb12u3_amd64.deb": "da1f62530f6bd2ded29b1db38db6875d544952c6ce02505ffc3e812506dce856",
+    "s/slurm-wlm/slurm-wlm-basic-plugins_22.05.8-4+deb12u3_amd64.deb": "7aa42186e5a3ca78d14832514ed6ab3499ca95d5d7617a03a1dac86bda109a8e",
+    "s/slurm-wlm/slurmctld_22.05.8-4+deb12u3_amd64.deb": "52322632ea071bcbdbed2f3dd16462760c9444198bc91bba507e6bf97ae8c2b2",
+    "s/slurm-wlm/slurmd_22.05.8-4+deb12u3_amd64.deb": "c88bf805e9770505eb08c78cbf09e9f09ce7eb2bd034f05f89965a2d658def0d",
 }
 
 NEIGHBOURS = {
@@ -90,7 +105,8 @@ def loader(folder: pathlib.Path) -> None:
             (folder / short).write_bytes(content)
 
 
-def unpacked(folder: pathlib.Path, packages) -> None:
+def unpack(packages, folder: pathlib.Path, changed=lambda entry, content: content) -> None:
+    """What packages have below /usr, with a function that changes files."""
     for entry, content in contents(packages):
         path = folder / entry.name
         if not entry.name.startswith("./usr/") or entry.name.startswith(("./usr/share/doc/", "./usr/share/man/")):
@@ -100,21 +116,39 @@ def unpacked(folder: pathlib.Path, packages) -> None:
         if content is None:
             path.symlink_to(entry.linkname)
             continue
+        path.write_bytes(changed(entry, content))
+        path.chmod(entry.mode)
+
+
+def modules(folder: pathlib.Path) -> None:
+    def changed(entry, content):
         if entry.name.endswith("/libexec/lmod"):
             # It looks for its parts where it was installed. With "@" it looks where LUA_PATH and LUA_CPATH say.
             content, count = re.subn(rb'^(local sys_lua_c?path = )".*"$', rb'\1"@"', content, flags=re.MULTILINE)
             assert count == 2, "lmod has another form"
-        path.write_bytes(content)
-        path.chmod(entry.mode)
+        return content
+
+    unpack(MODULES, folder, changed)
+
+
+def slurm(folder: pathlib.Path) -> None:
+    unpack(SLURM, folder)
+    # Links that the packages make when they are installed, and the name by which Slurm looks for PMIx.
+    links = {f"usr/sbin/{program}": f"{program}-wlm" for program in ("slurmctld", "slurmd", "slurmstepd")}
+    links["usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so"] = "libpmix.so.2"
+    for name, target in links.items():
+        link = folder / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
 
 
 def main() -> None:
     what, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    if what == "loader":
-        loader(folder)
+    if what == "neighbours":
+        unpack(NEIGHBOURS, folder)
     else:
-        unpacked(folder, {"modules": MODULES, "neighbours": NEIGHBOURS}[what])
+        {"loader": loader, "modules": modules, "slurm": slurm}[what](folder)
 
 
 main()
