@@ -8,7 +8,8 @@ affects all of them. Of all rounds of a side, the minimum, the lower quartile an
 The library of urscope is built as `scripts/package` builds it (profile `compact`), all else in the release profile.
 
 `overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with strace;
-and with two ways of recording that cannot be put into the runtime, and are measured alone. `threads` compares 1, 2, 8 and 16 threads. There, one
+and with two ways of recording that cannot be put into the runtime, and are measured alone. It does so with tests/apps/bench_ze_get_put.cpp,
+too, which makes both calls by Level Zero, as communication libraries do. The binary form is also measured with the traces in memory. `threads` compares 1, 2, 8 and 16 threads. There, one
 side more runs without urscope and computes for about 100 ns behind each call. The threads wait for a lock of the runtime, so time that each of them
 spends alone is not simply added to that of a pair: this side shows how much of it is.
 `commands` does the same with a program that copies 64 bytes again and again (tests/apps/bench_commands.cpp): before and after the process has
@@ -43,6 +44,9 @@ COPIES = 20000
 LOOP = 140
 THREADS = (1, 2, 8, 16)
 ADAPTERS = ("v1", "v2")
+LEVEL_ZERO = "Level Zero"
+# A file system in memory.
+IN_MEMORY = Path("/dev/shm")
 CALLS_OF_A_PAIR = 2
 
 # Of urscope: the environment of a traced run.
@@ -60,13 +64,13 @@ class Failed(Exception):
 
 
 def prepared():
-    """Builds everything; the paths of the command, of the two programs and of the counting subscriber."""
+    """Builds everything; the paths of the command, of the three programs and of the counting subscriber."""
     subprocess.run([ROOT / "scripts/setup"], check=True)
     subprocess.run([ROOT / "scripts/setup", "--runtime", ENGINE_RELEASE], check=True)
     build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "-p", "urscope-preload", "-p", "urscope-device-loader"]
     subprocess.run([*build, "--lib", "--bin", "urscope", "--example", "span-cost"], cwd=ROOT, check=True)
     library_as_packaged()
-    compiled = [[ROOT / "scripts/compile-app", name] for name in ("bench_get_put", "bench_commands")]
+    compiled = [[ROOT / "scripts/compile-app", name] for name in ("bench_get_put", "bench_ze_get_put", "bench_commands")]
     programs = [subprocess.run(one, check=True, capture_output=True, text=True).stdout.strip() for one in compiled]
     subscriber = TARGET / "apps" / RELEASE / "libcounting_subscriber.so"
     source = ROOT / "scripts/bench-peers/counting_subscriber.cpp"
@@ -75,8 +79,15 @@ def prepared():
     return TARGET / "release/urscope", *programs, subscriber
 
 
+def file_system(folder):
+    """The name of the file system that a folder is in."""
+    mounts = [line.split()[1:3] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    inside = [(len(point), kind) for point, kind in mounts if folder.is_relative_to(point)]
+    return max(inside)[1]
+
+
 def adapter_choice(adapter):
-    number = str(ADAPTERS.index(adapter))
+    number = str(ADAPTERS.index(adapter) if adapter in ADAPTERS else 1)
     return {"SYCL_UR_USE_LEVEL_ZERO_V2": number, "UR_LOADER_USE_LEVEL_ZERO_V2": number}
 
 
@@ -84,15 +95,16 @@ class Bench:
     """What all runs share."""
 
     def __init__(self):
-        self.urscope, self.pairs, self.copies, self.subscriber = prepared()
+        self.urscope, self.pairs, self.ze_pairs, self.copies, self.subscriber = prepared()
         self.rounds = {}
         self.failed = {}
 
-    def run(self, options, environment, before=(), program=None):
-        """The nanoseconds of a pair, or what else the program repeats, in each round, and what the run wrote to stderr."""
+    def run(self, options, environment, before=(), program=None, room=TARGET):
+        """The nanoseconds of a pair, or what else the program repeats, in each round, and what the run wrote to stderr. The traces
+        are in a folder in `room`."""
         program = program or self.in_pairs(1)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("URSCOPE_", "UR_", "XPTI_"))}
-        with tempfile.TemporaryDirectory(dir=TARGET) as folder:
+        with tempfile.TemporaryDirectory(dir=room) as folder:
             command = [self.urscope, "run", "--device", "software", "--no-check", "--dir", folder, *options, "--", *before]
             command += program
             own = {"URSCOPE_QUIET": "1", "URSCOPE_LIBRARY": str(LIBRARY_AS_PACKAGED)}
@@ -127,10 +139,10 @@ class Bench:
             raise Failed(f"the subscriber saw {seen} of {expected} events")
         return figures
 
-    def straced(self, environment):
+    def straced(self, environment, program):
         if not shutil.which("strace"):
             raise Failed("not installed")
-        return self.run(["--no-shim"], environment, before=["strace", "-f", "-qq", "-o", "/dev/null"])[0]
+        return self.run(["--no-shim"], environment, before=["strace", "-f", "-qq", "-o", "/dev/null"], program=program)[0]
 
     def take(self, key, measure):
         """Adds the rounds of one turn of a side; a side that failed once is left out."""
@@ -159,17 +171,20 @@ def sides(bench, mode, adapter, threads):
             yield before + "traced, nothing shared", lambda alone=alone: bench.run([], recorded, program=bench.in_copies(*alone))[0]
             yield before + "traced, with shared memory", lambda shared=shared: bench.run([], recorded, program=bench.in_copies(shared))[0]
         return
-    program = bench.in_pairs(threads)
+    program = [bench.ze_pairs, str(ROUNDS), str(PAIRS)] if adapter == LEVEL_ZERO else bench.in_pairs(threads)
     yield BARE, lambda: bench.run(["--no-shim"], chosen, program=program)[0]
     if mode == "threads":
         yield "a loop behind each call", lambda: bench.run(["--no-shim"], chosen, program=bench.in_pairs(threads, LOOP))[0]
     for name, environment in TRACED.items():
         yield name, lambda environment=environment: bench.run([], {**chosen, **environment}, program=program)[0]
     if mode == "overhead":
+        recorded = {**chosen, "URSCOPE_FORMAT": "binary", "URSCOPE_VALIDATE": "off"}
+        yield f"binary form, traced, on {file_system(IN_MEMORY)}", lambda: bench.run([], recorded, program=program, room=IN_MEMORY)[0]
+        yield "strace -f", lambda: bench.straced(chosen, program)
+    if mode == "overhead" and adapter != LEVEL_ZERO:
         validating = {**chosen, "UR_ENABLE_LAYERS": "UR_LAYER_FULL_VALIDATION"}
         yield "UR's tracing layer, events counted", lambda: bench.counted(chosen)
         yield "UR's validation layer", lambda: bench.run(["--no-shim"], validating)[0]
-        yield "strace -f", lambda: bench.straced(chosen)
 
 
 def summary(figures):
@@ -226,11 +241,12 @@ def main():
 
     bench = Bench()
     counts = THREADS if arguments.mode == "threads" else (1,)
-    keys = [(adapter, threads, name) for adapter in ADAPTERS for threads in counts for name, _ in sides(bench, arguments.mode, adapter, threads)]
+    adapters = [*ADAPTERS, LEVEL_ZERO] if arguments.mode == "overhead" else ADAPTERS
+    keys = [(adapter, threads, name) for adapter in adapters for threads in counts for name, _ in sides(bench, arguments.mode, adapter, threads)]
     spans, writes = [], []
     for turn in range(arguments.turns):
         print(f"turn {turn + 1} of {arguments.turns}", file=sys.stderr)
-        for adapter in ADAPTERS:
+        for adapter in adapters:
             for threads in counts:
                 for name, measure in sides(bench, arguments.mode, adapter, threads):
                     bench.take((adapter, threads, name), measure)
@@ -245,10 +261,10 @@ def main():
         for name, figures in (("a tracing-chrome span per call, alone", spans), ("two write(2) per call, alone", writes)):
             rows.append({"adapter": None, "side": name, "added_ns_per_call": summary(figures)})
     about = {"mode": arguments.mode, "date": datetime.date.today().isoformat(), "machine": machine()}
-    about |= {"turns": arguments.turns, "rounds": ROUNDS, "copies" if commands else "pairs": COPIES if commands else PAIRS}
+    about |= {"file_system": file_system(TARGET), "turns": arguments.turns, "rounds": ROUNDS, "copies" if commands else "pairs": COPIES if commands else PAIRS}
     per_thread = " by all threads" if arguments.mode == "threads" else ""
     repeated = f"{COPIES} copies of 64 bytes, or launches" if commands else f"{PAIRS} pairs of a get and a put{per_thread}"
-    print(f"{arguments.turns * ROUNDS} rounds of {repeated}; {about['machine']['cores']} cores")
+    print(f"{arguments.turns * ROUNDS} rounds of {repeated}; {about['machine']['cores']} cores; traces on {about['file_system']}")
     show(rows)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")

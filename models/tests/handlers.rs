@@ -48,7 +48,7 @@ impl Kind {
 /// Appends a record as the trace layer does: that of a call in the short form, if it can have that here.
 fn append_record(record: &Record) -> Appended {
     let short = |make: &dyn Fn(&mut CallWords) -> Option<u64>, call, short| {
-        let mut words = CallWords::new();
+        let mut words = CallWords::empty();
         let first = make(&mut words);
         append_call(words.with_first(first).unwrap(), call, short)
     };

@@ -1,4 +1,4 @@
-// Measures a get and a put of one allocation through Level Zero, as communication libraries call it. `bench_ze_get_put ROUNDS PAIRS`
+// Measures a get and a put of one allocation through Level Zero, as communication libraries call it. `bench_ze_get_put [ROUNDS [PAIRS]]`
 // prints the nanoseconds of processor time for one pair, one line per round. See bench_get_put.cpp for the same through SYCL.
 #include "ze_app.hpp"
 
@@ -16,22 +16,21 @@ double processor_time() {
 
 } // namespace
 
-int main(int argc, char **argv) try {
-  require(argc == 3, "usage: bench_ze_get_put ROUNDS PAIRS");
-  const Ze ze;
-  void *memory = ze.allocate(1 << 20);
-  const int rounds = std::atoi(argv[1]), pairs = std::atoi(argv[2]);
-  for (int round = 0; round < rounds; round++) {
-    const double begin = processor_time();
-    for (int pair = 0; pair < pairs; pair++) {
-      ze_ipc_mem_handle_t handle = {};
-      Ze::check(ze.zeMemGetIpcHandle(ze.context, memory, &handle), "zeMemGetIpcHandle");
-      Ze::check(ze.zeMemPutIpcHandle(ze.context, handle), "zeMemPutIpcHandle");
+int main(int argc, char **argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
+  const int pairs = argc > 2 ? std::atoi(argv[2]) : 100000;
+  return guarded([=] {
+    const Ze ze;
+    void *memory = ze.allocate(1 << 20);
+    for (int round = 0; round < rounds; round++) {
+      const double begin = processor_time();
+      for (int pair = 0; pair < pairs; pair++) {
+        ze_ipc_mem_handle_t handle = {};
+        Ze::check(ze.zeMemGetIpcHandle(ze.context, memory, &handle), "zeMemGetIpcHandle");
+        Ze::check(ze.zeMemPutIpcHandle(ze.context, handle), "zeMemPutIpcHandle");
+      }
+      print(std::to_string((processor_time() - begin) / pairs));
     }
-    print(std::to_string((processor_time() - begin) / pairs));
-  }
-  Ze::check(ze.zeMemFree(ze.context, memory), "zeMemFree");
-} catch (const std::exception &error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+    Ze::check(ze.zeMemFree(ze.context, memory), "zeMemFree");
+  });
 }

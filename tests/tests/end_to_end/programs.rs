@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 52] = [
+const PROGRAMS: [(&str, Shares, Runs); 53] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -88,6 +88,7 @@ const PROGRAMS: [(&str, Shares, Runs); 52] = [
     ("museum_oneccl_212", AllKinds, Once),
     ("museum_ucx_4431", AllKinds, Once),
     ("museum_oneccl_217", AllKinds, Once),
+    ("bench_ze_get_put", AllKinds, With(&["1", "100"])),
     ("umf_memory", AllKinds, Listed),
     ("ze_sharing", AllKinds, Listed),
 ];

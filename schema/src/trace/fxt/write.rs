@@ -115,7 +115,9 @@ pub fn repeat(words: &[u64], base: &[u64], to: &mut impl Sink) -> Option<u64> {
             return None;
         }
         if argument != in_base {
-            argument.iter().for_each(|word| to.word(*word));
+            for word in argument {
+                to.word(*word);
+            }
             first += (size as u64) << 4 | 1 << 20;
         }
         (arguments, base) = (rest, rest_of_base);

@@ -19,7 +19,7 @@ use crate::raw::{processes::process, signals::interruptions, threads::thread};
 
 /// Appends a record of the call with this number, which `make` makes; 0 for one that says nothing to the next record.
 pub(super) fn append_call(call: u64, make: impl FnOnce(&mut CallWords) -> Option<u64>) {
-    let mut words = CallWords::new();
+    let mut words = CallWords::empty();
     let first = make(&mut words);
     let words = words.with_first(first).unwrap_or_default();
     let append = || chunks::append_call(words, call, None);
@@ -60,7 +60,7 @@ impl Record for GapRecord {
 /// Appends the record of a call that begins, if it can be short and fits into this thread's chunk.
 #[inline(always)]
 pub(super) fn append_short_enter(enter: &Enter) -> bool {
-    let mut words = CallWords::new();
+    let mut words = CallWords::empty();
     let first = write::short_enter(enter, &mut words);
     append_short(
         words.with_first(first),
@@ -72,7 +72,7 @@ pub(super) fn append_short_enter(enter: &Enter) -> bool {
 /// Appends the record of a call that returns, if it can be short and fits into this thread's chunk.
 #[inline(always)]
 pub(super) fn append_short_exit(exit: &Exit) -> bool {
-    let mut words = CallWords::new();
+    let mut words = CallWords::empty();
     let first = write::short_exit(exit, &mut words).filter(|_| exit.result.is_success());
     append_short(words.with_first(first), exit.call, Short { before: exit.call, kind: (exit.function as u16) << 1 })
 }

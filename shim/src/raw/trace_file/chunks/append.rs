@@ -73,7 +73,7 @@ pub fn append_call(words: &[u64], call: u64, short: Option<Short>) -> Appended {
     loop {
         let (next, turn) = (lane.next.get(), lane.turn.get());
         let (mut stored, mut new_base) = (words, None);
-        let (all, mut some) = ([write::repetition(*first), *time], CallWords::new());
+        let (all, mut some) = ([write::repetition(*first), *time], CallWords::empty());
         if let Some(Short { before, kind }) = short {
             if before == 0 || before != lane.before(next) {
                 return Appended::Unfit;
@@ -95,7 +95,7 @@ pub fn append_call(words: &[u64], call: u64, short: Option<Short>) -> Appended {
         }
         let note = |end| {
             if call != 0 {
-                lane.note_call(call, next, end, new_base)
+                lane.note_call(call, next, end, new_base);
             }
         };
         if let Some(appended) = append_at(lane, next, &Encoded(stored), note) {
@@ -113,7 +113,7 @@ fn repeat<'w>(words: &[u64], base: &[u64], to: &'w mut CallWords) -> Option<&'w 
 
 /// Appends a record at `next`, and passes its end to `note` unless this has interrupted another record; `None` if a handler
 /// has appended one there.
-#[inline(always)]
+#[inline]
 fn append_at(lane: &Lane, next: usize, record: &impl Record, note: impl FnOnce(usize)) -> Option<Appended> {
     let outer = lane.writes.get();
     let Some(first) = record.words(&mut write::Measure) else { return Some(Appended::Never) };

@@ -18,7 +18,7 @@ pub struct CallWords {
 impl CallWords {
     /// None but the first one, which is known last.
     #[inline(always)]
-    pub const fn new() -> Self {
+    pub const fn empty() -> Self {
         Self { words: [const { MaybeUninit::uninit() }; LONGEST], count: 1 }
     }
 
