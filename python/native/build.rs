@@ -19,6 +19,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !Path::new(library.trim()).is_absolute() {
         return Err("c++ has no libstdc++.so; on Debian, install it with: apt-get install g++".into());
     }
-    println!("cargo::rustc-link-arg-cdylib={}", library.trim());
+    println!("cargo::rustc-link-arg={}", library.trim());
     Ok(())
 }
