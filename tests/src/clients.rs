@@ -21,10 +21,12 @@ pub struct Client {
 }
 
 /// All clients. Each takes seconds, but for the reductions of oneCCL.
-pub const CLIENTS: [Client; 15] = [
+pub const CLIENTS: [Client; 17] = [
     client("Intel MPI, 2 ranks", 2, || alone(intel_mpi(2, "")), (": right\n", 2)),
     client("Intel MPI, 4 ranks", 4, || alone(intel_mpi(4, "")), (": right\n", 4)),
     client("Intel MPI, reductions", 2, || alone(intel_mpi(2, "reduce").with_engine()), (": right\n", 2)),
+    client("Intel MPI 2021.19", 2, || alone(intel_mpi_of("impi-2021.19.0", 2, "")), (": right\n", 2)),
+    client("Intel MPI 2021.19, reductions", 2, newest_reductions, (": right\n", 2)),
     client("IMB-MPI1-GPU, 2 ranks", 2, || alone(imb(2)), ("# Benchmarking ", IMB.len())),
     client("IMB-MPI1-GPU, 4 ranks", 4, || alone(imb(4)), ("# Benchmarking ", IMB.len())),
     client("oneCCL, pidfd", 2, || oneccl("pidfd", "move"), (": right\n", 2)),
@@ -71,9 +73,12 @@ fn alone(run: TestRun) -> (TestRun, Option<TempDir>) {
     (run, None)
 }
 
-/// The folder of Intel MPI, and a run of so many ranks under its launcher.
-fn ranks_of_intel_mpi(ranks: usize) -> (PathBuf, TestRun) {
-    let mpiexec = launcher("impi-2021.18.1");
+/// A release of Intel MPI, the last one that brings a libfabric.
+const INTEL_MPI: &str = "impi-2021.18.1";
+
+/// The folder of a release of Intel MPI, and a run of so many ranks under its launcher.
+fn ranks_of_intel_mpi(release: &str, ranks: usize) -> (PathBuf, TestRun) {
+    let mpiexec = launcher(release);
     let environment = mpiexec.parent().unwrap().parent().unwrap().to_owned();
     let run = TestRun::of_program(&mpiexec)
         .env("I_MPI_ROOT", &environment)
@@ -84,15 +89,27 @@ fn ranks_of_intel_mpi(ranks: usize) -> (PathBuf, TestRun) {
 }
 
 /// With the library's own sharing of device memory.
-fn with_offload(ranks: usize) -> (PathBuf, TestRun) {
-    let (environment, run) = ranks_of_intel_mpi(ranks);
-    let run = run.env("I_MPI_OFFLOAD", "1").env("LD_LIBRARY_PATH", environment.join("lib"));
-    (environment, run)
+fn with_offload(release: &str, ranks: usize) -> (PathBuf, TestRun) {
+    let (environment, run) = ranks_of_intel_mpi(release, ranks);
+    let mut folders = environment.join("lib").display().to_string();
+    if release != INTEL_MPI {
+        let with_libfabric = launcher(INTEL_MPI).parent().unwrap().with_file_name("lib");
+        folders = format!("{folders}:{}", with_libfabric.display());
+    }
+    (environment, run.env("I_MPI_OFFLOAD", "1").env("LD_LIBRARY_PATH", folders))
 }
 
 /// Messages and collectives of memory of each kind. `mode` is the argument of `mpi_ring.py`, or empty.
 pub fn intel_mpi(ranks: usize, mode: &str) -> TestRun {
-    let (environment, run) = with_offload(ranks);
+    intel_mpi_of(INTEL_MPI, ranks, mode)
+}
+
+fn newest_reductions() -> (TestRun, Option<TempDir>) {
+    alone(intel_mpi_of("impi-2021.19.0", 2, "reduce").with_engine())
+}
+
+fn intel_mpi_of(release: &str, ranks: usize, mode: &str) -> TestRun {
+    let (environment, run) = with_offload(release, ranks);
     run.arg(environment.join("bin/python")).arg(apps::source("mpi_ring.py")).arg(mode)
 }
 
@@ -101,7 +118,7 @@ const IMB: [&str; 7] = ["PingPong", "Sendrecv", "Exchange", "Bcast", "Allgather"
 
 /// Two messages of each size from 4 to 64 KiB.
 fn imb(ranks: usize) -> TestRun {
-    let (environment, run) = with_offload(ranks);
+    let (environment, run) = with_offload(INTEL_MPI, ranks);
     let run = run.arg(environment.join("bin/IMB-MPI1-GPU"));
     let options = [
         "-mem_alloc_type",
@@ -127,7 +144,7 @@ pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
 fn oneccl_of(release: &str, exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
     let program = apps::executable("ccl_collectives", Release::R2026_2);
     let library = python_with(release).parent().unwrap().parent().unwrap().to_owned();
-    let (mpi, run) = ranks_of_intel_mpi(2);
+    let (mpi, run) = ranks_of_intel_mpi(INTEL_MPI, 2);
     let runtime = Release::R2026_2.folder().join("lib");
     let folders = [library.join("lib"), mpi.join("lib"), runtime].map(|folder| folder.display().to_string());
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +170,7 @@ fn oneccl_of(release: &str, exchange: &str, what: &str) -> (TestRun, Option<Temp
 /// 2025.3.
 pub fn intel_shmem(elements: usize, by_pidfd: &str) -> TestRun {
     let program = apps::executable("shmem_exchange", Release::R2025_3);
-    let (mpi, run) = ranks_of_intel_mpi(elements);
+    let (mpi, run) = ranks_of_intel_mpi(INTEL_MPI, elements);
     run.adapter(Adapter::V2)
         .env("FI_PROVIDER_PATH", mpi.join("lib"))
         .env("FI_PROVIDER", "shm")

@@ -151,7 +151,7 @@ fn the_bytes_of_an_open_stay_as_they_were() {
 fn a_trace_is_private_whatever_the_mask_is() {
     for mask in ["0", "777"] {
         let program = apps::executable("bench_get_put", Release::R2026_2);
-        let script = format!("umask {mask}; exec \"$0\" 1 20000");
+        let script = format!("umask {mask}; exec \"$0\" 1 60000");
         let outcome = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).arg(program).run();
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
         for file in outcome.trace_files() {

@@ -48,13 +48,7 @@ pub fn enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
     begin(enter, Some(Name::Call), Name::Calls, Event::new(to, enter.time))
 }
 
-/// Whether [`short_enter`] makes the record of a call behind that of the call with the number `before`, which is 0 if there is none.
-#[inline]
-pub const fn is_short_enter(enter: &Enter, before: u64) -> bool {
-    before != 0 && before.wrapping_add(1) == enter.call
-}
-
-/// The record of a call that begins, without its number.
+/// The record of a call that begins, without its number. It must stand behind a record of the call before it.
 #[inline(always)]
 pub fn short_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
     begin(enter, None, Name::Calls, Event::new(to, enter.time))
@@ -79,13 +73,7 @@ pub fn exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
     end(exit, Some(Name::Call), Name::Calls, Event::new(to, exit.time))
 }
 
-/// Whether [`short_exit`] makes the record of a call behind that of the call with the number `before`.
-#[inline]
-pub const fn is_short_exit(exit: &Exit, before: u64) -> bool {
-    before != 0 && before == exit.call && exit.result.is_success()
-}
-
-/// The record of a call that has returned success, without its number.
+/// The record of a call that has returned success, without its number. It must stand behind another record of the call.
 #[inline(always)]
 pub fn short_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
     end(&Exit { result: UrResult::SUCCESS, ..*exit }, None, Name::Calls, Event::new(to, exit.time))
