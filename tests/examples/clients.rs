@@ -21,14 +21,14 @@ fn main() -> ExitCode {
         eprintln!("scripts/clients: no client has one of these in its name: {}", words.join(", "));
         return ExitCode::FAILURE;
     }
-    println!("{:<24} {:>5} {:>16} {:>24}", "client", "runs", "right and clean", "seconds (least, most)");
+    println!("{:<30} {:>5} {:>16} {:>24}", "client", "runs", "right and clean", "seconds (least, most)");
     let mut all_good = true;
     for client in clients {
         let results: Vec<_> = (0..runs).map(|_| run(client)).collect();
         let times = results.iter().map(|(_, time)| time.as_secs_f64());
         let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), time| (least.min(time), most.max(time)));
         let good = results.iter().filter(|(complaint, _)| complaint.is_none()).count();
-        println!("{:<24} {runs:>5} {good:>16} {:>24}", client.name, format!("{least:.1}, {most:.1}"));
+        println!("{:<30} {runs:>5} {good:>16} {:>24}", client.name, format!("{least:.1}, {most:.1}"));
         all_good &= good == runs;
     }
     if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
