@@ -11,7 +11,7 @@ use urscope_models::handlers::thread::next_call;
 use urscope_schema::api::{Function, UrResult};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
-use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
+use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, kind_of, write};
 use urscope_schema::trace::read::Record;
 
 /// The records of an execution, and whether they were appended; `None` until that is known.
@@ -52,17 +52,16 @@ fn append_record(record: &Record) -> Appended {
         let first = make(&mut words);
         append_call(words.with_first(first).unwrap(), call, short)
     };
-    let kind = |function: Function, begins| Some((function as u16) << 1 | begins);
     match record {
         Record::Enter(it) => {
-            let before = kind(it.function, 1).map(|kind| Short { before: it.call - 1, kind });
+            let before = Some(Short { before: it.call - 1, kind: kind_of(it.function, true) });
             match short(&|to| write::short_enter(it, to), it.call, before) {
                 Appended::Unfit => short(&|to| write::enter(it, to), it.call, None),
                 appended => appended,
             }
         }
         Record::Exit(it) => {
-            let before = kind(it.function, 0).map(|kind| Short { before: it.call, kind });
+            let before = Some(Short { before: it.call, kind: kind_of(it.function, false) });
             match short(&|to| write::short_exit(it, to), it.call, before) {
                 Appended::Unfit => short(&|to| write::exit(it, to), it.call, None),
                 appended => appended,

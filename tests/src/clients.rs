@@ -140,7 +140,7 @@ pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
     oneccl_of("oneccl-2022.1.2", exchange, what)
 }
 
-/// The same with one release of the library. The program is compiled with the oldest.
+/// Collectives of this release of oneCCL, as [`oneccl`] has them. The program is compiled with the oldest.
 fn oneccl_of(release: &str, exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
     let program = apps::executable("ccl_collectives", Release::R2026_2);
     let library = python_with(release).parent().unwrap().parent().unwrap().to_owned();

@@ -7,7 +7,7 @@
 pub mod read;
 pub mod write;
 
-use crate::call::Access;
+use crate::{api::Function, call::Access};
 
 use super::records::{Device, EntryPoint, Exec, Footer, Gap, Header, Module, Named, Stack};
 
@@ -38,6 +38,12 @@ pub const fn hole(words: usize) -> u64 {
 /// Whether nothing is written, or not yet, where a record has this first word.
 pub const fn is_hole(first: u64) -> bool {
     first & 0xf == kind::METADATA && first >> 16 & 0xf == kind::METADATA_HOLE
+}
+
+/// The kind of the record of a call: of two of a kind, the later one may repeat the values of the earlier one.
+#[inline]
+pub const fn kind_of(function: Function, begins: bool) -> u16 {
+    (function as u16) << 1 | begins as u16
 }
 
 /// Types of records, and of what they consist of.

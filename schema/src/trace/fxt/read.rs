@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{ACCESSES, INLINE, MAGIC, Name, kind, write::length};
+use super::{ACCESSES, INLINE, MAGIC, Name, kind, kind_of, write::length};
 use crate::api::{Function, UrResult};
 use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 use crate::trace::read::{Record, Why};
@@ -101,7 +101,7 @@ struct Latest {
 /// The latest record of its kind in the chunk that leaves out nothing but the number: other records repeat its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Base {
-    /// The function, and whether the call begins.
+    /// Its kind ([`kind_of`]).
     kind: u16,
     /// The position in the chunk.
     at: u16,
@@ -142,10 +142,6 @@ impl Before {
             }
         }
     }
-}
-
-fn kind_of(function: Function, begins: bool) -> u16 {
-    (function as u16) << 1 | u16::from(begins)
 }
 
 impl Latest {

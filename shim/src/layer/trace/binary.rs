@@ -7,8 +7,8 @@
 use std::io;
 
 use urscope_schema::call::{Enter, Exit};
-use urscope_schema::trace::fxt::HEAD;
 use urscope_schema::trace::fxt::write::{self, Sink};
+use urscope_schema::trace::fxt::{HEAD, kind_of};
 use urscope_schema::trace::{Form, records::Header, write::End};
 
 use super::file::{self, Growth};
@@ -65,7 +65,7 @@ pub(super) fn append_short_enter(enter: &Enter) -> bool {
     append_short(
         words.with_first(first),
         enter.call,
-        Short { before: enter.call - 1, kind: (enter.function as u16) << 1 | 1 },
+        Short { before: enter.call - 1, kind: kind_of(enter.function, true) },
     )
 }
 
@@ -74,7 +74,7 @@ pub(super) fn append_short_enter(enter: &Enter) -> bool {
 pub(super) fn append_short_exit(exit: &Exit) -> bool {
     let mut words = CallWords::empty();
     let first = write::short_exit(exit, &mut words).filter(|_| exit.result.is_success());
-    append_short(words.with_first(first), exit.call, Short { before: exit.call, kind: (exit.function as u16) << 1 })
+    append_short(words.with_first(first), exit.call, Short { before: exit.call, kind: kind_of(exit.function, false) })
 }
 
 #[inline(always)]

@@ -38,7 +38,7 @@ pub trait Record {
 pub struct Short {
     /// The call of the record in front, which must be there.
     pub before: u64,
-    /// The function, and whether the call begins: a record leaves out what another one of the kind says.
+    /// The kind of the record ([`kind_of`](urscope_schema::trace::fxt::kind_of)).
     pub kind: u16,
 }
 
