@@ -34,6 +34,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"memory-with-pitch", "alloc-pitch get > take open read close < free"},
     {"memory-copied", "alloc get > take open copy synchronise check-copy close < free"},
     {"memory-copied-in-rows", OPENED "copy-rows synchronise check-rows close < free"},
+    {"memory-copied-in-planes", OPENED "copy-planes synchronise check-planes close < free"},
+    {"memory-set-in-rows", OPENED "set-rows close < check-set-rows free"},
     {"memory-written", OPENED "set close < read-set free"},
     {"memory-managed", "alloc-managed get? free"},
     {"memory-used-again", OPENED "close < free alloc get > take open read close < free"},
@@ -68,6 +70,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"closed-by-free", OPENED "free? close < free"},
     {"used-after-close", OPENED "close read? < free"},
     {"used-after-close-in-rows", OPENED "close copy-rows? < free"},
+    {"used-after-close-in-planes", OPENED "close copy-planes? < free"},
+    {"set-after-close-in-rows", OPENED "close set-rows? < free"},
     {"used-after-free", OPENED "close < free fill?"},
     {"used-after-reset", OPENED "reset-context retain-context read? < free"},
     {"reset-while-open", OPENED "< reset-context > read close"},
@@ -227,6 +231,35 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
        for (size_t at = 0; at < my.copied.size(); ++at) {
          const bool is_copied = at * 4 >= PITCH && at * 4 % PITCH >= 1024;
          require(my.copied[at] == (is_copied ? word(my.own.generation, at) : 0), "the data are wrong");
+       }
+       return CUDA_SUCCESS;
+     }},
+    // The second half of the second plane of two, from its second row on.
+    {"copy-planes", MAKES {
+       std::fill(my.copied.begin(), my.copied.end(), 0);
+       const size_t rows = SIZE / PITCH / 2;
+       CUDA_MEMCPY3D copy = {};
+       copy.from = {PITCH / 2, 1, 1, 0, 2, nullptr, my.memory, nullptr, nullptr, PITCH, rows};
+       copy.to = {PITCH / 2, 1, 1, 0, 1, my.copied.data(), 0, nullptr, nullptr, PITCH, rows};
+       copy.width = PITCH / 2;
+       copy.height = rows - 1;
+       copy.depth = 1;
+       return cuMemcpy3DAsync(&copy, my.stream);
+     }},
+    {"check-planes", MAKES {
+       for (size_t at = 0; at < my.copied.size(); ++at) {
+         const bool is_copied = at * 4 >= SIZE / 2 + PITCH && at * 4 % PITCH >= PITCH / 2;
+         require(my.copied[at] == (is_copied ? word(my.own.generation, at) : 0), "the data are wrong");
+       }
+       return CUDA_SUCCESS;
+     }},
+    // The first half of each row.
+    {"set-rows", MAKES { return cuMemsetD2D32(my.memory, PITCH, 0x5e7, PITCH / 8, SIZE / PITCH); }},
+    {"check-set-rows", MAKES {
+       check(my.read_at_once(), "cuMemcpyDtoH");
+       for (size_t at = 0; at < my.copied.size(); ++at) {
+         const unsigned expected = at * 4 % PITCH < PITCH / 2 ? 0x5e7 : word(my.own.generation, at);
+         require(my.copied[at] == expected, "the data are not those that were set");
        }
        return CUDA_SUCCESS;
      }},

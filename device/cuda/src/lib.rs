@@ -25,4 +25,5 @@ mod pool;
 mod proc_address;
 mod query;
 mod result;
+mod rows;
 mod stream;

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use crate::arguments::{In, Out};
 use crate::exports::{Function, functions};
 use crate::result::{Code, Outcome};
-use crate::{context, event, ipc, memory, physical, pool, query, result, stream};
+use crate::{context, event, ipc, memory, physical, pool, query, result, rows, stream};
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
 const PER_THREAD: u64 = 2;
@@ -28,6 +28,7 @@ fn all() -> impl Iterator<Item = &'static Function> {
         pool::FUNCTIONS,
         query::FUNCTIONS,
         result::FUNCTIONS,
+        rows::FUNCTIONS,
         stream::FUNCTIONS,
     ];
     modules.into_iter().flatten()

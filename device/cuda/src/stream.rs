@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use urscope_device::layout::{CommandQueueDesc, CopyRegion, EventCounterBasedDesc};
+use urscope_device::layout::{CommandQueueDesc, EventCounterBasedDesc};
 
-use crate::arguments::{In, Out};
+use crate::arguments::Out;
 use crate::context::{current, current_device};
 use crate::exports::{functions, is_stream_of_thread};
 use crate::level_zero::{
     Handle, HostFunction, driver, zeCommandListAppendHostFunction, zeCommandListAppendMemoryCopy,
-    zeCommandListAppendMemoryCopyRegion, zeCommandListAppendMemoryFill, zeCommandListAppendSignalEvent,
-    zeCommandListAppendWaitOnEvents, zeCommandListCreateImmediate, zeCommandListDestroy, zeCommandListHostSynchronize,
-    zeEventCounterBasedCreate, zeEventDestroy, zeroed,
+    zeCommandListAppendMemoryFill, zeCommandListAppendSignalEvent, zeCommandListAppendWaitOnEvents,
+    zeCommandListCreateImmediate, zeCommandListDestroy, zeCommandListHostSynchronize, zeEventCounterBasedCreate,
+    zeEventDestroy, zeroed,
 };
 use crate::memory::check;
 use crate::objects::Objects;
@@ -107,7 +107,7 @@ impl Stream {
         zeCommandListAppendWaitOnEvents(other.list, 1, &self.mark)
     }
 
-    fn wait(&self, timeout: u64) -> Outcome {
+    pub(crate) fn wait(&self, timeout: u64) -> Outcome {
         self.submit(|_| Ok(()))?;
         zeCommandListHostSynchronize(self.list, timeout)
     }
@@ -211,86 +211,6 @@ fn set_now(to: usize, value: u32, width: usize, count: usize) -> Outcome {
     stream.wait(u64::MAX)
 }
 
-/// One side of `CUDA_MEMCPY2D`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Side {
-    x: usize,
-    y: usize,
-    /// `CUmemorytype`: host 1, device 2, array 3, unified 4.
-    kind: u32,
-    host: usize,
-    device: usize,
-    array: usize,
-    pitch: usize,
-}
-
-/// `CUDA_MEMCPY2D`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Copy2d {
-    from: Side,
-    to: Side,
-    width: usize,
-    height: usize,
-}
-
-impl Side {
-    fn address(&self) -> Outcome<usize> {
-        match self.kind {
-            1 => Ok(self.host),
-            2 | 4 => Ok(self.device),
-            _ => Err(Code::NOT_SUPPORTED),
-        }
-    }
-}
-
-fn copy_2d(desc: In<Copy2d>, stream: &Stream) -> Outcome {
-    let Copy2d { from, to, width, height } = desc.read()?;
-    if width == 0 || height == 0 {
-        return Ok(());
-    }
-    let region = |side: &Side| CopyRegion {
-        origin_x: side.x as u32,
-        origin_y: side.y as u32,
-        origin_z: 0,
-        width: width as u32,
-        height: height as u32,
-        depth: 1,
-    };
-    let pitch = |side: &Side| if side.pitch == 0 { width as u32 } else { side.pitch as u32 };
-    let (to_at, from_at) = (to.address()?, from.address()?);
-    for side in [&to, &from].into_iter().filter(|side| side.kind == 2) {
-        let end =
-            (side.y + height - 1).checked_mul(pitch(side) as usize).and_then(|rows| rows.checked_add(side.x + width));
-        check(side.device, end.ok_or(Code::INVALID_VALUE)?)?;
-    }
-    stream.submit(|list| {
-        let (to_region, from_region) = (region(&to), region(&from));
-        let (to_pitch, from_pitch) = (pitch(&to), pitch(&from));
-        zeCommandListAppendMemoryCopyRegion(
-            list,
-            to_at,
-            &to_region,
-            to_pitch,
-            0,
-            from_at,
-            &from_region,
-            from_pitch,
-            0,
-            0,
-            0,
-            None,
-        )
-    })
-}
-
-fn copy_2d_now(desc: In<Copy2d>) -> Outcome {
-    let stream = of(0)?;
-    copy_2d(desc, &stream)?;
-    stream.wait(u64::MAX)
-}
-
 fn create(stream: Out<usize>, flags: u32) -> Outcome {
     let (context, _) = current()?;
     stream.check()?;
@@ -370,15 +290,6 @@ functions! {
         to: usize, _to_context: usize, from: usize, _from_context: usize, size: usize, stream: usize,
     ) / cuMemcpyPeerAsync_ptsz {
         copy(to, from, size, Sides::Both, &*of(stream)?)
-    }
-    3020 "cuMemcpy2D" cuMemcpy2D_v2(desc: In<Copy2d>) / cuMemcpy2D_v2_ptds {
-        copy_2d_now(desc)
-    }
-    3020 "cuMemcpy2DUnaligned" cuMemcpy2DUnaligned_v2(desc: In<Copy2d>) / cuMemcpy2DUnaligned_v2_ptds {
-        copy_2d_now(desc)
-    }
-    3020 "cuMemcpy2DAsync" cuMemcpy2DAsync_v2(desc: In<Copy2d>, stream: usize) / cuMemcpy2DAsync_v2_ptsz {
-        copy_2d(desc, &*of(stream)?)
     }
     3020 "cuMemsetD8" cuMemsetD8_v2(to: usize, value: u8, count: usize) / cuMemsetD8_v2_ptds {
         set_now(to, value.into(), 1, count)

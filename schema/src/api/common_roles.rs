@@ -129,6 +129,8 @@ pub struct Sources {
     pub kernel_params: usize,
     /// Of a `CUDA_MEMCPY2D`.
     pub copy_2d: usize,
+    /// Of a `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`.
+    pub copy_3d: usize,
 }
 
 /// The out-parameters of a call: the addresses to which the callee writes, 0 where there is none.

@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 54] = [
+pub(crate) const CASES: [(&str, &[&str]); 58] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -17,6 +17,8 @@ pub(crate) const CASES: [(&str, &[&str]); 54] = [
     ("memory-with-pitch", &[]),
     ("memory-copied", &[]),
     ("memory-copied-in-rows", &[]),
+    ("memory-copied-in-planes", &[]),
+    ("memory-set-in-rows", &[]),
     ("memory-written", &[]),
     ("memory-managed", &["get -> CUDA_ERROR_INVALID_VALUE"]),
     ("memory-used-again", &[]),
@@ -44,6 +46,8 @@ pub(crate) const CASES: [(&str, &[&str]); 54] = [
     ("closed-by-free", &["free -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-close", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-close-in-rows", &["copy-rows -> CUDA_ERROR_INVALID_VALUE"]),
+    ("used-after-close-in-planes", &["copy-planes -> CUDA_ERROR_INVALID_VALUE"]),
+    ("set-after-close-in-rows", &["set-rows -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-free", &["fill -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-reset", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("reset-while-open", &[]),

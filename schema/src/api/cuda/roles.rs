@@ -29,6 +29,8 @@ roles! {
     KernelParams(usize) source kernel_params;
     /// A `const CUDA_MEMCPY2D *`.
     Copy2d(usize) source copy_2d;
+    /// A `const CUDA_MEMCPY3D *` or `const CUDA_MEMCPY3D_PEER *`, which have the same fields where they are read.
+    Copy3d(usize) source copy_3d;
     /// A `const CUmemAllocationProp *`.
     AllocationProperties(usize) source allocation_properties;
     /// A `CUmemAllocationHandleType`. A call is recorded if it is about a descriptor or bytes.

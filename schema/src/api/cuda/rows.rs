@@ -202,6 +202,46 @@ macro_rules! cu_functions {
             fn cuLaunchCooperativeKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[92] Launches Usm;
             /// Makes a stream run a kernel whose blocks wait for each other.
             fn cuLaunchCooperativeKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[93] Launches Usm;
+            /// Copies rows of memory in planes; `size` is the length of a row.
+            fn cuMemcpy3D_v2(copy: Copy3d) in Cuda[94] Enqueues Usm;
+            /// Copies rows of memory in planes; `size` is the length of a row.
+            fn cuMemcpy3D_v2_ptds(copy: Copy3d) in Cuda[95] Enqueues Usm;
+            /// Makes a stream copy rows of memory in planes; `size` is the length of a row.
+            fn cuMemcpy3DAsync_v2(copy: Copy3d, stream: Unseen) in Cuda[96] Enqueues Usm;
+            /// Makes a stream copy rows of memory in planes; `size` is the length of a row.
+            fn cuMemcpy3DAsync_v2_ptsz(copy: Copy3d, stream: Unseen) in Cuda[97] Enqueues Usm;
+            /// Copies rows of memory in planes between two contexts; `size` is the length of a row.
+            fn cuMemcpy3DPeer(copy: Copy3d) in Cuda[98] Enqueues Usm;
+            /// Copies rows of memory in planes between two contexts; `size` is the length of a row.
+            fn cuMemcpy3DPeer_ptds(copy: Copy3d) in Cuda[99] Enqueues Usm;
+            /// Makes a stream copy rows of memory in planes between two contexts; `size` is the length of a row.
+            fn cuMemcpy3DPeerAsync(copy: Copy3d, stream: Unseen) in Cuda[100] Enqueues Usm;
+            /// Makes a stream copy rows of memory in planes between two contexts; `size` is the length of a row.
+            fn cuMemcpy3DPeerAsync_ptsz(copy: Copy3d, stream: Unseen) in Cuda[101] Enqueues Usm;
+            /// Sets the bytes of rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D8_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen) in Cuda[102] Enqueues Usm;
+            /// Sets the bytes of rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D8_v2_ptds(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen) in Cuda[103] Enqueues Usm;
+            /// Makes a stream set the bytes of rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D8Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen, stream: Unseen) in Cuda[104] Enqueues Usm;
+            /// Makes a stream set the bytes of rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D8Async_ptsz(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen, stream: Unseen) in Cuda[105] Enqueues Usm;
+            /// Sets numbers of 16 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D16_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen) in Cuda[106] Enqueues Usm;
+            /// Sets numbers of 16 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D16_v2_ptds(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen) in Cuda[107] Enqueues Usm;
+            /// Makes a stream set numbers of 16 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D16Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen, stream: Unseen) in Cuda[108] Enqueues Usm;
+            /// Makes a stream set numbers of 16 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D16Async_ptsz(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen, stream: Unseen) in Cuda[109] Enqueues Usm;
+            /// Sets numbers of 32 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D32_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen) in Cuda[110] Enqueues Usm;
+            /// Sets numbers of 32 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D32_v2_ptds(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen) in Cuda[111] Enqueues Usm;
+            /// Makes a stream set numbers of 32 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D32Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Unseen) in Cuda[112] Enqueues Usm;
+            /// Makes a stream set numbers of 32 bits in rows of memory; `size` is the length of a row.
+            fn cuMemsetD2D32Async_ptsz(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Unseen) in Cuda[113] Enqueues Usm;
         }
     };
 }

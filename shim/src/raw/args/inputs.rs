@@ -13,7 +13,7 @@ use urscope_schema::call::Values;
 use urscope_schema::handle::{descriptor_data, descriptor_in, file_fingerprint, named_fingerprint};
 
 use super::umf_header::{UMF_SIZES, UmfHeader};
-use super::{AdapterHandle, Arg, extensions::Extension, handle_data, kernel_arguments};
+use super::{AdapterHandle, Arg, cuda_rows, extensions::Extension, handle_data, kernel_arguments};
 use crate::raw::{files::open_file, processes::process, threads::recent_data::hashes_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
@@ -40,38 +40,6 @@ struct KernelArgument {
 
 /// `UR_EXP_KERNEL_ARG_TYPE_POINTER`.
 const KERNEL_ARG_TYPE_POINTER: u32 = 1;
-
-/// One side of a `CUDA_MEMCPY2D` (`cuda.h`).
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Side {
-    column: u64,
-    row: u64,
-    kind: u32,
-    host: u64,
-    device: u64,
-    array: u64,
-    pitch: u64,
-}
-
-/// A `CUDA_MEMCPY2D`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Copy2d {
-    from: Side,
-    to: Side,
-    width: u64,
-    height: u64,
-}
-
-impl Side {
-    /// The address of the first byte; `None` of memory of the host, or of an array.
-    fn address(&self) -> Option<u64> {
-        let Self { column, row, kind, device, pitch, .. } = *self;
-        // `CU_MEMORYTYPE_DEVICE` and `CU_MEMORYTYPE_UNIFIED`.
-        matches!(kind, 2 | 4).then(|| device.wrapping_add(row.wrapping_mul(pitch)).wrapping_add(column))
-    }
-}
 
 /// The offset of the mode in a `ze_command_queue_desc_t`, after ordinal, index and flags, and its synchronous value.
 const QUEUE_MODE: usize = 28;
@@ -178,7 +146,7 @@ impl Inputs {
             Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
         };
         let Sources { desc, usm_desc, devices, count, ipc_handles, extended, physical_desc, .. } = self.0;
-        let Sources { allocation_properties, handle_bytes, imported, handle_type, copy_2d, .. } = self.0;
+        let Sources { allocation_properties, handle_bytes, imported, handle_type, copy_2d, copy_3d, .. } = self.0;
         if desc != 0 {
             values.flags = word(desc + FLAGS);
         }
@@ -204,10 +172,9 @@ impl Inputs {
             // SAFETY: the caller passes a `ze_physical_mem_desc_t` to the driver, which is about to read it.
             values.size = Some(unsafe { size.read_unaligned() });
         }
-        if copy_2d != 0 {
-            // SAFETY: the caller passes a `CUDA_MEMCPY2D` to the driver, which is about to read it.
-            let copy = unsafe { std::ptr::with_exposed_provenance::<Copy2d>(copy_2d).read_unaligned() };
-            (values.pointer, values.source, values.size) = (copy.to.address(), copy.from.address(), Some(copy.width));
+        // SAFETY: the caller passes one of these to the driver, which is about to read it.
+        if let Some(row) = unsafe { cuda_rows::first_row(copy_2d, copy_3d) } {
+            (values.pointer, values.source, values.size) = (row.to, row.from, Some(row.length));
         }
         if allocation_properties != 0 {
             values.flags = word(allocation_properties + HANDLE_TYPES);

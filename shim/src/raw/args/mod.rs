@@ -12,6 +12,7 @@ use urscope_schema::api::role::Null;
 use urscope_schema::api::role::{Adapter, Context, Device, Event, PhysicalMem, Role};
 
 pub mod caller;
+mod cuda_rows;
 pub mod extensions;
 mod handle_data;
 pub mod inputs;
