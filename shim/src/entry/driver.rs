@@ -137,7 +137,8 @@ pub(super) const fn may_export(function: Function) -> bool {
 }
 
 /// Whether a call of the program with these arguments is recorded.
-#[inline]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is a constant")]
+#[inline(always)]
 fn is_recorded(function: Function, arguments: &Arguments) -> bool {
     let inputs = arguments.inputs();
     arguments.are_watched()
