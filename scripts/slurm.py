@@ -161,9 +161,8 @@ def main():
             got = f"{type(error).__name__}: {error}"
         run("scancel --full --user=root")
         good &= got == expected
-        print(f"{name} ({time.monotonic() - began:.0f} s)\n  expected  {expected}\n  got       {got}", flush=True)
-        if got != expected:
-            print(f"  WRONG, see {folder.relative_to(REPOSITORY)}", flush=True)
+        wrong = "" if got == expected else f"\n  WRONG, see {folder.relative_to(REPOSITORY)}"
+        print(f"{name} ({time.monotonic() - began:.0f} s)\n  expected  {expected}\n  got       {got}{wrong}", flush=True)
     sys.exit(not good)
 
 
@@ -189,6 +188,14 @@ def _():
     0; node1 clean of 0-3"""
     script("job", "mkdir /tmp/e; urscope run --device software --format json --report report-1 -- srun -n 4 clean_ranks /tmp/e\n")
     return came_out(*finished(submit("job", "-n 4")))
+
+
+@case
+def _():
+    """urscope before srun, on two nodes
+    2; node1 partly-judged of 0-1, 2 ranks of the job ran on other hosts"""
+    script("job", "mkdir /tmp/e; urscope run --device software --format json --report report-1 -- srun -N 2 -n 4 clean_ranks /tmp/e\n")
+    return came_out(*finished(submit("job", "-N 2 -n 4")))
 
 
 @case

@@ -11,6 +11,7 @@
 pub mod api;
 pub mod call;
 pub mod handle;
+pub mod launcher;
 pub mod operation;
 pub mod owners;
 pub mod placeholders;

@@ -7,23 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// The variables in which launchers pass the rank of a process: MPICH and its derivatives, Open MPI, PMIx, Slurm's
-/// `srun`, HPE's PALS. Under `mpiexec` in a batch script, Slurm's variable is that of the script, so it comes after
-/// those of the launchers.
-pub const RANKS: [&str; 5] = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"];
-
 /// The rank of a process that no launcher started, and the name of a host that has none.
 pub const NONE: &str = "none";
-
-/// The rank in the environment that `variable` looks up; `None` without a launcher.
-pub fn rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<u32> {
-    named_rank(variable).map(|(_, rank)| rank)
-}
-
-/// The rank, and the variable that gives it.
-pub fn named_rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, u32)> {
-    RANKS.into_iter().find_map(|name| Some((name, variable(name)?.to_str()?.parse().ok()?)))
-}
 
 /// The path with `%h`, `%p` and `%r` filled in, and `%%` as a percent sign. Any other `%` stays.
 pub fn fill(path: &Path, host: &str, pid: u32, rank: Option<u32>) -> PathBuf {
@@ -102,16 +87,5 @@ mod tests {
             assert_eq!(fill(Path::new("t/%h/x"), host, 1, None), Path::new("t").join(name).join("x"));
         }
         assert_eq!(fill(Path::new("r%r"), "h", 1, None), Path::new("rnone"));
-    }
-
-    #[test]
-    fn the_launchers_own_variable_comes_before_that_of_the_batch_script() {
-        let variable = |known: &'static [(&str, &str)]| {
-            move |name: &str| known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
-        };
-        let both: &[_] = &[("SLURM_PROCID", "0"), ("OMPI_COMM_WORLD_RANK", "7")];
-        assert_eq!(named_rank(variable(both)), Some(("OMPI_COMM_WORLD_RANK", 7)));
-        assert_eq!(rank(variable(&[("PMI_RANK", "../x"), ("PALS_RANKID", "5")])), Some(5));
-        assert_eq!(rank(variable(&[])), None);
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
-use urscope_schema::{placeholders, ranks::Ranks, trace::Form};
+use urscope_schema::{launcher, placeholders, ranks::Ranks, trace::Form};
 
 use crate::raw::{processes::process, symbols::copies, threads::mutex::Mutex};
 
@@ -194,10 +194,10 @@ pub fn read() -> &'static Knobs {
         let mut knobs = Knobs::from(value, &mut complaints);
         if placeholders::any(knobs.directory.as_os_str()) {
             let (host, pid) = (process::host(), std::process::id());
-            knobs.directory = placeholders::fill(&knobs.directory, &host, pid, rank());
+            knobs.directory = placeholders::fill(&knobs.directory, &host, pid, job().rank);
         }
         // The program may change its environment and its directory before the first call.
-        rank();
+        job();
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;
         }
@@ -276,18 +276,32 @@ fn first_hot() -> Hot {
     hot
 }
 
-/// The rank of this process from its launcher; later changes of the environment have no effect.
-pub fn rank() -> Option<u32> {
-    static RANK: OnceLock<Option<u32>> = OnceLock::new();
-    let value =
-        |name: &str| process::variables(name).into_iter().find_map(|(found, value)| (found == name).then_some(value));
-    *RANK.get_or_init(|| placeholders::rank(value))
+/// What the launcher of this process says of its job.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Job {
+    /// The rank of the process; `None` without a launcher.
+    pub rank: Option<u32>,
+    /// How many ranks are on other hosts; `None` if none is, or if the launcher does not tell.
+    pub elsewhere: Option<u32>,
+}
+
+/// What the launcher of this process says; later changes of the environment have no effect.
+pub fn job() -> Job {
+    static JOB: OnceLock<Job> = OnceLock::new();
+    *JOB.get_or_init(|| {
+        let value = |name: &str| {
+            process::variables(name).into_iter().find_map(|(found, value)| (found == name).then_some(value))
+        };
+        let rank = launcher::rank(value);
+        let elsewhere = rank.and_then(|_| launcher::Size::new(value)?.elsewhere());
+        Job { rank, elsewhere }
+    })
 }
 
 /// Whether this process runs as if urscope were not loaded: it has gained rights, so that its user must not control
 /// what it reads and writes, its rank is not traced, or another copy of the library works here.
 pub fn is_excluded() -> bool {
-    process::has_gained_rights() || copies::is_behind_another() || !read().ranks.has(rank())
+    process::has_gained_rights() || copies::is_behind_another() || !read().ranks.has(job().rank)
 }
 
 /// The problems of the environment; empty from the second call on.

@@ -265,6 +265,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         command: header.command.clone(),
         rank: header.rank,
         ranks: header.ranks.clone(),
+        ranks_elsewhere: header.ranks_elsewhere,
         late: header.late,
         began_ns: header.clock.monotonic_ns,
         realtime_ns: header.clock.realtime_ns,

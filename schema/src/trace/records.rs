@@ -55,6 +55,9 @@ pub struct Header {
     /// The ranks of the job that are traced, as `0,3-5`; absent if all are.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ranks: String,
+    /// How many ranks of the job are on other hosts; absent if none is, or if the launcher does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks_elsewhere: Option<u32>,
     /// Whether urscope came into the process while it ran: what the process had made by then is not in the trace.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,

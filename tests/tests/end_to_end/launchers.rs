@@ -225,3 +225,17 @@ fn a_rank_that_never_joined_is_said() {
         assert_eq!(said, (ranks == "2").then_some(true), "{report:#?}");
     }
 }
+
+/// The launcher runs under urscope, and has started ranks on another host.
+#[test]
+fn ranks_on_other_hosts_are_said() {
+    for (here, code, verdict) in [("2", 2, "partly-judged"), ("4", 0, "clean")] {
+        let run = TestRun::of_program("/usr/bin/env").arg("PMI_RANK=0").arg("PMI_SIZE=4");
+        let run = run.arg(format!("MPI_LOCALNRANKS={here}")).arg(apps::executable("clean", Release::R2026_2));
+        let outcome = run.run();
+        let report = outcome.report();
+        assert_eq!((outcome.code, report.verdict()), (code, verdict), "{report:#?}");
+        let said = report.reason().map(|reason| reason.starts_with("2 ranks of the job ran on other hosts"));
+        assert_eq!(said, (here == "2").then_some(true), "{report:#?}");
+    }
+}

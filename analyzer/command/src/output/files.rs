@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt::Display, fs::File};
 
 use urscope_analyzer::{ExemptionError, Exemptions, analysis::exemptions, files, report::Paint};
-use urscope_schema::placeholders;
+use urscope_schema::{launcher, placeholders};
 
 use super::{Shown, detailed, show};
 use crate::arguments::{FileFormat, Format, Output, VerdictArguments};
@@ -34,7 +34,7 @@ impl OutputFile {
 /// Replaces the placeholders in a path: the host, the process and the rank of this process.
 pub(crate) fn named_here(path: &Path) -> PathBuf {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    placeholders::fill(path, &host, std::process::id(), placeholders::rank(|name| std::env::var_os(name)))
+    placeholders::fill(path, &host, std::process::id(), launcher::rank(|name| std::env::var_os(name)))
 }
 
 fn unwritable(path: &Path, why: &dyn Display) -> String {

@@ -13,14 +13,9 @@ use std::{os::unix::ffi::OsStrExt as _, process, thread};
 use rustix::system::uname;
 use urscope_analyzer::analysis::{Limit, LimitCause, is_running};
 use urscope_analyzer::files::{Access, Folder};
-use urscope_schema::placeholders;
+use urscope_schema::launcher;
 
 use super::descendants::{Stat, stat};
-
-/// The variables that tell how many ranks a job has, and how many of them are on this host, by launcher. Slurm lists the latter.
-const SIZES: [(&str, &str); 3] =
-    [("PMI_SIZE", "MPI_LOCALNRANKS"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"), (SLURM_SIZE, "")];
-const SLURM_SIZE: &str = "SLURM_STEP_NUM_TASKS";
 
 /// The variables that name a job, in the order in which they are asked for.
 const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
@@ -44,23 +39,18 @@ impl Job {
     /// The job that a launcher started this process for; `None` where there is none, or no other rank.
     pub(crate) fn of_this_process() -> Option<Self> {
         let variable = |name: &str| std::env::var_os(name);
-        let (of_rank, _) = placeholders::named_rank(variable)?;
+        let (of_rank, _) = launcher::named_rank(variable)?;
         let (pid, start) = launcher(process::id(), of_rank)?;
         Self::new(variable, OsStr::from_bytes(uname().nodename().to_bytes()), pid, start)
     }
 
     /// The job, given its launcher: the nearest ancestor that is no rank of it.
     fn new(variable: impl Fn(&str) -> Option<OsString>, host: &OsStr, pid: u32, start: u64) -> Option<Self> {
-        let number = |name: &str| variable(name)?.to_str()?.parse::<usize>().ok();
-        let rank = placeholders::rank(&variable)?;
-        let (all, here) = SIZES.into_iter().find(|(size, _)| number(size).is_some_and(|size| size > 1))?;
+        let rank = launcher::rank(&variable)?;
+        let launcher::Size { all, here, by_slurm } = launcher::Size::new(&variable)?;
         let named = NAMES.into_iter().find_map(|name| Some(plain(&variable(name)?) + "-"));
         let name = format!("{}{}-{pid}-{start:x}", named.unwrap_or_default(), plain(host));
-        // Slurm also starts ranks that have the variables of PMI. Under another launcher in a batch script, it tells of the script.
-        let by_slurm = number(SLURM_SIZE) == number(all) && number("SLURM_PROCID") == usize::try_from(rank).ok();
-        let listed = || Some(variable("SLURM_GTIDS")?.to_str()?.split(',').count());
-        let here = number(here).or_else(|| listed().filter(|_| by_slurm));
-        Some(Self { rank, name, here, size: here.or_else(|| number(all).filter(|_| !by_slurm)) })
+        Some(Self { rank, name, here, size: here.or_else(|| Some(all).filter(|_| !by_slurm)) })
     }
 
     /// What is not known where only so many ranks ran under urscope.

@@ -28,7 +28,7 @@ pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
-use urscope_schema::placeholders;
+use urscope_schema::{launcher, placeholders};
 
 use crate::arguments::{Device, Format, RunArguments, VerdictArguments, WindowArguments};
 use crate::output::{complain, is_quiet, named_here};
@@ -39,7 +39,7 @@ use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
 use temporary_install::TemporaryInstall;
 use traces::{Traces, unusable};
-use verdict::Reporting;
+use verdict::{Reporting, Unseen};
 
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 ///
@@ -68,7 +68,7 @@ pub(crate) fn run(
     // Directories that differ by rank are those of runs that are judged together later.
     let has_own_folder = asked.as_deref().is_some_and(is_one_by_rank);
     let job = if !arguments.no_shim && !has_own_folder { Job::of_this_process() } else { None };
-    let is_chosen = arguments.ranks.has(placeholders::rank(|name| env::var_os(name)));
+    let is_chosen = arguments.ranks.has(launcher::rank(|name| env::var_os(name)));
     // A rank that is left out runs without the library. It still takes part in the agreement on who judges.
     let is_traced = !arguments.no_shim && (is_chosen || job.is_some());
     let is_judged = !arguments.no_check && is_traced;
@@ -131,14 +131,19 @@ pub(crate) fn run(
             }
             Some(reporting) => {
                 let joined = is_last.as_ref().ok().copied().flatten().flatten();
-                let absent = ranks.as_ref().zip(joined).and_then(|(ranks, joined)| ranks.job.absent(joined));
+                let unseen = match &ranks {
+                    None if !has_own_folder => Unseen::Elsewhere,
+                    ranks => {
+                        Unseen::Here(ranks.as_ref().zip(joined).and_then(|(ranks, joined)| ranks.job.absent(joined)))
+                    }
+                };
                 let (judged, merged, happened) = verdict::give(
                     verdict,
                     reporting,
                     (traces, &seen),
                     &program,
                     &end,
-                    absent,
+                    unseen,
                     (arguments.device, has_gpu),
                 );
                 code = if code == 0 { judged } else { code };

@@ -40,6 +40,14 @@ impl Reporting {
     }
 }
 
+/// Ranks of a job that this run has not seen.
+pub(crate) enum Unseen {
+    /// Those on other hosts: the launcher was started under urscope.
+    Elsewhere,
+    /// Of those on this host, whose urscopes have agreed on this one. Each host has its own judgement.
+    Here(Option<Limit>),
+}
+
 /// Analyzes the traces, writes the reports and the merged trace. `seen` is what happened to them while the program ran. Returns
 /// the exit code of the verdict, what became of the merged trace, and the most severe finding in one line.
 pub(crate) fn give(
@@ -48,7 +56,7 @@ pub(crate) fn give(
     (traces, seen): (&Traces, &Seen),
     program: &Program,
     end: &End,
-    absent: Option<Limit>,
+    unseen: Unseen,
     (device, has_gpu): (Device, fn() -> bool),
 ) -> (u8, Merged, Option<String>) {
     let Reporting { exemptions, file, outputs } = reporting;
@@ -78,7 +86,11 @@ pub(crate) fn give(
         None => judgement,
     };
     let death = death(end, &judgement, &options);
-    let judgement = judgement.limited(death.into_iter().chain(absent));
+    let unseen = match unseen {
+        Unseen::Elsewhere => elsewhere(&judgement),
+        Unseen::Here(absent) => absent,
+    };
+    let judgement = judgement.limited(death.into_iter().chain(unseen));
     let mut judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     let sources = arguments.source.sources();
     sources.add_to(&mut judgement);
@@ -129,6 +141,19 @@ fn report(
     }
     outputs.write(judged)?;
     written
+}
+
+/// What is not known where the launcher has started ranks on other hosts, which left no traces here.
+fn elsewhere(judgement: &Judgement) -> Option<Limit> {
+    let ranks = judgement.processes.iter().filter_map(|process| process.ranks_elsewhere).max()?;
+    let first = judgement.processes.first()?;
+    let text = format!(
+        "{} of the job ran on other hosts: what they did is not known. Start urscope under the launcher, and merge the reports of the hosts \
+         (docs/mpi.md)",
+        counted(u64::from(ranks), "rank")
+    );
+    let is_all_here = judgement.processes.iter().all(|process| process.host == first.host);
+    is_all_here.then_some(Limit { cause: LimitCause::NotTraced, text })
 }
 
 /// The judgement of an analysis that failed: that of no traces, with a reason.

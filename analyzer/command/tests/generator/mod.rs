@@ -128,6 +128,7 @@ impl Generator {
             executable: "/opt/generator/generator".into(),
             command: vec!["generator".into()],
             rank: Some(rank),
+            ranks_elsewhere: None,
             ranks: String::new(),
             late: false,
             clock: Clock {

@@ -4,6 +4,7 @@
 //! was added later has a default, so that older reports can be read.
 
 mod schema;
+mod skipped_line;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use urscope_schema::trace::records::EntryPoint;
 
 pub use schema::report_schema;
 use schema::{DoorForm, SeverityForm};
+pub use skipped_line::SkippedLine;
 
 /// The version of the JSON format.
 pub const VERSION: u32 = 1;
@@ -168,6 +170,9 @@ pub struct ProcessSummary {
     /// The ranks of its job that were traced, as `0,3-5`; empty if all were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ranks: String,
+    /// How many ranks of its job are on other hosts; absent if none is, or if the launcher does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks_elsewhere: Option<u32>,
     /// Whether urscope came into it while it ran, so that what it had done before is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
@@ -477,24 +482,4 @@ pub struct Frame {
     /// frames, unless a stack has no others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub program: bool,
-}
-
-/// A line that could not be used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SkippedLine {
-    /// The file.
-    pub file: String,
-    /// The line, counted from 1; 0 in a binary trace.
-    pub line: u64,
-    /// The offset of the line in the file, in bytes.
-    pub offset: u64,
-    /// Why it could not be used.
-    pub why: String,
-}
-
-impl SkippedLine {
-    /// The file, with the line if it has lines.
-    pub fn place(&self) -> String {
-        if self.line == 0 { self.file.clone() } else { format!("{}:{}", self.file, self.line) }
-    }
 }

@@ -24,8 +24,10 @@ pub(super) fn header(forked: bool) -> Header {
     }
     // This process owns the trace and closes it at its end.
     super::pid();
-    let mut header = process::describe(&knobs.run, forked, knobs::rank(), modules::came_late());
+    let job = knobs::job();
+    let mut header = process::describe(&knobs.run, forked, job.rank, modules::came_late());
     header.ranks = knobs.ranks.to_string();
+    header.ranks_elsewhere = job.elsewhere;
     header.command = command_line::shown(header.command, knobs.command_line);
     header
 }

@@ -79,7 +79,7 @@ impl Validation {
     #[cold]
     fn begin(&mut self) -> ProcessId {
         let _held_off = interruptions::hold_off();
-        let header = process::describe("", false, knobs::rank(), modules::came_late());
+        let header = process::describe("", false, knobs::job().rank, modules::came_late());
         let process_id = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,

@@ -65,6 +65,7 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>, late: bool) -> Heade
         rank,
         late,
         ranks: String::new(),
+        ranks_elsewhere: None,
         clock: clock::snapshot(),
     }
 }
