@@ -115,9 +115,8 @@ def judged(report):
     for finding in report["findings"]:
         if finding["severity"] != "note" and finding["rule"] != BY_CHANCE:
             found[finding["rule"]] += finding["count"]
-    hosts = {process["host"] for process in report["processes"]}
-    numbers = ranks(process["rank"] for process in report["processes"])
-    parts = [f"{','.join(sorted(hosts))} {report['verdict']} of {numbers}", *(f"{rule} {count}" for rule, count in sorted(found.items()))]
+    hosts = ",".join(sorted({process["host"] for process in report["processes"]}))
+    parts = [f"{hosts} {report['verdict']} of {ranks(process['rank'] for process in report['processes'])}", *(f"{rule} {count}" for rule, count in sorted(found.items()))]
     reason = [re.sub(r" \(pid \d+\)|:.*", "", report["reason"])] if report["reason"] else []
     return ", ".join(parts + reason)
 
@@ -192,10 +191,11 @@ def _():
 
 @case
 def _():
-    """urscope before srun, on two nodes
-    2; node1 partly-judged of 0-1, 2 ranks of the job ran on other hosts"""
-    script("job", "mkdir /tmp/e; urscope run --device software --format json --report report-1 -- srun -N 2 -n 4 clean_ranks /tmp/e\n")
-    return came_out(*finished(submit("job", "-N 2 -n 4")))
+    """urscope before srun, on two nodes, one of which has the software device
+    3; node1 partly-judged of 0-1, 2 ranks of the job ran on other hosts"""
+    start = "mkdir -p /tmp/f; clean_ranks /tmp/f"
+    script("job", f"urscope run --device software --format json --report report-1 -- srun bash -c '{start}'\n")
+    return came_out(*finished(submit("job", "-N 2 --ntasks-per-node=2")))
 
 
 @case
