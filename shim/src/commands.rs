@@ -86,7 +86,7 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
             note_end(function, pointer, values.size);
         }
     }
-    if ends_contents(function, values) && are_recorded() {
+    if ends_contents(function) && are_recorded() {
         ranges::may_all_end();
     }
     if ends_memory && at_once && are_recorded() {
@@ -128,15 +128,11 @@ fn note_end(function: Function, pointer: u64, size: Option<u64>) {
     }
 }
 
-/// Whether a call ends all that belongs to a context. A release of a reference names the device, and is mostly not the last one.
+/// Whether a call may end all that belongs to a context. Of the references to a device's own context, the last one does.
 #[inline(always)]
-fn ends_contents(function: Function, values: &Values) -> bool {
-    let ends = match function.effect() {
-        Effect::Destroys(Kind::Context) => true,
-        Effect::Releases(Kind::Context) => values.context.is_some(),
-        _ => false,
-    };
-    ends && function.interface().promises(Promise::ContextsOwnMemory)
+fn ends_contents(function: Function) -> bool {
+    matches!(function.effect(), Effect::Destroys(Kind::Context) | Effect::Releases(Kind::Context))
+        && function.interface().promises(Promise::ContextsOwnMemory)
 }
 
 /// The flags of a command with these addresses.

@@ -74,6 +74,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"set-after-close-in-rows", OPENED "close set-rows? < free"},
     {"used-after-free", OPENED "close < free fill?"},
     {"used-after-reset", OPENED "reset-context retain-context read? < free"},
+    {"used-after-last-release", OPENED "retain-context release-context read release-context retain-context read? < free"},
     {"reset-while-open", OPENED "< reset-context > read close"},
     {"opened-by-producer", "alloc get open? free"},
     {"opened-after-free", "alloc get > take < free > open?"},

@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 58] = [
+pub(crate) const CASES: [(&str, &[&str]); 59] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -50,6 +50,7 @@ pub(crate) const CASES: [(&str, &[&str]); 58] = [
     ("set-after-close-in-rows", &["set-rows -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-free", &["fill -> CUDA_ERROR_INVALID_VALUE"]),
     ("used-after-reset", &["read -> CUDA_ERROR_INVALID_VALUE"]),
+    ("used-after-last-release", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("reset-while-open", &[]),
     ("opened-by-producer", &["open -> CUDA_ERROR_INVALID_CONTEXT"]),
     ("opened-after-free", &["open -> CUDA_ERROR_INVALID_VALUE"]),
