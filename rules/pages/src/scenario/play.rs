@@ -423,7 +423,14 @@ impl Player {
             Verb::Unmap => (Values { size: mapped, ..pointer }, nothing),
             Verb::Event => (Values { flags, device, ..within }, object),
             Verb::Wait => (Values { count: Some(1), ..object }, nothing),
-            _ => (object, nothing),
+            Verb::RetainPool
+            | Verb::ReleasePool
+            | Verb::RetainPhysical
+            | Verb::ReleasePhysical
+            | Verb::RetainEvent
+            | Verb::ReleaseEvent => (object, nothing),
+            // They leave no record.
+            Verb::Write | Verb::Compare | Verb::Signal => (nothing, nothing),
         };
         (function, enter, exit)
     }
