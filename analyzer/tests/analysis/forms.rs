@@ -33,11 +33,11 @@ pub(crate) fn github(judgement: &Judgement) -> String {
 }
 
 /// The judgement in every form.
-pub(crate) fn every_form(judgement: &Judgement) -> [String; 6] {
+pub(crate) fn every_form(judgement: &Judgement) -> Vec<String> {
     let text = form(|out| report::text(judgement, out, false));
     let json = form(|out| report::json(judgement, out));
     let sarif = form(|out| report::sarif(judgement, Path::new("/"), out));
-    [text, json, sarif, junit(judgement), html(judgement), github(judgement)]
+    vec![text, json, sarif, junit(judgement), html(judgement), github(judgement)]
 }
 
 /// Judgements of all kinds: of all scenarios of all rules, of no traces, of a faulty run with stacks, and with exemptions.

@@ -153,17 +153,8 @@ fn every_form_says_what_was_not_seen_beside_findings() {
     let judgement =
         judged(&with_signal(files("p: get a -> h\nc: open h -> m\nc: close m\nc: killed\np: put h\np: put h"), 11));
     assert_eq!(judgement.verdict, Verdict::Findings);
-    let said = "c (pid 200) died of SIGSEGV";
-    let root = std::path::Path::new("/");
-    for form in [
-        forms::form(|out| urscope_analyzer::report::text(&judgement, out, false)),
-        forms::form(|out| urscope_analyzer::report::json(&judgement, out)),
-        forms::form(|out| urscope_analyzer::report::html(&judgement, out)),
-        forms::form(|out| urscope_analyzer::report::junit(&judgement, out)),
-        forms::form(|out| urscope_analyzer::report::sarif(&judgement, root, out)),
-        forms::form(|out| urscope_analyzer::report::github(&judgement, root, out)),
-    ] {
-        assert!(form.contains(said), "{form}");
+    for form in forms::every_form(&judgement) {
+        assert!(form.contains("c (pid 200) died of SIGSEGV"), "{form}");
     }
 }
 
