@@ -385,6 +385,9 @@ mod tests {
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(path, knobs_md()).unwrap();
         }
-        assert_eq!(std::fs::read_to_string(path).unwrap(), knobs_md(), "run with BLESS=1");
+        assert!(
+            std::fs::read_to_string(path).unwrap() == knobs_md(),
+            "docs/knobs.md is old: BLESS=1 cargo test -p urscope-shim renews it"
+        );
     }
 }

@@ -77,7 +77,7 @@ fn every_file_is_in_the_register_under_its_own_name() {
         .collect();
     let rules: BTreeSet<_> = RULES.iter().map(|rule| rule.code.replace('-', "_")).collect();
     assert_eq!(files.difference(&beside).cloned().collect::<BTreeSet<_>>(), rules);
-    assert!(RULES.is_sorted_by_key(|rule| rule.code));
+    assert!(RULES.is_sorted_by_key(|rule| rule.code), "sort the lines of the register by name");
 }
 
 #[test]
@@ -99,7 +99,10 @@ fn rules_md_is_fresh() {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(path, rules_md()).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(path).unwrap(), rules_md(), "run with BLESS=1");
+    assert!(
+        std::fs::read_to_string(path).unwrap() == rules_md(),
+        "docs/rules.md is old: BLESS=1 cargo test -p urscope-rule-pages renews it"
+    );
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn the_readme_counts_the_rules() {
         std::fs::write(path, fresh).unwrap();
         return;
     }
-    assert_eq!(sentence, rules_counted(), "run with BLESS=1");
+    assert_eq!(sentence, rules_counted(), "README.md is old: BLESS=1 cargo test -p urscope-rule-pages renews it");
 }
 
 /// What the specification of Level Zero leaves to the driver.
