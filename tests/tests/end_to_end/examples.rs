@@ -52,7 +52,8 @@ fn every_example_compiles() {
         compiler.arg("-isystem").arg(headers);
     }
     let output = compiler.arg(&source).output().expect("g++ can be started");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let why = "a block is the body of a function, and tests/apps/examples.hpp declares what it may use";
+    assert!(output.status.success(), "{why}:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
