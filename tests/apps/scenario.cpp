@@ -90,7 +90,8 @@ static void call(const Step &step, const std::function<void()> &call) {
 // A name that is named again as a result has the same address again.
 static bool keep(const std::string &name, void *address) {
   std::byte *&memory = named(objects.memory, name);
-  require(memory == nullptr || address == nullptr || memory == address, name + " has another address than before");
+  require(memory == nullptr || address == nullptr || memory == address,
+          name + " has another address than before: give it another name, in a loop with $");
   if (address != nullptr) memory = static_cast<std::byte *>(address);
   return address != nullptr;
 }
