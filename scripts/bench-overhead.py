@@ -7,8 +7,8 @@ affects all of them. Of all rounds of a side, the minimum, the lower quartile an
 
 The library of urscope is built as `scripts/package` builds it (profile `compact`), all else in the release profile.
 
-`overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with strace;
-and with two ways of recording that cannot be put into the runtime, and are measured alone. It does so with tests/apps/bench_ze_get_put.cpp,
+`overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with other tools
+(scripts/peers.py); and with two ways of recording that cannot be put into the runtime, and are measured alone. It does so with tests/apps/bench_ze_get_put.cpp,
 too, which makes both calls by Level Zero, as communication libraries do. The binary form is also measured with the traces in memory. `threads` compares 1, 2, 8 and 16 threads. There, one
 side more runs without urscope and computes for about 100 ns behind each call. The threads wait for a lock of the runtime, so time that each of them
 spends alone is not simply added to that of a pair: this side shows how much of it is.
@@ -23,7 +23,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -31,6 +30,7 @@ import tempfile
 from pathlib import Path
 
 from measured import LIBRARY_AS_PACKAGED, ROOT, TARGET, library_as_packaged
+from peers import Failed, Peers, last_line
 
 RELEASE = "2026.2.0"
 RUNTIME = ROOT / "target/runtime" / RELEASE
@@ -59,12 +59,8 @@ BARE = "bare"
 LAUNCHES = "launches, "
 
 
-class Failed(Exception):
-    """A side that cannot be measured, and why."""
-
-
 def prepared():
-    """Builds everything; the paths of the command, of the three programs and of the counting subscriber."""
+    """Builds everything; the paths of the command and of the three programs."""
     subprocess.run([ROOT / "scripts/setup"], check=True)
     subprocess.run([ROOT / "scripts/setup", "--runtime", ENGINE_RELEASE], check=True)
     build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "-p", "urscope-preload", "-p", "urscope-device-loader"]
@@ -72,11 +68,7 @@ def prepared():
     library_as_packaged()
     compiled = [[ROOT / "scripts/compile-app", name] for name in ("bench_get_put", "bench_ze_get_put", "bench_commands")]
     programs = [subprocess.run(one, check=True, capture_output=True, text=True).stdout.strip() for one in compiled]
-    subscriber = TARGET / "apps" / RELEASE / "libcounting_subscriber.so"
-    source = ROOT / "scripts/bench-peers/counting_subscriber.cpp"
-    compiler = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-isystem", RUNTIME / "include", source]
-    subprocess.run([*compiler, f"-L{RUNTIME}/lib", "-lxptifw", "-o", subscriber], check=True)
-    return TARGET / "release/urscope", *programs, subscriber
+    return TARGET / "release/urscope", *programs
 
 
 def file_system(folder):
@@ -95,7 +87,8 @@ class Bench:
     """What all runs share."""
 
     def __init__(self):
-        self.urscope, self.pairs, self.ze_pairs, self.copies, self.subscriber = prepared()
+        self.urscope, self.pairs, self.ze_pairs, self.copies = prepared()
+        self.peers = Peers(self.run, RUNTIME, CALLS_OF_A_PAIR * ROUNDS * PAIRS)
         self.rounds = {}
         self.failed = {}
 
@@ -110,7 +103,7 @@ class Bench:
             own = {"URSCOPE_QUIET": "1", "URSCOPE_LIBRARY": str(LIBRARY_AS_PACKAGED)}
             done = subprocess.run(command, env={**clean, **own, **environment}, capture_output=True, text=True)
             if done.returncode != 0:
-                raise Failed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
+                raise Failed(last_line(done.stderr, f"it ended with {done.returncode}"))
             records = sorted(Path(folder).glob("urscope-*"))
         if "--no-shim" not in options and not records:
             raise Failed("nothing was traced")
@@ -123,26 +116,6 @@ class Bench:
     def in_copies(self, *arguments):
         """The program that copies."""
         return [self.copies, str(ROUNDS), str(COPIES), *arguments]
-
-    def counted(self, environment):
-        """A run under the runtime's tracing layer. It counts only if the subscriber has seen all calls."""
-        layers = {
-            "UR_ENABLE_LAYERS": "UR_LAYER_TRACING",
-            "XPTI_TRACE_ENABLE": "1",
-            "XPTI_FRAMEWORK_DISPATCHER": f"{RUNTIME}/lib/libxptifw.so",
-            "XPTI_SUBSCRIBERS": str(self.subscriber),
-        }
-        figures, errors = self.run(["--no-shim"], {**environment, **layers})
-        seen = max((int(number) for number in re.findall(r"^counted (\d+) events$", errors, re.MULTILINE)), default=0)
-        expected = 2 * CALLS_OF_A_PAIR * ROUNDS * PAIRS
-        if seen < expected:
-            raise Failed(f"the subscriber saw {seen} of {expected} events")
-        return figures
-
-    def straced(self, environment, program):
-        if not shutil.which("strace"):
-            raise Failed("not installed")
-        return self.run(["--no-shim"], environment, before=["strace", "-f", "-qq", "-o", "/dev/null"], program=program)[0]
 
     def take(self, key, measure):
         """Adds the rounds of one turn of a side; a side that failed once is left out."""
@@ -180,10 +153,14 @@ def sides(bench, mode, adapter, threads):
     if mode == "overhead":
         recorded = {**chosen, "URSCOPE_FORMAT": "binary", "URSCOPE_VALIDATE": "off"}
         yield f"binary form, traced, on {file_system(IN_MEMORY)}", lambda: bench.run([], recorded, program=program, room=IN_MEMORY)[0]
-        yield "strace -f", lambda: bench.straced(chosen, program)
+        level_zero = adapter == LEVEL_ZERO
+        yield "strace -f", lambda: bench.peers.straced(chosen, program)
+        yield "uftrace", lambda: bench.peers.uftrace(chosen, program, level_zero)
+        yield "LTTng, two tracepoints", lambda: bench.peers.tracepoints(chosen, program, level_zero)
+        yield "PTI, records counted", lambda: bench.peers.pti(chosen, program, level_zero)
     if mode == "overhead" and adapter != LEVEL_ZERO:
         validating = {**chosen, "UR_ENABLE_LAYERS": "UR_LAYER_FULL_VALIDATION"}
-        yield "UR's tracing layer, events counted", lambda: bench.counted(chosen)
+        yield "UR's tracing layer, events counted", lambda: bench.peers.counted(chosen, program)
         yield "UR's validation layer", lambda: bench.run(["--no-shim"], validating)[0]
 
 

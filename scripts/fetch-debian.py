@@ -4,10 +4,12 @@
     scripts/fetch-debian.py loader FOLDER     a real Level Zero loader and its headers
     scripts/fetch-debian.py modules FOLDER    Environment Modules and Lmod, with what they need
     scripts/fetch-debian.py neighbours FOLDER libraries that are preloaded beside urscope, with what they need
+    scripts/fetch-debian.py peers FOLDER      uftrace and LTTng, with what they need
     scripts/fetch-debian.py slurm FOLDER      Slurm and MUNGE, with what they need
 
 They run on every system with glibc 2.35 or later, without being installed. The tests use the software device as a driver under the loader,
-load urscope's modulefiles, and run programs with each of the neighbours. scripts/slurm runs Slurm.
+load urscope's modulefiles, and run programs with each of the neighbours. scripts/slurm runs Slurm, and `scripts/bench overhead` measures
+with the peers.
 """
 
 import hashlib
@@ -50,6 +52,11 @@ SLURM = {
     "s/slurm-wlm/slurmd_22.05.8-4+deb12u3_amd64.deb": "c88bf805e9770505eb08c78cbf09e9f09ce7eb2bd034f05f89965a2d658def0d",
 }
 
+LTTNG_UST = {
+    "n/numactl/libnuma1_2.0.16-1_amd64.deb": "639e1ab6bd66ead40db8a22c332d7199679fa22db261cac34444eb8eb4c17dda",
+    "u/ust/liblttng-ust-common1_2.13.5-1_amd64.deb": "c59d528fb1bf7c95863a3d8d41ccf1a752a6173c3654a1aefe6fa9e35cfda19a",
+    "u/ust/liblttng-ust1_2.13.5-1_amd64.deb": "dba9a83f296757dc6091f11da01ac7315ca93168bb7a910ed738f7f03969a11b",
+}
 NEIGHBOURS = {
     "j/jemalloc/libjemalloc2_5.3.0-1_amd64.deb": "a4117c23c5c8acf6c9678a6cb086f000b79476369da7efe8a78a70826956ad3d",
     "g/google-perftools/libgoogle-perftools4_2.10-1_amd64.deb": "492736bd488d85452ae3059dfb22f50b1d6eb465d835966809dd6ce88014f80d",
@@ -59,10 +66,26 @@ NEIGHBOURS = {
     "h/heaptrack/heaptrack_1.4.0-2_amd64.deb": "2ff6dbf3b992ef31bf8213a0efd3a9583ea9540212648eecf599c49b975da212",
     "h/heaptrack/libheaptrack_1.4.0-2_amd64.deb": "52a4de1d0aa325908e534cccb78c5fa9dd4f817b7347e5e15095ce734aa01d20",
     "e/electric-fence/electric-fence_2.2.6+b1_amd64.deb": "4119f021ab9267f2a479d03cab24211a7f2b5918328d010187ed914a25b6d122",
-    "u/ust/liblttng-ust1_2.13.5-1_amd64.deb": "dba9a83f296757dc6091f11da01ac7315ca93168bb7a910ed738f7f03969a11b",
-    "u/ust/liblttng-ust-common1_2.13.5-1_amd64.deb": "c59d528fb1bf7c95863a3d8d41ccf1a752a6173c3654a1aefe6fa9e35cfda19a",
     "libu/libunwind/libunwind8_1.6.2-3_amd64.deb": "7b297868682836e4c87be349f17e4a56bc287586e3576503e84a5cb5485ce925",
-    "n/numactl/libnuma1_2.0.16-1_amd64.deb": "639e1ab6bd66ead40db8a22c332d7199679fa22db261cac34444eb8eb4c17dda",
+    **LTTNG_UST,
+}
+PEERS = {
+    "c/capstone/libcapstone4_4.0.2-5_amd64.deb": "41277f0388184f6e3b9fc02eda3184afbc999314b25b77ed75e8049428bdfe5e",
+    "e/elfutils/libdw1_0.188-2.1_amd64.deb": "ffd7b1bad982ad1afd9c2b75ab2edd18e229508df731a8f4d8443f093a91442f",
+    "e/elfutils/libelf1_0.188-2.1_amd64.deb": "619add379c606b3ac6c1a175853b918e6939598a83d8ebadf3bdfd50d10b3c8c",
+    "i/icu/libicu72_72.1-3+deb12u1_amd64.deb": "f7f6f99c6d7b025914df2447fc93e11d22c44c0c8bdd8b6f36691c9e7ddcef88",
+    "k/kmod/libkmod2_30+20221128-1_amd64.deb": "af63bbbfc15fbd1f254b15c393b3b95b18b18cc81348fc1b4f1c9c34b4d672d7",
+    "l/ltt-control/liblttng-ctl0_2.13.9-1+deb12u1_amd64.deb": "413b6eb65c1c09d6d2631286cdd7026e6adac6b77b7a93e47f08ebb5e4578ea2",
+    "l/ltt-control/lttng-tools_2.13.9-1+deb12u1_amd64.deb": "75528e3c1e467b6858929c285dbff0c68289ab311a0aec72dcd7ff8690e2ac0e",
+    "libu/liburcu/liburcu-dev_0.13.2-1_amd64.deb": "101ffc33a49baf4cb32e61e5c048d3dcced2746664205f80d298d960b14ab4cc",
+    "libu/liburcu/liburcu8_0.13.2-1_amd64.deb": "8647049698200fb5e20a130a09059b51878bb98643a120c7b0c6cbfd3f9b42dd",
+    "libx/libxml2/libxml2_2.9.14+dfsg-1.3~deb12u6_amd64.deb": "4460e39dda10a815881374217cde08474747cfa018358cd8612c14b390eff53b",
+    "n/ncurses/libncursesw6_6.4-4_amd64.deb": "98fa7a53dc565a38b65fb70422ad08001bf5361d8fbc74255280c329996a6bec",
+    "p/popt/libpopt0_1.19+dfsg-1_amd64.deb": "6f94b488255acd996254f775c77ff3956557c61f860a3c9caeaf65457554194f",
+    "u/uftrace/uftrace_0.13-1_amd64.deb": "9805ca463f1b3293fcace84331779fff0ddfc2d947cd5f1badb186c14750a4da",
+    "u/ust/liblttng-ust-ctl5_2.13.5-1_amd64.deb": "a05474304e8cdf9470e880614d1b9fa1eb6474360a23aad45ed73014323bd8a1",
+    "u/ust/liblttng-ust-dev_2.13.5-1_amd64.deb": "e60469ea25b80dc273fce31b1cc30424a7c1df26abd3853aa22ecc695754df19",
+    **LTTNG_UST,
 }
 
 
@@ -108,6 +131,8 @@ def loader(folder: pathlib.Path) -> None:
 def unpack(packages, folder: pathlib.Path, changed=lambda entry, content: content) -> None:
     """What packages have below /usr, with a function that changes files."""
     for entry, content in contents(packages):
+        # In an old package, a library may be in a folder that is a link today.
+        entry.name = entry.name.replace("./lib/x86_64-linux-gnu/", "./usr/lib/x86_64-linux-gnu/")
         path = folder / entry.name
         if not entry.name.startswith("./usr/") or entry.name.startswith(("./usr/share/doc/", "./usr/share/man/")):
             continue
@@ -145,8 +170,9 @@ def slurm(folder: pathlib.Path) -> None:
 def main() -> None:
     what, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    if what == "neighbours":
-        unpack(NEIGHBOURS, folder)
+    whole = {"neighbours": NEIGHBOURS, "peers": PEERS}
+    if what in whole:
+        unpack(whole[what], folder)
     else:
         {"loader": loader, "modules": modules, "slurm": slurm}[what](folder)
 

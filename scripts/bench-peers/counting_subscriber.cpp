@@ -1,5 +1,14 @@
 // A subscriber of XPTI that only counts the calls of the Unified Runtime, for `scripts/bench overhead`: the least that a tool on the
-// runtime's own tracing layer costs. At its end it prints the number of calls that began and ended to stderr.
+// runtime's own tracing layer costs. At its end it prints the number of calls that began and ended to stderr. With TRACEPOINTS, each of
+// them is a tracepoint of LTTng, too.
+#ifdef TRACEPOINTS
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "call_tracepoints.hpp"
+#else
+#define lttng_ust_tracepoint(...)
+#endif
+
 #include <xpti/xpti_trace_framework.h>
 
 #include <atomic>
@@ -10,8 +19,14 @@ namespace {
 
 std::atomic<unsigned long> events{0};
 
-void count(uint16_t, xpti::trace_event_data_t *, xpti::trace_event_data_t *, uint64_t, const void *) {
+void count(uint16_t point, xpti::trace_event_data_t *, xpti::trace_event_data_t *, uint64_t, const void *data) {
   events.fetch_add(1, std::memory_order_relaxed);
+  [[maybe_unused]] const auto *call = static_cast<const xpti::function_with_args_t *>(data);
+  if (point == static_cast<uint16_t>(xpti::trace_point_type_t::function_with_args_begin)) {
+    lttng_ust_tracepoint(bench, entry, call->function_id, call->args_data, call->user_data);
+  } else {
+    lttng_ust_tracepoint(bench, exit, call->function_id, *static_cast<const uint32_t *>(call->ret_data));
+  }
 }
 
 } // namespace
