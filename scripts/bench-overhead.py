@@ -7,11 +7,13 @@ affects all of them. Of all rounds of a side, the minimum, the lower quartile an
 
 The library of urscope is built as `scripts/package` builds it (profile `compact`), all else in the release profile.
 
-`overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with other tools
-(scripts/peers.py); and with two ways of recording that cannot be put into the runtime, and are measured alone. It does so with tests/apps/bench_ze_get_put.cpp,
-too, which makes both calls by Level Zero, as communication libraries do. The binary form is also measured with the traces in memory. `threads` compares 1, 2, 8 and 16 threads. There, one
-side more runs without urscope and computes for about 100 ns behind each call. The threads wait for a lock of the runtime, so time that each of them
-spends alone is not simply added to that of a pair: this side shows how much of it is.
+`overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with other
+tools (scripts/peers.py); and with two ways of recording that cannot be put into the runtime, and are measured alone. It does so with
+tests/apps/bench_ze_get_put.cpp, too, which makes both calls by Level Zero, as communication libraries do. The binary form is also measured
+with the traces in memory.
+`threads` compares 1, 2, 8 and 16 threads. There, one side more runs without urscope and computes for about 100 ns behind each call. The
+threads wait for a lock of the runtime, so time that each of them spends alone is not simply added to that of a pair: this side shows how
+much of it is.
 `commands` does the same with a program that copies 64 bytes again and again (tests/apps/bench_commands.cpp): before and after the process has
 shared memory, because copies are recorded only then; and with one that launches a kernel instead.
 `--json` writes the figures to a file.

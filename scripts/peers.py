@@ -144,7 +144,10 @@ def session(folder):
             "LD_LIBRARY_PATH": str(LIBRARIES),
         }
         environment = {**os.environ, **own}
-        lttng = lambda *words: done([*user, UNPACKED / "bin/lttng", "--no-sessiond", *words], env=environment)
+
+        def lttng(*words):
+            return done([*user, UNPACKED / "bin/lttng", "--no-sessiond", *words], env=environment)
+
         command = [*user, UNPACKED / "bin/lttng-sessiond", "--no-kernel"]
         daemon = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
