@@ -24,6 +24,7 @@ static ALLOCATOR: Allocator = Allocator;
 
 #[ctor::ctor(unsafe)]
 fn start() {
+    copies::note_first(first_copy()());
     urscope_shim::start();
 }
 
@@ -114,6 +115,12 @@ pub unsafe extern "C" fn urscope_handles_around(
 #[unsafe(no_mangle)]
 pub extern "C" fn urscope_copy() -> usize {
     copies::own()
+}
+
+/// The `urscope_copy` that the dynamic loader finds first. The compiler would call the one above.
+#[unsafe(naked)]
+extern "C" fn first_copy() -> extern "C" fn() -> usize {
+    naked_asm!("mov rax, qword ptr [rip + {copy}@GOTPCREL]", "ret", copy = sym urscope_copy)
 }
 
 /// The dispatcher of XPTI calls it for each stream if `XPTI_SUBSCRIBERS` names this library.
