@@ -148,6 +148,8 @@ def sides(bench, mode, adapter, threads):
         return
     program = [bench.ze_pairs, str(ROUNDS), str(PAIRS)] if adapter == LEVEL_ZERO else bench.in_pairs(threads)
     yield BARE, lambda: bench.run(["--no-shim"], chosen, program=program)[0]
+    if adapter == LEVEL_ZERO:
+        yield "bare, with an fstat of each handle", lambda: bench.run(["--no-shim"], chosen, program=[*program, "fstat"])[0]
     if mode == "threads":
         yield "a loop behind each call", lambda: bench.run(["--no-shim"], chosen, program=bench.in_pairs(threads, LOOP))[0]
     for name, environment in TRACED.items():

@@ -131,12 +131,9 @@ pub(crate) fn run(
             }
             Some(reporting) => {
                 let joined = is_last.as_ref().ok().copied().flatten().flatten();
-                let unseen = match &ranks {
-                    None if !has_own_folder => Unseen::Elsewhere,
-                    ranks => {
-                        Unseen::Here(ranks.as_ref().zip(joined).and_then(|(ranks, joined)| ranks.job.absent(joined)))
-                    }
-                };
+                let absent = ranks.as_ref().zip(joined).and_then(|(ranks, joined)| ranks.job.absent(joined));
+                let is_launcher = ranks.is_none() && !has_own_folder;
+                let unseen = if is_launcher { Unseen::Elsewhere } else { Unseen::Here(absent) };
                 let (judged, merged, happened) = verdict::give(
                     verdict,
                     reporting,

@@ -387,10 +387,9 @@ impl Player {
                 let value = Some(checksum(&opened));
                 let fingerprint = Some(if call.flipped.is_some() { fingerprint(&opened) } else { bytes });
                 let device = device.filter(|_| call.verb != Verb::OpenEvent);
-                let opened = if call.verb == Verb::Open {
-                    Values { pointer: result, offset: call.overwrites, ..nothing }
-                } else {
-                    Values { object: result, ..nothing }
+                let opened = match call.verb {
+                    Verb::Open => Values { pointer: result, offset: call.overwrites, ..nothing },
+                    _ => Values { object: result, ..nothing },
                 };
                 (Values { device, data, data_size: data_size(call), fingerprint, value, ..within }, opened)
             }
@@ -404,14 +403,9 @@ impl Player {
                     "physical" => Kind::PhysicalMem,
                     _ => Kind::Event,
                 };
-                let property = UNIFIED_RUNTIME
-                    .support
-                    .iter()
-                    .find(|(_, kind)| *kind == asked)
-                    .map(|(property, _)| u64::from(*property));
-                let yes = call.result.as_deref() == Some("yes");
-                let ask = Values { device, property, ..nothing };
-                (ask, Values { value: Some(u64::from(yes)), ..nothing })
+                let property = UNIFIED_RUNTIME.support.iter().find(|(_, kind)| *kind == asked);
+                let (property, yes) = (property.map(|it| u64::from(it.0)), call.result.as_deref() == Some("yes"));
+                (Values { device, property, ..nothing }, Values { value: Some(u64::from(yes)), ..nothing })
             }
             Verb::Physical => (Values { flags, device, size: Some(PHYSICAL), ..within }, object),
             Verb::ClosePhysical => (object_within, nothing),
