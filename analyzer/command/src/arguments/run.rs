@@ -13,7 +13,8 @@ use super::{Device, VerdictArguments, WindowArguments};
 /// that it starts. Its input and output are not touched; urscope writes its report to standard error, after the program has ended.
 ///
 /// The traces have the binary form, unless URSCOPE_FORMAT chooses another one. Beside them, urscope writes merged.json, a timeline of all
-/// processes for Perfetto, as `urscope export` does. If that takes longer than a second, it prints the command that does it.
+/// processes for Perfetto, as `urscope export` does. For a run of more than 100,000 calls or 1,000 processes, it prints the command that
+/// does it.
 ///
 /// The program only records: what it did is judged at its end. With --verbose, URSCOPE_VALIDATE=on or URSCOPE_ON_ERROR, the rules are
 /// checked while it runs, too.

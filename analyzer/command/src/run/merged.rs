@@ -2,12 +2,9 @@
 //!
 //! It is what `urscope export` writes. It must not change the verdict. Existing files are never replaced or followed, and an incomplete file never remains.
 
+use std::fmt;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::{
-    fmt,
-    time::{Duration, Instant},
-};
 
 use tempfile::{Builder, NamedTempFile};
 use urscope_analyzer::analysis::CallSites;
@@ -16,8 +13,10 @@ use urscope_analyzer::{AnalysisError, Judgement, Options, files::Folder};
 use crate::export::{self, ExportError, Form};
 use crate::{output::analyze_watched, shell::quoted};
 
-/// How long the analysis of a run may take that has a merged trace, which is drawn by a second analysis.
-pub(crate) const LIMIT: Duration = Duration::from_millis(500);
+/// The most calls and processes of a run that gets a merged trace. It is drawn by a second analysis, and takes about 750 bytes and
+/// 4 µs for a call, so a larger one would keep the user waiting.
+pub(crate) const CALL_LIMIT: u64 = 100_000;
+const PROCESS_LIMIT: usize = 1000;
 
 /// How many bytes the merged trace must leave free on its file system.
 const RESERVE: u64 = 16 << 20;
@@ -29,27 +28,26 @@ pub(crate) enum Merged {
     /// Nobody asked for it: the traces are not analyzed.
     NotAsked,
     Written(PathBuf),
-    TooLong,
+    TooLarge,
     Failed(io::Error),
 }
 
-/// Analyzes the traces of a run, and writes its merged trace into `folder` if the analysis took less than `limit`. An error is that of
+/// Analyzes the traces of a run, and writes its merged trace into `folder` if it has no more than `limit` calls. An error is that of
 /// the analysis.
 pub(crate) fn analyze_and_merge(
     files: &[PathBuf],
     options: &Options,
     folder: &Folder,
-    limit: Duration,
+    limit: u64,
 ) -> Result<(Judgement, Merged), AnalysisError> {
-    let began = Instant::now();
     let mut analysis = analyze_watched(files, options)?;
     let sites = CallSites::agreeing_with(&mut analysis, options);
     let judgement = analysis.report().judgement(files, options);
     let merged = if judgement.processes.is_empty() {
         // Perfetto refuses a timeline without any process.
         Merged::Unreadable
-    } else if began.elapsed() >= limit {
-        Merged::TooLong
+    } else if judgement.calls.values().sum::<u64>() > limit || judgement.processes.len() > PROCESS_LIMIT {
+        Merged::TooLarge
     } else {
         merge(files, options, folder, &judgement, sites).map_or_else(Merged::Failed, Merged::Written)
     };
@@ -146,9 +144,9 @@ impl fmt::Display for TracePlace<'_> {
                 path.file_name().map(|name| self.folder.join(name)).unwrap_or_default().display(),
                 quoted(self.folder)
             ),
-            Merged::TooLong => write!(
+            Merged::TooLarge => write!(
                 f,
-                "the traces are in {folder}; merging them for https://ui.perfetto.dev takes longer than a second: `{}`",
+                "the traces are in {folder}; the run is large: `{}` merges them for https://ui.perfetto.dev",
                 self.command()
             ),
             Merged::Failed(error) => write!(
@@ -183,7 +181,7 @@ mod tests {
         (folder, vec![path])
     }
 
-    fn merge(folder: &Path, files: &[PathBuf], limit: Duration) -> (Judgement, Merged) {
+    fn merge(folder: &Path, files: &[PathBuf], limit: u64) -> (Judgement, Merged) {
         analyze_and_merge(files, &Options::default(), &Folder::open(folder).unwrap(), limit).unwrap()
     }
 
@@ -201,7 +199,7 @@ mod tests {
     #[test]
     fn the_merged_trace_is_private_complete_and_not_a_trace_of_a_process() {
         let (folder, files) = run();
-        let (_, merged) = merge(folder.path(), &files, Duration::MAX);
+        let (_, merged) = merge(folder.path(), &files, CALL_LIMIT);
         let Merged::Written(path) = &merged else { panic!("{merged:?}") };
         assert_eq!(*path, folder.path().join("merged.json"));
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -213,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_leaves_no_file_and_names_the_command() {
+    fn a_large_run_leaves_no_file_and_names_the_command() {
         let (folder, files) = run();
-        let (judgement, merged) = merge(folder.path(), &files, Duration::ZERO);
-        assert!(matches!(merged, Merged::TooLong), "{merged:?}");
+        let (judgement, merged) = merge(folder.path(), &files, 0);
+        assert!(matches!(merged, Merged::TooLarge), "{merged:?}");
         assert_eq!(names_in(folder.path()), ["urscope-app-7-1.json"]);
-        assert_eq!(judgement, merge(folder.path(), &files, Duration::MAX).0, "the verdict is the same");
+        assert_eq!(judgement, merge(folder.path(), &files, CALL_LIMIT).0, "the verdict is the same");
         let told = line(Path::new("my runs"), &merged);
-        assert!(told.ends_with("`urscope export 'my runs' -o 'my runs/merged.json'`"), "{told}");
+        assert!(told.contains("`urscope export 'my runs' -o 'my runs/merged.json'`"), "{told}");
     }
 
     #[test]
@@ -230,22 +228,22 @@ mod tests {
         fs::write(&target, "mine").unwrap();
         std::os::unix::fs::symlink(&target, folder.path().join("merged.json")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("merged-1.json")).unwrap();
-        let (_, merged) = merge(folder.path(), &files, Duration::MAX);
+        let (_, merged) = merge(folder.path(), &files, CALL_LIMIT);
         let Merged::Written(path) = merged else { panic!("{merged:?}") };
         assert_eq!(path, folder.path().join("merged-2.json"));
         assert_eq!(fs::read_to_string(target).unwrap(), "mine");
-        assert!(line(folder.path(), &Merged::TooLong).contains("/merged-3.json`"));
+        assert!(line(folder.path(), &Merged::TooLarge).contains("/merged-3.json`"));
     }
 
     #[test]
     fn a_directory_that_cannot_be_written_does_not_change_the_verdict() {
         let (folder, files) = run();
-        let before = merge(folder.path(), &files, Duration::MAX).0;
+        let before = merge(folder.path(), &files, CALL_LIMIT).0;
         let gone = folder.path().join("gone");
         fs::create_dir(&gone).unwrap();
         let held = Folder::open(&gone).unwrap();
         fs::remove_dir(&gone).unwrap();
-        let (judgement, merged) = analyze_and_merge(&files, &Options::default(), &held, Duration::MAX).unwrap();
+        let (judgement, merged) = analyze_and_merge(&files, &Options::default(), &held, CALL_LIMIT).unwrap();
         assert_eq!(judgement, before);
         assert!(matches!(merged, Merged::Failed(_)), "{merged:?}");
         let told = TracePlace { folder: &gone, merged: &merged };
@@ -258,7 +256,7 @@ mod tests {
         fs::write(&files[0], "garbage").unwrap();
         let listed = Options { listed: true, ..Options::default() };
         let (judgement, merged) =
-            analyze_and_merge(&files, &listed, &Folder::open(folder.path()).unwrap(), Duration::MAX).unwrap();
+            analyze_and_merge(&files, &listed, &Folder::open(folder.path()).unwrap(), CALL_LIMIT).unwrap();
         assert_eq!(judgement.verdict, Verdict::NotJudged);
         assert!(matches!(merged, Merged::Unreadable), "{merged:?}");
         assert_eq!(names_in(folder.path()), ["urscope-app-7-1.json"]);

@@ -74,7 +74,7 @@ pub(crate) fn give(
             (not_judged(&options, nothing_traced(program.obstacle(), seen, has_gpu)), Merged::Nothing)
         }
         Ok(files) => {
-            let judged = analyze_and_merge(&files, &options, &traces.folder, merged::LIMIT);
+            let judged = analyze_and_merge(&files, &options, &traces.folder, merged::CALL_LIMIT);
             let judged = judged.unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable));
             // The traces were read by their paths.
             traces.in_place().map_or_else(unreadable, |()| judged)
