@@ -148,8 +148,8 @@ fn elsewhere(judgement: &Judgement) -> Option<Limit> {
     let ranks = judgement.processes.iter().filter_map(|process| process.ranks_elsewhere).max()?;
     let first = judgement.processes.first()?;
     let text = format!(
-        "{} of the job ran on other hosts: what they did is not known. Start urscope under the launcher, and merge the reports of the hosts \
-         (docs/mpi.md)",
+        "{} of the job ran on other hosts: what they did is not known. Start urscope under the launcher (`mpiexec urscope run -- …`), and put the \
+         reports of the hosts together by `urscope merge`",
         counted(u64::from(ranks), "rank")
     );
     let is_all_here = judgement.processes.iter().all(|process| process.host == first.host);
