@@ -7,7 +7,7 @@ use crate::exports::functions;
 use crate::level_zero::{zeCommandListAppendMemoryCopyRegion, zeCommandListAppendMemoryFill};
 use crate::memory::check;
 use crate::result::{Code, Outcome};
-use crate::stream::{Stream, of};
+use crate::stream::{Stream, at_once, of};
 
 /// One side of `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy)]
@@ -141,13 +141,6 @@ fn copy(copy: impl Into<Copy3d>, stream: &Stream) -> Outcome {
     })
 }
 
-/// Copies, and waits for it.
-fn copy_now(desc: impl Into<Copy3d>) -> Outcome {
-    let stream = of(0)?;
-    copy(desc, &stream)?;
-    stream.wait(u64::MAX)
-}
-
 /// Rows of a plane: where the first one begins, the bytes to the start of the next, and how many values of how many bytes in
 /// how many rows.
 #[derive(Clone, Copy)]
@@ -174,25 +167,18 @@ fn set(rows: Rows, value: u32, stream: &Stream) -> Outcome {
     })
 }
 
-/// Sets, and waits for it.
-fn set_now(rows: Rows, value: u32) -> Outcome {
-    let stream = of(0)?;
-    set(rows, value, &stream)?;
-    stream.wait(u64::MAX)
-}
-
 functions! {
     3020 "cuMemcpy2D" cuMemcpy2D_v2(desc: In<Copy2d>) / cuMemcpy2D_v2_ptds {
-        copy_now(desc.read()?)
+        at_once(|stream| copy(desc.read()?, stream))
     }
     3020 "cuMemcpy2DUnaligned" cuMemcpy2DUnaligned_v2(desc: In<Copy2d>) / cuMemcpy2DUnaligned_v2_ptds {
-        copy_now(desc.read()?)
+        at_once(|stream| copy(desc.read()?, stream))
     }
     3020 "cuMemcpy3D" cuMemcpy3D_v2(desc: In<Copy3d>) / cuMemcpy3D_v2_ptds {
-        copy_now(desc.read()?)
+        at_once(|stream| copy(desc.read()?, stream))
     }
     4000 "cuMemcpy3DPeer" cuMemcpy3DPeer(desc: In<Copy3d>) / cuMemcpy3DPeer_ptds {
-        copy_now(desc.read()?)
+        at_once(|stream| copy(desc.read()?, stream))
     }
     3020 "cuMemcpy2DAsync" cuMemcpy2DAsync_v2(desc: In<Copy2d>, stream: usize) / cuMemcpy2DAsync_v2_ptsz {
         copy(desc.read()?, &*of(stream)?)
@@ -206,7 +192,7 @@ functions! {
     3020 "cuMemsetD2D8" cuMemsetD2D8_v2(
         to: usize, pitch: usize, value: u8, count: usize, height: usize,
     ) / cuMemsetD2D8_v2_ptds {
-        set_now(Rows { to, pitch, width: 1, count, height }, value.into())
+        at_once(|stream| set(Rows { to, pitch, width: 1, count, height }, value.into(), stream))
     }
     3020 "cuMemsetD2D8Async" cuMemsetD2D8Async(
         to: usize, pitch: usize, value: u8, count: usize, height: usize, stream: usize,
@@ -216,7 +202,7 @@ functions! {
     3020 "cuMemsetD2D16" cuMemsetD2D16_v2(
         to: usize, pitch: usize, value: u16, count: usize, height: usize,
     ) / cuMemsetD2D16_v2_ptds {
-        set_now(Rows { to, pitch, width: 2, count, height }, value.into())
+        at_once(|stream| set(Rows { to, pitch, width: 2, count, height }, value.into(), stream))
     }
     3020 "cuMemsetD2D16Async" cuMemsetD2D16Async(
         to: usize, pitch: usize, value: u16, count: usize, height: usize, stream: usize,
@@ -226,7 +212,7 @@ functions! {
     3020 "cuMemsetD2D32" cuMemsetD2D32_v2(
         to: usize, pitch: usize, value: u32, count: usize, height: usize,
     ) / cuMemsetD2D32_v2_ptds {
-        set_now(Rows { to, pitch, width: 4, count, height }, value)
+        at_once(|stream| set(Rows { to, pitch, width: 4, count, height }, value, stream))
     }
     3020 "cuMemsetD2D32Async" cuMemsetD2D32Async(
         to: usize, pitch: usize, value: u32, count: usize, height: usize, stream: usize,

@@ -107,7 +107,7 @@ impl Stream {
         zeCommandListAppendWaitOnEvents(other.list, 1, &self.mark)
     }
 
-    pub(crate) fn wait(&self, timeout: u64) -> Outcome {
+    fn wait(&self, timeout: u64) -> Outcome {
         self.submit(|_| Ok(()))?;
         zeCommandListHostSynchronize(self.list, timeout)
     }
@@ -188,10 +188,10 @@ fn copy(to: usize, from: usize, size: usize, sides: Sides, stream: &Stream) -> O
     stream.submit(|list| zeCommandListAppendMemoryCopy(list, to, from, size, 0, 0, None))
 }
 
-/// Copies, and waits for it.
-fn copy_now(to: usize, from: usize, size: usize, sides: Sides) -> Outcome {
+/// Submits to the default stream, and waits for it.
+pub(crate) fn at_once(submit: impl FnOnce(&Stream) -> Outcome) -> Outcome {
     let stream = of(0)?;
-    copy(to, from, size, sides, &stream)?;
+    submit(&stream)?;
     stream.wait(u64::MAX)
 }
 
@@ -203,12 +203,6 @@ fn set(to: usize, value: u32, width: usize, count: usize, stream: &Stream) -> Ou
         return Ok(());
     }
     stream.submit(|list| zeCommandListAppendMemoryFill(list, to, &value, width, size, 0, 0, None))
-}
-
-fn set_now(to: usize, value: u32, width: usize, count: usize) -> Outcome {
-    let stream = of(0)?;
-    set(to, value, width, count, &stream)?;
-    stream.wait(u64::MAX)
 }
 
 fn create(stream: Out<usize>, flags: u32) -> Outcome {
@@ -252,21 +246,21 @@ functions! {
         of(stream)?.submit(|list| zeCommandListAppendHostFunction(list, function, data, 0, 0, 0, None))
     }
     4000 "cuMemcpy" cuMemcpy(to: usize, from: usize, size: usize) / cuMemcpy_ptds {
-        copy_now(to, from, size, Sides::Any)
+        at_once(|stream| copy(to, from, size, Sides::Any, stream))
     }
     3020 "cuMemcpyHtoD" cuMemcpyHtoD_v2(to: usize, from: usize, size: usize) / cuMemcpyHtoD_v2_ptds {
-        copy_now(to, from, size, Sides::To)
+        at_once(|stream| copy(to, from, size, Sides::To, stream))
     }
     3020 "cuMemcpyDtoH" cuMemcpyDtoH_v2(to: usize, from: usize, size: usize) / cuMemcpyDtoH_v2_ptds {
-        copy_now(to, from, size, Sides::From)
+        at_once(|stream| copy(to, from, size, Sides::From, stream))
     }
     3020 "cuMemcpyDtoD" cuMemcpyDtoD_v2(to: usize, from: usize, size: usize) / cuMemcpyDtoD_v2_ptds {
-        copy_now(to, from, size, Sides::Both)
+        at_once(|stream| copy(to, from, size, Sides::Both, stream))
     }
     4000 "cuMemcpyPeer" cuMemcpyPeer(
         to: usize, _to_context: usize, from: usize, _from_context: usize, size: usize,
     ) / cuMemcpyPeer_ptds {
-        copy_now(to, from, size, Sides::Both)
+        at_once(|stream| copy(to, from, size, Sides::Both, stream))
     }
     4000 "cuMemcpyAsync" cuMemcpyAsync(to: usize, from: usize, size: usize, stream: usize) / cuMemcpyAsync_ptsz {
         copy(to, from, size, Sides::Any, &*of(stream)?)
@@ -292,13 +286,13 @@ functions! {
         copy(to, from, size, Sides::Both, &*of(stream)?)
     }
     3020 "cuMemsetD8" cuMemsetD8_v2(to: usize, value: u8, count: usize) / cuMemsetD8_v2_ptds {
-        set_now(to, value.into(), 1, count)
+        at_once(|stream| set(to, value.into(), 1, count, stream))
     }
     3020 "cuMemsetD16" cuMemsetD16_v2(to: usize, value: u16, count: usize) / cuMemsetD16_v2_ptds {
-        set_now(to, value.into(), 2, count)
+        at_once(|stream| set(to, value.into(), 2, count, stream))
     }
     3020 "cuMemsetD32" cuMemsetD32_v2(to: usize, value: u32, count: usize) / cuMemsetD32_v2_ptds {
-        set_now(to, value, 4, count)
+        at_once(|stream| set(to, value, 4, count, stream))
     }
     3020 "cuMemsetD8Async" cuMemsetD8Async(to: usize, value: u8, count: usize, stream: usize) / cuMemsetD8Async_ptsz {
         set(to, value.into(), 1, count, &*of(stream)?)
