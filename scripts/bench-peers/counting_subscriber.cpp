@@ -1,13 +1,7 @@
 // A subscriber of XPTI that only counts the calls of the Unified Runtime, for `scripts/bench overhead`: the least that a tool on the
 // runtime's own tracing layer costs. At its end it prints the number of calls that began and ended to stderr. With TRACEPOINTS, each of
 // them is a tracepoint of LTTng, too.
-#ifdef TRACEPOINTS
-#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
-#define LTTNG_UST_TRACEPOINT_DEFINE
-#include "call_tracepoints.hpp"
-#else
-#define lttng_ust_tracepoint(...)
-#endif
+#include "if_tracepoints.hpp"
 
 #include <xpti/xpti_trace_framework.h>
 

@@ -1,12 +1,6 @@
 // A preloaded library that takes the place of two functions of Level Zero, for `scripts/bench overhead`: with TRACEPOINTS, each call has two
 // tracepoints of LTTng, the least that a tool on LTTng can cost; compiled with -pg, it shows each call to uftrace.
-#ifdef TRACEPOINTS
-#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
-#define LTTNG_UST_TRACEPOINT_DEFINE
-#include "call_tracepoints.hpp"
-#else
-#define lttng_ust_tracepoint(...)
-#endif
+#include "if_tracepoints.hpp"
 
 #include <cstdint>
 #include <cstring>
