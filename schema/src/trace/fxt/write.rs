@@ -89,7 +89,7 @@ pub const fn repetition(first: u64) -> u64 {
 }
 
 /// The record in `words` without the values that `base` has, too, as for [`repetition`], where not all are the same. Returns its first
-/// word. `None` if the fields are others, or less than half of their words are left out.
+/// word. `None` if the fields are others, or no value is left out.
 pub fn repeat(words: &[u64], base: &[u64], to: &mut impl Sink) -> Option<u64> {
     let ([first, time, arguments @ ..], [_, _, its @ ..]) = (words, base) else { return None };
     to.word(*time);
@@ -110,7 +110,7 @@ pub fn repeat(words: &[u64], base: &[u64], to: &mut impl Sink) -> Option<u64> {
         }
         (arguments, base) = (rest, rest_of_base);
     }
-    (arguments.is_empty() && base.is_empty() && 2 * (length(first) - 2) < whole).then_some(first)
+    (arguments.is_empty() && base.is_empty() && length(first) - 2 < whole).then_some(first)
 }
 
 /// The record of a call that returns inside of the call with its number, likewise.
