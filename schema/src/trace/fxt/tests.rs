@@ -1,3 +1,5 @@
+use std::iter;
+
 use proptest::prelude::*;
 
 use super::read::{Before, Item, Strings, next, next_call};
@@ -70,7 +72,14 @@ fn words_of(make: impl Fn(&mut Vec<u64>) -> Option<u64>) -> Vec<u64> {
     words
 }
 
-/// Checks that a record and one that repeats it are read back, also in one pass, and that the second is nothing without the first.
+/// The arguments of the record of a call.
+fn arguments(words: &[u64]) -> Vec<&[u64]> {
+    let mut rest = &words[2..];
+    iter::from_fn(|| rest.split_off(..write::length(*rest.first()?).max(1))).collect()
+}
+
+/// Checks that a record leaves out what it repeats, that both are read back, also in one pass, and that the second is nothing
+/// without the first.
 fn check_repeated(
     (base, first): (Vec<u64>, Record),
     (words, repeated): (Vec<u64>, Record),
@@ -78,10 +87,14 @@ fn check_repeated(
 ) -> Result<(), TestCaseError> {
     let at = base.len();
     let is_same = base[2..] == words[2..];
+    let (its, arguments) = (arguments(&base), arguments(&words));
+    let pairs = || its.iter().zip(&arguments);
+    let has_its_fields = its.len() == arguments.len() && pairs().all(|(its, argument)| (its[0] ^ argument[0]) as u32 == 0);
     let repeats = write::repeat(&words, &base, &mut Measure).map(|_| words_of(|to| write::repeat(&words, &base, to)));
     if is_same && at > 2 {
         prop_assert_eq!(&repeats, &Some(vec![write::repetition(words[0]), words[1]]));
     }
+    prop_assert_eq!(repeats.is_some(), has_its_fields && pairs().any(|(its, argument)| its == argument));
     let Some(repeats) = repeats else { return Ok(()) };
     prop_assert!(repeats.len() < at);
     let words = [base, repeats.clone()].concat();
