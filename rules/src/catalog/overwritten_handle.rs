@@ -10,9 +10,9 @@
 //! its open is refused, or maps something else.
 //!
 //! The child has the bytes from its parent, and they are the changed ones unless the parent opened a copy: a trace does not
-//! show that. Where the child started before the open returned, the parent opens the same bytes again, or another process opens
-//! them, the bytes may be those of the sender, so nothing is reported. Of a child that is not a fork, the start is known in
-//! steps of 10 ms.
+//! show that. Where the child started before the open returned, the parent opens the same bytes again, even later, or another
+//! process opens them, the bytes may be those of the sender, so nothing is reported. Of a child that is not a fork, the start is
+//! known in steps of 10 ms.
 //!
 //! # Example
 //!
@@ -67,12 +67,14 @@
 //! Send handle data on before it is opened, or open a copy of it. The v2 adapter does not write into it.
 
 use urscope_schema::handle::Handle;
+use urscope_schema::operation::Open;
 
 use super::wording::{call, name};
-use super::{Check, Rule, When};
+use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Severity};
 use crate::tracker::exports::Overwriting;
-use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::fact::{Fact, FactKind, Opening, What};
+use crate::tracker::records::ExportId;
 
 pub(super) static RULE: Rule = Rule {
     code: "overwritten-handle",
@@ -80,13 +82,38 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "an open changes handle data that is passed on, unless urscope prevents it",
     sentence: "passed on handle data that its adapter changes",
-    facts: &[FactKind::Opening],
-    check: Check::Stateless(check),
+    facts: &[FactKind::Opening, FactKind::Finished],
+    check: Check::Stateful(|| Box::new(PassedOn::default())),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Opening(opening) = fact.what else { return None };
-    let export = fact.tracker.exports.get(opening.export?)?;
+/// The number of opens that are kept until the run is over.
+const MAX_OPENS: usize = 256;
+
+/// The first open of handle data by a child of a process that has opened them. It is reported if that process does not open them again.
+#[derive(Clone, Debug, Default)]
+struct PassedOn(Vec<(ExportId, Finding)>);
+
+impl RuleState for PassedOn {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Opening(Opening { export: Some(export), open, .. }) => {
+                let is_of = |(id, finding): &(ExportId, Finding), who| (*id, finding.at.process) == (export, who);
+                self.0.retain(|kept| !is_of(kept, fact.at.process));
+                if let Some(finding) = passed_on(fact, export, open)
+                    && !self.0.iter().any(|kept| is_of(kept, finding.at.process))
+                    && self.0.len() < MAX_OPENS
+                {
+                    self.0.push((export, finding));
+                }
+            }
+            What::Finished => found.extend(self.0.drain(..).map(|(_, finding)| finding)),
+            _ => {}
+        }
+    }
+}
+
+fn passed_on(fact: &Fact<'_>, export: ExportId, open: &Open) -> Option<Finding> {
+    let export = fact.tracker.exports.get(export)?;
     if export.overwritten.is_empty() {
         return None;
     }
@@ -94,10 +121,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let parent = fact.tracker.process_with_pid(fact.at.process, child.parent?.into())?;
     let of_parent = |open: &&Overwriting| open.opened.process == parent && !open.again;
     let Overwriting { opened, returned, byte, .. } = *export.overwritten.iter().find(of_parent)?;
-    // A child that started before may have got the bytes before.
-    child.started.filter(|started| *started >= returned)?;
-    let what = Handle { kind: export.subject.kind, value: opening.open.data.unwrap_or_default() };
-    let (who, child, size) = (name(fact.tracker, parent), name(fact.tracker, fact.at.process), opening.open.size?);
+    // A child that started before may have got the bytes before. The thread is the parent's if a handler of a signal forked in an open
+    // of the parent, which then opens the bytes again.
+    child.started.filter(|started| *started >= returned && fact.at.tid != opened.tid)?;
+    let what = Handle { kind: export.subject.kind, value: open.data.unwrap_or_default() };
+    let (who, child, size) = (name(fact.tracker, parent), name(fact.tracker, fact.at.process), open.size?);
     let message = format!(
         "{who} opened handle data of {size} bytes in {}; without urscope, its adapter would have changed them from byte {byte} on, and \
          {child}, a child of this process, which opens them in {}, would have got the changed ones: they name another descriptor of {}, so \

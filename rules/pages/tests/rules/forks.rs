@@ -2,6 +2,7 @@
 
 use urscope_rule_pages::scenario::{Event, Scenario, judge};
 use urscope_rules::{Checker, Finding};
+use urscope_schema::api::Function;
 
 use crate::scenarios::expect;
 
@@ -118,4 +119,14 @@ fn a_child_that_started_before_the_open_returned_may_have_unchanged_bytes() {
     expect(&opened(&format!("{open}\nq: close m\n{open}\nq: fork c")), &[]);
     expect(&opened(&format!("{open}\nq: close m\n{open} begins\nq: fork c\nq: returns")), &[]);
     expect(&opened(&format!("{open} begins\nq: fork c\nq: returns")), &[]);
+    // It shows later that it opens a copy.
+    expect(&opened(&format!("{open}\nq: fork c\nc: open h -> n\nc: close n\nq: close m\n{open}")), &[]);
+    // A handler of a signal forked in a further open of that thread.
+    let found = found_after(&opened(&format!("{open}\nq: fork c")), |events| {
+        let enters =
+            events.iter_mut().filter_map(|event| if let Event::Enter(_, enter) = event { Some(enter) } else { None });
+        let mut opens: Vec<_> = enters.filter(|enter| enter.function == Function::urIPCOpenMemHandleExp).collect();
+        opens[1].tid = opens[0].tid;
+    });
+    assert!(found.is_empty(), "{found:?}");
 }

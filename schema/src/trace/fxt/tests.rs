@@ -89,7 +89,8 @@ fn check_repeated(
     let is_same = base[2..] == words[2..];
     let (its, arguments) = (arguments(&base), arguments(&words));
     let pairs = || its.iter().zip(&arguments);
-    let has_its_fields = its.len() == arguments.len() && pairs().all(|(its, argument)| (its[0] ^ argument[0]) as u32 == 0);
+    let has_its_fields =
+        its.len() == arguments.len() && pairs().all(|(its, argument)| (its[0] ^ argument[0]) as u32 == 0);
     let repeats = write::repeat(&words, &base, &mut Measure).map(|_| words_of(|to| write::repeat(&words, &base, to)));
     if is_same && at > 2 {
         prop_assert_eq!(&repeats, &Some(vec![write::repetition(words[0]), words[1]]));
