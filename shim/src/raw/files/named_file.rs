@@ -1,8 +1,9 @@
 //! A file that is opened by its path each time and recognized by its inode, because no descriptor may stay open.
 
 use std::fs::{self, File, Permissions};
+use std::os::{fd::AsRawFd as _, unix::fs::PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::{io, os::unix::fs::PermissionsExt as _, sync::Arc};
+use std::{io, sync::Arc};
 
 use urscope_schema::trace::write::{self, UNFINISHED};
 
@@ -81,10 +82,19 @@ impl NamedFile {
     }
 
     /// Opens the file again; an error if another file is at its path.
+    ///
+    /// If a thread closes a standard stream meanwhile, the descriptor may have its number for a moment. What is written to
+    /// the stream then is behind the end of the file until it grows or is truncated.
     pub(crate) fn reopen(&self) -> io::Result<File> {
         // Another file at its path must not block this process.
-        let file = plain_file::open(self.place(), libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK)?;
-        if identity(&file)? == self.inode { Ok(file) } else { Err(plain_file::taken()) }
+        let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_APPEND;
+        let file = plain_file::open(self.place(), flags)?;
+        if identity(&file)? != self.inode {
+            return Err(plain_file::taken());
+        }
+        // SAFETY: fcntl(2) clears the flags of this open file that it can clear; O_APPEND is one.
+        let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) };
+        if answer == 0 { Ok(file) } else { Err(io::Error::last_os_error()) }
     }
 }
 
@@ -95,7 +105,20 @@ fn identity(file: &File) -> io::Result<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt as _;
+
     use super::*;
+
+    #[test]
+    fn a_file_that_is_opened_again_is_written_anywhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("urscope-a-7-9.fxt");
+        let (mut file, first) = NamedFile::create(&path).unwrap();
+        first.write_all_at(b"one two", 0).unwrap();
+        file.publish().unwrap();
+        file.reopen().unwrap().write_all_at(b"six", 0).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"six two");
+    }
 
     #[test]
     fn a_name_that_somebody_else_takes_is_replaced_by_another_one() {
