@@ -156,7 +156,7 @@ fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
     assert!(!bare.contains("; here ") && !bare.contains("; there "), "{bare}");
 }
 
-/// A run that is judged is not validated while the program runs, unless the user wants that.
+/// The program only records, judged or not, unless the user wants findings while it runs.
 #[test]
 fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
     let test_run =
@@ -170,6 +170,8 @@ fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
         assert_eq!((all_live(&outcome), reported(&outcome, violation).len()), (none.clone(), 0), "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), [violation], "the judge finds it without the layer");
     }
+    let unjudged = test_run().option("--no-check").run();
+    assert_eq!((all_live(&unjudged), reported(&unjudged, violation).len()), (none, 0), "{}", unjudged.stderr);
     for wanted in [test_run().option("--verbose"), test_run().env("URSCOPE_ON_ERROR", "refuse")] {
         let outcome = wanted.run();
         assert_eq!((all_live(&outcome), reported(&outcome, violation).len()), (vec![violation.to_owned()], 1));

@@ -30,8 +30,10 @@ pub(crate) struct Surroundings {
     pub(crate) ranks: Ranks,
     pub(crate) inner_calls: bool,
     pub(crate) command_lines: bool,
-    /// The traces are judged at the end, and nobody asked for findings while the program runs.
-    pub(crate) judged_later: bool,
+    /// Nobody asked for findings while the program runs.
+    pub(crate) only_records: bool,
+    /// The traces are judged at the end.
+    pub(crate) is_judged: bool,
     /// The directory of a Level Zero loader.
     pub(crate) device: Option<PathBuf>,
     /// The directory of a CUDA driver.
@@ -69,10 +71,10 @@ impl Surroundings {
                 changes.push((FORMAT, "binary".into()));
             }
             // What is found while the program runs is found again in its traces, at no cost to the program.
-            if self.judged_later && current(VALIDATE).is_none() && current(ON_ERROR).is_none() {
+            if self.only_records && current(VALIDATE).is_none() && current(ON_ERROR).is_none() {
                 changes.push((VALIDATE, "off".into()));
                 // A line for each process tells nothing that the report does not.
-                if current(QUIET).is_none() {
+                if self.is_judged && current(QUIET).is_none() {
                     changes.push((QUIET, "1".into()));
                 }
             }
@@ -172,7 +174,8 @@ mod tests {
     fn each_wish_sets_its_variable_unless_the_user_has_set_it() {
         let traced = || Surroundings { traces: Some(("/t".into(), "r1".into())), ..Surroundings::default() };
         let full = || Surroundings { command_lines: true, ..traced() };
-        let judged = || Surroundings { judged_later: true, ..traced() };
+        let records = || Surroundings { only_records: true, ..traced() };
+        let judged = || Surroundings { is_judged: true, ..records() };
         let ranks = Surroundings { ranks: "0,3-5".parse().unwrap(), ..traced() };
         let inner = Surroundings { inner_calls: true, ..traced() };
         for (run, current, name, expected) in [
@@ -185,6 +188,8 @@ mod tests {
             (traced(), ("", ""), FORMAT, Some("binary")),
             (traced(), (FORMAT, "chrome"), FORMAT, None),
             (judged(), ("", ""), VALIDATE, Some("off")),
+            (records(), ("", ""), VALIDATE, Some("off")),
+            (records(), ("", ""), QUIET, None),
             (judged(), (VALIDATE, "on"), VALIDATE, None),
             (judged(), (ON_ERROR, "abort"), VALIDATE, None),
             (traced(), ("", ""), VALIDATE, None),

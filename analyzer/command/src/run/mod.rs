@@ -86,7 +86,7 @@ pub(crate) fn run(
         if let Some(job) = job {
             ranks = Some(job.begin(&prepared.folder).map_err(|error| unusable(prepared.path(), &error))?);
         }
-        surroundings.judged_later = is_judged && !verdict.verbose;
+        (surroundings.only_records, surroundings.is_judged) = (!verdict.verbose, is_judged);
         surroundings.traces = Some((prepared.path().to_path_buf(), prepared.run.clone()));
         traces = Some(prepared);
     }
