@@ -114,12 +114,12 @@ fn a_child_that_started_before_the_open_returned_may_have_unchanged_bytes() {
     let opened = |then: &str| shared(&format!("{then}\nc: open h -> n\nc: close n\nq: close m"));
     expect(&opened(&format!("{open}\nq: fork c")), &["overwritten-handle"]);
     expect(&opened(&format!("q: fork c\n{open}")), &[]);
-    // A handler of a signal forked in the middle of the call.
     // The parent opens a copy each time, or does not work either.
     expect(&opened(&format!("{open}\nq: close m\n{open}\nq: fork c")), &[]);
     expect(&opened(&format!("{open}\nq: close m\n{open} begins\nq: fork c\nq: returns")), &[]);
+    // A handler of a signal forked in the middle of the call.
     expect(&opened(&format!("{open} begins\nq: fork c\nq: returns")), &[]);
-    // It shows later that it opens a copy.
+    // The parent shows later that it opens a copy.
     expect(&opened(&format!("{open}\nq: fork c\nc: open h -> n\nc: close n\nq: close m\n{open}")), &[]);
     // A handler of a signal forked in a further open of that thread.
     let found = found_after(&opened(&format!("{open}\nq: fork c")), |events| {
