@@ -9,12 +9,14 @@
     reason = "function and origin are mostly constants, so that much is decided when it is compiled"
 )]
 
-use urscope_schema::api::{Function, UrResult, role::Device};
+use urscope_schema::api::{Effect, Function, UrResult, role::Device};
 use urscope_schema::call::Values;
 
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
-use crate::raw::args::{Arg, inputs::Arguments, out_params, row::Row};
+use crate::raw::args::out_params::{self, Redirection};
+use crate::raw::args::row::{RealCall, Row, RowCall};
+use crate::raw::args::{Arg, inputs::Arguments};
 use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
 use crate::{chain, commands, devices, inner, stacks};
 
@@ -80,17 +82,41 @@ impl Begun {
 }
 
 /// Records a call around the real function, unless nobody wants to know of it; returns the result for the caller.
-///
-/// For one function that is not inlined for each row and kind of origin.
 #[inline(always)]
 pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
-    let function = R::FUNCTION;
-    let begun = match begin(function, origin, &row.arguments()) {
+    let call = RowCall::new(row, real);
+    if const { is_hot(R::FUNCTION) } { around(origin, &call) } else { around_any(origin, &call) }
+}
+
+/// Whether programs make so many recorded calls of a function that it has a path of its own, in which the compiler knows its row. All
+/// others share one: a path is 12 KB of code.
+const fn is_hot(function: Function) -> bool {
+    matches!(function.effect(), Effect::Exports(_) | Effect::Puts(_) | Effect::Opens(_) | Effect::Closes(_))
+}
+
+/// Records a call that the runtime makes in the recorded call with the number `outer`.
+#[cold]
+pub(crate) fn intercept_inner<R: Row>(outer: u64, row: R, real: R::Real) -> UrResult {
+    around_any(Origin::Inner(outer), &RowCall::new(row, real))
+}
+
+/// The path of a call, compiled once for all functions.
+#[inline(never)]
+fn around_any(origin: Origin, call: &dyn RealCall) -> UrResult {
+    around(origin, call)
+}
+
+/// The path of a call.
+#[inline(always)]
+fn around(origin: Origin, call: &(impl RealCall + ?Sized)) -> UrResult {
+    let arguments = call.arguments();
+    let function = arguments.function();
+    let begun = match begin(function, origin, arguments) {
         Begin::Recorded(begun) => begun,
         Begin::Answered(result) => return result,
         Begin::Unrecorded => {
-            let result = row.call(real);
-            commands::note_unrecorded(function, row.arguments().inputs(), result);
+            let result = call.make(&Redirection::NONE);
+            commands::note_unrecorded(function, arguments.inputs(), result);
             return result;
         }
     };
@@ -100,7 +126,7 @@ pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
         outer.begin();
     }
     let exception_guard = ExceptionGuard { function, origin, call: begun.call, outer: is_outer.then_some(&outer) };
-    let (result, answers) = out_params::call(row, real);
+    let (result, answers) = out_params::call(call);
     std::mem::forget(exception_guard);
     if is_outer {
         outer.end();

@@ -35,29 +35,32 @@ fn keeps_errno(function: Function, origin: Origin, call: impl Fn() -> UrResult) 
 
 macro_rules! calls {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// Calls every function without arguments, from a thread of its own each.
-        fn call_all() {
-            $(
-                thread::spawn(|| {
-                    extern "C-unwind" fn real($(_: Arg<$role>),*) -> UrResult {
-                        UrResult::SUCCESS
-                    }
-                    for origin in [Origin::Adapter(0), Origin::Driver, Origin::Inner(1)] {
-                        keeps_errno(Function::$name, origin, || {
-                            // SAFETY: a role is a number, which is not followed here.
-                            let row = row::$name { $($param: unsafe { std::mem::zeroed::<Arg<$role>>() }),* };
-                            intercept(origin, row, real)
-                        });
-                    }
-                })
-                .join()
-                .unwrap();
-            )*
-        }
+        /// A call of every function without arguments, by each origin.
+        const CALLS: &[fn()] = &[$(
+            || {
+                extern "C-unwind" fn real($(_: Arg<$role>),*) -> UrResult {
+                    UrResult::SUCCESS
+                }
+                for origin in [Origin::Adapter(0), Origin::Driver, Origin::Inner(1)] {
+                    keeps_errno(Function::$name, origin, || {
+                        // SAFETY: a role is a number, which is not followed here.
+                        let row = row::$name { $($param: unsafe { std::mem::zeroed::<Arg<$role>>() }),* };
+                        intercept(origin, row, real)
+                    });
+                }
+            },
+        )*];
     };
 }
 
 hooked_functions!(calls);
+
+/// Makes each call in a thread of its own.
+fn call_all() {
+    for call in CALLS {
+        thread::spawn(*call).join().unwrap();
+    }
+}
 
 #[test]
 fn no_function_changes_errno() {

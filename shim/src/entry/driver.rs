@@ -91,8 +91,7 @@ pub(super) fn report(kind: &str, module: Option<&Module>, functions: &[Function]
 /// # Safety
 ///
 /// `address` is null or a function with the signature of the row.
-#[expect(clippy::inline_always, reason = "the arguments of a call that is not recorded stay in their registers")]
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn pass<R: Row>(
     address: *mut c_void,
     row: R,
@@ -110,7 +109,7 @@ pub(super) unsafe fn pass<R: Row>(
             return intercept(row, real, origin);
         }
         if let Some(outer) = inner::inside_of(R::FUNCTION) {
-            return intercept_inner(outer, row, real);
+            return call::intercept_inner(outer, row, real);
         }
     }
     let result = row.call(real);
@@ -123,13 +122,6 @@ pub(super) unsafe fn pass<R: Row>(
 fn intercept<R: Row>(row: R, real: R::Real, origin: impl FnOnce() -> Origin) -> UrResult {
     fork::notice();
     call::intercept(origin(), row, real)
-}
-
-/// Records a call that the runtime makes in the recorded call with the number `outer`.
-#[cold]
-#[inline(never)]
-fn intercept_inner<R: Row>(outer: u64, row: R, real: R::Real) -> UrResult {
-    call::intercept(Origin::Inner(outer), row, real)
 }
 
 pub(super) const fn may_export(function: Function) -> bool {

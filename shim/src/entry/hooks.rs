@@ -16,9 +16,14 @@ use crate::raw::args::Arg;
 use crate::raw::args::row::{self, Row};
 use crate::{commands, event_filter};
 
-/// Records a call of adapter `via`.
+/// Passes a call on to adapter `via`, recorded unless nothing can be recorded of it. There is one for each row, not for each hook.
 #[inline(never)]
-fn intercept<R: Row>(via: usize, row: R, real: R::Real) -> UrResult {
+fn pass<R: Row>(via: usize, row: R, real: R::Real) -> UrResult {
+    if event_filter::passes_any(R::FUNCTION) && row.arguments().nulls().is_empty() {
+        let result = row.call(real);
+        commands::note_unrecorded(R::FUNCTION, row.arguments().inputs(), result);
+        return result;
+    }
     call::intercept(Origin::Adapter(via), row, real)
 }
 
@@ -30,27 +35,7 @@ macro_rules! hooks {
 
             $(
                 pub(in super::super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    let row = row::$name { $($param),* };
-                    if event_filter::passes_any(Function::$name) && row.arguments().nulls().is_empty() {
-                        let result = backend::$name::<VIA>()($($param),*);
-                        commands::note_unrecorded(Function::$name, row.arguments().inputs(), result);
-                        return result;
-                    }
-                    recorded::$name::<VIA>($($param),*)
-                }
-            )*
-        }
-
-        /// Continues a call that may be recorded. The arguments are passed on unchanged, so they stay in their
-        /// registers until then.
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod recorded {
-            use super::*;
-
-            $(
-                #[inline(never)]
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    intercept(VIA, row::$name { $($param),* }, backend::$name::<VIA>())
+                    pass(VIA, row::$name { $($param),* }, backend::$name::<VIA>())
                 }
             )*
         }

@@ -50,9 +50,8 @@ const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Library>() + offset_of!(Library, functions) + function as usize * size_of::<usize>()
 }
 
-/// Passes a call on to the library with this number.
-#[expect(clippy::inline_always, reason = "the arguments of a call that is not recorded stay in their registers")]
-#[inline(always)]
+/// Passes a call on to the library with this number. There is one for each row, not for each hook.
+#[inline(never)]
 fn pass<R: Row>(via: usize, row: R) -> UrResult {
     // SAFETY: the stored function has the row's signature (`cuda.h`).
     unsafe {

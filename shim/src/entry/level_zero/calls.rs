@@ -90,9 +90,8 @@ const fn place(via: usize, function: Function) -> usize {
     via * size_of::<Driver>() + offset_of!(Driver, functions) + function as usize * size_of::<usize>()
 }
 
-/// Passes a call on to driver `via`.
-#[expect(clippy::inline_always, reason = "the arguments of a call that is not recorded stay in their registers")]
-#[inline(always)]
+/// Passes a call on to driver `via`. There is one for each row, not for each hook.
+#[inline(never)]
 fn pass<R: Row>(via: usize, row: R) -> UrResult {
     // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver).
     unsafe {

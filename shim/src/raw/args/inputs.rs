@@ -288,7 +288,8 @@ impl Arguments {
     }
 
     /// The function that is called.
-    pub(super) const fn function(&self) -> Function {
+    #[inline]
+    pub(crate) const fn function(&self) -> Function {
         self.function
     }
 

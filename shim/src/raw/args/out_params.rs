@@ -15,7 +15,7 @@ use urscope_schema::{api::UrResult, call::Values, handle::descriptor_data};
 
 use super::inputs::{Arguments, data_hashes, descriptor_at, of_file};
 use super::umf_header::{UMF_SIZES, UmfHeader};
-use super::{Arg, extensions::Extension, handle_data, row::Row};
+use super::{Arg, extensions::Extension, handle_data, row::RealCall};
 use crate::raw::processes::process;
 
 /// The value of a variable that the callee has not written to; no valid address or size.
@@ -34,6 +34,9 @@ struct Variables {
 pub struct Redirection(OutParams);
 
 impl Redirection {
+    /// Passes the arguments on as they are.
+    pub const NONE: Self = Self(OutParams::NONE);
+
     /// The argument to pass on: the address of the variable that replaces the caller's, otherwise the argument.
     #[inline]
     pub fn redirect<R: Role>(&self, argument: Arg<R>) -> Arg<R> {
@@ -41,23 +44,22 @@ impl Redirection {
     }
 }
 
-/// Calls the real function of a row with out-parameters of urscope's, copies its answers to the caller, and returns its
-/// result with the recorded values.
+/// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values.
 #[inline(always)]
-pub fn call<R: Row>(row: R, real: R::Real) -> (UrResult, Values) {
-    let arguments = row.arguments();
+pub fn call(of: &(impl RealCall + ?Sized)) -> (UrResult, Values) {
+    let arguments = of.arguments();
     let mut room = MaybeUninit::uninit();
-    let opened = if R::FUNCTION.opens().is_some() { copy(&arguments, &mut room) } else { None };
+    let opened = if arguments.function().opens().is_some() { copy(arguments, &mut room) } else { None };
     let mut variables = Variables::untouched();
-    let result = row.redirected(&variables.redirection(&arguments.out, opened)).call(real);
+    let result = of.make(&variables.redirection(&arguments.out, opened));
     let answers = variables.carry_over(&arguments.out);
     if !result.is_success() {
         return (result, Values::NONE);
     }
-    let overwritten = opened.and_then(|copy| overwritten(&arguments, copy));
+    let overwritten = opened.and_then(|copy| overwritten(arguments, copy));
     // SAFETY: `size` bytes of the buffer, which is live, are initialized.
     let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
-    // SAFETY: the function was called (`Row`) and succeeded, and these are its answers.
+    // SAFETY: the function was called (`RealCall`) and succeeded, and these are its answers.
     let values = unsafe { completed(&arguments.out, answers, arguments.values().pointer, extent) };
     (result, Values { offset: overwritten.or(values.offset), ..values })
 }
@@ -298,7 +300,8 @@ unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
 mod tests {
     use urscope_schema::api::role::{Context, Desc, OutData, OutDataSize, OutObject, Pointer};
 
-    use super::{super::row, *};
+    use super::super::row::{self, RowCall};
+    use super::*;
 
     /// An argument of a caller.
     fn arg<R: Role>(role: R) -> Arg<R> {
@@ -315,7 +318,10 @@ mod tests {
         let mut variable = 1_usize;
         let pool = arg(OutObject((&raw mut variable).expose_provenance()));
         let row = row::urUSMPoolCreate { context: arg(Context(1)), desc: arg(Desc(0)), pool };
-        assert_eq!(call(row, real as _), (UrResult::SUCCESS, Values { object: Some(7), ..Values::NONE }));
+        assert_eq!(
+            call(&RowCall::new(row, real as _)),
+            (UrResult::SUCCESS, Values { object: Some(7), ..Values::NONE })
+        );
         assert_eq!(variable, 7);
     }
 
@@ -331,7 +337,7 @@ mod tests {
             data: arg(OutData((&raw mut data).expose_provenance())),
             data_size: arg(OutDataSize((&raw mut size).expose_provenance())),
         };
-        assert_eq!(call(row, real as _), (UrResult::SUCCESS, Values::NONE));
+        assert_eq!(call(&RowCall::new(row, real as _)), (UrResult::SUCCESS, Values::NONE));
         assert_eq!((data, size), (1, 2));
     }
 

@@ -2,6 +2,8 @@
 //!
 //! [`rows`](crate::rows) makes the types. It is all that is made by a macro of a call's path ([`crate::call`]).
 
+#![expect(clippy::inline_always, reason = "the compiler knows the row of a call that has a path of its own")]
+
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::api::{Function, UrResult, role::*};
 #[allow(clippy::wildcard_imports, reason = "each interface has a macro for its rows")]
@@ -37,6 +39,47 @@ pub unsafe trait Row: Copy {
 
     /// The handle by which the loader dispatches an observed call.
     fn dispatched_by(parameters: Parameters) -> Option<AdapterHandle>;
+}
+
+/// A call of a hooked function that can be made, whichever function it is.
+///
+/// # Safety
+///
+/// [`RealCall::make`] calls the function of [`RealCall::arguments`] with these, redirected as it is told, and returns its result.
+pub unsafe trait RealCall {
+    /// The arguments in the form in which they are recorded.
+    fn arguments(&self) -> &Arguments;
+
+    /// Makes the call.
+    fn make(&self, to: &Redirection) -> UrResult;
+}
+
+/// The call of a row.
+pub struct RowCall<R: Row> {
+    arguments: Arguments,
+    row: R,
+    real: R::Real,
+}
+
+impl<R: Row> RowCall<R> {
+    /// The call of `real` with the arguments of the row.
+    #[inline(always)]
+    pub fn new(row: R, real: R::Real) -> Self {
+        Self { arguments: row.arguments(), row, real }
+    }
+}
+
+// SAFETY: `call` is one call (`Row`), and all three are from `new`.
+unsafe impl<R: Row> RealCall for RowCall<R> {
+    #[inline(always)]
+    fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    #[inline(always)]
+    fn make(&self, to: &Redirection) -> UrResult {
+        self.row.redirected(to).call(self.real)
+    }
 }
 
 /// Makes a type for each row that it gets. `Function`, `UrResult` and the roles must be in scope.
