@@ -101,6 +101,18 @@ class Tools(unittest.TestCase):
         self.assertEqual(run("-m", "urscope", "run", "--no-shim", "--no-check", "-m", "this").returncode, 0)
         self.assertEqual(run("-m", "urscope", "run", "--no-shim", "--no-check", "--", "/bin/sh", "-c", "exit 7").returncode, 7)
 
+    def test_only_a_first_word_is_a_script_of_python(self):
+        script = self.folder / "x.py"
+        script.write_text("import sys; print(sys.executable, sys.argv[1:])")
+        for program, printed in (
+            ([script, "a", "-b"], f"{sys.executable} ['a', '-b']"),
+            (["--", script], f"{sys.executable} []"),
+            ([sys.executable, script, "fixed"], f"{sys.executable} ['fixed']"),
+            (["echo", "python", "x.py"], "python x.py"),
+        ):
+            ended = run("-m", "urscope", "-q", "run", "--no-shim", "--no-check", *map(str, program), cwd=self.folder)
+            self.assertEqual((ended.returncode, ended.stdout), (0, printed + "\n"), ended.stderr)
+
     def test_without_dpctl_the_tools_work(self):
         program = "import sys; sys.modules['dpctl'] = None; import urscope; print(urscope.check)"
         self.assertEqual(run("-c", program).returncode, 0)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import sys
 
-from ._command import command_path, with_interpreter
+from ._command import command_path
 
 
 def main() -> None:
     """Becomes the command, which ends with its own exit code."""
     command = str(command_path())
-    os.execv(command, [command, *with_interpreter(sys.argv[1:])])
+    arguments = sys.argv[1:]
+    # Without arguments, the command prints its help.
+    interpreter = ["--interpreter", sys.executable] if arguments else []
+    os.execv(command, [command, *interpreter, *arguments])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! The arguments of `urscope run`.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use urscope_schema::ranks::Ranks;
@@ -89,9 +90,35 @@ pub(crate) struct RunArguments {
     #[command(flatten, next_help_heading = "With --view")]
     pub(crate) window: WindowArguments,
 
+    /// A module of Python and its arguments, in place of a program. Only the Python package has an interpreter for it.
+    #[arg(short = 'm', num_args = 1.., allow_hyphen_values = true, hide = true, value_name = "MODULE")]
+    module: Vec<OsString>,
+
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    #[arg(required_unless_present = "module", trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
+}
+
+impl RunArguments {
+    /// Makes `-m MODULE …` the command, as if `--` were in front of it.
+    pub(crate) fn take_module(&mut self) {
+        if self.module.is_empty() {
+            return;
+        }
+        // What stands behind a `--` among the arguments of the module is no value of the option.
+        let behind = std::mem::take(&mut self.command);
+        let dashes = (!behind.is_empty()).then(|| "--".into());
+        self.command =
+            [OsString::from("-m")].into_iter().chain(self.module.drain(..)).chain(dashes).chain(behind).collect();
+    }
+
+    /// Whether the program is a script of Python, or a module (`-m`). No other argument decides it.
+    pub(crate) fn is_for_python(&self) -> bool {
+        self.command.first().is_some_and(|first| {
+            let file = Path::new(first);
+            first == "-m" || file.extension().is_some_and(|extension| extension == "py") && file.is_file()
+        })
+    }
 }
 
 #[cfg(test)]
@@ -114,5 +141,30 @@ mod tests {
             assert_eq!(run.command, ["./app", "--dir", "x", "--", "--no-check"], "{line}");
             assert_eq!((run.dir, run.no_check), (None, false), "{line}");
         }
+    }
+
+    #[test]
+    fn only_the_first_word_makes_a_program_one_of_python() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("x.py");
+        std::fs::write(&script, "").unwrap();
+        let script = script.to_str().unwrap();
+        for (line, command, is_for_python) in [
+            ("run --no-check X -a", "X -a", true),
+            ("run -- X", "X", true),
+            ("run python X fixed", "python X fixed", false),
+            ("run --dir X mpiexec -n 2 python X", "mpiexec -n 2 python X", false),
+            ("run missing.py", "missing.py", false),
+            ("run --no-shim -m this -v --dir d", "-m this -v --dir d", true),
+            ("run -m this -- -a -- b", "-m this -- -a -- b", true),
+            ("run -- -m this", "-m this", true),
+        ] {
+            let [line, command] = [line, command].map(|text| text.replace('X', script));
+            let mut run = Line::try_parse_from(line.split(' ')).unwrap().run;
+            run.take_module();
+            assert_eq!(run.command, command.split(' ').collect::<Vec<_>>(), "{line}");
+            assert_eq!(run.is_for_python(), is_for_python, "{line}");
+        }
+        assert!(Line::try_parse_from(["run", "-m"]).is_err() && Line::try_parse_from(["run"]).is_err());
     }
 }

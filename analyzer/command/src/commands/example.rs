@@ -41,10 +41,6 @@ pub(crate) struct ExampleArguments {
     /// The program in C++.
     #[arg(long)]
     cpp: bool,
-
-    /// The interpreter that runs the program in Python.
-    #[arg(long, value_name = "PROGRAM", default_value = "python3", hide = true)]
-    interpreter: PathBuf,
 }
 
 /// A program with a mistake.
@@ -75,7 +71,7 @@ const EXAMPLES: &[Example] = examples! {
 const OPTIONS: [&str; 4] = ["-std=c++17", "-g", "-O1", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"];
 
 /// Lists the programs, writes one, or runs it. The exit code of a run is that of `urscope run`.
-pub(crate) fn example(arguments: &ExampleArguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn example(arguments: &ExampleArguments, interpreter: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
     let Some(name) = &arguments.rule else {
         written(io::stdout().write_all(list().as_bytes()), "standard output cannot be written")?;
         return Ok(ExitCode::SUCCESS);
@@ -85,13 +81,14 @@ pub(crate) fn example(arguments: &ExampleArguments) -> Result<ExitCode, Box<dyn 
         let known: Vec<_> = EXAMPLES.iter().map(|example| example.rule).collect();
         return Err(format!("there is no example of {name:?}; there are {}", known.join(", ")).into());
     };
+    let interpreter = interpreter.unwrap_or(Path::new("python3"));
     let (ending, text) = if arguments.cpp { ("cpp", example.cpp) } else { ("py", example.python) };
     let file = PathBuf::from(format!("{}.{ending}", example.rule.replace('-', "_")));
     let is_new = write(&file, text)?;
-    let compile = if arguments.cpp { Some(compilation(&file, &arguments.interpreter)?) } else { None };
+    let compile = if arguments.cpp { Some(compilation(&file, interpreter)?) } else { None };
     let program = match &compile {
         Some((_, program)) => vec![Path::new(".").join(program).display().to_string()],
-        None => vec![arguments.interpreter.display().to_string(), file.display().to_string()],
+        None => vec![interpreter.display().to_string(), file.display().to_string()],
     };
     let run: Vec<String> =
         ["run", "--device", "software", "--"].map(str::to_owned).into_iter().chain(program).collect();
@@ -104,7 +101,7 @@ pub(crate) fn example(arguments: &ExampleArguments) -> Result<ExitCode, Box<dyn 
     match compile {
         Some((compile, program)) if is_new || !program.exists() => self::compile(&compile)?,
         Some(_) => {}
-        None => has_modules(&arguments.interpreter)?,
+        None => has_modules(interpreter)?,
     }
     show(format_args!("urscope {}", line(&run)));
     let ended = Command::new(env::current_exe()?).args(run).status()?;

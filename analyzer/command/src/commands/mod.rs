@@ -67,6 +67,10 @@ struct Cli {
     /// Write a Chrome trace of urscope's own work (reading, merging, rendering), which Perfetto can open.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
     profile: Option<PathBuf>,
+
+    /// The interpreter that the Python package runs in. `run` gives it a program that is a script or a module, and `example` uses it.
+    #[arg(long, value_name = "PROGRAM", hide = true)]
+    interpreter: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -94,7 +98,7 @@ enum Command {
 
 /// Parses the arguments and runs the subcommand.
 pub fn main() -> ExitCode {
-    let Cli { command, color, quiet, profile } = match Cli::try_parse() {
+    let Cli { command, color, quiet, profile, interpreter } = match Cli::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
@@ -109,7 +113,7 @@ pub fn main() -> ExitCode {
             return Verdict::NotJudged.exit_code().into();
         }
     };
-    let code = run(command).unwrap_or_else(|error| {
+    let code = run(command, interpreter).unwrap_or_else(|error| {
         complain(&error);
         // The exit code of a program that cannot be run is that of a shell.
         error.downcast_ref::<NoProgram>().map_or(Verdict::NotJudged.exit_code(), |none| none.exit_code).into()
@@ -135,13 +139,13 @@ fn refused(error: &clap::Error) -> ExitCode {
     u8::try_from(error.exit_code()).unwrap_or(u8::MAX).into()
 }
 
-fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+fn run(command: Command, interpreter: Option<PathBuf>) -> Result<ExitCode, Box<dyn Error>> {
     match command {
-        Command::Run(arguments) => run::run(&arguments),
+        Command::Run(arguments) => run::run(arguments, interpreter),
         Command::Check(arguments) => check::check(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
-        Command::Example(arguments) => example::example(&arguments),
+        Command::Example(arguments) => example::example(&arguments, interpreter.as_deref()),
         Command::Calls(arguments) => calls::calls(&arguments),
         Command::Holders(arguments) => holders::holders(&arguments),
         Command::Handle(arguments) => handle::handle(&arguments),
@@ -154,7 +158,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Env(arguments) => variables::list(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments, &Cli::command()),
         Command::Man(arguments) => manual::manual(&arguments, Cli::command()),
-        Command::DoctorProbe(role) => Ok(probe::play(role)),
+        Command::DoctorProbe(role) => Ok(probe::play(&role)),
     }
 }
 
