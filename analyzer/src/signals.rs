@@ -41,6 +41,13 @@ pub fn name(number: u32) -> String {
     name.map_or_else(|| format!("signal {number}"), |name| (*name).to_owned())
 }
 
+/// What a signal usually means, where its name does not tell that.
+pub fn meaning(number: u32) -> Option<&'static str> {
+    let of_instruction = "SIGILL usually means that the program, or a library that it uses, was compiled for processors with instructions that \
+                          this one does not have";
+    (name(number) == "SIGILL").then_some(of_instruction)
+}
+
 /// The name of the signal that a person writes as `SIGSEGV`, `SEGV`, `segv` or `11`. The error says what is expected.
 pub fn parse(text: &str) -> Result<String, String> {
     let upper = text.to_uppercase();

@@ -14,8 +14,8 @@ static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&schema).expect("the schema is valid")
 });
 
-/// Whether the kernel tells the signal of every process that died.
-fn tells_every_signal() -> bool {
+/// Whether the kernel tells the signal of every process that died. An older one tells it until the parent has waited for the process.
+pub fn tells_every_signal() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel has a release");
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
     (numbers.next(), numbers.next()) >= (Some(6), Some(16))

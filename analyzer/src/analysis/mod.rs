@@ -6,6 +6,7 @@
 //! must keep only what lives in the traced processes: its memory must not grow with the size of the traces.
 
 mod clock;
+mod early_deaths;
 mod error;
 mod findings;
 mod following;
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use urscope_rules::{Place, Severity};
 
+pub use early_deaths::early_deaths;
 pub use error::AnalysisError;
 pub(crate) use findings::report_text;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
@@ -36,7 +38,9 @@ use node_report::{Comparison, Locator};
 pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
-pub use reading::{Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
+pub use reading::{
+    Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces, untraced_deaths,
+};
 use symbols::Dispatchers;
 pub use symbols::{CallSite, CallSites, Wrappers, file_name};
 

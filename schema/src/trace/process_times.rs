@@ -1,9 +1,13 @@
 //! The times of processes as `urscope run` observes them from outside, in a file beside the traces.
 //!
 //! A trace shows when its process made its last call, but not when it was killed. A line of this file narrows that down. A process whose
-//! trace cannot be made has a line, too. What the observer needs for both, a process tells it in a [`Notice`].
+//! trace cannot be made has a line, too, as one that a signal ended before it made one. What the observer needs for both, a process tells it in a [`Notice`].
+
+use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
+
+use crate::launcher;
 
 /// The name of the file, in the directory of the traces. It has one JSON object per line.
 pub const FILE: &str = "process-times.jsonl";
@@ -27,12 +31,35 @@ pub struct ProcessTimes {
     /// The number of the signal that ended it; 0 if it ended by itself, absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<u32>,
-    /// Of a process whose trace could not be made, the name of its run; otherwise empty. There are no times then.
+    /// Of a process without a trace, the name of its run; otherwise empty. There are no times then.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub run: String,
     /// Which process it is, and why it could not write its trace, as part of a message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub untraced: String,
+    /// Which process it is, if a signal ended it before it made a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_death: Option<EarlyDeath>,
+}
+
+/// A process that a signal ended before it made a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EarlyDeath {
+    /// The path of the program.
+    pub executable: String,
+    /// Its rank under an MPI launcher.
+    pub rank: Option<u32>,
+    /// How many ranks its job has, where the launcher tells it.
+    pub ranks: Option<usize>,
+}
+
+impl EarlyDeath {
+    /// A process with the rank in the environment that `variable` looks up.
+    pub fn of_rank(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let ranks = launcher::Size::new(&variable).map(|size| size.all);
+        Self { executable: String::new(), rank: launcher::rank(&variable), ranks }
+    }
 }
 
 /// What a process tells the observer of its run when it makes its trace: JSON, over a connection of its own. From the connection, the kernel

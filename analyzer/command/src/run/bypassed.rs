@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use std::{fs, process};
 
 use rustix::time::{ClockId, clock_gettime};
-use urscope_schema::ranks::process_name;
 
 use super::descendants::{numbers_below, stat};
 use super::process_times::Key;
@@ -27,6 +26,14 @@ const PAUSE: u32 = 20;
 
 /// A program that a process has begun to execute, and where its stack began then.
 type Image = (PathBuf, u64);
+
+/// What a look at a process has shown.
+pub(super) struct Looked {
+    pub(super) key: Key,
+    pub(super) executable: PathBuf,
+    /// Whether it has the library; if not, it has a loader of a GPU.
+    pub(super) is_traced: bool,
+}
 
 /// The processes that were looked at.
 #[derive(Debug)]
@@ -51,8 +58,8 @@ impl Bypassed {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Looks, if that is due: the processes that were found since the last look, and what is to be said of each.
-    pub(super) fn look(&mut self) -> Vec<(Key, String)> {
+    /// Looks, if that is due: the processes whose kind has become known since the last look.
+    pub(super) fn look(&mut self) -> Vec<Looked> {
         if Instant::now() < self.next {
             return Vec::new();
         }
@@ -62,7 +69,7 @@ impl Bypassed {
         found
     }
 
-    fn look_at(&mut self, pid: u32) -> Option<(Key, String)> {
+    fn look_at(&mut self, pid: u32) -> Option<Looked> {
         let (key, image) = image_of(pid)?;
         if self.known.get(&key).is_some_and(|known| known.contains(&image)) {
             return None;
@@ -72,9 +79,9 @@ impl Bypassed {
         if (!is_traced && self.is_traced(pid) != Some(false)) || image_of(pid) != Some((key, image.clone())) {
             return None;
         }
-        let text = process_name(&image.0.to_string_lossy(), pid, None);
+        let executable = image.0.clone();
         self.known.entry(key).or_default().insert(image);
-        (!is_traced).then(|| (key, format!("{text} could not be traced, because LD_PRELOAD did not reach it")))
+        Some(Looked { key, executable, is_traced })
     }
 
     /// Whether a process has the library, by the files that it has mapped. `None` if it has no loader of a GPU either.

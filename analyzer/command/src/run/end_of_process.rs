@@ -1,6 +1,6 @@
 //! Which signal ended a process that this one did not start, and so cannot wait for.
 //!
-//! This is the only file of the analyzer with unsafe code: no safe function asks a pidfd, or a socket for one.
+//! It has unsafe code: no safe function asks a pidfd, or a socket for one.
 
 #![allow(unsafe_code, reason = "neither the standard library nor rustix has PIDFD_GET_INFO and SO_PEERPIDFD")]
 

@@ -5,6 +5,7 @@
 
 mod bypassed;
 mod descendants;
+mod early_deaths;
 mod end_of_process;
 mod environment;
 mod job;
@@ -20,7 +21,7 @@ mod xpti;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, error::Error, io, process, process::ExitCode};
+use std::{env, error::Error, io, os::unix::process::ExitStatusExt as _, process, process::ExitCode};
 
 pub(crate) use process_tree::exit_code;
 pub(crate) use signals::until_interrupted;
@@ -28,6 +29,7 @@ pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
+use urscope_schema::trace::process_times::{EarlyDeath, ProcessTimes};
 use urscope_schema::{launcher, placeholders};
 
 use crate::arguments::{Device, Format, RunArguments, VerdictArguments, WindowArguments};
@@ -37,6 +39,7 @@ use environment::Surroundings;
 use job::{Job, Ranks};
 use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
+use process_tree::End;
 use temporary_install::TemporaryInstall;
 use traces::{Traces, unusable};
 use verdict::{Reporting, Unseen};
@@ -111,7 +114,8 @@ pub(crate) fn run(
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
     let limit = arguments.wait_for_children.map(|seconds| Duration::from_secs(seconds.into()));
     let ended = process_tree::run(&mut command, limit);
-    let seen = observer.map(ProcessObserver::finish).unwrap_or_default();
+    let death = death(ended.as_ref().ok(), &program, surroundings.library.as_ref().and(traces.as_ref()));
+    let seen = observer.map(|observer| observer.finish(death)).unwrap_or_default();
     let end = ended.inspect_err(|_| traces.iter().for_each(Traces::tidy))?;
     if !end.left.is_empty() {
         // The remaining processes may still start programs that load the library and the device from here.
@@ -159,6 +163,15 @@ pub(crate) fn run(
         until_interrupted(|| complain(format_args!("the run is shown at {} until Ctrl-C", window.url())));
     }
     Ok(code.into())
+}
+
+/// What there is to write if the program has died of a signal, and made no trace.
+fn death(end: Option<&End>, program: &Program, traces: Option<&Traces>) -> Option<ProcessTimes> {
+    let (end, run) = (end?, traces?.run.clone());
+    let signal = end.status.signal()?.unsigned_abs();
+    let executable = program.path.to_string_lossy().into_owned();
+    let early_death = Some(EarlyDeath { executable, ..EarlyDeath::of_rank(|name| env::var_os(name)) });
+    Some(ProcessTimes { pid: end.program, run, signal: Some(signal), early_death, ..ProcessTimes::default() })
 }
 
 /// Whether a directory is another one for each rank or process.

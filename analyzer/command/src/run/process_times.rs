@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::{fd::AsFd as _, fd::OwnedFd, unix::ffi::OsStrExt as _};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::{fs, fs::File, mem::MaybeUninit, path::Path, thread, time::Duration};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -19,10 +19,12 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
 use urscope_analyzer::files::{Access, Folder};
+use urscope_schema::ranks::process_name;
 use urscope_schema::trace::process_times::{FILE, Notice, ProcessTimes};
 use urscope_schema::trace::write::{UNFINISHED, writer_of};
 
-use super::{bypassed::Bypassed, end_of_process, notices::Notices};
+use super::bypassed::{Bypassed, Looked};
+use super::{early_deaths::Untraced, end_of_process, notices::Notices};
 use crate::output::complain;
 
 /// How often it is checked at least that the processes still run. Their ends are seen at once.
@@ -39,6 +41,7 @@ pub(super) struct ProcessObserver {
     /// The name of the socket by which processes tell that they make their traces; empty if there is none.
     pub(super) address: String,
     stop: OwnedFd,
+    program: Sender<ProcessTimes>,
     ended: Receiver<Seen>,
 }
 
@@ -52,25 +55,32 @@ impl ProcessObserver {
         let address = format!("urscope-{run}-{}", std::process::id());
         let notices = Notices::listen(&address, run).ok();
         let address = if notices.is_some() { address } else { String::new() };
-        let mut processes = Processes::new(folder, notices);
+        let mut processes = Processes::new(folder, run, notices);
         let mut bypassed = library.and_then(Bypassed::of);
-        let (run, (end, ended)) = (run.to_owned(), mpsc::channel());
+        let ((end, ended), (program, of_program)) = (mpsc::channel(), mpsc::channel());
         thread::Builder::new().name("process-times".into()).spawn(move || {
             let pause = |bypassed: Option<&Bypassed>| bypassed.map_or(PERIOD, |bypassed| bypassed.pause().min(PERIOD));
             while !processes.wait(&stopped, pause(bypassed.as_ref())) {
                 processes.observe();
-                for (process, what) in bypassed.iter_mut().flat_map(Bypassed::look) {
-                    processes.note_untraced(process, &run, what);
+                for looked in bypassed.iter_mut().flat_map(Bypassed::look) {
+                    processes.note_looked(looked);
                 }
             }
             processes.observe();
+            if let Ok(death) = of_program.try_recv() {
+                processes.note_end_of_program(death);
+            }
             drop(end.send(processes.seen));
         })?;
-        Ok(Self { address, stop, ended })
+        Ok(Self { address, stop, program, ended })
     }
 
-    /// Observes a last time; then everything is written, unless the file system does not answer.
-    pub(super) fn finish(self) -> Seen {
+    /// Observes a last time; then everything is written, unless the file system does not answer. A program that died of a signal is given
+    /// as what there is to write if it has made no trace.
+    pub(super) fn finish(self, death: Option<ProcessTimes>) -> Seen {
+        if let Some(death) = death {
+            drop(self.program.send(death));
+        }
         match rustix::io::write(&self.stop, &1_u64.to_ne_bytes()) {
             Ok(_) => self.ended.recv_timeout(WRITTEN_WITHIN).unwrap_or_default(),
             Err(_) => Seen::default(),
@@ -86,6 +96,8 @@ pub(super) struct Seen {
     pub(super) begun: BTreeMap<Key, OsString>,
     /// The processes that could not write their traces, and why.
     pub(super) untraced: Vec<String>,
+    /// The numbers of those that signals ended before they made traces.
+    pub(super) died_early: BTreeSet<u32>,
     /// Whether the directory, or one above it that another user can move, was moved.
     pub(super) is_moved: bool,
 }
@@ -105,6 +117,8 @@ struct Running {
 /// The processes that write traces into a directory. What cannot be read or written only costs precision.
 struct Processes {
     folder: Folder,
+    /// The name of the run.
+    run: String,
     boot_id: String,
     pid_namespace: u64,
     /// Reports new files in the directory.
@@ -113,6 +127,7 @@ struct Processes {
     known: HashSet<Key>,
     seen: Seen,
     running: HashMap<Key, Running>,
+    untraced: Untraced,
     /// The processes whose ends have woken this thread, and when they had ended at the latest.
     woken_by: (HashSet<Key>, u64),
     file: Option<File>,
@@ -121,12 +136,13 @@ struct Processes {
 }
 
 impl Processes {
-    fn new(folder: Folder, notices: Option<Notices>) -> Self {
+    fn new(folder: Folder, run: &str, notices: Option<Notices>) -> Self {
         let created = created_in(&folder).ok();
         let (known, running, seen) = (HashSet::new(), HashMap::new(), Seen::default());
         let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
         let mut processes = Self {
             folder,
+            run: run.to_owned(),
             boot_id,
             pid_namespace,
             created,
@@ -134,6 +150,7 @@ impl Processes {
             known,
             seen,
             running,
+            untraced: Untraced::default(),
             woken_by: Default::default(),
             file: None,
             said: false,
@@ -151,7 +168,7 @@ impl Processes {
     fn wait(&mut self, stop: &OwnedFd, most: Duration) -> bool {
         let ends: Vec<_> =
             self.running.iter().filter_map(|(key, process)| Some((*key, process.pidfd.as_ref()?))).collect();
-        let told = self.notices.iter().flat_map(Notices::descriptors);
+        let told = self.notices.iter().flat_map(Notices::descriptors).chain(self.untraced.descriptors());
         let others: Vec<_> =
             [stop.as_fd()].into_iter().chain(self.created.as_ref().map(OwnedFd::as_fd)).chain(told).collect();
         let ends_at = others.len();
@@ -176,6 +193,8 @@ impl Processes {
     }
 
     fn observe(&mut self) {
+        // Before their traces are looked for: one that has ended makes none any more.
+        let untraced = self.untraced.ended();
         let names = self.new_names();
         self.seen.begun.extend(names.iter().filter_map(|name| Some((unfinished(name)?, name.clone()))));
         // A process tells that it makes a trace before it has made it, and afterwards that it could not.
@@ -189,6 +208,13 @@ impl Processes {
                 }
                 self.seen.begun.remove(&writer);
                 self.seen.appeared.insert(name);
+            }
+        }
+        for key in untraced {
+            if let Some((process, signal)) = self.untraced.take(key) {
+                let (pid, start) = key;
+                let died = ProcessTimes { pid, start, signal: Some(signal), ..ProcessTimes::default() };
+                self.note_early_death(ProcessTimes { run: self.run.clone(), early_death: Some(process), ..died });
             }
         }
         let before = now();
@@ -231,15 +257,39 @@ impl Processes {
         self.append(&ProcessTimes { boot_id, pid_namespace, pid, start, run, untraced, ..ProcessTimes::default() });
     }
 
-    /// Notes that a process of the run goes on without a trace.
-    fn note_untraced(&mut self, (pid, start): Key, run: &str, untraced: String) {
-        let (pid_namespace, run) = (self.pid_namespace, run.to_owned());
-        self.note(Notice { run, pid_namespace, pid, start, untraced }, None);
+    /// Notes a process of the run, which goes on without a trace or may make one.
+    fn note_looked(&mut self, process: Looked) {
+        let Looked { key, executable, is_traced } = process;
+        let (pid, start) = key;
+        if !is_traced {
+            let name = process_name(&executable.to_string_lossy(), pid, None);
+            let untraced = format!("{name} could not be traced, because LD_PRELOAD did not reach it");
+            let (pid_namespace, run) = (self.pid_namespace, self.run.clone());
+            self.note(Notice { run, pid_namespace, pid, start, untraced }, None);
+        } else if !self.known.contains(&key) {
+            self.untraced.add(key, &executable);
+        }
+    }
+
+    /// Writes that a signal ended a process before it made a trace.
+    fn note_early_death(&mut self, death: ProcessTimes) {
+        self.seen.died_early.insert(death.pid);
+        let (boot_id, pid_namespace) = (self.boot_id.clone(), self.pid_namespace);
+        self.append(&ProcessTimes { boot_id, pid_namespace, ..death });
+    }
+
+    /// Writes that a signal ended the program, if it has made no trace. It may have ended too soon to be seen by a look.
+    fn note_end_of_program(&mut self, death: ProcessTimes) {
+        let is_known = self.known.iter().any(|(pid, _)| *pid == death.pid);
+        if !is_known && !self.seen.died_early.contains(&death.pid) {
+            self.note_early_death(death);
+        }
     }
 
     /// Adds a process; one that has told it with its pid namespace and its pidfd.
     fn add(&mut self, (pid, start): Key, told: Option<(u64, OwnedFd)>) {
         self.known.insert((pid, start));
+        self.untraced.remove((pid, start));
         let has_told = told.is_some();
         let (pid_namespace, pidfd) = told.map_or((self.pid_namespace, None), |(namespace, fd)| (namespace, Some(fd)));
         let fd = || pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
@@ -347,7 +397,7 @@ fn created_in(folder: &Folder) -> io::Result<OwnedFd> {
 }
 
 /// Whether the process of a pidfd has ended.
-fn has_ended(pidfd: &OwnedFd) -> bool {
+pub(super) fn has_ended(pidfd: &OwnedFd) -> bool {
     let mut wait = [PollFd::new(pidfd, PollFlags::IN)];
     poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && wait.iter().any(is_ready)
 }
@@ -362,137 +412,4 @@ fn now() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-    use std::process::{Child, Command};
-
-    use super::*;
-
-    /// A process, and its start as in the name of its trace.
-    fn sleeper() -> (Child, u64) {
-        let sleeper = Command::new("sleep").arg("600").spawn().unwrap();
-        let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
-        (sleeper, urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start)
-    }
-
-    fn trace_of(folder: &Path, pid: u32, start: u64) {
-        fs::write(folder.join(format!("urscope-sleep-{pid}-{start}.json")), "[\n").unwrap();
-    }
-
-    fn written(folder: &Path) -> Vec<ProcessTimes> {
-        let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    fn kill(sleeper: &mut Child) {
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-    }
-
-    #[test]
-    fn a_process_that_ends_is_written_once_with_both_times() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut sleeper, start) = sleeper();
-        let began = now();
-        let mut processes = Processes::new(Folder::open(folder.path()).unwrap(), None);
-        trace_of(folder.path(), sleeper.id(), start);
-        processes.observe();
-        assert_eq!(written(folder.path()), [], "it still runs");
-        let killed = now();
-        kill(&mut sleeper);
-        processes.observe();
-        processes.observe();
-        let [times] = &*written(folder.path()) else { panic!("not one line") };
-        assert_eq!((times.pid, times.start), (sleeper.id(), start));
-        // An older kernel does not know how a process ended that was waited for.
-        assert!(matches!(times.signal, Some(9) | None), "{times:?}");
-        assert!(began <= times.alive_ns && times.alive_ns <= killed && killed <= times.gone_ns, "{times:?}");
-    }
-
-    #[test]
-    fn a_process_that_ends_before_it_is_seen_is_gone_and_one_of_an_earlier_run_is_ignored() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut sleeper, start) = sleeper();
-        kill(&mut sleeper);
-        trace_of(folder.path(), sleeper.id(), start);
-        let mut processes = Processes::new(Folder::open(folder.path()).unwrap(), None);
-        // The number is that of the process that has ended, but the start is another one.
-        trace_of(folder.path(), sleeper.id(), start + 1);
-        let before = now();
-        processes.observe();
-        let [times] = &*written(folder.path()) else { panic!("not one line") };
-        assert_eq!((times.start, times.alive_ns), (start + 1, 0));
-        assert!(before <= times.gone_ns && times.gone_ns <= now(), "{times:?}");
-    }
-
-    #[test]
-    fn an_end_is_seen_at_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut sleeper, start) = sleeper();
-        let mut processes = Processes::new(Folder::open(folder.path()).unwrap(), None);
-        trace_of(folder.path(), sleeper.id(), start);
-        processes.observe();
-        kill(&mut sleeper);
-        let never = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        let waited = now();
-        assert!(!processes.wait(&never, Duration::from_mins(10)));
-        processes.observe();
-        let [times] = &*written(folder.path()) else { panic!("not one line") };
-        assert!(waited <= times.gone_ns, "{times:?}");
-    }
-
-    #[test]
-    fn the_thread_writes_what_has_ended_before_it_stops() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut sleeper, start) = sleeper();
-        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
-        trace_of(folder.path(), sleeper.id(), start);
-        kill(&mut sleeper);
-        let appeared: Vec<_> = observer.finish().appeared.into_iter().collect();
-        assert_eq!(appeared, [format!("urscope-sleep-{}-{start}.json", sleeper.id()).as_str()]);
-        let [times] = &*written(folder.path()) else { panic!("not one line") };
-        assert_eq!((times.pid, times.start), (sleeper.id(), start));
-    }
-
-    /// A process that sends a notice and kills itself, and has been waited for.
-    fn dies_after_notice(address: &str, run: &str, untraced: &str) -> u32 {
-        let script = "import json, os, socket, sys\n\
-            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)\n\
-            connection.connect('\\0' + sys.argv[1])\n\
-            start = int(open('/proc/self/stat').read().rsplit(')')[-1].split()[19])\n\
-            notice = dict(run=sys.argv[2], pid_namespace=7, pid=os.getpid(), start=start, untraced=sys.argv[3])\n\
-            connection.send(json.dumps(notice).encode())\n\
-            os.kill(os.getpid(), 11)\n";
-        let mut child = Command::new("python3").args(["-c", script, address, run, untraced]).spawn().unwrap();
-        child.wait().unwrap();
-        child.id()
-    }
-
-    #[test]
-    fn the_signal_of_a_process_that_was_waited_for_is_known_from_its_notice() {
-        let folder = tempfile::tempdir().unwrap();
-        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "signals", None).unwrap();
-        let pid = dies_after_notice(&observer.address, "signals", "");
-        observer.finish();
-        let written = written(folder.path());
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-        let version: Vec<u32> = release.split('.').map_while(|number| number.parse().ok()).collect();
-        if version < vec![6, 16] {
-            return assert!(written.len() <= 1, "{written:?}");
-        }
-        let [times] = &*written else { panic!("not one line: {written:?}") };
-        assert_eq!((times.pid, times.pid_namespace, times.signal), (pid, 7, Some(11)));
-    }
-
-    #[test]
-    fn only_what_names_the_run_is_taken() {
-        let folder = tempfile::tempdir().unwrap();
-        let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "taken", None).unwrap();
-        dies_after_notice(&observer.address, "another", "it could not");
-        let pid = dies_after_notice(&observer.address, "taken", "this could not");
-        assert_eq!(observer.finish().untraced, ["this could not"]);
-        let written = written(folder.path());
-        let [line] = &*written else { panic!("not one line: {written:?}") };
-        assert_eq!((line.pid, &*line.run, &*line.untraced), (pid, "taken", "this could not"));
-    }
-}
+mod tests;

@@ -32,6 +32,8 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
 
 #[derive(Clone, Debug)]
 pub(crate) struct End {
+    /// The number that the program had.
+    pub(crate) program: u32,
     pub(crate) status: ExitStatus,
     /// The processes that were still running and are not waited for.
     pub(crate) left: Vec<Descendant>,
@@ -68,14 +70,14 @@ impl Reaper {
                 Some(Event::Child) => {
                     let all_gone = self.reap()?;
                     if let (true, Some(status)) = (all_gone, self.status) {
-                        return Ok(End { status, left: Vec::new() });
+                        return Ok(End { program: self.root, status, left: Vec::new() });
                     }
                 }
                 Some(Event::Signal { number, forward }) => match self.status {
                     None if forward => self.forward(number),
                     None => {}
                     // The program has ended, so the signal is for urscope. A second one ends the waiting at once.
-                    Some(status) if leaving => return Ok(leave(status)),
+                    Some(status) if leaving => return Ok(self.leave(status)),
                     Some(_) => {
                         leaving = true;
                         self.deadline = Some(Instant::now() + LINGER);
@@ -83,7 +85,7 @@ impl Reaper {
                 },
                 None => match self.status {
                     Some(status) if leaving || self.until.is_some_and(|until| until <= Instant::now()) => {
-                        return Ok(leave(status));
+                        return Ok(self.leave(status));
                     }
                     _ => self.announce(),
                 },
@@ -146,10 +148,10 @@ impl Reaper {
             ));
         }
     }
-}
 
-fn leave(status: ExitStatus) -> End {
-    End { status, left: descendants(process::id()) }
+    fn leave(&self, status: ExitStatus) -> End {
+        End { program: self.root, status, left: descendants(process::id()) }
+    }
 }
 
 /// The numbers and names of the first processes.

@@ -12,7 +12,7 @@ use std::{fs, io, process};
 use urscope_analyzer::Options;
 use urscope_analyzer::analysis::{header_of, is_running};
 use urscope_analyzer::files::{Folder, owners};
-use urscope_schema::trace::{Form, write::writer_of};
+use urscope_schema::trace::{Form, process_times::FILE, write::writer_of};
 
 use super::{job::Job, process_times::Seen};
 use crate::{input::HOME, shell::quoted, view::Subject};
@@ -142,8 +142,12 @@ impl Traces {
         names_in(&self.folder).is_ok_and(|names| names.iter().any(|name| !self.before.contains(name)))
     }
 
-    /// Removes the directories that were created for this run if they are empty.
+    /// Removes the directories that were created for this run if they hold no trace.
     pub(crate) fn tidy(&self) {
+        let is_only_observed = || self.folder.names().is_ok_and(|names| names == [FILE]);
+        if self.made && is_only_observed() {
+            drop(self.folder.remove_file(FILE));
+        }
         if self.made && fs::remove_dir(self.path()).is_ok() && self.unnamed {
             drop(self.path().parent().map(fs::remove_dir));
         }

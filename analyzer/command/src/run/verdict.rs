@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{error::Error, fs::File, os::unix::process::ExitStatusExt as _};
 
-use urscope_analyzer::analysis::{Limit, LimitCause};
+use urscope_analyzer::analysis::{Limit, LimitCause, early_deaths, untraced_deaths};
 use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, files, judge, plain::plain, signals};
 
 use urscope_schema::counted;
@@ -68,10 +68,17 @@ pub(crate) fn give(
             Merged::Nothing,
         )
     };
+    let mut death_is_told = false;
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => {
             let has_gpu = device != Device::Native || has_gpu();
-            (not_judged(&options, nothing_traced(program.obstacle(), seen, has_gpu)), Merged::Nothing)
+            let died = untraced_deaths(&traces.folder, &traces.run);
+            let died = early_deaths(&died, &options.expected_signals, "loaded an adapter");
+            // What could not be traced may have loaded one.
+            let died = died.filter(|_| program.obstacle().is_none() && seen.untraced.is_empty());
+            death_is_told = died.is_some();
+            let reason = died.unwrap_or_else(|| nothing_traced(program.obstacle(), seen, has_gpu));
+            (not_judged(&options, reason), Merged::Nothing)
         }
         Ok(files) => {
             let judged = analyze_and_merge(&files, &options, &traces.folder, merged::CALL_LIMIT);
@@ -85,7 +92,7 @@ pub(crate) fn give(
         Some(loss) => without(judgement, loss),
         None => judgement,
     };
-    let death = death(end, &judgement, &options);
+    let death = death(end, &judgement, &options).filter(|_| !death_is_told);
     let unseen = match unseen {
         Unseen::Elsewhere => elsewhere(&judgement),
         Unseen::Here(absent) => absent,
@@ -238,9 +245,11 @@ mod tests {
 
     #[test]
     fn a_normal_end_has_no_remarks() {
-        assert!(remarks(&End { status: ExitStatus::default(), left: Vec::new() }).is_empty());
+        assert!(remarks(&End { program: 7, status: ExitStatus::default(), left: Vec::new() }).is_empty());
         let left = vec![Descendant { pid: 7, name: "worker".into() }];
-        let [how, who] = &remarks(&End { status: ExitStatus::from_raw(11), left })[..] else { panic!("two remarks") };
+        let [how, who] = &remarks(&End { program: 6, status: ExitStatus::from_raw(11), left })[..] else {
+            panic!("two remarks")
+        };
         assert!(how.contains("signal 11 (SIGSEGV)") && how.contains("139"), "{how}");
         assert!(who.contains("1 process of the run had not ended (7 worker)"), "{who}");
     }

@@ -9,7 +9,7 @@ use urscope_schema::{counted, ranks::process_name};
 use super::{Node, Report};
 use crate::analysis::{
     Ended, FoundFinding, Judgement, Limit, LimitCause, Location, Options, ProcessSummary, VERSION, Verdict, clock,
-    reading, symbols::Dispatchers,
+    early_deaths, reading, symbols::Dispatchers,
 };
 
 /// Computes the verdict over all nodes of a report.
@@ -81,6 +81,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
 fn limits(nodes: &[Node], findings: &[FoundFinding], options: &Options) -> Vec<Limit> {
     let limits = [
         (LimitCause::Death, deaths(nodes, options)),
+        (LimitCause::Death, before_calls(nodes, options)),
         (LimitCause::UntracedPeer, untraced(findings)),
         (LimitCause::NotTraced, left_out(nodes)),
         (LimitCause::NotTraced, without_traces(nodes)),
@@ -128,6 +129,12 @@ fn deaths(nodes: &[Node], options: &Options) -> Option<String> {
         others => format!(", and {} died, too", counted(others, "other process")),
     };
     Some(format!("{name} {how}{inside}{others}"))
+}
+
+/// Which processes died of signals before they made a call.
+fn before_calls(nodes: &[Node], options: &Options) -> Option<String> {
+    let all = nodes.iter().flat_map(|node| &node.early_deaths);
+    early_deaths(all, &options.expected_signals, "made a call that is recorded")
 }
 
 /// What was opened from processes that were not traced, unless an exemption excuses that.

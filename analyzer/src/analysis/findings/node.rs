@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
+use urscope_schema::trace::process_times::ProcessTimes;
 
 use super::aggregate;
 use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock, symbols::Dispatchers};
@@ -101,6 +102,9 @@ pub(crate) struct Node {
     /// Why processes could not write their traces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) untraced: Vec<String>,
+    /// The processes that signals ended before they made traces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) early_deaths: Vec<ProcessTimes>,
     /// How many exports no process has tried to open.
     #[serde(default)]
     pub(crate) unopened: u64,

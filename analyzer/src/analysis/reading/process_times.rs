@@ -18,6 +18,21 @@ pub(crate) struct ObservedTimes {
     ended: HashMap<(String, u32, u64), ProcessTimes>,
     /// The processes that could not write their traces.
     untraced: Vec<ProcessTimes>,
+    /// The processes that signals ended before they made traces.
+    early_deaths: Vec<ProcessTimes>,
+}
+
+/// The lines of the file in a directory; none if it is missing, or another user's.
+fn lines(folder: &Folder, is_trusted: impl Fn(u32) -> bool) -> Vec<ProcessTimes> {
+    let text = folder.file_of(FILE, is_trusted).and_then(|file| files::bounded(file, LIMIT)).unwrap_or_default();
+    text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// The processes of a run that signals ended before they made traces, where no process made one.
+pub fn untraced_deaths(folder: &Folder, run: &str) -> Vec<ProcessTimes> {
+    let mut lines = lines(folder, |owner| owners().have(owner));
+    lines.retain(|line| line.run == run && line.early_death.is_some());
+    lines
 }
 
 impl ObservedTimes {
@@ -33,12 +48,10 @@ impl ObservedTimes {
         let mut times = Self::default();
         for (folder, of_traces) in folders {
             let is_trusted = |owner| owners().have(owner) || of_traces == BTreeSet::from([owner]);
-            let file = Folder::open(folder).and_then(|folder| folder.file_of(FILE, is_trusted));
-            let Ok(text) = file.and_then(|file| files::bounded(file, LIMIT)) else { continue };
-            let lines = text.split(|byte| *byte == b'\n');
-            let lines = lines.filter_map(|line| serde_json::from_slice::<ProcessTimes>(line).ok());
-            for line in lines {
-                if line.untraced.is_empty() {
+            for line in Folder::open(folder).map(|folder| lines(&folder, is_trusted)).unwrap_or_default() {
+                if line.early_death.is_some() {
+                    times.early_deaths.push(line);
+                } else if line.untraced.is_empty() {
                     times.ended.insert((line.boot_id.clone(), line.pid, line.start), line);
                 } else {
                     times.untraced.push(line);
@@ -52,6 +65,11 @@ impl ObservedTimes {
     pub(crate) fn untraced<'t>(&'t self, boot_id: &'t str, run: &'t str) -> impl Iterator<Item = &'t str> {
         let of_run = self.untraced.iter().filter(move |times| times.boot_id == boot_id && times.run == run);
         of_run.map(|times| times.untraced.as_str())
+    }
+
+    /// The processes of a run on a host that signals ended before they made traces.
+    pub(crate) fn early_deaths<'t>(&'t self, boot_id: &'t str, run: &'t str) -> impl Iterator<Item = &'t ProcessTimes> {
+        self.early_deaths.iter().filter(move |times| times.boot_id == boot_id && times.run == run)
     }
 
     /// What was observed of the process that wrote a trace.
