@@ -1,5 +1,7 @@
 //! `urscope doctor` recognises each release.
 
+use std::{fs, os::unix::fs::symlink};
+
 use urscope_tests::{Adapter, Release, TestRun, apps, run::urscope};
 
 fn the_runtime_is_found(release: Release, entry_points: &str) {
@@ -34,6 +36,25 @@ fn a_machine_without_a_runtime_gets_advice() {
     let ended = urscope(&["doctor", "--runtime", "/nowhere"]);
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("-> "), "{}", ended.stdout);
+}
+
+/// An adapter whose file is there, but not a library that it needs.
+#[test]
+fn an_adapter_that_cannot_be_loaded_is_a_problem() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for entry in fs::read_dir(Release::R2026_2.folder().join("lib")).expect("the runtime has libraries") {
+        let entry = entry.expect("a folder can be listed");
+        if entry.file_name() != "libsvml.so" {
+            symlink(entry.path(), folder.path().join(entry.file_name())).expect("a link to a library");
+        }
+    }
+    let runtime = folder.path().to_str().expect("a path in UTF-8");
+    let ended = urscope(&["doctor", "--device", "software", "--runtime", runtime]);
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let problem = ended.stdout.lines().find(|line| line.starts_with("problem  adapter")).unwrap_or_default();
+    for word in ["libur_adapter_level_zero.so.0 cannot be loaded: ", "libsvml.so: cannot open shared object file"] {
+        assert!(problem.contains(word), "nothing about {word}:\n{}", ended.stdout);
+    }
 }
 
 /// The program names its runtime itself, so no option and no variable is needed.

@@ -70,7 +70,11 @@ pub(crate) fn lines(facts: &CudaFacts) -> Vec<Line> {
         (None, false) => Vec::new(),
         (None, true) if facts.has_runtime => vec![no_adapter(facts), driver(facts)],
         (None, true) => vec![driver(facts)],
-        (Some((path, has_table)), _) => vec![adapter(path, has_table), driver(facts)],
+        (Some((path, has_table)), _) => {
+            // It needs the driver.
+            let libraries = facts.driver.iter().map(|_| path);
+            vec![adapter(path, has_table).of(libraries), driver(facts)]
+        }
     }
 }
 
@@ -104,7 +108,7 @@ fn driver(facts: &CudaFacts) -> Line {
     const CHECK: &str = "cuda driver";
     if let Some((path, real)) = &facts.driver {
         let version = version(real).map(|version| format!(", version {version}")).unwrap_or_default();
-        return Line::ok(CHECK, format!("{}{version}", path.display()));
+        return Line::ok(CHECK, format!("{}{version}", path.display())).of([path]);
     }
     let found = format!("{DRIVER} was not found");
     if facts.has_gpu() {

@@ -42,7 +42,7 @@ pub(crate) fn lines(facts: &LevelZeroFacts) -> Vec<Line> {
 
 fn software(facts: &LevelZeroFacts) -> Line {
     match &facts.software {
-        Ok(path) => Line::ok("device", format!("the software device: {}", path.display())),
+        Ok(path) => Line::ok("device", format!("the software device: {}", path.display())).of([path]),
         Err(missing) => Line::problem("device", missing.found.as_str(), missing.advice),
     }
 }
@@ -70,7 +70,7 @@ fn loader(facts: &LevelZeroFacts) -> Line {
         };
     };
     let found = format!("Level Zero loader {}", path.display());
-    match version(real) {
+    let line = match version(real) {
         Some(number) => {
             let found = format!("{found}, version {}.{}.{}", number[0], number[1], number[2]);
             if number < OLDEST {
@@ -86,7 +86,8 @@ fn loader(facts: &LevelZeroFacts) -> Line {
             }
         }
         None => Line::ok("level zero", found),
-    }
+    };
+    line.of([path])
 }
 
 /// The version in a file name such as `libze_loader.so.1.28.2`.

@@ -9,6 +9,7 @@ mod exchange;
 mod gpu;
 mod level_zero;
 mod line;
+mod loading;
 pub(crate) mod probe;
 mod program;
 pub(crate) mod runtime;
@@ -60,6 +61,8 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
     lines.push(exchange::line(&exchange::gather()));
     lines.extend(system::lines());
     lines.extend(environment::lines(&environment::gather()));
+    // What is called ok is loaded.
+    let lines: Vec<Line> = lines.into_iter().map(|line| line.loaded(loading::failure)).collect();
     let able = lines.iter().all(|line| line.state != State::Problem);
     Ok(Checkup { version: 1, able, lines })
 }

@@ -1,21 +1,24 @@
-//! The two processes between which the doctor passes a descriptor: one offers a file, the other takes it.
+//! What the doctor does in processes of its own: two pass a descriptor, of which one offers a file and the other takes it, and one loads
+//! libraries.
 //!
 //! libumf passes a producer's memory in the same way. Both processes are children of the doctor, because producers and consumers
 //! are siblings too, and the kernel allows more between parent and child.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
-use std::{fs::File, os::unix::fs::FileExt as _, process::ExitCode};
+use std::{fs::File, os::unix::fs::FileExt as _, path::PathBuf, process::ExitCode};
 
 use clap::Subcommand;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use super::loading;
+
 const CONTENT: &[u8] = b"urscope";
 
 /// What a child process does.
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Role {
     /// Open a file, print the process number and the descriptor, and wait for the end of input.
     Offer,
@@ -25,6 +28,11 @@ pub(crate) enum Role {
         pid: i32,
         /// The descriptor in that process.
         descriptor: RawFd,
+    },
+    /// Load libraries, and print which one cannot be loaded.
+    Load {
+        /// Their paths.
+        libraries: Vec<PathBuf>,
     },
 }
 
@@ -37,10 +45,11 @@ pub(crate) const READ: &str = "read";
 pub(crate) type Outcome = Result<(), (&'static str, Errno)>;
 
 /// Runs a child process of the doctor.
-pub(crate) fn play(role: Role) -> ExitCode {
+pub(crate) fn play(role: &Role) -> ExitCode {
     let played = match role {
+        Role::Load { libraries } => return loading::load(libraries),
         Role::Offer => offer(),
-        Role::Take { pid, descriptor } => writeln!(io::stdout(), "{}", encode(take(pid, descriptor))),
+        Role::Take { pid, descriptor } => writeln!(io::stdout(), "{}", encode(take(*pid, *descriptor))),
     };
     if played.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

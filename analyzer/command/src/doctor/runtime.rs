@@ -40,6 +40,11 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
+    /// A file in the directory of libsycl.
+    fn beside(&self, name: &str) -> PathBuf {
+        self.library.with_file_name(name)
+    }
+
     /// Whether its adapters are no libraries of their own. The one for OpenCL shares nothing, and does not count.
     pub(crate) fn hides_adapters(&self) -> bool {
         let folder = self.library.parent().unwrap_or(Path::new("."));
@@ -132,7 +137,7 @@ fn release(runtime: &Runtime) -> Line {
     let found = format!("SYCL runtime {version}: {} (from {})", runtime.library.display(), runtime.source);
     match &runtime.unreadable {
         Some(why) => Line::problem("runtime", format!("{found}, {why}"), INSTALL),
-        None => Line::ok("runtime", found),
+        None => Line::ok("runtime", found).of([&runtime.library]),
     }
 }
 
@@ -140,7 +145,7 @@ fn loader(runtime: &Runtime) -> Line {
     let place =
         if runtime.needs_loader { format!("{LOADER}, linked by libsycl") } else { "inside libsycl, hidden".to_owned() };
     let found = |ipc: &str| format!("UR loader {place}; urIPC entry points: {ipc}");
-    match runtime.ipc {
+    let line = match runtime.ipc {
         Some(0) => {
             Line::problem("loader", found("none"), "this release has no IPC; install the SYCL runtime 2026.0 or newer")
         }
@@ -158,7 +163,8 @@ fn loader(runtime: &Runtime) -> Line {
         ),
         None => Line::ok("loader", found("unknown"))
             .with(format!("{LOADER} is not beside libsycl, so they cannot be counted")),
-    }
+    };
+    line.of(runtime.needs_loader.then(|| runtime.beside(LOADER)))
 }
 
 fn adapters(runtime: &Runtime, device: Device) -> Line {
@@ -172,7 +178,7 @@ fn adapters(runtime: &Runtime, device: Device) -> Line {
         let known = format!("{}.{}", VERSION >> 16, VERSION & 0xffff);
         let version = if versions.is_empty() { "of unknown version" } else { &versions };
         let found = format!("{}: Unified Runtime {version}", runtime.adapters.join(", "));
-        return if runtime.versions.iter().all(|version| *version == known) {
+        let line = if runtime.versions.iter().all(|version| *version == known) {
             Line::ok("adapter", found)
         } else {
             let left_alone = "adapters of another one are left alone, and what they do is not judged";
@@ -182,6 +188,9 @@ fn adapters(runtime: &Runtime, device: Device) -> Line {
                 format!("this version of urscope knows Unified Runtime {known}; {left_alone}"),
             )
         };
+        // The one for CUDA needs NVIDIA's driver, and has a line of its own.
+        let others = runtime.adapters.iter().filter(|name| **name != CUDA).map(|name| runtime.beside(name));
+        return line.of([runtime.library.clone()].into_iter().chain(others));
     }
     let found = format!("no {needed} beside libsycl");
     let install = "install the package intel-cmplr-lib-ur of the same release";

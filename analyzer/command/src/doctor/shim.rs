@@ -23,9 +23,9 @@ pub(crate) fn line(found: &Result<PathBuf, Missing>) -> Line {
         ),
         Ok(_) if run::unfit_for_preloading(path) => {
             let found = path.display().to_string();
-            Line::ok(CHECK, found).with("the path contains a space, which LD_PRELOAD does not allow; `urscope run` uses a symbolic link instead")
+            Line::ok(CHECK, found).of([path]).with("the path contains a space, which LD_PRELOAD does not allow; `urscope run` uses a symbolic link instead")
         }
-        Ok(_) => Line::ok(CHECK, path.display().to_string()),
+        Ok(_) => Line::ok(CHECK, path.display().to_string()).of([path]),
     }
 }
 
