@@ -24,6 +24,10 @@ fn main() -> ExitCode {
     println!("{:<30} {:>5} {:>16} {:>24}", "client", "runs", "right and clean", "seconds (least, most)");
     let mut all_good = true;
     for client in clients {
+        if let lacking @ [_, ..] = &client.lacks()[..] {
+            println!("{:<30} cannot run on this processor, which lacks {}", client.name, lacking.join(", "));
+            continue;
+        }
         let results: Vec<_> = (0..runs).map(|_| run(client)).collect();
         let times = results.iter().map(|(_, time)| time.as_secs_f64());
         let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), time| (least.min(time), most.max(time)));

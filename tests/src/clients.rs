@@ -5,6 +5,8 @@ use std::{path::PathBuf, time::Duration};
 
 use tempfile::TempDir;
 
+use crate::processor::{self, INTEL_SHMEM};
+use crate::report::tells_every_signal;
 use crate::{Adapter, Outcome, Release, TestRun, apps, launcher, python_with};
 
 /// One client: a library, and what a program does with it.
@@ -18,6 +20,8 @@ pub struct Client {
     pub run: fn() -> (TestRun, Option<TempDir>),
     /// What standard output holds, and how often, if the data are right.
     right: (&'static str, usize),
+    /// What it needs of the processor beyond what all programs of the tests need.
+    needs: &'static [&'static str],
 }
 
 /// All clients. Each takes seconds, but for the reductions of oneCCL.
@@ -34,9 +38,9 @@ pub const CLIENTS: [Client; 17] = [
     client("oneCCL, no exchange", 2, || oneccl("none", "move"), (": right\n", 2)),
     client("oneCCL 2022.2, pidfd", 2, || oneccl_of("oneccl-2022.2.0", "pidfd", "move"), (": right\n", 2)),
     client("oneCCL, reductions", 2, reductions_of_oneccl, (": right\n", 2)),
-    client("Intel SHMEM, 2 elements", 2, || alone(intel_shmem(2, "1")), (": right\n", 2)),
-    client("Intel SHMEM, 4 elements", 4, || alone(intel_shmem(4, "1")), (": right\n", 4)),
-    client("Intel SHMEM, sockets", 2, || alone(intel_shmem(2, "0")), (": right\n", 2)),
+    client("Intel SHMEM, 2 elements", 2, || alone(intel_shmem(2, "1")), (": right\n", 2)).needing(INTEL_SHMEM),
+    client("Intel SHMEM, 4 elements", 4, || alone(intel_shmem(4, "1")), (": right\n", 4)).needing(INTEL_SHMEM),
+    client("Intel SHMEM, sockets", 2, || alone(intel_shmem(2, "0")), (": right\n", 2)).needing(INTEL_SHMEM),
     client("libumf", 2, || alone(umf("right")), ("right\n", 1)),
     client("intel-pti", 2, || alone(pti("right")), (": recorded\n", 2)),
 ];
@@ -47,12 +51,24 @@ const fn client(
     run: fn() -> (TestRun, Option<TempDir>),
     right: (&'static str, usize),
 ) -> Client {
-    Client { name, processes, run, right }
+    Client { name, processes, run, right, needs: &[] }
 }
 
 impl Client {
-    /// What is wrong with a run of it: with its data, its verdict, or its end.
+    const fn needing(self, needs: &'static [&'static str]) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// What it needs and the processor lacks.
+    pub fn lacks(&self) -> Vec<&'static str> {
+        processor::lacks(self.needs)
+    }
+
+    /// What is wrong with a run of it: with its data, its verdict, or its end. On a processor that cannot run it, its end must be told.
     pub fn complaint(&self, outcome: &Outcome) -> Option<String> {
+        if !self.lacks().is_empty() {
+            return dies_of_its_instructions(outcome);
+        }
         let (text, times) = self.right;
         if outcome.code != 0 {
             return Some(format!("it ended with {}", outcome.code));
@@ -67,6 +83,15 @@ impl Client {
         let processes = report.processes().len();
         (processes != self.processes).then(|| format!("{processes} processes were judged"))
     }
+}
+
+/// What is wrong with the run of a program with instructions that the processor lacks.
+pub fn dies_of_its_instructions(outcome: &Outcome) -> Option<String> {
+    let report = outcome.report();
+    let told = report.reason().unwrap_or_default();
+    let is_told = report.verdict() == "not-judged" && (told.contains("died of SIGILL before") || !tells_every_signal());
+    (!is_told || outcome.code == 0)
+        .then(|| format!("it ended with {}, and was judged {}: {told}", outcome.code, report.verdict()))
 }
 
 fn alone(run: TestRun) -> (TestRun, Option<TempDir>) {

@@ -20,6 +20,7 @@ pub mod discovery;
 pub mod hunt;
 pub mod instructions;
 pub mod perfetto;
+pub mod processor;
 pub mod record_fields;
 pub mod report;
 pub mod run;
