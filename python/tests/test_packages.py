@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -268,6 +269,22 @@ class Release(unittest.TestCase):
             # Before a release only the changelog lacks it.
             self.assertIn("CHANGELOG.md has no section", checked.stderr)
         self.assertIn("instead of 99.0.0", self.release("check", "v99.0.0").stderr)
+
+    def test_the_documents_say_whether_there_is_a_release(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copies = [Path(folder) / name for name in ("README.md", "docs/install.md", "scripts/release")]
+            for copy in copies:
+                copy.parent.mkdir(exist_ok=True)
+                shutil.copy(ROOT / copy.relative_to(folder), copy)
+            before = [copy.read_text() for copy in copies]
+            run(copies[2], "documents")
+            after = [copy.read_text() for copy in copies]
+            run(copies[2], "documents")
+            self.assertEqual([copy.read_text() for copy in copies], after)
+        for old, new in zip(before[:2], after[:2]):
+            self.assertIn("There is no release yet.", old)
+            self.assertNotIn("no release yet", new)
+            self.assertIn("Releases are on [PyPI]", new)
 
     def test_what_is_published_has_sums_and_a_bill_of_materials(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -104,7 +104,7 @@ echo "$CMAKE_PREFIX_PATH"
 module unload urscope
 [[ $PATH:$MANPATH:$PYTHONPATH:$CMAKE_PREFIX_PATH:$PKG_CONFIG_PATH != *"$TREE"* && $MANPATH == *elsewhere* ]] && echo unloaded
 "#;
-    let set_up = format!("export MODULEPATH='{}'\n", modules.display());
+    let set_up = format!("module use '{}'\n", modules.display());
     let ended = session(&format!("{module}{set_up}{use_it}{DEMO}{after}"), folder.path(), tree);
     let tree = tree.display();
     let version = env!("CARGO_PKG_VERSION");

@@ -330,7 +330,7 @@ pub(crate) fn packages(python: &Path) -> PathBuf {
 fn the_command_is_used_from_python() {
     let paths = env::join_paths([folder(), packages(&runtime::python_with(PYTEST))]).expect("paths without colons");
     let run = python("test_tools.py", Adapter::V2).untraced().env("PYTHONPATH", paths);
-    assert_passed(&run.limit(Duration::from_mins(5)).run(), 5);
+    assert_passed(&run.limit(Duration::from_mins(5)).run(), 6);
 }
 
 /// What `scripts/make_packages.py` makes, from small files in the place of the programs, and the recipes for other tools.
@@ -339,7 +339,7 @@ fn the_packages_are_the_same_each_time_and_leave_nothing_behind() {
     let test = folder().join("tests/test_packages.py");
     let run =
         TestRun::of_program(runtime::python_with(PYTEST)).untraced().env("PYTHONDONTWRITEBYTECODE", "1").arg(test);
-    assert_passed(&run.run(), 13);
+    assert_passed(&run.run(), 14);
 }
 
 /// For mypy in its strict mode and for pyright, as `python/pyproject.toml` sets them up.

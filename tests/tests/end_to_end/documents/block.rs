@@ -18,8 +18,12 @@ pub(super) struct Block<'a> {
     /// The number of the line of its fence.
     pub(super) line: usize,
     language: &'a str,
-    /// Whether a test cannot run it.
+    /// Whether the test of the document cannot run it.
     pub(super) illustration: bool,
+    /// The files that run its commands instead.
+    pub(super) by: Option<Vec<&'a str>>,
+    /// Whether nobody has run it.
+    pub(super) untried: bool,
     /// The file that holds its lines.
     pub(super) file: Option<&'a str>,
     /// What is between the fences, without their indentation.
@@ -62,12 +66,15 @@ impl<'a> Block<'a> {
     fn new(line: usize, info: &'a str) -> Self {
         let mut words = info.split_whitespace();
         let language = words.next().unwrap_or_else(|| panic!("line {line}: a block without a language"));
-        let mut block = Self { line, language, illustration: false, file: None, lines: Vec::new() };
+        let mut block =
+            Self { line, language, illustration: false, by: None, untried: false, file: None, lines: Vec::new() };
         for word in words {
-            match word.strip_prefix("file=") {
-                Some(file) => block.file = Some(file),
+            match word.split_once('=') {
+                Some(("file", file)) => block.file = Some(file),
+                Some(("by", files)) => block.by = Some(files.split(',').collect()),
                 None if word == "illustration" => block.illustration = true,
-                None => panic!("line {line}: {word:?} is neither `illustration` nor `file=NAME`"),
+                None if word == "untried" => block.untried = true,
+                _ => panic!("line {line}: {word:?} is none of `illustration`, `by=FILES`, `untried` and `file=NAME`"),
             }
         }
         let elsewhere = OF_OTHER_SYSTEMS.contains(&language);
