@@ -5,6 +5,8 @@
 
 mod columns;
 mod folder;
+#[cfg_attr(not(feature = "parquet"), path = "no_parquet_file.rs")]
+mod parquet_file;
 mod row;
 
 use std::path::{Path, PathBuf};
