@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fcntl.h>
 #include <fstream>
@@ -31,6 +32,26 @@ struct Work {
 constexpr int many = 8000;
 
 ALONE(in_reach) { Work{}.get_and_put(many); }
+
+// Stopped and continued twice, as by a debugger, while so many threads make calls that one is in the middle of one.
+ALONE(stopped_in_a_call) {
+  const Ur ur;
+  const std::string me = std::to_string(getpid());
+  const std::string stops = "for i in 1 2; do sleep 0.1; kill -STOP " + me + "; sleep 0.6; kill -CONT " + me + "; done";
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      void *memory = ur.allocate(1 << 20);
+      for (int cycles = 0; cycles < 100 || !is_over; ++cycles) ur.put(ur.get(memory));
+      ur.free(memory);
+    });
+  }
+  require(std::system(stops.c_str()) == 0, "no shell");
+  is_over = true;
+  for (std::thread &thread : threads) thread.join();
+  print("stopped twice");
+}
 
 void change_root() {
   const auto empty = std::filesystem::temp_directory_path() / ("urscope-empty-" + std::to_string(getpid()));

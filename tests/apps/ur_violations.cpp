@@ -79,19 +79,6 @@ VIOLATION(handle_data_that_is_kept) {
   print("200 handles more");
 }
 
-// The process is stopped and continued, as a debugger does, so often that it is in the middle of a call once.
-VIOLATION(a_process_that_is_stopped) {
-  const std::string me = std::to_string(getpid());
-  const std::string stops = "i=20; while [ $i -gt 0 ]; do kill -STOP " + me + "; sleep 0.6; kill -CONT " + me +
-                            "; sleep 0.005; i=$((i - 1)); done";
-  FILE *shell = popen(stops.c_str(), "r");
-  require(shell != nullptr && fcntl(fileno(shell), F_SETFL, O_NONBLOCK) == 0, "no shell");
-  int cycles = 0;
-  for (char none; cycles % 16 != 0 || cycles < 1000 || read(fileno(shell), &none, 1) != 0; ++cycles) get_and_put(ur);
-  pclose(shell);
-  print("stopped 20 times");
-}
-
 // The second device, which the context does not include.
 static ur_device_handle_t other_device(Ur &ur) {
   ur_platform_handle_t platform = nullptr;

@@ -28,9 +28,19 @@ pub fn play(scenario: &str, stage: Stage) -> Outcome {
 }
 
 impl Program {
+    /// Runs it.
+    pub fn run(&self) -> Outcome {
+        play(&self.text(), self.stage())
+    }
+
     /// Runs it. Returns what is wrong, if something is.
     pub fn play(self) -> Option<Discovery> {
-        let outcome = play(&self.text(), self.stage());
+        let outcome = self.run();
+        self.discovery(&outcome)
+    }
+
+    /// What is wrong with a run of it, if something is.
+    pub fn discovery(self, outcome: &Outcome) -> Option<Discovery> {
         let differences = if outcome.code > 2 {
             format!("the run ended with {}: {}", outcome.code, outcome.stderr)
         } else {

@@ -2,12 +2,13 @@
 //! the pages of the rules. Both are judged as the specifications say.
 
 use urscope_tests::hunt::{Mistake, Program, Script, Stage};
-use urscope_tests::{apps, discovery, run};
+use urscope_tests::{Outcome, apps, discovery, run};
 
 use crate::examples::rules;
+use crate::live_equals_offline::same_while_it_runs;
 
 /// The number of correct programs of each test. Of each mistake there is one program.
-const CORRECT: u64 = 20;
+const CORRECT: u64 = 10;
 
 fn is_judged_right(program: Program) {
     if let Some(discovery) = program.play() {
@@ -58,10 +59,14 @@ fn a_seed_determines_its_program() {
     assert_ne!(program(), Program::new(8, Stage::V2, Mistake::named("freed-while-open")).text());
 }
 
-fn scripts_are_judged_right(folder: &str) {
+/// Plays the scripts of a folder, and shows each run to `seen`.
+fn scripts_are_judged_right(folder: &str, seen: impl Fn(&str, &Outcome)) {
     for script in Script::all(&apps::source(folder)) {
         for stage in &script.stages {
-            let discovery = script.program(*stage).play();
+            let program = script.program(*stage);
+            let outcome = program.run();
+            seen(&format!("{script:?} on {stage}"), &outcome);
+            let discovery = program.discovery(&outcome);
             match (discovery, script.not_yet.contains(stage)) {
                 (Some(discovery), false) => panic!("{discovery}"),
                 (None, true) => panic!(
@@ -77,12 +82,15 @@ fn scripts_are_judged_right(folder: &str) {
 /// Scripts on which urscope was wrong once. Where it still is, this test tells when it no longer is.
 #[test]
 fn what_was_found_once_is_judged_right() {
-    scripts_are_judged_right("found");
+    scripts_are_judged_right("found", |_, _| {});
 }
 
+/// Also while the program runs.
 #[test]
 fn each_mistake_is_found_and_nothing_else() {
-    scripts_are_judged_right("mistakes");
+    scripts_are_judged_right("mistakes", |way, outcome| {
+        same_while_it_runs(way, outcome);
+    });
 }
 
 /// Traces on the pages of rules that do not happen as they are written, and why.

@@ -82,20 +82,32 @@ fn judged(trace: &Trace) -> Found {
     found
 }
 
+/// Checks that what was found in each process of a run while it ran is what the judge finds in its trace. Returns how many processes were
+/// compared, and how many kinds of violations they have. Where nothing was found either way, there is nothing to compare.
+pub(crate) fn same_while_it_runs(way: &str, outcome: &Outcome) -> (usize, usize) {
+    let traces = outcome.traces();
+    let found: Vec<Found> = traces.iter().map(live).collect();
+    if outcome.report().findings().is_empty() && found.iter().all(|found| found.violations.is_empty()) {
+        return (traces.len(), 0);
+    }
+    for (trace, found) in traces.iter().zip(&found) {
+        let expected = judged(trace);
+        assert_eq!(found.violations, expected.violations, "{way}: {}", outcome.stderr);
+        // The judge reports one message for findings that repeat at one place.
+        assert!(found.messages.is_superset(&expected.messages), "{way}: {found:#?}, {expected:#?}");
+    }
+    (traces.len(), found.iter().map(|found| found.violations.len()).sum())
+}
+
 on_both_adapters! {
+    /// The scenarios of `tests/apps/mistakes` are compared where they are judged (`hunt`).
     fn live_findings_are_the_judges(adapter) {
         let programs = programs::on(adapter);
         let (mut processes, mut violations) = (0, 0);
         for (way, test_run) in programs.iter().flat_map(|program| programs::ways(program, adapter)) {
-            let outcome = test_run.run();
-            for trace in outcome.traces() {
-                let (found, expected) = (live(&trace), judged(&trace));
-                assert_eq!(found.violations, expected.violations, "{way}: {}", outcome.stderr);
-                // The judge reports one message for findings that repeat at one place.
-                assert!(found.messages.is_superset(&expected.messages), "{way}: {found:#?}, {expected:#?}");
-                processes += 1;
-                violations += found.violations.len();
-            }
+            let (compared, found) = same_while_it_runs(&way, &test_run.run());
+            processes += compared;
+            violations += found;
         }
         assert!(processes > programs.len() && violations > 10, "only {violations} findings in {processes} processes were compared");
     }

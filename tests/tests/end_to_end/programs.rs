@@ -127,13 +127,22 @@ const LEFT_OUT: [(&str, &str); 30] = [
     ("ze_table_loader", "it takes a driver to open"),
 ];
 
-/// The programs that have something to do on an adapter, and the scenarios of `tests/apps/mistakes`.
-pub(crate) fn on(adapter: Adapter) -> Vec<String> {
+/// The programs that have something to do on an adapter.
+pub(crate) fn on(adapter: Adapter) -> Vec<&'static str> {
     let runs_on = |shares: Shares| adapter == Adapter::V2 || shares == Memory;
+    PROGRAMS.iter().filter(|(_, shares, _)| runs_on(*shares)).map(|(program, ..)| *program).collect()
+}
+
+/// Whether a program, or a scenario of `tests/apps/mistakes`, has something to do on an adapter.
+pub(crate) fn has_something_on(program: &str, adapter: Adapter) -> bool {
     let stage = if adapter == Adapter::V2 { Stage::V2 } else { Stage::V1 };
-    let scripts = Script::all(&apps::source("mistakes")).into_iter().filter(|script| script.stages.contains(&stage));
-    let programs = PROGRAMS.iter().filter(|(_, shares, _)| runs_on(*shares)).map(|(program, ..)| (*program).to_owned());
-    programs.chain(scripts.map(|script| format!("scenario {}", script.name()))).collect()
+    match program.strip_prefix("scenario ") {
+        Some(name) => {
+            let scripts = Script::all(&apps::source("mistakes"));
+            scripts.iter().any(|script| script.name() == name && script.stages.contains(&stage))
+        }
+        None => on(adapter).iter().any(|known| program == *known || program.split(' ').next() == Some(known)),
+    }
 }
 
 /// All ways to run a program, each with a name; or the one that is named behind the program.
@@ -191,7 +200,7 @@ fn every_program_is_run_in_some_way() {
     let known = known.filter_map(|program| program.split(' ').next()).map(str::to_owned);
     assert_eq!(programs, known.collect(), "tests/apps holds other programs than the table");
     for (program, shares, _) in PROGRAMS {
-        assert_eq!(on(Adapter::V1).iter().any(|known| known == program), shares == Memory, "{program}");
+        assert_eq!(on(Adapter::V1).contains(&program), shares == Memory, "{program}");
     }
 }
 

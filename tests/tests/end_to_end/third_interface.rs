@@ -44,10 +44,11 @@ fn sources() -> PathBuf {
     let workspace = fs::read_to_string(repository.join("Cargo.toml")).unwrap();
     let (_, rest) = workspace.split_once("\n\n").unwrap();
     let members = "[workspace]\nresolver = \"3\"\nmembers = [\"schema\", \"rules\", \"shim\", \"program\"]\n\n";
-    // The profiles of the workspace optimize what many tests run.
+    // The profiles of the workspace optimize what many tests run. Nobody looks at this program with a debugger.
+    let profile = "[profile.dev]\ndebug = false\n";
     let (rest, profiles) = rest.split_once("\n[profile.").unwrap();
     let (_, lints) = profiles.split_once("\n[workspace.lints.").unwrap();
-    write(&copies.join("Cargo.toml"), format!("{members}{rest}\n[workspace.lints.{lints}").as_bytes());
+    write(&copies.join("Cargo.toml"), format!("{members}{profile}{rest}\n[workspace.lints.{lints}").as_bytes());
     fs::copy(repository.join("Cargo.lock"), copies.join("Cargo.lock")).unwrap();
     let mut text = fs::read_to_string(repository.join(LIST)).unwrap();
     for (before, after) in [
