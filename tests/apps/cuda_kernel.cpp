@@ -1,5 +1,6 @@
 // A process shares memory with another one, which runs kernels on it and closes it too early: before the last launch, whose kernel
-// does nothing with its argument. The memory is named in a structure, as libraries do. Fixed, it closes it afterwards.
+// does nothing with its argument. The memory is named in a structure, as libraries do. Fixed, it closes it afterwards. "by_library" launches a
+// CUkernel, as libcudart does.
 #include "museum_cuda.hpp"
 
 using namespace app;
@@ -50,13 +51,21 @@ static void user(Peer &owner) {
   Buffer buffer = {message_size, 0};
   check(cuIpcOpenMemHandle(&buffer.memory, handle_in(owner.receive()), CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), "cuIpcOpenMemHandle");
   CUmodule module = nullptr;
+  CUlibrary library = nullptr;
   CUfunction kernel = nullptr;
-  const CUresult loaded = cuModuleLoadData(&module, image);
+  const bool by_library = !arguments.empty() && arguments.front() == "by_library";
+  const CUresult loaded = by_library ? cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0) : cuModuleLoadData(&module, image);
   if (loaded == CUDA_SUCCESS) {
-    check(cuModuleGetFunction(&kernel, module, "write"), "cuModuleGetFunction");
+    if (by_library) {
+      CUkernel of_library = nullptr;
+      check(cuLibraryGetKernel(&of_library, library, "write"), "cuLibraryGetKernel");
+      kernel = reinterpret_cast<CUfunction>(of_library);
+    } else {
+      check(cuModuleGetFunction(&kernel, module, "write"), "cuModuleGetFunction");
+    }
     const auto launch = [&](unsigned value) {
-      void *arguments[] = {&buffer, &value};
-      check(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr), "cuLaunchKernel");
+      void *parameters[] = {&buffer, &value};
+      check(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr), "cuLaunchKernel");
       check(cuCtxSynchronize(), "cuCtxSynchronize");
     };
     launch(42);
@@ -64,7 +73,7 @@ static void user(Peer &owner) {
     check(cuIpcCloseMemHandle(buffer.memory), "cuIpcCloseMemHandle");
     if (!is_fixed()) launch(0);
   } else {
-    require(loaded == CUDA_ERROR_NOT_SUPPORTED, "cuModuleLoadData returned " + std::to_string(loaded));
+    require(loaded == CUDA_ERROR_NOT_SUPPORTED, "the kernel was not loaded: " + std::to_string(loaded));
     check(cuIpcCloseMemHandle(buffer.memory), "cuIpcCloseMemHandle");
   }
   owner.send(Bytes(loaded == CUDA_SUCCESS ? 1 : 2));

@@ -97,6 +97,9 @@ mod refused {
         12000 "cuLibraryLoadData" cuLibraryLoadData() {
             refuse("cuLibraryLoadData")
         }
+        12000 "cuLibraryGetKernel" cuLibraryGetKernel() {
+            refuse("cuLibraryGetKernel")
+        }
         12000 "cuLibraryLoadFromFile" cuLibraryLoadFromFile() {
             refuse("cuLibraryLoadFromFile")
         }

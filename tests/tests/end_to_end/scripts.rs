@@ -110,13 +110,19 @@ fn without_a_gpu_it_is_said_what_is_needed_to_try_one() {
 /// The programs of the CUDA driver, on the software device.
 #[test]
 fn every_row_of_cuda_is_right_on_the_software_device() {
-    let output =
-        try_gpu(&["--device", "software-cuda", "--pairs", "500", "--only", "memory-right,stale-handle,cuda_kernel"]);
+    let output = try_gpu(&[
+        "--device",
+        "software-cuda",
+        "--pairs",
+        "500",
+        "--only",
+        "memory-right,stale-handle,cuda_kernel,by_library",
+    ]);
     let (report, complaint) = text(&output);
     assert_eq!(output.status.code(), Some(0), "{report}{complaint}");
     assert_eq!(
         verdicts(&report),
-        [("memory-right", "yes"), ("stale-handle", "yes"), ("cuda_kernel", "yes")],
+        [("memory-right", "yes"), ("stale-handle", "yes"), ("cuda_kernel", "yes"), ("by_library", "yes")],
         "{report}"
     );
     for shown in ["| watched | libcuda.so.1: ", "| call | bare | traced |\n", "| get | "] {

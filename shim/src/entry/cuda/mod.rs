@@ -150,8 +150,9 @@ fn number(function: *mut c_void) -> Option<usize> {
     drop(modules);
     let current = real_dlsym::in_library(&module.path, c"cuCtxGetCurrent");
     LIBRARY_STATES.get(via)?.current.store(current, Ordering::Release);
-    // SAFETY: the function of this name.
-    unsafe { kernel_arguments::set_param_info(real_dlsym::in_library(&module.path, c"cuFuncGetParamInfo")) };
+    let functions = kernel_arguments::PARAM_INFO.map(|name| real_dlsym::in_library(&module.path, name));
+    // SAFETY: the functions of these names.
+    unsafe { kernel_arguments::set_param_info(functions) };
     Some(via)
 }
 
