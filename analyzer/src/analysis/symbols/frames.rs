@@ -6,8 +6,15 @@ use urscope_schema::{handle::fingerprint, trace::records::is_of_runtime};
 
 use crate::analysis::{Excerpt, FoundFinding, Frame, Location, ProcessSummary};
 
-/// The directories of the headers of the C++ library and of the SYCL runtime, whose functions are compiled into programs.
-const HEADERS: [&str; 3] = ["/usr/include/", "/include/sycl/", "/include/c++/"];
+/// The directories of the headers of the C++ library, of the SYCL runtime and of the CUDA toolkit, whose functions are compiled into programs.
+const HEADERS: [&str; 5] =
+    ["/usr/include/", "/include/sycl/", "/include/c++/", "/cuda/include/", "/targets/x86_64-linux/include/"];
+
+/// How the names of functions begin that nvcc puts into programs: local ones of the static runtime, and what launches a kernel.
+const OF_CUDA: [&str; 4] = ["libcudart_static_", "__cudart", KERNEL_STUB, "__cudaLaunch"];
+
+/// How the name of a function begins that passes the arguments of a kernel to the runtime.
+pub(super) const KERNEL_STUB: &str = "__device_stub_";
 
 /// The number of frames of a stack that are shown.
 const FRAMES: usize = 4;
@@ -50,7 +57,15 @@ impl Frame {
     /// Whether it is of the program, not of the runtime, of Python or of the headers of either.
     pub(super) fn is_of_program(&self) -> bool {
         let header = self.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
-        !is_of_runtime(&self.module) && !header
+        !is_of_runtime(&self.module) && !header && !self.is_of_static_cudart()
+    }
+
+    /// Whether it is of the CUDA runtime that nvcc links statically. Its exported functions have names and no lines.
+    fn is_of_static_cudart(&self) -> bool {
+        let function = self.function.as_deref().unwrap_or_default();
+        let exported =
+            function.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+        OF_CUDA.iter().any(|begin| function.starts_with(begin)) || exported && self.file.is_none()
     }
 
     /// The function and the line of the frame in few words: `exchange_halo, ring.cpp:37`.

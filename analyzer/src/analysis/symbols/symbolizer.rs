@@ -11,6 +11,7 @@ use addr2line::Loader;
 use object::{CompressionFormat, Object as _, ObjectSection as _, ReadCache, ReadRef};
 use urscope_schema::trace::records::{Module, PythonFrame, Stack, is_of_runtime};
 
+use super::frames::KERNEL_STUB;
 use crate::{analysis::Frame, files};
 
 /// The directory of separate debug files, by build id.
@@ -58,6 +59,7 @@ impl Symbolizer {
             }
         }
         frames.extend(python.map(of_python));
+        name_kernel_stubs(&mut frames);
         frames
     }
 
@@ -119,11 +121,24 @@ fn name_lambdas(frames: &mut [Frame]) {
     }
 }
 
+/// Names the function that a launch of a kernel calls, which has the name and the line of the kernel, as part of the launch.
+fn name_kernel_stubs(frames: &mut [Frame]) {
+    for index in (1..frames.len()).rev() {
+        let [inner, outer] = frames.get_mut(index - 1..=index).unwrap_or_default() else { return };
+        if inner.function.as_deref().is_some_and(|name| name.starts_with(KERNEL_STUB))
+            && let Some(kernel) = &outer.function
+        {
+            outer.function = Some(format!("{KERNEL_STUB} of {kernel}"));
+        }
+    }
+}
+
 fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
     let _span = tracing::info_span!("symbolizing", module = module.path).entered();
     let path = Path::new(&module.path);
     let copies = directories.iter().filter_map(|directory| Some(directory.join(path.file_name()?)));
     let by_id = module.build_id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());
+    let by_id = by_id.filter(|_| !is_of_c_library(path));
     let debug = by_id.map(|(first, rest)| Path::new(DEBUG_FILES).join(first).join(format!("{rest}.debug")));
     let mut candidates = debug.into_iter().chain(copies).chain([path.to_owned()]);
     let file = candidates.find(|file| is_build(file, &module.build_id))?;
@@ -134,6 +149,13 @@ fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
     });
     let is_readable = !package.exists() || with_object(&package, |_| ()).is_some();
     if is_readable { Loader::new(file).ok() } else { None }
+}
+
+/// Whether a file is the C library or its loader. Their symbols name their frames. To decompress their debug information takes as long as all else
+/// in a report of one finding, and nobody looks at their lines.
+fn is_of_c_library(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("libc.so.") || name.starts_with("ld-linux")
 }
 
 /// Whether a file is the build that ran. A file without a build id matches a module without one.
@@ -272,6 +294,32 @@ mod tests {
         let expected = "operator() in operator() in work, operator() in work, work, main()::{lambda()#1}::operator()";
         assert_eq!(names.join(", "), expected);
         name_lambdas(&mut []);
+    }
+
+    /// As nvcc compiles `scale<<<1, 32>>>(p)`, with the static runtime.
+    #[test]
+    fn a_launch_of_a_kernel_is_at_the_line_of_the_program() {
+        let frame = |name: &str, file: Option<&str>| Frame {
+            function: Some(name.to_owned()),
+            file: file.map(str::to_owned),
+            line: file.map(|_| 7),
+            module: "/home/me/app".into(),
+            ..Frame::default()
+        };
+        let header = Some("/usr/local/cuda/targets/x86_64-linux/include/crt/device_functions.h");
+        let mut frames = [
+            frame("libcudart_static_4d8b33a106dceb3c07a56e26de61f2d53bb62a68", None),
+            frame("cudaLaunchKernel", None),
+            frame("__cudaLaunchKernel_helper", header),
+            frame("__device_stub__Z5scalePf(float*)", Some("/tmp/tmpxft_1/app.cudafe1.stub.c")),
+            frame("scale(float*)", Some("/home/me/app.cu")),
+            frame("step(float*)", Some("/home/me/app.cu")),
+        ];
+        name_kernel_stubs(&mut frames);
+        assert_eq!(frames[4].function.as_deref(), Some("__device_stub_ of scale(float*)"));
+        let of_program = frames.iter().filter(|frame| frame.is_of_program()).map(Frame::brief);
+        assert_eq!(of_program.collect::<Vec<_>>(), ["step, app.cu:7"]);
+        assert!(frame("cudaScale", Some("/home/me/app.cu")).is_of_program(), "it has a line");
     }
 
     #[test]
