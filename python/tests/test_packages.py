@@ -115,8 +115,9 @@ class Packages(unittest.TestCase):
         before = files_below(place)
         python = place / "bin/python"
         run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", self.wheel)
-        self.assertEqual(run(place / "bin/urscope", "check", "traces"), "the command was given check traces\n")
-        self.assertEqual(run(python, "-m", "urscope", "doctor"), "the command was given doctor\n")
+        given = f"the command was given --interpreter {python} check traces\n"
+        self.assertEqual(run(place / "bin/urscope", "check", "traces"), given)
+        self.assertEqual(run(python, "-m", "urscope", "doctor"), f"the command was given --interpreter {python} doctor\n")
         program = "import urscope; from importlib.metadata import entry_points as e; print(urscope.__file__, *e(group='pytest11'))"
         said = run(python, "-c", program, cwd=place)
         self.assertTrue(said.startswith(str(place)), said)
@@ -160,7 +161,7 @@ class Packages(unittest.TestCase):
             self.assertNotRegex(text, "@[A-Z]+@", name)
         # The package finds the command and the libraries of its tree.
         path = {"PYTHONPATH": str(top / "lib/urscope/python")}
-        self.assertEqual(run(sys.executable, "-m", "urscope", "holders", env=path), "the command was given holders\n")
+        self.assertEqual(run(sys.executable, "-m", "urscope", "holders", env=path), f"the command was given --interpreter {sys.executable} holders\n")
         program = "from urscope._command import native_file as f; print(f('liburscope_ipc.so', ''))"
         self.assertEqual(Path(run(sys.executable, "-c", program, env=path).strip()), (top / "lib/urscope/liburscope_ipc.so").resolve())
 
@@ -179,7 +180,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(run(root / "usr/bin/urscope", "check"), "the command was given check\n")
         packages = root / "usr/lib/python3/dist-packages"
         path = {"PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": ""}
-        self.assertEqual(run(sys.executable, "-m", "urscope", "top", env=path), "the command was given top\n")
+        self.assertEqual(run(sys.executable, "-m", "urscope", "top", env=path), f"the command was given --interpreter {sys.executable} top\n")
         self.assertTrue((root / "usr/lib/urscope/python/urscope/__pycache__").is_dir(), "Python compiles nothing here")
         self.assertTrue((root / "usr/share/man/man1/urscope-run.1.gz").is_file())
         self.assertEqual(as_root(*dpkg, "--verify", "urscope"), "")

@@ -28,20 +28,19 @@ struct Waiting {
 pub(super) struct Untraced(HashMap<Key, Waiting>);
 
 impl Untraced {
-    /// Adds a process that executes this file, or takes the new file where it is known.
+    /// Adds a process that executes this file. One that is known has begun to execute another, with an environment of its own.
     pub(super) fn add(&mut self, key: Key, executable: &Path) {
-        let executable = executable.to_string_lossy().into_owned();
-        if let Some(known) = self.0.get_mut(&key) {
-            known.process.executable = executable;
-            return;
-        }
-        let pidfd = Pid::from_raw(key.0 as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        // The check comes after the open, so the descriptor is not of a later process with this number.
-        let pidfd = pidfd.filter(|_| self.0.len() < DESCRIPTORS && is_running(key.0, key.1));
+        let known = self.0.remove(&key).map(|waiting| waiting.pidfd);
+        let open = || {
+            let pidfd = pidfd_open(Pid::from_raw(key.0 as i32)?, PidfdFlags::empty()).ok();
+            // The check comes after the open, so the descriptor is not of a later process with this number.
+            pidfd.filter(|_| self.0.len() < DESCRIPTORS && is_running(key.0, key.1))
+        };
+        let Some(pidfd) = known.or_else(open) else { return };
         let environment = fs::read(format!("/proc/{}/environ", key.0)).unwrap_or_default();
-        let variable = |name: &str| value(&environment, name);
-        let process = EarlyDeath { executable, ..EarlyDeath::of_rank(variable) };
-        self.0.extend(pidfd.map(|pidfd| (key, Waiting { process, pidfd })));
+        let executable = executable.to_string_lossy().into_owned();
+        let process = EarlyDeath { executable, ..EarlyDeath::of_rank(|name| value(&environment, name)) };
+        self.0.insert(key, Waiting { process, pidfd });
     }
 
     /// Removes a process that has made a trace.
