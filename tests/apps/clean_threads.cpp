@@ -1,5 +1,5 @@
-// Eight threads in each of two processes, a thousand cycles each, and no violation: the producer's threads get and put
-// while the consumer's threads open and close. Prints how many calls each process has made.
+// Eight threads in each of two processes, a thousand cycles each or as many as the argument says, and no violation: the producer's
+// threads get and put while the consumer's threads open and close. Prints how many calls each process has made.
 #include "ipc_app.hpp"
 
 #include <atomic>
@@ -8,7 +8,7 @@
 using namespace app;
 
 constexpr int threads = 8;
-constexpr int cycles = 1000;
+static int cycles() { return arguments.empty() ? 1000 : std::stoi(argument(0)); }
 constexpr size_t size = 1 << 20;
 
 static void in_threads(const std::function<void(int)> &work) {
@@ -27,14 +27,15 @@ static void producer(Peer &consumer) {
 
   consumer.await("ready");
   consumer.say("go");
+  const int of_each = cycles();
   in_threads([&](int i) {
-    for (int cycle = 0; cycle < cycles; cycle++) put(get(exports[i].memory, gpu), gpu);
+    for (int cycle = 0; cycle < of_each; cycle++) put(get(exports[i].memory, gpu), gpu);
   });
   consumer.await("closed");
 
   for (auto &exported : exports) put(exported.handle, gpu);
   for (auto &exported : exports) gpu.free(exported.memory);
-  const int made = threads * cycles + threads;
+  const int made = threads * cycles() + threads;
   print("producer called get " + std::to_string(made) + ", put " + std::to_string(made));
 }
 
@@ -45,10 +46,11 @@ static void consumer(Peer &producer) {
 
   producer.say("ready");
   producer.await("go");
+  const int of_each = cycles();
   in_threads([&](int i) {
-    for (int cycle = 0; cycle < cycles; cycle++) close(open(handles[i], gpu), gpu);
+    for (int cycle = 0; cycle < of_each; cycle++) close(open(handles[i], gpu), gpu);
   });
-  const int made = threads * cycles;
+  const int made = threads * cycles();
   print("consumer called open " + std::to_string(made) + ", close " + std::to_string(made));
   producer.say("closed");
 }

@@ -39,10 +39,13 @@ fn poisoned(judgement: &Judgement, evil: &str) -> Judgement {
     serde_json::from_value(value).unwrap()
 }
 
+/// Shows judgements without and with hostile text: that of the run with stacks with each, and those of the rules with two in turns.
 fn everything(mut each: impl FnMut(&Judgement, &Judgement)) {
-    for tame in judgements() {
-        for evil in EVIL {
-            each(&tame, &poisoned(&tame, evil));
+    for (index, tame) in judgements().iter().enumerate() {
+        let has_stacks = tame.findings.iter().any(|finding| !finding.process.stack.is_empty());
+        let is_its = |turn: usize| has_stacks || turn == index % EVIL.len() || turn == (3 * index + 1) % EVIL.len();
+        for (_, evil) in EVIL.iter().enumerate().filter(|(turn, _)| is_its(*turn)) {
+            each(tame, &poisoned(tame, evil));
         }
     }
 }

@@ -259,13 +259,16 @@ mod tests {
         #[test]
         fn calls_are_unpacked_and_decoded_as_they_were(
             calls in prop::collection::vec(
-                (0..Function::COUNT, any::<u64>(), any::<u32>(), any::<u64>(), any::<Option<u32>>(), any::<[Option<u64>; 18]>()),
+                (
+                    (0..Function::COUNT, any::<u64>(), any::<u32>(), any::<u64>(), any::<Option<u32>>()),
+                    prop::collection::vec(any::<Option<u64>>(), 18),
+                ),
                 1..8,
             ),
         ) {
             let mut words = Vec::new();
             let mut records = Vec::new();
-            for (row, call, tid, time, result, fields) in calls {
+            for ((row, call, tid, time, result), fields) in calls {
                 let (function, time) = (Function::ALL[row], Nanos(time));
                 let mut values = Values::NONE;
                 for (place, value) in fields.into_iter().enumerate() {

@@ -43,7 +43,7 @@ on_both_adapters! {
     }
 
     fn eight_threads_are_served_at_once(adapter) {
-        let [ours, theirs] = [run("clean_threads", Release::R2026_2, adapter), TestRun::of("clean_threads", Release::R2026_2, adapter).run()];
+        let [ours, theirs] = [run("clean_threads 100", Release::R2026_2, adapter), TestRun::of("clean_threads 100", Release::R2026_2, adapter).run()];
         assert_eq!((ours.report().verdict(), ours.report().violations()), ("clean", theirs.report().violations()));
     }
 

@@ -7,7 +7,7 @@ use crate::on_both_adapters;
 /// Programs with several processes and threads, forks, kills, findings on both sides, and notes.
 const PROGRAMS: [(&str, &[&str]); 9] = [
     ("clean", &[]),
-    ("clean_threads", &[]),
+    ("clean_threads", &["100"]),
     ("sharing fork_child", &[]),
     ("free_while_open", &[]),
     ("scenario exporter_gone", &[]),

@@ -108,7 +108,7 @@ on_both_adapters! {
     }
 
     fn many_threads_are_drawn(adapter) {
-        let flows = drawn(&TestRun::of("clean_threads", Release::R2026_2, adapter).run());
+        let flows = drawn(&TestRun::of("clean_threads 100", Release::R2026_2, adapter).run());
         assert!(flows.len() > 10, "{flows:?}");
     }
 }

@@ -244,7 +244,7 @@ fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
 
 #[test]
 fn a_clean_program_is_never_refused() {
-    for app in ["clean", "clean_threads", "ur_sharing direct", "scenario free_before_put"] {
+    for app in ["clean", "clean_threads 100", "ur_sharing direct", "scenario free_before_put"] {
         let run =
             |on_error: &str| TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
         for on_error in ["refuse", "abort"] {

@@ -35,7 +35,7 @@ fn a_program_that_fails_keeps_its_exit_code() {
 
 /// Two ranks that end by a signal, of an instruction that no processor has or of another process, before they have loaded anything.
 fn ranks_that_die(signals: &str, options: &[&str]) -> Outcome {
-    let dies = "import os, signal, sys, time; time.sleep(0.3); os.kill(os.getpid(), int(sys.argv[1 + int(os.environ['PMI_RANK'])]))";
+    let dies = "import os, signal, sys, time; time.sleep(2); os.kill(os.getpid(), int(sys.argv[1 + int(os.environ['PMI_RANK'])]))";
     let python = Release::R2026_2.python();
     let launcher = "for rank in 0 1; do PMI_RANK=$rank PMI_SIZE=2 \"$@\" & done; wait; exit 0";
     let run = options.iter().fold(TestRun::of_program("/bin/bash"), |run, option| run.option(*option));
@@ -85,7 +85,7 @@ fn a_program_that_dies_before_its_first_call_is_told() {
 /// Beside a rank that is judged.
 #[test]
 fn a_process_that_dies_before_its_first_call_keeps_the_others_from_being_clean() {
-    let script = "\"$0\" & (sleep 0.3; kill -ILL $BASHPID); (sleep 0.3; kill -TERM $BASHPID); wait $!";
+    let script = "\"$0\" & (sleep 2; kill -ILL $BASHPID); (sleep 2; kill -TERM $BASHPID); wait $!";
     let program = apps::executable("clean", Release::R2026_2);
     let outcome = TestRun::of_program("/bin/bash").adapter(Adapter::V2).arg("-c").arg(script).arg(program).run();
     let report = outcome.report();

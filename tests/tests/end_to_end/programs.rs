@@ -43,7 +43,7 @@ const PROGRAMS: [(&str, Shares, Runs); 53] = [
     ("bench_get_put", Memory, With(&["1", "100"])),
     ("by_dlsym", AllKinds, Once),
     ("clean", Memory, Once),
-    ("clean_threads", Memory, Once),
+    ("clean_threads", Memory, With(&["100"])),
     ("comes_late", Memory, Once),
     ("ends_by_signal", Memory, With(&["15"])),
     ("free_while_open", Memory, Once),
