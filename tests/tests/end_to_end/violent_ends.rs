@@ -4,7 +4,7 @@
 use urscope_tests::violence::{Batch, Crowd, Outcomes, Stage};
 
 /// The ends of each test, in runs of so many.
-const ENDS: u64 = 100;
+const ENDS: u64 = 150;
 const AT_ONCE: u64 = 50;
 
 fn lose_nothing(stage: &str) {
