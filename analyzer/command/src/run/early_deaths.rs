@@ -74,7 +74,7 @@ fn matters(process: &EarlyDeath, signal: u32) -> bool {
 }
 
 /// The value of a variable in an environment, as `/proc/PID/environ` has it.
-fn value(environment: &[u8], name: &str) -> Option<OsString> {
+pub(super) fn value(environment: &[u8], name: &str) -> Option<OsString> {
     let mut values = environment
         .split(|byte| *byte == 0)
         .filter_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="));

@@ -16,6 +16,7 @@ use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::launcher;
 
 use super::descendants::{Stat, stat};
+use super::early_deaths::value;
 
 /// The variables that name a job, in the order in which they are asked for.
 const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
@@ -175,18 +176,12 @@ fn launcher(of: u32, variable: &str) -> Option<(u32, u64)> {
     let mut pid = stat(of)?.parent;
     for _ in 0..1024 {
         let Stat { parent, start, .. } = stat(pid)?;
-        if !fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| has(&environment, variable)) {
+        if !fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| value(&environment, variable).is_some()) {
             return Some((pid, start));
         }
         pid = parent;
     }
     None
-}
-
-/// Whether an environment, as in `/proc/PID/environ`, has a variable.
-fn has(environment: &[u8], variable: &str) -> bool {
-    let mut names = environment.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'=').next());
-    names.any(|name| name == variable.as_bytes())
 }
 
 /// A name as one part of a path.
@@ -233,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_launcher_is_the_nearest_ancestor_without_a_rank() {
-        let has_rank = |environment| has(environment, "PMI_RANK");
+        let has_rank = |environment| value(environment, "PMI_RANK").is_some();
         assert!(has_rank(b"A=1\0PMI_RANK=3\0B=2\0") && !has_rank(b"A=PMI_RANK=3\0") && !has_rank(b""));
         assert!(!has_rank(b"SLURM_PROCID=0\0"), "mpiexec in a batch script");
         let (pid, start) = launcher(process::id(), "PMI_RANK").unwrap();
