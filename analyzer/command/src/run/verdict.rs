@@ -72,12 +72,15 @@ pub(crate) fn give(
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => {
             let has_gpu = device != Device::Native || has_gpu();
-            let died = untraced_deaths(&traces.folder, &traces.run);
-            let died = early_deaths(&died, &options.expected_signals, "loaded an adapter");
+            let obstacle = program.obstacle();
+            let died = || {
+                let died = untraced_deaths(&traces.folder, &traces.run);
+                early_deaths(&died, &options.expected_signals, "loaded an adapter")
+            };
             // What could not be traced may have loaded one.
-            let died = died.filter(|_| program.obstacle().is_none() && seen.untraced.is_empty());
+            let died = if obstacle.is_none() && seen.untraced.is_empty() { died() } else { None };
             death_is_told = died.is_some();
-            let reason = died.unwrap_or_else(|| nothing_traced(program.obstacle(), seen, has_gpu));
+            let reason = died.unwrap_or_else(|| nothing_traced(obstacle, seen, has_gpu));
             (not_judged(&options, reason), Merged::Nothing)
         }
         Ok(files) => {
