@@ -55,8 +55,12 @@ export async function shares_what_is_seen({ base, open }) {
   const lifetime = await selected(page);
   assert.notEqual(lifetime, '');
   await page.locator('.detail .moments li').first().waitFor();
-  // The address is updated after a pause.
-  await page.waitForFunction(() => new URLSearchParams(location.hash.split('?')[1]).has('sel'));
+  // The range is written to the address after a pause: the address is whole when it has not changed for longer than that.
+  await page.waitForFunction(async () => {
+    const before = location.hash;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return before === location.hash && before.includes('sel=');
+  });
 
   const other = await open();
   await other.goto(page.url());
