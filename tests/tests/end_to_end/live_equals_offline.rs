@@ -104,7 +104,9 @@ on_both_adapters! {
     fn live_findings_are_the_judges(adapter) {
         let programs = programs::on(adapter);
         let (mut processes, mut violations) = (0, 0);
-        for (way, test_run) in programs.iter().flat_map(|program| programs::ways(program, adapter)) {
+        // What a process finds of itself does not depend on the adapter: on v1, two ways to run each program are enough.
+        let ways = if adapter == Adapter::V1 { 2 } else { usize::MAX };
+        for (way, test_run) in programs.iter().flat_map(|program| programs::ways(program, adapter).into_iter().take(ways)) {
             let (compared, found) = same_while_it_runs(&way, &test_run.run());
             processes += compared;
             violations += found;

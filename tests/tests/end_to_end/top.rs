@@ -129,7 +129,8 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     screen.shows(&["waiting", "does not exist yet"]);
 
     let (mut program, input) = lingering(&traces, "sharing");
-    screen.shows(&["running", "1 error", "sharing", "double-put"]);
+    // From its eighth call on it only waits for the end of its input.
+    screen.shows(&["running", "1 error", "sharing", "double-put", "8 calls"]);
     // The numbers equal those of the other commands.
     let answer = |question: &str| -> Value {
         let ended = run::urscope(&[question, "--format", "json", traces.to_str().expect("a path in UTF-8")]);
