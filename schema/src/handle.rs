@@ -58,6 +58,8 @@ kinds! {
     EventPoolHandle "event-pool-handle" "event pool handle";
     /// A `ur_queue_handle_t`, or what commands go to in Level Zero.
     Queue "queue" "queue";
+    /// A `CUmodule` or `CUlibrary`: code with kernels.
+    Module "module" "module";
 }
 
 impl Kind {

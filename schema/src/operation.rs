@@ -62,6 +62,8 @@ pub enum Operation {
     },
     /// It enqueues a command.
     Enqueue(Command),
+    /// It enqueues commands whose accesses are not known.
+    Submit,
     /// It executes a command on memory that has ended.
     Execute(Executed),
     /// It waits on the host for this event only.
@@ -178,6 +180,9 @@ pub const ACCESSED: u64 = 1;
 
 /// In the flags of a command: its `source` is no address of host memory.
 pub const SOURCE: u64 = 2;
+
+/// In the flags of a launch: its arguments could not be read, so that it is not known what it accesses.
+pub const UNKNOWN: u64 = 4;
 
 /// A command that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,7 +314,9 @@ impl Operation {
                 _ => Self::Other,
             },
             Effect::Unmaps(_) => size().map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
-            Effect::Enqueues(_) | Effect::Launches(_) => {
+            Effect::Submits(_) => Self::Submit,
+            Effect::Launches(_) if values.flags().is_some_and(|flags| flags & UNKNOWN != 0) => Self::Submit,
+            Effect::Enqueues(_) | Effect::Performs(_) | Effect::Launches(_) => {
                 let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
                 let (writes, reads) = (pointer(), values.source());
                 Self::Enqueue(Command { writes, reads, size: size(), is_not_host, context: context() })
@@ -332,9 +339,12 @@ impl Operation {
             Effect::Asks(Kind::Event) | Effect::Uses(Kind::Event) | Effect::Signals(Kind::Event) => {
                 object().map_or(Self::Other, Self::UseEvent)
             }
-            Effect::Asks(_) | Effect::Uses(_) | Effect::Signals(_) | Effect::Waits(_) | Effect::Clears(_) => {
-                Self::Other
-            }
+            Effect::Asks(_)
+            | Effect::Uses(_)
+            | Effect::Signals(_)
+            | Effect::Waits(_)
+            | Effect::Clears(_)
+            | Effect::Unloads(_) => Self::Other,
         }
     }
 }

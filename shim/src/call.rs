@@ -10,7 +10,7 @@
 )]
 
 use urscope_schema::api::{Effect, Function, UrResult, role::Device};
-use urscope_schema::call::Values;
+use urscope_schema::{call::Values, operation};
 
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
@@ -115,6 +115,7 @@ fn around(origin: Origin, call: &(impl RealCall + ?Sized)) -> UrResult {
         Begin::Recorded(begun) => begun,
         Begin::Answered(result) => return result,
         Begin::Unrecorded => {
+            commands::before_unrecorded(function);
             let result = call.make(&Redirection::NONE);
             commands::note_unrecorded(function, arguments.inputs(), result);
             return result;
@@ -177,6 +178,9 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
         _ => {}
     }
     begun.commands = commands::before(function, arguments.inputs(), &mut values);
+    if recording == Recording::UnknownLaunch {
+        values.flags = Some(operation::UNKNOWN);
+    }
     (begun.flags, begun.pointer) = (values.flags, values.pointer);
     if let Origin::Adapter(via) = origin {
         begun.device = arguments.inputs().device();

@@ -15,9 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, Promise, UrResult};
 use urscope_schema::{call::Values, handle::Kind, operation};
 
+use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
-use crate::raw::{args::inputs::Inputs, memory::host_memory, software_device, software_device::CommandObserver};
-use crate::{chain, knobs, lists, lists::Access};
+use crate::raw::args::{inputs::Inputs, kernel_arguments};
+use crate::raw::{memory::host_memory, software_device, software_device::CommandObserver};
+use crate::{chain, device_errors, knobs, lists, lists::Access};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
@@ -63,6 +65,8 @@ pub(crate) struct Seen {
     imports: bool,
     /// How many bytes the call asks for.
     size: Option<u64>,
+    /// The object that the call is about.
+    object: Option<u64>,
 }
 
 #[inline]
@@ -78,7 +82,7 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
     // These can wait, or free later.
     let at_once = !matches!(function.effect(), Effect::FreesLater(_))
         && function != Function::zeMemFreeExt
-        && !function.interface().promises(Promise::EndsWait);
+        && (matches!(function.effect(), Effect::Unmaps(_)) || !function.interface().promises(Promise::EndsWait));
     if ends_memory && are_recorded() {
         // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);
@@ -87,6 +91,7 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         }
     }
     if ends_contents(function) && are_recorded() {
+        kernel_arguments::forget_kernels();
         ranges::may_all_end();
     }
     if ends_memory && at_once && are_recorded() {
@@ -108,10 +113,12 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
         is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
+            || matches!(function.effect(), Effect::Performs(_))
             || (is_command || is_execution) && is_synchronous(inputs.queue(), known),
         is_appended: is_command && known.is_some_and(|known| known & IS_LATER != 0),
         imports: function.imports(values),
         size: values.size,
+        object: values.object,
     }
 }
 
@@ -167,13 +174,21 @@ pub(crate) fn note_appended(seen: Seen, call: u64, inputs: &Inputs, values: &Val
     }
 }
 
-/// The pointers into shared memory that a launch of a kernel has among its arguments; `None` if the command is not
-/// recorded. A launch is if it has one; other commands always are.
+/// Whether a command is recorded. A launch is if one of its arguments is a pointer into shared memory, or if its arguments cannot be
+/// read; other commands always are.
 #[inline(always)]
-pub(crate) fn recorded(function: Function, inputs: &Inputs) -> Option<[Option<u64>; 2]> {
-    let launches = matches!(function.effect(), Effect::Launches(_));
-    let pointers = if launches && are_recorded() { nearest(inputs.kernel_pointers()) } else { [None; 2] };
-    (are_recorded() && (!launches || pointers != [None; 2])).then_some(pointers)
+pub(crate) fn recorded(function: Function, inputs: &Inputs) -> Recording {
+    if !are_recorded() {
+        return Recording::No;
+    }
+    if !function.launches() {
+        return Recording::Command([None; 2]);
+    }
+    match inputs.kernel_pointers().map(nearest) {
+        None => Recording::UnknownLaunch,
+        Some([None, None]) => Recording::No,
+        Some(pointers) => Recording::Command(pointers),
+    }
 }
 
 /// The two addresses in shared memory that are nearest to its start.
@@ -181,7 +196,7 @@ pub(crate) fn recorded(function: Function, inputs: &Inputs) -> Option<[Option<u6
 fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
     let mut best = [None; 2];
     let mut distances = [u64::MAX; 2];
-    for pointer in pointers.filter(|pointer| *pointer != 0) {
+    for pointer in pointers.filter(|pointer| SHARED_RANGES.may_have(*pointer)) {
         let inside = |[begins, ends]: [u64; 2]| (begins..ends).contains(&pointer).then(|| pointer - begins);
         let Some(distance) = SHARED_RANGES.iter().filter_map(inside).min() else { continue };
         let ([first, second], [nearer, farther]) = (best, distances);
@@ -208,18 +223,43 @@ pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, 
     if let Some(made) = made {
         ENDED_RANGES.remove(made, made.saturating_add(answers.size.or(seen.size).unwrap_or(1)));
     }
+    let is_import = matches!(function.effect(), Effect::Allocates(_)) && seen.imports;
     let begins = match function.effect() {
         // The driver's allocation, which contains the pointer.
         Effect::Exports(Kind::Usm) | Effect::MayExport(_) if answers.data.is_some() => answers.pointer.or(pointer),
         Effect::Opens(Kind::Usm) => answers.pointer,
+        Effect::Allocates(_) if is_import => answers.pointer,
         _ => None,
     };
     // Most programs share the same memory again.
     if let Some(begins) = begins
         && LATEST_RANGE.load(Ordering::Relaxed) != begins
     {
-        SHARED_RANGES.add(begins, begins.saturating_add(answers.size.unwrap_or(UNKNOWN_SIZE)));
+        let asked = seen.size.filter(|_| is_import);
+        SHARED_RANGES.add(begins, begins.saturating_add(answers.size.or(asked).unwrap_or(UNKNOWN_SIZE)));
         LATEST_RANGE.store(begins, Ordering::Relaxed);
+    }
+    if result.is_success() {
+        note_physical(function, pointer, seen, answers);
+    }
+}
+
+/// Registers physical memory that a call has exported, imported or mapped. It may be mapped before it is exported.
+#[inline(always)]
+fn note_physical(function: Function, pointer: Option<u64>, seen: Seen, answers: &Values) {
+    match function.effect() {
+        Effect::Exports(Kind::PhysicalMem) => seen.object.into_iter().for_each(ranges::share_physical),
+        Effect::Opens(Kind::PhysicalMem) => answers.object.into_iter().for_each(ranges::share_physical),
+        Effect::Creates(Kind::PhysicalMem) if seen.imports => {
+            answers.object.into_iter().for_each(ranges::share_physical)
+        }
+        Effect::Creates(Kind::PhysicalMem) => answers.object.into_iter().for_each(ranges::new_physical),
+        Effect::Maps(_) => {
+            if let (Some(begins), Some(size), Some(memory)) = (pointer, seen.size, seen.object) {
+                ranges::map_physical(memory, [begins, begins.saturating_add(size)]);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -272,9 +312,21 @@ pub(crate) fn note_return(function: Function, result: UrResult) {
     }
 }
 
-/// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait.
+/// Processes a call that is about to be made and is not recorded: it may unload code.
+#[inline(always)]
+pub(crate) fn before_unrecorded(function: Function) {
+    if matches!(function.effect(), Effect::Unloads(_)) {
+        kernel_arguments::forget_kernels();
+    }
+}
+
+/// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait. If it reports that the device has
+/// failed, it is recorded now.
 #[inline(always)]
 pub(crate) fn note_unrecorded(function: Function, inputs: &Inputs, result: UrResult) {
+    if !result.is_success() {
+        device_errors::note(function, result);
+    }
     if matches!(function.effect(), Effect::Creates(Kind::Queue)) {
         if result.is_success() {
             note_queue(inputs);

@@ -33,6 +33,8 @@ pub(crate) enum Recording {
     For(usize),
     /// The call is recorded as a command; a launch has these pointers into shared memory.
     Command([Option<u64>; 2]),
+    /// The call is recorded as a launch whose pointers are not known.
+    UnknownLaunch,
     /// The call is recorded because it executes this access of a command list, to memory that has ended.
     Execution(Access),
 }
@@ -42,7 +44,7 @@ impl Recording {
     pub(crate) fn event(self) -> Option<usize> {
         match self {
             Self::For(event) => Some(event),
-            Self::No | Self::Yes | Self::Command(_) | Self::Execution(_) => None,
+            Self::No | Self::Yes | Self::Command(_) | Self::UnknownLaunch | Self::Execution(_) => None,
         }
     }
 }
@@ -55,8 +57,8 @@ pub(crate) fn passes_any(function: Function) -> bool {
         !function.is_ipc() && COUNT.load(Ordering::Acquire) == 0
     } else {
         function.waits()
-            || matches!(function.effect(), Effect::Creates(Kind::Queue) | Effect::Clears(_))
-            || (function.is_command() || function.executes()) && !commands::are_recorded()
+            || function.makes_or_waits_for_queue()
+            || (function.is_command() || function.submits() || function.executes()) && !commands::are_recorded()
     }
 }
 
@@ -89,7 +91,7 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     }
     if !is_about_events(function) {
         if function.is_command() {
-            return commands::recorded(function, inputs).map_or(Recording::No, Recording::Command);
+            return commands::recorded(function, inputs);
         }
         if function.executes() {
             return commands::executed_after_end(inputs).map_or(Recording::No, Recording::Execution);

@@ -18,6 +18,7 @@ pub mod call;
 pub mod chain;
 mod command_line;
 mod commands;
+mod device_errors;
 mod devices;
 #[expect(unsafe_code, reason = "it replaces function pointers in tables of others, and is called by C")]
 pub mod entry;

@@ -41,6 +41,59 @@ pub(crate) fn may_all_end() {
     all.for_each(|[begins, ends]| ENDED_RANGES.add(begins, ends));
 }
 
+/// The physical memory that was exported, imported or mapped last, and where: a handle, whether it is shared, and the first address of a range and
+/// the one behind its last. New entries replace the oldest.
+static PHYSICAL: [[AtomicU64; 4]; 256] = [const { [const { AtomicU64::new(0) }; 4] }; 256];
+
+/// How many entries of [`PHYSICAL`] there were.
+static PHYSICAL_ADDED: AtomicUsize = AtomicUsize::new(0);
+
+/// Registers that physical memory is shared, with the ranges that it is mapped at.
+#[cold]
+pub(crate) fn share_physical(memory: u64) {
+    let mut is_known = false;
+    for [of, is_shared, begins, ends] in &PHYSICAL {
+        if of.load(Ordering::Relaxed) == memory {
+            is_known = true;
+            is_shared.store(1, Ordering::Relaxed);
+            let [begins, ends] = [begins, ends].map(|end| end.load(Ordering::Relaxed));
+            if begins < ends {
+                SHARED_RANGES.add(begins, ends);
+            }
+        }
+    }
+    if !is_known {
+        add_physical(memory, true, [0, 0]);
+    }
+}
+
+/// Registers new physical memory. Its handle may have been that of other memory.
+#[cold]
+pub(crate) fn new_physical(memory: u64) {
+    for [of, ..] in PHYSICAL.iter().filter(|[of, ..]| of.load(Ordering::Relaxed) == memory) {
+        of.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Registers where physical memory is mapped.
+#[cold]
+pub(crate) fn map_physical(memory: u64, range @ [begins, ends]: [u64; 2]) {
+    let mut of_it = PHYSICAL.iter().filter(|[of, ..]| of.load(Ordering::Relaxed) == memory);
+    let is_shared = of_it.any(|[_, is_shared, ..]| is_shared.load(Ordering::Relaxed) != 0);
+    add_physical(memory, is_shared, range);
+    if is_shared {
+        SHARED_RANGES.add(begins, ends);
+    }
+}
+
+fn add_physical(memory: u64, is_shared: bool, [begins, ends]: [u64; 2]) {
+    let place = PHYSICAL_ADDED.fetch_add(1, Ordering::Relaxed) % PHYSICAL.len();
+    if let Some(entry) = PHYSICAL.get(place) {
+        let new = [memory, u64::from(is_shared), begins, ends];
+        entry.iter().zip(new).for_each(|(word, new)| word.store(new, Ordering::Relaxed));
+    }
+}
+
 impl<const N: usize> Ranges<N> {
     pub(crate) const fn new() -> Self {
         Self {
@@ -64,7 +117,10 @@ impl<const N: usize> Ranges<N> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = [u64; 2]> {
-        self.all.iter().map(|range| range.each_ref().map(|end| end.load(Ordering::Relaxed)))
+        self.all
+            .iter()
+            .take(self.added.load(Ordering::Relaxed))
+            .map(|range| range.each_ref().map(|end| end.load(Ordering::Relaxed)))
     }
 
     /// The range that an address lies in.

@@ -6,10 +6,12 @@
 #include "cuda_driver.hpp"
 #include "peer.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <sstream>
 #include <sys/syscall.h>
+#include <thread>
 
 using namespace app;
 
@@ -92,6 +94,16 @@ const std::pair<const char *, const char *> cases[] = {
     {"descriptors-leaked", "create map fill export > take 64*import-copy < unmap release close-descriptor"},
     {"pool-freed-first", POOL "< free-in-order synchronise > free-in-order synchronise close-descriptor < destroy-pool close-descriptor"},
     {"pool-destroyed-first", POOL "< free-in-order synchronise destroy-pool close-descriptor > read? free-in-order? synchronise close-descriptor"},
+    {"pool-imported-twice", POOL "import-pointer free-in-order synchronise read? close-descriptor < free-in-order synchronise destroy-pool "
+                                 "close-descriptor"},
+    {"pool-freed-twice", POOL "import-pointer free-in-order synchronise free-in-order? close-descriptor < free-in-order synchronise "
+                              "destroy-pool close-descriptor"},
+    {"pool-used-after-free", "create-pool alloc-in-pool fill export-pointer free-in-order synchronise read? destroy-pool"},
+    {"pool-imported-after-free", "create-pool alloc-in-pool fill export-pool export-pointer free-in-order synchronise > take import-pool "
+                                 "import-pointer? free-in-order? close-descriptor < destroy-pool close-descriptor"},
+    {"got-without-context", "alloc get-in-thread? free"},
+    {"unmapped-while-copied", IMPORTED "hold copy unmap let-go synchronise? release? close-descriptor < unmap release close-descriptor"},
+    {"acknowledged-early", OPENED "copy < set > synchronise close < free"},
 };
 
 // What the producer gives to the consumer.
@@ -115,6 +127,8 @@ struct Side {
   Message own = {}, received = {};
   Peer *other = nullptr;
   std::vector<unsigned> copied = std::vector<unsigned>(SIZE / 4);
+  // While it is closed, the stream does not go on.
+  std::atomic<bool> gate{true};
 
   Side();
   CUresult fill();
@@ -205,6 +219,14 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
     {"free-in-order", MAKES { return cuMemFreeAsync(my.memory, nullptr); }},
     {"fill", MAKES { return my.fill(); }},
     {"set", MAKES { return cuMemsetD32(my.memory, 0x5e7, SIZE / 4); }},
+    {"hold", MAKES {
+       my.gate = false;
+       const auto pass = [](void *gate) {
+         while (!*static_cast<std::atomic<bool> *>(gate)) std::this_thread::yield();
+       };
+       return cuLaunchHostFunc(my.stream, pass, &my.gate);
+     }},
+    {"let-go", MAKES { return my.gate = true, CUDA_SUCCESS; }},
     {"set-later", MAKES { return cuMemsetD32Async(my.memory, 0x5e7, SIZE / 4, my.stream); }},
     {"read", MAKES {
        const CUresult result = my.read_at_once();
@@ -269,6 +291,11 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
     {"synchronise", MAKES { return cuCtxSynchronize(); }},
 
     {"get", MAKES { return cuIpcGetMemHandle(&my.own.memory, my.memory); }},
+    {"get-in-thread", MAKES {
+       CUresult result = CUDA_SUCCESS;
+       std::thread([&] { result = cuIpcGetMemHandle(&my.own.memory, my.memory); }).join();
+       return result;
+     }},
     {"get-inner", MAKES {
        const CUipcMemHandle whole = my.own.memory;
        check(cuIpcGetMemHandle(&my.own.memory, my.memory + 4096), "cuIpcGetMemHandle");

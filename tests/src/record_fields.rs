@@ -115,7 +115,7 @@ const OF_BYTES: [&str; 2] = ["value", "offset"];
 const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
 
 /// Fields that the begin record of a function may have besides: all of them or none.
-const PERHAPS_AT_BEGIN: [(&str, &str); 11] = [
+const PERHAPS_AT_BEGIN: [(&str, &str); 13] = [
     ("urIPCOpenMemHandleExp", "exporter exported"),
     ("urEventGetInfo", "data_size"),
     ("zeCommandQueueExecuteCommandLists", "pointer"),
@@ -127,6 +127,8 @@ const PERHAPS_AT_BEGIN: [(&str, &str); 11] = [
     ("cuMemcpyDtoH_v2", "flags"),
     ("cuMemcpyHtoD_v2", "flags"),
     ("cuMemsetD32_v2", "flags"),
+    ("cuMemUnmap", "offset value"),
+    ("cuMemUnmap", "value"),
 ];
 
 /// Checks that every call in a trace has the fields of the table, and no others.

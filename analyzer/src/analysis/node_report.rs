@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 
+use urscope_rules::tracker::DeviceError;
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
 use urscope_schema::{api::Function, counted, ranks::process_name};
@@ -38,10 +39,20 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
         for (function, count) in &process.notes.calls {
             *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
+        for (function, count) in &process.notes.unexamined {
+            *node.unexamined.entry(function.name().to_owned()).or_insert(0) += count;
+        }
         unseen(process, node);
         node.gaps.extend(process.has_gaps().then(|| gap(process)));
         node.skipped.extend(process.notes.skipped.iter().cloned());
         node.skipped_lines += process.notes.skipped_lines;
+    }
+    for failed in &merger.device_errors {
+        if let Some(process) = merger.process(failed.at.process)
+            && let Some(node) = nodes.get_mut(&process.host)
+        {
+            node.device_errors.push(device_error(process, failed));
+        }
     }
     for Repeated { first, occurrences } in found.into_iter().filter(|found| found.first.rule != NO_CALLS_SEEN) {
         let node = merger.process(first.at.process).and_then(|process| nodes.get_mut(&process.host));
@@ -292,6 +303,23 @@ fn ended(process: &TracedProcess) -> Ended {
         (Ended::Killed, Some(0)) => Ended::Exited,
         (ended, _) => ended,
     }
+}
+
+/// Where the failure of a device was seen first in a process.
+fn device_error(process: &TracedProcess, failed: &DeviceError) -> String {
+    let named = |place: &Place| {
+        let function = place.function.map_or("an unknown function", Function::name);
+        place.call.map_or_else(|| function.to_owned(), |call| format!("call {call} ({function})"))
+    };
+    let result = failed.at.function.map_or_else(String::new, |function| failed.result.text_of(function));
+    let before = match &*failed.commands.iter().map(named).collect::<Vec<_>>() {
+        [] => "no command on shared memory came before it".to_owned(),
+        [one] => format!("the last command on shared memory before it was {one}"),
+        [others @ .., last] => {
+            format!("the last commands on shared memory before it were {} and {last}", others.join(", "))
+        }
+    };
+    format!("a device of {} failed: {} was the first to return {result}; {before}", name(process), named(&failed.at))
 }
 
 /// Why the trace of a process is incomplete.

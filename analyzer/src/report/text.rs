@@ -102,7 +102,7 @@ fn write_processes(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt
 
 /// The reason of a judgement, unless its headline says it.
 pub(super) fn reason(judgement: &Judgement) -> Option<&str> {
-    judgement.reason.as_deref().filter(|_| judgement.deaths_only().is_none())
+    judgement.reason.as_deref().filter(|_| judgement.failures_only().is_none())
 }
 
 /// That the traces are of several runs, if they are.
@@ -178,7 +178,7 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
     let worst = judgement.worst().map_or(Severity::Note, |finding| finding.severity);
     let clean = if judgement.is_running() { "clean so far" } else { "clean" };
     let notes = if counts.is_empty() { String::new() } else { format!(", {}", counts.join(", ")) };
-    match (judgement.verdict, judgement.deaths_only()) {
+    match (judgement.verdict, judgement.failures_only()) {
         (_, Some(deaths)) => format!("{}{notes}", paint.severity(Severity::Warning, format!("{clean}, but {deaths}"))),
         (Verdict::Clean, _) => format!("{}{notes}", paint.good(clean)),
         (Verdict::Findings, _) => paint.severity(worst, counts.join(", ")),

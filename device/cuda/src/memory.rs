@@ -37,8 +37,8 @@ pub(crate) enum Kind {
         identity: (u64, u64),
         count: u32,
     },
-    /// Of a pool of another process.
-    Imported,
+    /// Of a pool of another process, imported by these bytes.
+    Imported([u8; 64]),
 }
 
 #[derive(Clone, Copy)]
@@ -101,6 +101,11 @@ pub(crate) fn add(base: usize, size: usize, kind: Kind) -> Outcome {
     let block = Block { base, size, context, device: of.device, kind, handle: None, has_handle: false, generation: 0 };
     LIVE.lock().insert(base, block);
     Ok(())
+}
+
+/// The address of memory that was imported by these bytes, and not freed.
+pub(crate) fn imported(data: &[u8; 64]) -> Option<usize> {
+    LIVE.lock().values().find(|block| block.kind == Kind::Imported(*data)).map(|block| block.base)
 }
 
 /// Allocates memory for the thread's context, and returns its address.
@@ -167,7 +172,7 @@ pub(crate) fn close(base: usize) -> Outcome {
 fn end(block: Block) -> Outcome {
     let context = driver()?.context;
     match block.kind {
-        Kind::Opened { .. } | Kind::Imported => zeMemCloseIpcHandle(context, block.base),
+        Kind::Opened { .. } | Kind::Imported(_) => zeMemCloseIpcHandle(context, block.base),
         Kind::Device if *KEEPS_FREED => {
             let Some(handle) = block.handle else { return zeMemFree(context, block.base) };
             // What was submitted must not write to the memory that comes next.

@@ -112,7 +112,7 @@ functions! {
     }
     11020 "cuMemFreeAsync" cuMemFreeAsync(memory: usize, stream: usize) / cuMemFreeAsync_ptsz {
         stream::of(stream)?;
-        memory::free(memory, |kind| matches!(kind, Kind::Device | Kind::Pool { .. } | Kind::Imported))
+        memory::free(memory, |kind| matches!(kind, Kind::Device | Kind::Pool { .. } | Kind::Imported(_)))
     }
     11020 "cuMemPoolExportToShareableHandle" cuMemPoolExportToShareableHandle(
         shareable: Out<c_int>, pool: usize, kind: u32, flags: u64,
@@ -150,10 +150,14 @@ functions! {
         let pool = get(pool)?;
         memory.check()?;
         let data = data.read()?;
+        // As with the driver, a second import is the same memory, and the first free ends it.
+        if let Some(base) = memory::imported(&data.data) {
+            return memory.write(base);
+        }
         let (_, size) = urscope_device::named(&data.data).filter(|_| pool.is_imported).ok_or(Code::INVALID_VALUE)?;
         let mut base = 0;
         zeMemOpenIpcHandle(driver()?.context, current_device()?, data, 0, &mut base).map_err(|_| Code::INVALID_VALUE)?;
-        memory::add(base, size, Kind::Imported)?;
+        memory::add(base, size, Kind::Imported(data.data))?;
         memory.write(base)
     }
 }

@@ -64,12 +64,12 @@
 //! Check the result of the call. End what belongs to a context before the context. Get handle data for what can be shared:
 //! device memory that is not from a pool, or physical memory itself instead of an address that it is mapped at.
 
-use urscope_schema::api::demand::Wrong;
+use urscope_schema::api::{UrResult, demand::Wrong};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Export, Free, Open, Operation};
 
 use super::memory::{PerProcess, depends_on_bytes, is_all_zero};
-use super::wording::{call, name, result_text};
+use super::wording::{call, name, result_text, used_before_fork};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
 use crate::tracker::ProcessId;
@@ -208,15 +208,33 @@ fn finding(fact: &Fact<'_>, failed: &CallFailed<'_>, does: &str, what: Handle) -
 /// What is known of the reason: in words, the call that it comes from, and what to do.
 fn reason(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(String, Option<Place>, String)> {
     let state = fact.tracker.state(fact.at.process)?;
+    if let Some((why, advice)) = used_before_fork(fact, failed.result) {
+        return Some((why, None, advice));
+    }
     let context = failed.call.operation.context();
     let gone = context.and_then(|value| state.tombstones.get(Handle { kind: Kind::Context, value }));
     if let Some(gone) = gone {
         let why = format!("its context was released in {}", call(gone.died));
         return Some((why, Some(gone.died), "end what belongs to a context before the context".into()));
     }
-    let Operation::Export(Export { kind: Kind::Usm, pointer: Some(pointer), .. }) = failed.call.operation else {
-        return None;
-    };
+    if let Operation::Close(Free { pointer: Some(pointer), .. }) | Operation::Free(Free { pointer: Some(pointer), .. }) =
+        failed.call.operation
+        && let Some(gone) = state.tombstones.get(Handle { kind: Kind::Mapping, value: pointer })
+        && gone.died.effect().is_some_and(|effect| effect.kind() == Kind::Context)
+    {
+        let why = format!("the context that it was in was ended in {}", call(gone.died));
+        return Some((why, Some(gone.died), "close what was opened before its context ends".into()));
+    }
+    let Operation::Export(Export { kind, pointer, .. }) = failed.call.operation else { return None };
+    if context.is_none() && fact.at.meaning(failed.result) == UrResult::INVALID_CONTEXT {
+        let born = pointer.and_then(|pointer| state.allocation_at(pointer)).and_then(|(_, memory)| memory.born);
+        let elsewhere = born.filter(|born| born.tid != fact.at.tid);
+        let allocated = elsewhere
+            .map_or_else(String::new, |born| format!("; thread {} had one in {}, which allocated it", born.tid, call(born)));
+        let why = format!("no context is current in thread {}{allocated}", fact.at.tid);
+        return Some((why, elsewhere, "make the context of the memory current in the thread that calls".into()));
+    }
+    let (Kind::Usm, Some(pointer)) = (kind, pointer) else { return None };
     if let Some(mapped) = state.mapped.at(pointer) {
         let why = format!("the address lies in {}, which was mapped there in {}", mapped.memory, call(mapped.place));
         return Some((why, Some(mapped.place), "get handle data for the physical memory itself".into()));

@@ -61,7 +61,7 @@ use urscope_schema::api::{Promise, UrResult};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::{counted, operation::Open};
 
-use super::wording::{call, device, name, which};
+use super::wording::{call, device, name, used_before_fork, which};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, Outcome, What};
@@ -96,10 +96,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Some((End::Killed, _)) => format!("its exporter, {}, had been killed", name(fact.tracker, producer)),
         Some((End::Exec, _)) => format!("its exporter, {}, had become another program", name(fact.tracker, producer)),
         Some(_) => format!("its exporter, {}, had ended", name(fact.tracker, producer)),
-        None => format!("its exporter, {}, was there", name(fact.tracker, producer)),
+        None => format!("its exporter, {}, was there{}", name(fact.tracker, producer), namespaces(fact, producer)),
     };
+    let forked = used_before_fork(fact, refused.result);
     let put = export.gets.saturating_sub(export.handles);
     let reason = match meaning {
+        _ if let Some((why, _)) = &forked => format!("; {why}"),
         _ if kind == Kind::PhysicalMemHandle && put > 0 => format!(
             "; {} with the same bytes had been put, and the put of the v2 adapter closes the descriptor that they name",
             counted(put, "handle")
@@ -121,10 +123,33 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         other_device(fact, export, open).unwrap_or_default(),
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.latest_get));
-    Some(finding.values(open.size, open.fingerprint).advice(format!(
-        "keep the exporter alive until all have opened, open on the exporter's device, and {}",
-        fact.at.words().reason
-    )))
+    let advice = forked.map_or_else(
+        || {
+            format!(
+                "keep the exporter alive until all have opened, open on the exporter's device, and {}",
+                fact.at.words().reason
+            )
+        },
+        |(_, advice)| advice,
+    );
+    Some(finding.values(open.size, open.fingerprint).advice(advice))
+}
+
+/// What different PID namespaces of exporter and consumer do to handle data, which name the exporter by its pid.
+fn namespaces(fact: &Fact<'_>, producer: ProcessId) -> String {
+    let (Some(theirs), Some(ours)) = (fact.tracker.process(producer), fact.tracker.process(fact.at.process)) else {
+        return String::new();
+    };
+    if !ours.rights.is_elsewhere(&theirs.rights) {
+        return String::new();
+    }
+    if ours.pid == theirs.pid {
+        return format!(
+            ", in another PID namespace: both are process {} there, so that the handle data seem to be this process's own",
+            ours.pid
+        );
+    }
+    ", in another PID namespace, so that its pid is that of another process or of none here".to_owned()
 }
 
 /// The adapters of the exporter and of the process that opens, if each has one and they differ.

@@ -89,7 +89,9 @@ const ADVICE: &str = "free when every process has closed what it opened: use an 
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     // A free that is a command may come later than a command of another queue.
-    let is_queued = |freed: Place| matches!(freed.effect(), Some(Effect::FreesLater(_)));
+    let is_queued = |freed: Place| {
+        matches!(freed.effect(), Some(Effect::FreesLater(_))) && !freed.promises(Promise::FreesEndAtOnce)
+    };
     if let What::StaleUse(stale) = fact.what {
         let StaleUse { mapping, size, fingerprint, opened, freed, .. } = *stale;
         if is_queued(freed) || opened.promises(Promise::MemoryOutlivesFree) {

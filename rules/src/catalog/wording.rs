@@ -141,6 +141,24 @@ pub(super) fn result_text(at: Place, result: UrResult) -> String {
     at.function.map_or_else(String::new, |function| result.text_of(function))
 }
 
+/// Why a process that was forked is not initialized, and what to do: its parent has used the interface before, and what it has set up does not
+/// work in a child. `None` where a result says something else.
+pub(super) fn used_before_fork(fact: &Fact<'_>, result: UrResult) -> Option<(String, String)> {
+    if fact.at.meaning(result) != UrResult::UNINITIALIZED {
+        return None;
+    }
+    let parent = fact.tracker.process(fact.at.process)?.forked_from?;
+    let state = fact.tracker.state(parent)?;
+    let was_used = state.ipc_calls > 0 || state.allocations.iter().next().is_some() || !state.contexts.is_empty();
+    let why = format!(
+        "{} had used {} before it forked this process, where nothing of that works",
+        name(fact.tracker, parent),
+        fact.at.words().callee
+    );
+    let advice = "fork before the first use, or start the child as a new program (exec; `spawn` in Python)".into();
+    was_used.then_some((why, advice))
+}
+
 /// A handle by its kind and value.
 pub(super) fn handle(kind: Kind, value: u64) -> Handle {
     Handle { kind, value }

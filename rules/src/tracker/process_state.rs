@@ -11,8 +11,8 @@ use super::maps::{Map, Set};
 use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
 use super::records::{
-    Allocation, Command, Context, Device, ExportId, HandleData, MappedRange, Mapping, Object, Origin, Pool, Serial,
-    Tombstone,
+    Allocation, Command, Context, Device, DeviceError, ExportId, HandleData, MappedRange, Mapping, Object, Origin,
+    Pool, Serial, Tombstone,
 };
 use super::small_maps::{ByAddress, SmallMap};
 use super::{mapped::MappedRanges, pending::PendingCalls, tombstones::Tombstones};
@@ -95,6 +95,7 @@ pub(crate) struct ProcessState {
     pub(crate) unmapped: MappedRanges,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
+    pub(crate) device_error: Option<DeviceError>,
     pub(crate) tombstones: Tombstones,
     /// The addresses of opened handle data that a traced process had exported, with the export.
     pub(crate) opened_at: Map<u64, ExportId>,
@@ -141,6 +142,7 @@ impl ProcessState {
             mapped: MappedRanges::default(),
             unmapped: MappedRanges::default(),
             commands: VecDeque::new(),
+            device_error: None,
             tombstones,
             opened_at: Map::default(),
             altered: Map::default(),

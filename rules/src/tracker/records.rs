@@ -5,7 +5,7 @@
 use std::num::NonZeroU64;
 
 use smallvec::SmallVec;
-use urscope_schema::api::{Effect, Function};
+use urscope_schema::api::{Effect, Function, UrResult};
 use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
 
 use crate::{lifecycle::State, place::Place};
@@ -169,6 +169,17 @@ impl Mapping {
 
 /// The number of commands of a process that are remembered: the latest ones.
 pub const MAX_COMMANDS: usize = 1024;
+
+/// The first call of a process that has reported the failure of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceError {
+    /// The call.
+    pub at: Place,
+    /// What it returned.
+    pub result: UrResult,
+    /// The last commands on shared memory before it, at most three.
+    pub commands: Vec<Place>,
+}
 
 /// A command of a queue or a command list.
 #[derive(Clone, Copy, Debug)]

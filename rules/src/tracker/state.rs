@@ -8,7 +8,7 @@ use super::exports::{Export, Exports};
 use super::observations::Altered;
 use super::process::{Missing, Process};
 use super::process_state::{DataSize, Inherited, ProcessState};
-use super::records::{Device, ExportId, Serial};
+use super::records::{Device, DeviceError, ExportId, Serial};
 use super::tombstones::Tombstones;
 use crate::place::{Place, ProcessId};
 
@@ -100,6 +100,11 @@ impl Tracker {
     /// How many exports of processes of a host no process has tried to open.
     pub fn unopened(&self, host: u64) -> u64 {
         self.exports.iter().filter(|export| export.host() == host && !export.tried).count() as u64
+    }
+
+    /// The first call of a process that has reported the failure of a device.
+    pub fn device_error(&self, who: ProcessId) -> Option<&DeviceError> {
+        self.state(who)?.device_error.as_ref()
     }
 
     /// How many `urIPC*` calls have begun, in all processes.

@@ -123,10 +123,12 @@ pub struct Sources {
     pub kernel_args: usize,
     /// The number of its elements.
     pub kernel_arg_count: u32,
-    /// A `CUfunction` that is launched.
+    /// A `CUfunction` or `CUkernel` that is launched.
     pub kernel: usize,
     /// Of a list of addresses, one for each of its parameters.
     pub kernel_params: usize,
+    /// Of a list of options, which may name a buffer with all of them.
+    pub kernel_extra: usize,
     /// Of a `CUDA_MEMCPY2D`.
     pub copy_2d: usize,
     /// Of a `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`.

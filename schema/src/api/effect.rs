@@ -56,12 +56,18 @@ effects! {
     Unmaps,
     /// It appends a command that accesses memory to a queue or a command list.
     Enqueues,
+    /// It accesses memory, and may wait until that has completed.
+    Performs,
     /// It enqueues a kernel, which may access all memory that its arguments point to.
     Launches,
+    /// It enqueues commands whose accesses to memory are not looked into: a graph, or a batch of copies.
+    Submits,
     /// It executes command lists, and waits for them if their queue is synchronous.
     Executes,
     /// It takes the commands out of a command list.
     Clears,
+    /// It unloads code. Later kernels may have the handles of those that were in it.
+    Unloads,
     /// It makes a queue signal an event.
     Signals,
     /// It waits on the host for the object, or lets the program do so.

@@ -153,13 +153,29 @@ impl Function {
     /// Whether the function appends a command that accesses memory to a queue or a command list.
     #[inline(always)]
     pub const fn is_command(self) -> bool {
-        matches!(self.effect(), Effect::Enqueues(_) | Effect::Launches(_))
+        matches!(self.effect(), Effect::Enqueues(_) | Effect::Performs(_) | Effect::Launches(_))
     }
 
-    /// Whether the function makes a queue, waits for one, or clears one. Its calls are never recorded.
+    /// Whether the function enqueues a kernel.
+    #[inline(always)]
+    pub const fn launches(self) -> bool {
+        matches!(self.effect(), Effect::Launches(_))
+    }
+
+    /// Whether the function enqueues commands whose accesses are not looked into.
+    #[inline(always)]
+    pub const fn submits(self) -> bool {
+        matches!(self.effect(), Effect::Submits(_))
+    }
+
+    /// Whether the function makes a queue, waits for one, or clears one, or unloads code. Its calls are never recorded, unless they report
+    /// that the device has failed.
     #[inline(always)]
     pub const fn makes_or_waits_for_queue(self) -> bool {
-        matches!(self.effect(), Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue) | Effect::Clears(_))
+        matches!(
+            self.effect(),
+            Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue) | Effect::Clears(_) | Effect::Unloads(_)
+        )
     }
 
     /// Whether the function executes command lists.

@@ -119,8 +119,10 @@ pub enum Promise {
     HandlesAreDescriptors,
     /// The end of a context ends the memory and the mappings in it.
     ContextsOwnMemory,
-    /// A call that ends memory or a mapping waits for the commands that use it.
+    /// A call that frees memory or closes a mapping waits for the commands that use it; one that unmaps physical memory does not.
     EndsWait,
+    /// Memory has ended for all commands that are enqueued after the call of a free, also where a queue carries it out.
+    FreesEndAtOnce,
     /// Physical memory stays while it is mapped, whoever releases it.
     MappingsHoldMemory,
     /// An open of what the process has exported itself is refused.

@@ -69,6 +69,12 @@ fn width(parameter: &str) -> usize {
             | "CUstream"
             | "CUfunction"
             | "CUevent"
+            | "CUgraphExec"
+            | "CUarray"
+            | "CUmodule"
+            | "CUlibrary"
+            | "CUhostFn"
+            | "CUstreamCallback"
             | "CUcontext"
             | "CUmemoryPool"
             | "CUmemGenericAllocationHandle_v1",
@@ -93,7 +99,9 @@ fn rows_have_the_parameters_of_the_header() {
     for function in rows() {
         let (name, version, of_thread) = parts(function.name());
         let versions = versions(&typedefs, name, of_thread);
-        let place = if of_thread { 0 } else { version.unwrap_or(1) - 1 };
+        // Most functions had their second version before there was a form for a thread's own default stream.
+        let place = version.unwrap_or(1) - 1;
+        let place = if of_thread { place.min(versions.len().saturating_sub(1)) } else { place };
         let parameters = versions.get(place).unwrap_or_else(|| panic!("{}: {versions:?}", function.name()));
         let parameters = if *parameters == ["void"] { Vec::new() } else { parameters.clone() };
         let widths: Vec<_> = parameters.iter().map(|parameter| width(parameter)).collect();

@@ -55,7 +55,8 @@ impl Family {
             | Kind::Pool
             | Kind::EventPool
             | Kind::EventPoolHandle
-            | Kind::Queue => None,
+            | Kind::Queue
+            | Kind::Module => None,
         }
     }
 

@@ -112,6 +112,7 @@ pub(super) unsafe fn pass<R: Row>(
             return call::intercept_inner(outer, row, real);
         }
     }
+    commands::before_unrecorded(R::FUNCTION);
     let result = row.call(real);
     commands::note_unrecorded(R::FUNCTION, row.arguments().inputs(), result);
     result

@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 59] = [
+pub(crate) const CASES: [(&str, &[&str]); 66] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -68,6 +68,13 @@ pub(crate) const CASES: [(&str, &[&str]); 59] = [
     ("descriptors-leaked", &[]),
     ("pool-freed-first", &[]),
     ("pool-destroyed-first", &["read -> CUDA_SUCCESS", "free-in-order -> CUDA_SUCCESS"]),
+    ("pool-imported-twice", &["read -> CUDA_ERROR_INVALID_VALUE"]),
+    ("pool-freed-twice", &["free-in-order -> CUDA_ERROR_INVALID_VALUE"]),
+    ("pool-used-after-free", &["read -> CUDA_ERROR_INVALID_VALUE"]),
+    ("pool-imported-after-free", &["import-pointer -> CUDA_SUCCESS", "free-in-order -> CUDA_SUCCESS"]),
+    ("got-without-context", &["get-in-thread -> CUDA_ERROR_INVALID_CONTEXT"]),
+    ("unmapped-while-copied", &["synchronise -> CUDA_SUCCESS", "release -> CUDA_SUCCESS"]),
+    ("acknowledged-early", &[]),
 ];
 
 /// What it prints besides that its processes are done, both of which must be.

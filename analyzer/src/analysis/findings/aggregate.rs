@@ -82,7 +82,9 @@ fn limits(nodes: &[Node], findings: &[FoundFinding], options: &Options) -> Vec<L
     let limits = [
         (LimitCause::Death, deaths(nodes, options)),
         (LimitCause::Death, before_calls(nodes, options)),
+        (LimitCause::DeviceError, device_errors(nodes)),
         (LimitCause::UntracedPeer, untraced(findings)),
+        (LimitCause::Unexamined, unexamined(nodes)),
         (LimitCause::NotTraced, left_out(nodes)),
         (LimitCause::NotTraced, without_traces(nodes)),
         (LimitCause::Late, came_late(nodes)),
@@ -135,6 +137,30 @@ fn deaths(nodes: &[Node], options: &Options) -> Option<String> {
 fn before_calls(nodes: &[Node], options: &Options) -> Option<String> {
     let all = nodes.iter().flat_map(|node| &node.early_deaths);
     early_deaths(all, &options.expected_signals, "made a call that is recorded")
+}
+
+/// Which devices have failed.
+fn device_errors(nodes: &[Node]) -> Option<String> {
+    let mut failed = nodes.iter().flat_map(|node| &node.device_errors);
+    let first = failed.next()?;
+    let others = match failed.count() {
+        0 => String::new(),
+        others => format!(", and so did those of {}", counted(others, "other process")),
+    };
+    Some(format!("{first}{others}"))
+}
+
+/// What was enqueued without being looked into.
+fn unexamined(nodes: &[Node]) -> Option<String> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (function, count) in nodes.iter().flat_map(|node| &node.unexamined) {
+        *counts.entry(function).or_default() += count;
+    }
+    let calls: Vec<String> =
+        counts.iter().map(|(function, count)| format!("{} of {function}", counted(*count, "call"))).collect();
+    let (last, others) = calls.split_last()?;
+    let all = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    Some(format!("{all} were not looked into: which memory their commands used is not known"))
 }
 
 /// What was opened from processes that were not traced, unless an exemption excuses that.

@@ -108,6 +108,12 @@ pub(crate) struct Node {
     /// How many exports no process has tried to open.
     #[serde(default)]
     pub(crate) unopened: u64,
+    /// Which devices have failed, and where that was seen first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) device_errors: Vec<String>,
+    /// How often each function enqueued commands that were not looked into.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) unexamined: BTreeMap<String, u64>,
     /// Where calls are missing, so that a run without findings proves nothing.
     pub(crate) gaps: Vec<String>,
     pub(crate) skipped: Vec<SkippedLine>,
@@ -266,6 +272,7 @@ impl Node {
             |finding: &FoundFinding| finding.hosts.values().chain([&finding.count]).copied().collect::<Vec<_>>();
         let processes = self.processes.iter().flat_map(|process| [process.calls, process.ipc_calls, process.lost]);
         let all = processes.chain(self.calls.values().copied()).chain(self.findings.iter().flat_map(of_findings));
+        let all = all.chain(self.unexamined.values().copied());
         all.chain([self.skipped_lines, self.duplicates, self.unopened])
     }
 

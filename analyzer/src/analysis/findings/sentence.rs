@@ -20,8 +20,8 @@ impl Judgement {
 
     /// What happened, in one line: the sentence of the first finding that counts, or the verdict with its reason.
     pub(crate) fn headline_of(&self) -> String {
-        if let Some(deaths) = self.deaths_only() {
-            return format!("clean, but {deaths}");
+        if let Some(failures) = self.failures_only() {
+            return format!("clean, but {failures}");
         }
         match (self.verdict, self.worst(), &self.reason) {
             (Verdict::Findings, Some(worst), _) => self.sentence(worst),

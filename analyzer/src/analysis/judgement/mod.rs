@@ -110,9 +110,10 @@ impl Judgement {
         self
     }
 
-    /// How processes died, if nothing else keeps the verdict from being clean.
-    pub(crate) fn deaths_only(&self) -> Option<&str> {
-        let only = self.verdict == Verdict::PartlyJudged && self.limits.iter().all(|it| it.cause == LimitCause::Death);
+    /// How processes died and devices failed, if nothing else keeps the verdict from being clean.
+    pub(crate) fn failures_only(&self) -> Option<&str> {
+        let is_failure = |limit: &Limit| matches!(limit.cause, LimitCause::Death | LimitCause::DeviceError);
+        let only = self.verdict == Verdict::PartlyJudged && self.limits.iter().all(is_failure);
         self.reason.as_deref().filter(|_| only)
     }
 
@@ -137,8 +138,12 @@ pub struct Limit {
 pub enum LimitCause {
     /// A process died of a signal that nobody expected.
     Death,
+    /// A call of a process that shares memory reported the failure of a device.
+    DeviceError,
     /// Handle data came from processes that were not traced.
     UntracedPeer,
+    /// Commands were enqueued whose accesses to memory are not known: graphs, batches of copies, kernels whose arguments cannot be read.
+    Unexamined,
     /// Ranks or other processes were not traced.
     NotTraced,
     /// A process was not traced from its beginning on.

@@ -4,6 +4,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::path::{Path, PathBuf};
 use std::{cmp::Reverse, sync::Arc};
 
+use urscope_rules::tracker::DeviceError;
 use urscope_rules::tracker::fact::{Fact, FactConsumer, FactKind};
 use urscope_rules::{Checker, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{call::Nanos, packed::PackedCall, trace::records::Header};
@@ -36,6 +37,8 @@ pub(crate) struct Merger {
     now: u64,
     /// How many exports no process has tried to open, by host number.
     pub(crate) unopened: Vec<u64>,
+    /// The first call of each process that has reported the failure of a device.
+    pub(crate) device_errors: Vec<DeviceError>,
     /// Those of the latest process: mostly all have the same.
     rights: Arc<Rights>,
     /// What was observed of the processes from outside.
@@ -213,6 +216,8 @@ impl Merger {
     /// Ends the analysis: all events were fed. From here on nobody asks the tracker, and its memory is free for the report.
     pub(crate) fn finish(&mut self) {
         self.tracker.finish(&mut self.checker);
+        let failed = self.processes.iter().filter_map(|process| self.tracker.device_error(process.id?).cloned());
+        self.device_errors = failed.collect();
         self.unopened = (0..self.hosts.len() as u64).map(|host| self.tracker.unopened(host)).collect();
         self.deduplicator.add(&mut self.checker.take());
         (self.tracker, self.checker) = (Tracker::default(), Checker::default());

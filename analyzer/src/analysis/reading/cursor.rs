@@ -9,7 +9,7 @@ use urscope_schema::call::{Executed, Fields as _, Nanos};
 use urscope_schema::packed::{PackedCall, pack};
 use urscope_schema::trace::read::{Record, Skipped, Why};
 use urscope_schema::trace::records::{EntryPoint, Footer, Header};
-use urscope_schema::{api::Function, trace::FORMAT_VERSION};
+use urscope_schema::{api::Function, operation::Operation, trace::FORMAT_VERSION};
 
 use super::event::{Event, Events, Moment, Other, label, rank_of};
 use super::input::{Input, Kind};
@@ -93,6 +93,8 @@ pub(crate) struct Notes {
     pub(crate) closed: bool,
     /// How often it has called each function.
     pub(crate) calls: BTreeMap<Function, u64>,
+    /// How often each has enqueued commands whose accesses are not known.
+    pub(crate) unexamined: BTreeMap<Function, u64>,
     /// From which call stacks.
     pub(crate) callers: Callers,
     pub(crate) stacks: Stacks,
@@ -112,6 +114,10 @@ impl Notes {
         if call.enters() && !call.is_inner() {
             *self.calls.entry(call.function()).or_default() += 1;
             self.callers.note(call.function(), call.stack());
+            let function = call.function();
+            if function.submits() || function.launches() && call.begun().operation == Operation::Submit {
+                *self.unexamined.entry(function).or_default() += 1;
+            }
         }
     }
 

@@ -3,10 +3,10 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::operation;
+use urscope_schema::{api::UrResult, operation};
 
 use crate::place::{Place, ProcessId};
-use crate::tracker::records::{Command, MAX_COMMANDS};
+use crate::tracker::records::{Command, DeviceError, MAX_COMMANDS};
 use crate::tracker::{pending::PendingChange, process_state::ProcessState, state::Tracker};
 
 /// A command is enqueued. If its size is not known, as for a kernel, the byte at its address counts. A command that
@@ -27,6 +27,18 @@ pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Com
 fn is_shared(state: &ProcessState, address: u64) -> bool {
     let exported = state.allocation_at(address).is_some_and(|(_, memory)| memory.is_exported());
     exported || state.mapping_at(address).is_some() || state.shared_physical_at(address).is_some()
+}
+
+/// A call has reported the failure of a device.
+#[cold]
+pub(super) fn device_failed(tracker: &mut Tracker, at: Place, result: UrResult) {
+    let Some(state) = tracker.state_mut(at.process) else { return };
+    if state.device_error.is_none() {
+        let on_shared = |command: &&Command| command.addresses != [None; 2] && command.place != at;
+        let mut commands: Vec<_> = state.commands.iter().rev().filter(on_shared).take(3).map(|it| it.place).collect();
+        commands.reverse();
+        state.device_error = Some(DeviceError { at, result, commands });
+    }
 }
 
 /// A command was not enqueued.

@@ -73,8 +73,11 @@ pub(super) fn opened(
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
     let mapping = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping));
     mapping.state = step(mapping.state, Event::Birth).next;
-    mapping.opens.push(Open { serial, context, context_released: None, place: born });
-    mapping.opened += 1;
+    // An allocation that imports memory at the address of one that is there is the same one: the first free ends it.
+    if !(imports && mapping.imported && !mapping.opens.is_empty() && !mapping.went_with_context()) {
+        mapping.opens.push(Open { serial, context, context_released: None, place: born });
+        mapping.opened += 1;
+    }
     mapping.imported = imports;
     mapping.extent = extent.or(mapping.extent);
     mapping.fingerprint = fingerprint.or(mapping.fingerprint);

@@ -15,9 +15,9 @@ mod pools;
 mod virtual_memory;
 
 use smallvec::smallvec;
-use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Create, Free, Operation, Returned};
+use urscope_schema::{api::UrResult, call::Nanos};
 
 use super::changes::{Change, Changes};
 use super::pending::{PendingCall, PendingChange, Releasing};
@@ -71,6 +71,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
             virtual_memory::unmap(tracker, who, (pointer, size))
         }
         Operation::Enqueue(command) => commands::enqueue(tracker, at, &command),
+        Operation::Submit => PendingChange::Nothing,
         Operation::Wait(value) => PendingChange::Wait(Handle { kind: Kind::Event, value }),
         Operation::Release(..)
         | Operation::Destroy(..)
@@ -101,6 +102,9 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
     let (place, success, answer) = (*place, exit.result.is_success(), &exit.answer);
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     let (who, made) = (place.process, given(answer.made));
+    if exit.result.meaning_of(exit.function) == UrResult::DEVICE_LOST {
+        commands::device_failed(tracker, place, exit.result);
+    }
     match change {
         PendingChange::Get { kind, value, exported, context, dangling } => {
             let mut changes = Changes::new();
@@ -225,6 +229,7 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
         ended: Some((how, at)),
         mappings,
         observed: state.observed,
+        device_error: state.device_error.take(),
         ipc_calls: state.ipc_calls,
         data_sizes: std::mem::take(&mut state.data_sizes),
         adapters: std::mem::take(&mut state.adapters),

@@ -1,6 +1,6 @@
 //! Opens of handle data: the export of the bytes, and the object that is returned.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::handle::{Handle, Kind, descriptor_in};
 use urscope_schema::operation::{Open, Returned};
 
 use super::{mappings, objects};
@@ -22,7 +22,7 @@ const MAX_ALTERED: usize = 1 << 10;
 
 /// An open begins: finds the export of its bytes, and whether they have expired.
 ///
-/// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires.
+/// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires. One of bytes is like any open.
 pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: &Open) -> PendingChange {
     let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == open.of);
     let export = tracker.export_of(who, open.fingerprint).filter(of_this_kind);
@@ -32,7 +32,8 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: &Open) -> Pendin
             tracker.exports.attempt(id, who);
         }
     }
-    let expired = export.filter(|_| !open.imports).and_then(|id| expired(tracker, id, open.data)).map(Box::new);
+    let holds = open.imports && open.data.is_some_and(|data| descriptor_in(data).is_some());
+    let expired = export.filter(|_| !holds).and_then(|id| expired(tracker, id, open.data)).map(Box::new);
     if let Some(id) = export {
         tracker.exports.attempt(id, who);
         if let (Some(state), Some(data)) = (tracker.state_mut(who), open.data.filter(|_| !open.imports))

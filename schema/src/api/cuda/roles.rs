@@ -23,10 +23,12 @@ roles! {
             values.size = (self.0 as u64).checked_mul(4);
         }
     };
-    /// A `CUfunction` that is launched.
+    /// A `CUfunction` or `CUkernel` that is launched.
     Kernel(usize) source kernel;
     /// A `void **`: the addresses of a kernel's arguments. Of the pointers among these, those into shared memory are recorded.
     KernelParams(usize) source kernel_params;
+    /// A `void **`: options of a launch, one of which may be a buffer with all arguments in the place of their addresses.
+    KernelExtra(usize) source kernel_extra;
     /// A `const CUDA_MEMCPY2D *`.
     Copy2d(usize) source copy_2d;
     /// A `const CUDA_MEMCPY3D *` or `const CUDA_MEMCPY3D_PEER *`, which have the same fields where they are read.

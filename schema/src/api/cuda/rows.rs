@@ -97,17 +97,17 @@ macro_rules! cu_functions {
             /// Waits on the host for a context, which it names.
             fn cuCtxSynchronize_v2(context: Unseen) in Cuda[40] Waits Queue;
             /// Copies memory; like all commands that follow, recorded once the process shares memory.
-            fn cuMemcpy(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[41] Enqueues Usm;
+            fn cuMemcpy(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[41] Performs Usm;
             /// Copies memory; like all commands that follow, recorded once the process shares memory.
-            fn cuMemcpy_ptds(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[42] Enqueues Usm;
+            fn cuMemcpy_ptds(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[42] Performs Usm;
             /// Copies memory of the host to the device.
-            fn cuMemcpyHtoD_v2(pointer: Accessed, source: Unseen, size: Length) in Cuda[43] Enqueues Usm;
+            fn cuMemcpyHtoD_v2(pointer: Accessed, source: Unseen, size: Length) in Cuda[43] Performs Usm;
             /// Copies memory of the host to the device.
-            fn cuMemcpyHtoD_v2_ptds(pointer: Accessed, source: Unseen, size: Length) in Cuda[44] Enqueues Usm;
+            fn cuMemcpyHtoD_v2_ptds(pointer: Accessed, source: Unseen, size: Length) in Cuda[44] Performs Usm;
             /// Copies memory of the device to the host.
-            fn cuMemcpyDtoH_v2(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[45] Enqueues Usm;
+            fn cuMemcpyDtoH_v2(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[45] Performs Usm;
             /// Copies memory of the device to the host.
-            fn cuMemcpyDtoH_v2_ptds(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[46] Enqueues Usm;
+            fn cuMemcpyDtoH_v2_ptds(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[46] Performs Usm;
             /// Copies memory of the device.
             fn cuMemcpyDtoD_v2(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[47] Enqueues Usm;
             /// Copies memory of the device.
@@ -179,33 +179,33 @@ macro_rules! cu_functions {
             /// Imports memory of another process's pool: maps it. It is freed like other memory of a pool.
             fn cuMemPoolImportPointer(pointer: OutPointer, pool: FromPool, data: ImportedPointer) in Cuda[81] Allocates Usm;
             /// Copies rows of memory; `size` is the length of a row.
-            fn cuMemcpy2D_v2(copy: Copy2d) in Cuda[82] Enqueues Usm;
+            fn cuMemcpy2D_v2(copy: Copy2d) in Cuda[82] Performs Usm;
             /// Copies rows of memory; `size` is the length of a row.
-            fn cuMemcpy2D_v2_ptds(copy: Copy2d) in Cuda[83] Enqueues Usm;
+            fn cuMemcpy2D_v2_ptds(copy: Copy2d) in Cuda[83] Performs Usm;
             /// Copies rows of memory of any pitch; `size` is the length of a row.
-            fn cuMemcpy2DUnaligned_v2(copy: Copy2d) in Cuda[84] Enqueues Usm;
+            fn cuMemcpy2DUnaligned_v2(copy: Copy2d) in Cuda[84] Performs Usm;
             /// Copies rows of memory of any pitch; `size` is the length of a row.
-            fn cuMemcpy2DUnaligned_v2_ptds(copy: Copy2d) in Cuda[85] Enqueues Usm;
+            fn cuMemcpy2DUnaligned_v2_ptds(copy: Copy2d) in Cuda[85] Performs Usm;
             /// Makes a stream copy rows of memory; `size` is the length of a row.
             fn cuMemcpy2DAsync_v2(copy: Copy2d, stream: Unseen) in Cuda[86] Enqueues Usm;
             /// Makes a stream copy rows of memory; `size` is the length of a row.
             fn cuMemcpy2DAsync_v2_ptsz(copy: Copy2d, stream: Unseen) in Cuda[87] Enqueues Usm;
             /// Makes a stream run a kernel; recorded if one of its arguments is a pointer into memory that the process shares.
-            fn cuLaunchKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: Unseen) in Cuda[88] Launches Usm;
+            fn cuLaunchKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: KernelExtra) in Cuda[88] Launches Usm;
             /// Makes a stream run a kernel; recorded if one of its arguments is a pointer into memory that the process shares.
-            fn cuLaunchKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: Unseen) in Cuda[89] Launches Usm;
+            fn cuLaunchKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: KernelExtra) in Cuda[89] Launches Usm;
             /// Makes a stream run a kernel, with attributes.
-            fn cuLaunchKernelEx(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: Unseen) in Cuda[90] Launches Usm;
+            fn cuLaunchKernelEx(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: KernelExtra) in Cuda[90] Launches Usm;
             /// Makes a stream run a kernel, with attributes.
-            fn cuLaunchKernelEx_ptsz(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: Unseen) in Cuda[91] Launches Usm;
+            fn cuLaunchKernelEx_ptsz(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: KernelExtra) in Cuda[91] Launches Usm;
             /// Makes a stream run a kernel whose blocks wait for each other.
             fn cuLaunchCooperativeKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[92] Launches Usm;
             /// Makes a stream run a kernel whose blocks wait for each other.
             fn cuLaunchCooperativeKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[93] Launches Usm;
             /// Copies rows of memory in planes; `size` is the length of a row.
-            fn cuMemcpy3D_v2(copy: Copy3d) in Cuda[94] Enqueues Usm;
+            fn cuMemcpy3D_v2(copy: Copy3d) in Cuda[94] Performs Usm;
             /// Copies rows of memory in planes; `size` is the length of a row.
-            fn cuMemcpy3D_v2_ptds(copy: Copy3d) in Cuda[95] Enqueues Usm;
+            fn cuMemcpy3D_v2_ptds(copy: Copy3d) in Cuda[95] Performs Usm;
             /// Makes a stream copy rows of memory in planes; `size` is the length of a row.
             fn cuMemcpy3DAsync_v2(copy: Copy3d, stream: Unseen) in Cuda[96] Enqueues Usm;
             /// Makes a stream copy rows of memory in planes; `size` is the length of a row.
@@ -242,6 +242,60 @@ macro_rules! cu_functions {
             fn cuMemsetD2D32Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Unseen) in Cuda[112] Enqueues Usm;
             /// Makes a stream set numbers of 32 bits in rows of memory; `size` is the length of a row.
             fn cuMemsetD2D32Async_ptsz(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Unseen) in Cuda[113] Enqueues Usm;
+            /// Makes a stream run a graph; like all that follow, recorded in a process that shares memory, without what it accesses.
+            fn cuGraphLaunch(graph: Unseen, stream: Unseen) in Cuda[114] Submits Usm;
+            /// Makes a stream run a graph.
+            fn cuGraphLaunch_ptsz(graph: Unseen, stream: Unseen) in Cuda[115] Submits Usm;
+            /// Makes a stream carry out a batch of copies, in programs of before CUDA 13.
+            fn cuMemcpyBatchAsync(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, failed: Unseen, stream: Unseen) in Cuda[116] Submits Usm;
+            /// Makes a stream carry out a batch of copies, in programs of before CUDA 13.
+            fn cuMemcpyBatchAsync_ptsz(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, failed: Unseen, stream: Unseen) in Cuda[117] Submits Usm;
+            /// Makes a stream carry out a batch of copies.
+            fn cuMemcpyBatchAsync_v2(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, stream: Unseen) in Cuda[118] Submits Usm;
+            /// Makes a stream carry out a batch of copies.
+            fn cuMemcpyBatchAsync_v2_ptsz(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, stream: Unseen) in Cuda[119] Submits Usm;
+            /// Makes a stream carry out a batch of copies of rows in planes, in programs of before CUDA 13.
+            fn cuMemcpy3DBatchAsync(count: Unseen, copies: Unseen, failed: Unseen, flags: Unseen, stream: Unseen) in Cuda[120] Submits Usm;
+            /// Makes a stream carry out a batch of copies of rows in planes, in programs of before CUDA 13.
+            fn cuMemcpy3DBatchAsync_ptsz(count: Unseen, copies: Unseen, failed: Unseen, flags: Unseen, stream: Unseen) in Cuda[121] Submits Usm;
+            /// Makes a stream carry out a batch of copies of rows in planes.
+            fn cuMemcpy3DBatchAsync_v2(count: Unseen, copies: Unseen, flags: Unseen, stream: Unseen) in Cuda[122] Submits Usm;
+            /// Makes a stream carry out a batch of copies of rows in planes.
+            fn cuMemcpy3DBatchAsync_v2_ptsz(count: Unseen, copies: Unseen, flags: Unseen, stream: Unseen) in Cuda[123] Submits Usm;
+            /// Makes a stream copy memory, with attributes.
+            fn cuMemcpyWithAttributesAsync(pointer: Accessed, source: CopiedFrom, size: Length, attributes: Unseen, stream: Unseen) in Cuda[124] Enqueues Usm;
+            /// Makes a stream copy memory, with attributes.
+            fn cuMemcpyWithAttributesAsync_ptsz(pointer: Accessed, source: CopiedFrom, size: Length, attributes: Unseen, stream: Unseen) in Cuda[125] Enqueues Usm;
+            /// Makes a stream copy rows of memory in planes, with attributes.
+            fn cuMemcpy3DWithAttributesAsync(copy: Unseen, flags: Unseen, stream: Unseen) in Cuda[126] Submits Usm;
+            /// Makes a stream copy rows of memory in planes, with attributes.
+            fn cuMemcpy3DWithAttributesAsync_ptsz(copy: Unseen, flags: Unseen, stream: Unseen) in Cuda[127] Submits Usm;
+            /// Makes streams of several devices run a kernel whose blocks wait for each other.
+            fn cuLaunchCooperativeKernelMultiDevice(launches: Unseen, count: Unseen32, flags: Unseen32) in Cuda[128] Submits Usm;
+            /// Copies memory of an array to the device.
+            fn cuMemcpyAtoD_v2(pointer: Accessed, array: Unseen, offset: Unseen, size: Length) in Cuda[129] Enqueues Usm;
+            /// Copies memory of the device to an array.
+            fn cuMemcpyDtoA_v2(array: Unseen, offset: Unseen, source: CopiedFrom, size: Length) in Cuda[130] Enqueues Usm;
+            /// Copies memory of an array to the device.
+            fn cuMemcpyAtoD_v2_ptds(pointer: Accessed, array: Unseen, offset: Unseen, size: Length) in Cuda[131] Enqueues Usm;
+            /// Copies memory of the device to an array.
+            fn cuMemcpyDtoA_v2_ptds(array: Unseen, offset: Unseen, source: CopiedFrom, size: Length) in Cuda[132] Enqueues Usm;
+            /// Unloads a module, with its kernels; never recorded.
+            fn cuModuleUnload(module: Unseen) in Cuda[133] Unloads Module;
+            /// Unloads a library, with its kernels; never recorded.
+            fn cuLibraryUnload(library: Unseen) in Cuda[134] Unloads Module;
+            /// Makes a stream call a function of the host, by which a program can learn that the commands before it have completed.
+            fn cuLaunchHostFunc(stream: Unseen, function: Unseen, data: Unseen) in Cuda[135] Waits Queue;
+            /// Makes a stream call a function of the host.
+            fn cuLaunchHostFunc_ptsz(stream: Unseen, function: Unseen, data: Unseen) in Cuda[136] Waits Queue;
+            /// Makes a stream call a function of the host, in programs of before CUDA 10.
+            fn cuStreamAddCallback(stream: Unseen, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[137] Waits Queue;
+            /// Makes a stream call a function of the host, in programs of before CUDA 10.
+            fn cuStreamAddCallback_ptsz(stream: Unseen, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[138] Waits Queue;
+            /// Ends a capture. The captured commands are a graph, and are not under way.
+            fn cuStreamEndCapture(stream: Unseen, graph: Unseen) in Cuda[139] Waits Queue;
+            /// Ends a capture.
+            fn cuStreamEndCapture_ptsz(stream: Unseen, graph: Unseen) in Cuda[140] Waits Queue;
         }
     };
 }

@@ -18,9 +18,9 @@ macro_rules! hooks {
         /// The hook of `function` for the library with this number.
         pub(super) fn hook(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
-                $(Function::$name => Some(if Function::$name.is_command() {
+                $(Function::$name => Some(if Function::$name.is_command() || Function::$name.submits() {
                     for_library!(via, command::$name)
-                } else if is_wait(Function::$name) {
+                } else if Function::$name.makes_or_waits_for_queue() {
                     for_library!(via, passed::$name)
                 } else {
                     for_library!(via, entry::$name)
@@ -29,11 +29,6 @@ macro_rules! hooks {
             }
         }
     };
-}
-
-/// Whether calls are never recorded, so that the caller need not be known.
-const fn is_wait(function: Function) -> bool {
-    matches!(function.effect(), Effect::Waits(Kind::Queue))
 }
 
 /// Whether a call makes something that belongs to the current context. Memory of a pool and physical memory belong to a device.

@@ -17,7 +17,9 @@ use urscope_schema::api::{CUDA, Function, Table, UrResult};
 use urscope_schema::trace::records::CUDA_DRIVER;
 
 use super::{driver, real_dlsym};
-use crate::raw::{args::kernel_arguments, late_functions, symbols::modules::Module, threads::mutex::Mutex};
+use crate::raw::{
+    args::kernel_arguments, late_functions, software_device, symbols::modules::Module, threads::mutex::Mutex,
+};
 
 /// The most libraries with such functions in a process: the driver, and those in front of it.
 const LIBRARIES: usize = 4;
@@ -150,6 +152,7 @@ fn number(function: *mut c_void) -> Option<usize> {
     drop(modules);
     let current = real_dlsym::in_library(&module.path, c"cuCtxGetCurrent");
     LIBRARY_STATES.get(via)?.current.store(current, Ordering::Release);
+    software_device::found(&module);
     let functions = kernel_arguments::PARAM_INFO.map(|name| real_dlsym::in_library(&module.path, name));
     // SAFETY: the functions of these names.
     unsafe { kernel_arguments::set_param_info(functions) };

@@ -101,10 +101,10 @@ impl Inputs {
     }
 
     /// The pointers among the arguments of a kernel, and what may be pointers in arguments of the CUDA driver, which has no
-    /// types of them.
-    pub fn kernel_pointers(&self) -> impl Iterator<Item = u64> {
-        let Sources { kernel, kernel_params, .. } = self.0;
-        let words = kernel_arguments::words(kernel, kernel_params);
+    /// types of them; `None` if it is not known where they are.
+    pub fn kernel_pointers(&self) -> Option<impl Iterator<Item = u64>> {
+        let Sources { kernel, kernel_params, kernel_extra, .. } = self.0;
+        let words = kernel_arguments::words(kernel, kernel_params, kernel_extra)?;
         let Sources { kernel_args, kernel_arg_count, .. } = self.0;
         let count = if kernel_args == 0 { 0 } else { kernel_arg_count as usize };
         let pointers = (0..count).filter_map(move |place| {
@@ -113,7 +113,7 @@ impl Inputs {
             let KernelArgument { kind, value, .. } = unsafe { argument.add(place).read_unaligned() };
             Some(value).filter(|_| kind == KERNEL_ARG_TYPE_POINTER)
         });
-        pointers.chain(words)
+        Some(pointers.chain(words))
     }
 
     /// Whether a structure of the call asks for a descriptor of memory.

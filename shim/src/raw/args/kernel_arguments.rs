@@ -1,12 +1,12 @@
 //! The arguments of kernels that are launched by the CUDA driver.
 //!
-//! A launch passes the address of each argument, and neither number, sizes nor types. The driver knows the sizes
-//! (`cuFuncGetParamInfo` and `cuKernelGetParamInfo`, since CUDA 12.4). An argument may be a structure with pointers in it, so that each aligned
-//! word may be one.
+//! A launch passes the address of each argument, and neither number, sizes nor types; or the address of a buffer with all of them. The
+//! driver knows the sizes (`cuFuncGetParamInfo` and `cuKernelGetParamInfo`, since CUDA 12.4). It is asked at the first launch of a kernel:
+//! the answer is kept until code is unloaded. An argument may be a structure with pointers in it, so that each aligned word may be one.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null_mut, with_exposed_provenance};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence};
 
 type ParamInfo = unsafe extern "C" fn(usize, usize, *mut usize, *mut usize) -> c_int;
 
@@ -14,8 +14,17 @@ type ParamInfo = unsafe extern "C" fn(usize, usize, *mut usize, *mut usize) -> c
 /// the place of a `CUfunction`. Each refuses the other kind of handle.
 pub(crate) const PARAM_INFO: [&CStr; 2] = [c"cuFuncGetParamInfo", c"cuKernelGetParamInfo"];
 
-/// `CUDA_ERROR_INVALID_HANDLE`.
-const INVALID_HANDLE: c_int = 400;
+/// `CUDA_ERROR_INVALID_VALUE`: the kernel has no parameter with this number.
+const INVALID_VALUE: c_int = 1;
+
+/// `CUDA_ERROR_NOT_FOUND`: the driver has no such function.
+const NOT_FOUND: c_int = 500;
+
+/// What a list of options in the place of the addresses says (`CU_LAUNCH_PARAM_*`): its end, the buffer of the arguments, and the address of
+/// the buffer's size.
+const END: usize = 0;
+const BUFFER: usize = 1;
+const BUFFER_SIZE: usize = 2;
 
 /// The functions of [`PARAM_INFO`]; null where the driver has none.
 static FUNCTIONS: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
@@ -31,11 +40,96 @@ pub(crate) unsafe fn set_param_info(functions: [*mut c_void; 2]) {
     }
 }
 
+/// The most parameters of a kernel that is looked into.
+const MAX_PARAMETERS: usize = 120;
+
+/// At how many places the sizes of a kernel may be kept.
+const PROBES: usize = 4;
+
+/// The sizes of the parameters of one kernel. Threads read and write it without a lock.
+struct Kept {
+    /// Odd while a thread writes.
+    sequence: AtomicU32,
+    /// The [`LOADED`] with which it was written.
+    loaded: AtomicU32,
+    kernel: AtomicUsize,
+    count: AtomicUsize,
+    /// How many words each parameter has.
+    words: [AtomicU16; MAX_PARAMETERS],
+}
+
+static KEPT: [Kept; 1024] = [const {
+    Kept {
+        sequence: AtomicU32::new(0),
+        loaded: AtomicU32::new(0),
+        kernel: AtomicUsize::new(0),
+        count: AtomicUsize::new(0),
+        words: [const { AtomicU16::new(0) }; MAX_PARAMETERS],
+    }
+}; 1024];
+
+/// How often code was unloaded, from 1 on.
+static LOADED: AtomicU32 = AtomicU32::new(1);
+
+/// Forgets all kernels, because code is about to be unloaded: later kernels may have the same handles.
+#[cold]
+pub(crate) fn forget_kernels() {
+    LOADED.fetch_add(1, Ordering::AcqRel);
+}
+
+/// The number of whole words of each parameter of a kernel.
+#[derive(Clone, Copy, Debug)]
+struct Parameters {
+    count: usize,
+    words: [u16; MAX_PARAMETERS],
+}
+
+const NO_PARAMETERS: Parameters = Parameters { count: 0, words: [0; MAX_PARAMETERS] };
+
+impl Kept {
+    /// The places at which a kernel may be kept.
+    fn places(kernel: usize) -> impl Iterator<Item = &'static Self> {
+        // Handles are addresses of objects of some 64 bytes and more.
+        let first = (kernel >> 6 ^ kernel >> 14) % KEPT.len();
+        (0..PROBES).filter_map(move |probe| KEPT.get((first + probe) % KEPT.len()))
+    }
+
+    /// What is kept of a kernel since code was last unloaded.
+    fn read(&self, kernel: usize) -> Option<Parameters> {
+        let before = self.sequence.load(Ordering::Acquire);
+        let is_its = self.kernel.load(Ordering::Relaxed) == kernel
+            && self.loaded.load(Ordering::Relaxed) == LOADED.load(Ordering::Acquire);
+        let count = self.count.load(Ordering::Relaxed).min(MAX_PARAMETERS);
+        if !is_its || before % 2 == 1 {
+            return None;
+        }
+        let mut words = [0; MAX_PARAMETERS];
+        words.iter_mut().zip(&self.words).take(count).for_each(|(word, kept)| *word = kept.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        (self.sequence.load(Ordering::Relaxed) == before).then_some(Parameters { count, words })
+    }
+
+    /// Keeps the parameters of a kernel, unless another thread writes here. `loaded` was read before the driver was asked.
+    fn write(&self, kernel: usize, loaded: u32, parameters: &Parameters) {
+        let before = self.sequence.load(Ordering::Relaxed) & !1;
+        if self.sequence.compare_exchange(before, before + 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return;
+        }
+        fence(Ordering::Release);
+        self.kernel.store(kernel, Ordering::Relaxed);
+        self.loaded.store(loaded, Ordering::Relaxed);
+        self.count.store(parameters.count, Ordering::Relaxed);
+        let kept = self.words.iter().zip(&parameters.words).take(parameters.count);
+        kept.for_each(|(kept, words)| kept.store(*words, Ordering::Relaxed));
+        self.sequence.store(before.wrapping_add(2), Ordering::Release);
+    }
+}
+
 /// The size of a kernel's parameter in bytes. The error is that of the driver: for the other kind of handle, or behind the last parameter.
 fn size(of: &AtomicPtr<c_void>, kernel: usize, index: usize) -> Result<usize, c_int> {
     let function = of.load(Ordering::Acquire);
     if function.is_null() {
-        return Err(INVALID_HANDLE);
+        return Err(NOT_FOUND);
     }
     let (mut offset, mut size) = (0, 0);
     // SAFETY: the stored function has this signature. The caller of the launch passes the kernel to the driver, which
@@ -47,24 +141,90 @@ fn size(of: &AtomicPtr<c_void>, kernel: usize, index: usize) -> Result<usize, c_
     if result == 0 { Ok(size) } else { Err(result) }
 }
 
-/// The aligned words of the arguments of a launch of `kernel`. `params` is 0 or the address of the list of their addresses.
-pub(super) fn words(kernel: usize, params: usize) -> impl Iterator<Item = u64> {
-    let is_its = |of: &&AtomicPtr<c_void>| size(of, kernel, 0) != Err(INVALID_HANDLE);
-    let of = if params == 0 { None } else { FUNCTIONS.iter().find(is_its) };
-    let sizes = of.into_iter().flat_map(move |of| (0..).map_while(move |index| size(of, kernel, index).ok()));
-    sizes.enumerate().flat_map(move |(index, size)| {
-        // SAFETY: the caller passes the addresses of as many arguments as the kernel has to the driver, which is about to read them.
-        let argument = unsafe { with_exposed_provenance::<usize>(params).add(index).read_unaligned() };
-        (0..size / size_of::<u64>()).map(move |word| {
-            // SAFETY: as above; the argument has so many words.
-            unsafe { with_exposed_provenance::<u64>(argument).add(word).read_unaligned() }
-        })
-    })
+/// The parameters of a kernel, as they are kept or as the driver tells; `None` if it does not tell, or of a kernel with too many.
+fn parameters(kernel: usize) -> Option<Parameters> {
+    if let Some(kept) = Kept::places(kernel).find_map(|place| place.read(kernel)) {
+        return Some(kept);
+    }
+    let loaded = LOADED.load(Ordering::Acquire);
+    let parameters = FUNCTIONS.iter().find_map(|of| asked(of, kernel))?;
+    let is_old = |place: &&Kept| place.loaded.load(Ordering::Relaxed) != loaded;
+    let place = Kept::places(kernel).find(is_old).or_else(|| Kept::places(kernel).next())?;
+    place.write(kernel, loaded, &parameters);
+    Some(parameters)
+}
+
+/// The parameters of a kernel, as a function of the driver tells.
+#[cold]
+fn asked(of: &AtomicPtr<c_void>, kernel: usize) -> Option<Parameters> {
+    let mut parameters = NO_PARAMETERS;
+    for index in 0.. {
+        match size(of, kernel, index) {
+            Ok(size) => {
+                *parameters.words.get_mut(index)? = (size / size_of::<u64>()) as u16;
+                parameters.count = index + 1;
+            }
+            Err(INVALID_VALUE) => break,
+            Err(_) => return None,
+        }
+    }
+    Some(parameters)
+}
+
+/// The word at an address of the caller's.
+///
+/// # Safety
+///
+/// The caller passes it to the driver, which is about to read it.
+unsafe fn word(address: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { with_exposed_provenance::<usize>(address).read_unaligned() }
+}
+
+/// Address and size of the buffer that a list of options names; `None` if it has options that this does not know.
+///
+/// # Safety
+///
+/// As for [`word`], of a list of options.
+unsafe fn buffer(extra: usize) -> Option<(usize, usize)> {
+    let (mut address, mut size) = (0, 0);
+    for place in (extra..).step_by(2 * size_of::<usize>()) {
+        // SAFETY: the caller's promise; a value follows each option but the end.
+        let (option, value) = unsafe { (word(place), || word(place + size_of::<usize>())) };
+        match option {
+            END => break,
+            BUFFER => address = value(),
+            // SAFETY: the driver is about to read the size.
+            BUFFER_SIZE => size = unsafe { word(value()) },
+            _ => return None,
+        }
+    }
+    (address != 0).then_some((address, size))
+}
+
+/// The aligned words of the arguments of a launch of `kernel`; `None` if it is not known where they are. `params` is 0 or the address of
+/// the list of their addresses, and `extra` is 0 or that of a list of options.
+pub(super) fn words(kernel: usize, params: usize, extra: usize) -> Option<impl Iterator<Item = u64>> {
+    let Parameters { count, words } = if params == 0 { NO_PARAMETERS } else { parameters(kernel)? };
+    // SAFETY: the caller of the launch passes the list to the driver.
+    let (buffer, size) = if params == 0 && extra != 0 { unsafe { buffer(extra)? } } else { (0, 0) };
+    let each =
+        words.into_iter().take(count).enumerate().filter(|(_, words)| *words > 0).flat_map(move |(index, words)| {
+            // SAFETY: the caller passes the addresses of as many arguments as the kernel has to the driver.
+            let argument = unsafe { word(params + index * size_of::<usize>()) };
+            (0..usize::from(words)).map(move |place| argument + place * size_of::<u64>())
+        });
+    let in_buffer = (0..size / size_of::<u64>()).map(move |place| buffer + place * size_of::<u64>());
+    // SAFETY: the arguments have so many words.
+    Some(each.chain(in_buffer).map(|address| unsafe { word(address) } as u64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How often the driver was asked.
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
 
     /// A kernel with parameters of 4, 24, 8 and 12 bytes, whose handle is `known`.
     ///
@@ -72,12 +232,14 @@ mod tests {
     ///
     /// `size` is a variable.
     unsafe fn param_info(known: usize, kernel: usize, index: usize, size: *mut usize) -> c_int {
-        let Some(bytes) = [4, 24, 8, 12].get(index) else { return 1 };
-        if kernel == known {
-            // SAFETY: the caller's promise.
-            unsafe { *size = *bytes };
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        if kernel != known {
+            return 400; // INVALID_HANDLE
         }
-        if kernel == known { 0 } else { INVALID_HANDLE }
+        let Some(bytes) = [4, 24, 8, 12].get(index) else { return INVALID_VALUE };
+        // SAFETY: the caller's promise.
+        unsafe { *size = *bytes };
+        0
     }
 
     unsafe extern "C" fn of_function(kernel: usize, index: usize, _offset: *mut usize, size: *mut usize) -> c_int {
@@ -90,32 +252,59 @@ mod tests {
         unsafe { param_info(8, kernel, index, size) }
     }
 
+    fn found(kernel: usize, params: usize, extra: usize) -> Option<Vec<u64>> {
+        words(kernel, params, extra).map(Iterator::collect)
+    }
+
+    /// The address of words that are read behind it.
+    fn address_of<T>(all: &[T]) -> usize {
+        all.as_ptr().expose_provenance()
+    }
+
+    /// One test, because the driver's functions are those of the process.
     #[test]
     fn each_word_of_each_argument_may_be_a_pointer() {
-        let (number, structure, pointer, odd) = (1_u32, [2_u64, 3, 4], 5_u64, [6_u32, 0, 7]);
-        let addresses = [
-            (&raw const number).cast::<()>(),
-            (&raw const structure).cast(),
-            (&raw const pointer).cast(),
-            odd.as_ptr().cast(),
-        ];
-        let list = addresses.as_ptr().expose_provenance();
-        for address in &addresses {
-            _ = address.expose_provenance();
-        }
-        let found = |kernel, list| words(kernel, list).collect::<Vec<_>>();
-        assert_eq!(found(7, list), [0; 0], "the sizes are not known");
+        let (number, structure, pointer, odd) = ([1_u32], [2_u64, 3, 4], [5_u64], [6_u32, 0, 7]);
+        let addresses = [address_of(&number), address_of(&structure), address_of(&pointer), address_of(&odd)];
+        let list = address_of(&addresses);
+        assert_eq!(found(7, list, 0), None, "the sizes are not known");
         // SAFETY: they have that signature; null changes nothing.
         unsafe {
             set_param_info([of_function as *mut c_void, null_mut()]);
             set_param_info([null_mut(); 2]);
         }
-        assert_eq!((found(7, list), found(8, list)), (vec![2, 3, 4, 5, 6], vec![]));
+        let all = Some(vec![2, 3, 4, 5, 6]);
+        assert_eq!((found(7, list, 0), found(8, list, 0)), (all.clone(), None));
         // SAFETY: as above.
         unsafe { set_param_info([null_mut(), of_kernel as *mut c_void]) };
-        for kernel in [7, 8] {
-            assert_eq!(found(kernel, list), [2, 3, 4, 5, 6]);
-        }
-        assert_eq!((found(9, list), found(7, 0)), (vec![], vec![]));
+        assert_eq!([7, 8].map(|kernel| found(kernel, list, 0)), [all.clone(), all.clone()]);
+        let asked = ASKED.load(Ordering::Relaxed);
+        assert_eq!([7, 8].map(|kernel| found(kernel, list, 0)), [all.clone(), all.clone()]);
+        assert_eq!(ASKED.load(Ordering::Relaxed), asked, "the sizes are kept");
+        forget_kernels();
+        assert_eq!(found(7, list, 0), all);
+        assert_eq!(ASKED.load(Ordering::Relaxed), asked + 5, "code was unloaded");
+        assert_eq!((found(9, list, 0), found(7, 0, 0)), (None, Some(vec![])));
+    }
+
+    #[test]
+    fn arguments_in_a_buffer_are_words_of_it() {
+        let (arguments, size) = ([1_u64, 2, 3], [20_usize]);
+        let options = [BUFFER_SIZE, address_of(&size), BUFFER, address_of(&arguments), END];
+        assert_eq!(found(7, 0, address_of(&options)), Some(vec![1, 2]));
+        assert_eq!(found(7, 0, address_of(&[BUFFER, address_of(&arguments), 3, 0, END])), None, "an unknown option");
+        assert_eq!(found(7, 0, address_of(&[END])), None);
+    }
+
+    #[test]
+    fn of_more_kernels_than_there_is_room_the_latest_are_kept() {
+        let of = |kernel: usize| Parameters { count: 1, words: [kernel as u16; MAX_PARAMETERS] };
+        let place = Kept::places(0x1000).next().unwrap();
+        place.write(0x1000, LOADED.load(Ordering::Relaxed), &of(1));
+        assert_eq!(place.read(0x1000).map(|kept| (kept.count, kept.words[0])), Some((1, 1)));
+        place.write(0x2000, LOADED.load(Ordering::Relaxed), &of(2));
+        assert_eq!((place.read(0x1000).is_none(), place.read(0x2000).map(|kept| kept.words[0])), (true, Some(2)));
+        place.write(0x3000, 0, &of(3));
+        assert!(place.read(0x3000).is_none(), "code was unloaded while the driver was asked");
     }
 }
