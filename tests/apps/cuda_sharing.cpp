@@ -98,12 +98,13 @@ const std::pair<const char *, const char *> cases[] = {
                                  "close-descriptor"},
     {"pool-freed-twice", POOL "import-pointer free-in-order synchronise free-in-order? close-descriptor < free-in-order synchronise "
                               "destroy-pool close-descriptor"},
-    {"pool-used-after-free", "create-pool alloc-in-pool fill export-pointer free-in-order synchronise read? destroy-pool"},
+    {"pool-used-after-free", "create-pool alloc-in-pool fill export-pool export-pointer free-in-order synchronise read? destroy-pool close-descriptor"},
     {"pool-imported-after-free", "create-pool alloc-in-pool fill export-pool export-pointer free-in-order synchronise > take import-pool "
                                  "import-pointer? free-in-order? close-descriptor < destroy-pool close-descriptor"},
     {"got-without-context", "alloc get-in-thread? free"},
-    {"unmapped-while-copied", IMPORTED "hold copy unmap let-go synchronise? release? close-descriptor < unmap release close-descriptor"},
-    {"acknowledged-early", OPENED "copy < set > synchronise close < free"},
+    {"unmapped-while-copied", IMPORTED "buffer hold copy-on-device unmap let-go synchronise? release? close-descriptor < unmap release "
+                                    "close-descriptor"},
+    {"acknowledged-early", OPENED "buffer copy-on-device < set > synchronise close < free"},
 };
 
 // What the producer gives to the consumer.
@@ -120,7 +121,7 @@ unsigned word(unsigned generation, size_t at) { return generation << 24 | static
 struct Side {
   CUcontext context = nullptr;
   CUstream stream = nullptr;
-  CUdeviceptr memory = 0;
+  CUdeviceptr memory = 0, buffer = 0;
   CUevent event = nullptr;
   CUmemGenericAllocationHandle physical = 0;
   CUmemoryPool pool = nullptr;
@@ -240,6 +241,8 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
        return print("wrong bytes are read"), CUDA_SUCCESS;
      }},
     {"copy", MAKES { return cuMemcpyDtoHAsync(my.copied.data(), my.memory, SIZE, my.stream); }},
+    {"buffer", MAKES { return cuMemAlloc(&my.buffer, SIZE); }},
+    {"copy-on-device", MAKES { return cuMemcpyDtoDAsync(my.buffer, my.memory, SIZE, my.stream); }},
     // All rows but the first one, without their first 1 KiB.
     {"copy-rows", MAKES {
        std::fill(my.copied.begin(), my.copied.end(), 0);

@@ -71,6 +71,18 @@ pub(crate) fn find(address: usize) -> Option<Block> {
     (address - block.base < block.size).then_some(*block)
 }
 
+/// Memory of the program that it has registered, by its address: its size.
+static REGISTERED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+/// Whether an address is one of memory that the driver knows nothing of.
+pub(crate) fn is_pageable(address: usize) -> bool {
+    let is_registered = || {
+        let registered = REGISTERED.lock();
+        registered.range(..=address).next_back().is_some_and(|(base, size)| address - base < *size)
+    };
+    find(address).is_none() && !physical::is_mapped(address, address + 1) && !is_registered()
+}
+
 /// The live blocks.
 pub(crate) fn all() -> Vec<Block> {
     LIVE.lock().values().copied().collect()
@@ -251,11 +263,15 @@ functions! {
         current()?;
         device.write(memory)
     }
-    6050 "cuMemHostRegister" cuMemHostRegister_v2(_memory: usize, _size: usize, _flags: u32) {
-        current().map(drop)
+    6050 "cuMemHostRegister" cuMemHostRegister_v2(memory: usize, size: usize, _flags: u32) {
+        current()?;
+        REGISTERED.lock().insert(memory, size);
+        Ok(())
     }
-    4000 "cuMemHostUnregister" cuMemHostUnregister(_memory: usize) {
-        current().map(drop)
+    4000 "cuMemHostUnregister" cuMemHostUnregister(memory: usize) {
+        current()?;
+        REGISTERED.lock().remove(&memory);
+        Ok(())
     }
     3020 "cuMemFree" cuMemFree_v2(memory: usize) {
         current()?;

@@ -3,6 +3,7 @@
 //! A pool that can be exported has a page of memory that is, and its descriptor stands for the pool. Memory is allocated at
 //! once; freed memory stays for work that was submitted before, and in its pool if another process may have it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{collections::BTreeMap, ffi::c_int};
 
 use parking_lot::Mutex;
@@ -38,6 +39,14 @@ struct Pool {
     /// Of a pool that can be exported, or that was imported.
     page: Option<Physical>,
     is_imported: bool,
+    /// Whether the pool was exported: before that, the driver exports no pointer of it.
+    is_exported: AtomicBool,
+}
+
+impl Pool {
+    const fn new(page: Option<Physical>, is_imported: bool) -> Self {
+        Self { page, is_imported, is_exported: AtomicBool::new(false) }
+    }
 }
 
 static POOLS: Objects<Pool> = Objects::new();
@@ -47,7 +56,7 @@ static DEFAULT: Mutex<BTreeMap<i32, usize>> = Mutex::new(BTreeMap::new());
 
 fn default_pool(ordinal: i32) -> Outcome<usize> {
     device(ordinal)?;
-    let add = || POOLS.add(Pool { page: None, is_imported: false });
+    let add = || POOLS.add(Pool::new(None, false));
     Ok(*DEFAULT.lock().entry(ordinal).or_insert_with(add))
 }
 
@@ -83,7 +92,7 @@ functions! {
         }
         let exported = properties.handle_types == DESCRIPTOR;
         let page = if exported { Some(Physical::new(PAGE, properties.location.id)?) } else { None };
-        pool.write(POOLS.add(Pool { page, is_imported: false }))
+        pool.write(POOLS.add(Pool::new(page, false)))
     }
     11020 "cuMemPoolDestroy" cuMemPoolDestroy(pool: usize) {
         driver()?;
@@ -120,7 +129,9 @@ functions! {
         let pool = get(pool)?;
         shareable.check()?;
         let page = pool.page.as_ref().filter(|_| kind == DESCRIPTOR && flags == 0 && !pool.is_imported);
-        shareable.write(page.ok_or(Code::INVALID_VALUE)?.export()?)
+        shareable.write(page.ok_or(Code::INVALID_VALUE)?.export()?)?;
+        pool.is_exported.store(true, Ordering::Relaxed);
+        Ok(())
     }
     11020 "cuMemPoolImportFromShareableHandle" cuMemPoolImportFromShareableHandle(
         pool: Out<usize>, shareable: usize, kind: u32, _flags: u64,
@@ -131,12 +142,14 @@ functions! {
             return Err(Code::INVALID_VALUE);
         }
         let page = Physical::import(shareable as c_int, |size| size == PAGE)?;
-        pool.write(POOLS.add(Pool { page: Some(page), is_imported: true }))
+        pool.write(POOLS.add(Pool::new(Some(page), true)))
     }
     11020 "cuMemPoolExportPointer" cuMemPoolExportPointer(data: Out<IpcHandle>, address: usize) {
         driver()?;
         data.check()?;
-        let block = memory::find(address).filter(|block| matches!(block.kind, Kind::Pool { shared: Some(_) }));
+        let is_exported = |pool| get(pool).is_ok_and(|pool| pool.is_exported.load(Ordering::Relaxed));
+        let is_of_exported = |kind| matches!(kind, Kind::Pool { shared: Some(pool) } if is_exported(pool));
+        let block = memory::find(address).filter(|block| is_of_exported(block.kind));
         let base = block.ok_or(Code::INVALID_VALUE)?.base;
         let mut bytes = IpcHandle { data: [0; 64] };
         zeMemGetIpcHandle(driver()?.context, base, &mut bytes)?;

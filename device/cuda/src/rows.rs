@@ -138,7 +138,8 @@ fn copy(copy: impl Into<Copy3d>, stream: &Stream) -> Outcome {
             0,
             None,
         )
-    })
+    })?;
+    stream.wait_for_pageable([to_at, from_at])
 }
 
 /// Rows of a plane: where the first one begins, the bytes to the start of the next, and how many values of how many bytes in

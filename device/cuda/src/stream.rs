@@ -20,7 +20,7 @@ use crate::level_zero::{
     zeCommandListCreateImmediate, zeCommandListDestroy, zeCommandListHostSynchronize, zeEventCounterBasedCreate,
     zeEventDestroy, zeroed,
 };
-use crate::memory::check;
+use crate::memory::{self, check};
 use crate::objects::Objects;
 use crate::result::{Code, Outcome};
 
@@ -107,6 +107,12 @@ impl Stream {
         zeCommandListAppendWaitOnEvents(other.list, 1, &self.mark)
     }
 
+    /// Waits for a copy whose sides are at these addresses, if one of them is pageable memory of the host: as with the driver, its
+    /// "asynchronous" copy has read or written it when the call returns (CUDA Driver API, "API synchronization behavior").
+    pub(crate) fn wait_for_pageable(&self, sides: [usize; 2]) -> Outcome {
+        if sides.into_iter().any(memory::is_pageable) { self.wait(u64::MAX) } else { Ok(()) }
+    }
+
     fn wait(&self, timeout: u64) -> Outcome {
         self.submit(|_| Ok(()))?;
         zeCommandListHostSynchronize(self.list, timeout)
@@ -185,7 +191,8 @@ fn copy(to: usize, from: usize, size: usize, sides: Sides, stream: &Stream) -> O
     if size == 0 {
         return Ok(());
     }
-    stream.submit(|list| zeCommandListAppendMemoryCopy(list, to, from, size, 0, 0, None))
+    stream.submit(|list| zeCommandListAppendMemoryCopy(list, to, from, size, 0, 0, None))?;
+    stream.wait_for_pageable([to, from])
 }
 
 /// Submits to the default stream, and waits for it.
