@@ -12,12 +12,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use urscope_schema::api::{Effect, Function, Promise, UrResult};
+use urscope_schema::api::{Effect, Function, Promise, Table, UrResult};
 use urscope_schema::{call::Values, handle::Kind, operation};
 
 use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
-use crate::raw::args::{inputs::Inputs, kernel_arguments};
+use crate::raw::args::{allocation, inputs::Inputs, kernel_arguments};
 use crate::raw::{memory::host_memory, software_device, software_device::CommandObserver};
 use crate::{chain, device_errors, knobs, lists, lists::Access};
 
@@ -235,8 +235,12 @@ pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, 
     if let Some(begins) = begins
         && LATEST_RANGE.load(Ordering::Relaxed) != begins
     {
-        let asked = seen.size.filter(|_| is_import);
-        SHARED_RANGES.add(begins, begins.saturating_add(answers.size.or(asked).unwrap_or(UNKNOWN_SIZE)));
+        let size = answers.size.or(seen.size.filter(|_| is_import));
+        // The CUDA driver returns no size, but can be asked.
+        let is_told = || if function.slot().0 == Table::Cuda { allocation::around(begins) } else { None };
+        let behind = |size| [begins, begins.saturating_add(size)];
+        let [first, end] = size.map(behind).or_else(is_told).unwrap_or_else(|| behind(UNKNOWN_SIZE));
+        SHARED_RANGES.add(first, end);
         LATEST_RANGE.store(begins, Ordering::Relaxed);
     }
     if result.is_success() {

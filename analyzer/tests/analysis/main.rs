@@ -103,6 +103,43 @@ fn a_killed_process_is_distinguished_from_one_that_exited() {
     assert!(!killed.torn);
 }
 
+/// Nothing that the process did with the device afterwards can have succeeded.
+#[test]
+fn a_device_that_has_failed_is_never_plain_clean() {
+    let scenario =
+        "p: alloc a 64\np: get a -> h\nc: open h -> m\nc: copy m sized 8\nc: copy x sized 8\nc: copy m sized 8 fails 20
+        c: copy m sized 8 fails 20\nc: close m\np: put h\np: free a";
+    let failed = judged(&files(scenario));
+    assert_eq!((failed.verdict, failed.exit), (Verdict::PartlyJudged, 2));
+    let [limit] = &failed.limits[..] else { panic!("{:?}", failed.limits) };
+    assert_eq!(limit.cause, LimitCause::DeviceError);
+    assert_eq!(
+        limit.text,
+        "a device of c (pid 200) failed: call 4 (urEnqueueUSMMemcpy) was the first to return UR_RESULT_ERROR_DEVICE_LOST (20); the last \
+         command on shared memory before it was call 2 (urEnqueueUSMMemcpy)"
+    );
+    let text = forms::form(|out| urscope_analyzer::report::text(&failed, out, false));
+    assert!(
+        text.starts_with("urscope: clean, but a device of c (pid 200) failed: call 4 (urEnqueueUSMMemcpy)"),
+        "{text}"
+    );
+    let other_error = judged(&files(&scenario.replace("fails 20", "fails 45")));
+    assert!(other_error.limits.is_empty(), "{:?}", other_error.limits);
+}
+
+#[test]
+fn what_was_not_looked_into_is_counted() {
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\n2 times\nc: graph g\nend\np: graph g\nc: close m\np: put h\np: free a";
+    let counted = judged(&files(scenario));
+    assert_eq!(counted.verdict, Verdict::PartlyJudged);
+    let [limit] = &counted.limits[..] else { panic!("{:?}", counted.limits) };
+    assert_eq!(limit.cause, LimitCause::Unexamined);
+    assert_eq!(
+        limit.text,
+        "3 calls of cuGraphLaunch were not looked into: which memory their commands used is not known"
+    );
+}
+
 /// Files, with what `urscope run` saw of how the second process ended.
 fn with_signal(mut files: BTreeMap<String, Vec<u8>>, signal: u32) -> BTreeMap<String, Vec<u8>> {
     let name = files.keys().find(|name| name.contains("-200-")).unwrap();

@@ -24,6 +24,7 @@
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `wait e` | a wait on the host for an event |
 //! | `copy m sized 64` | a queue copies to that memory |
+//! | `graph g` | a queue executes a graph of CUDA, whose commands are not known |
 //! | `write m seed 7`, `compare m seed 7`, `signal e` | bytes are written, and the same are found; an event is signalled. The host waits, and there is no record |
 //! | `ran p writes 64 since 3` | the device has executed the latest copy of the process, which began 3 steps ago and wrote, or `reads`, `may-read` or `may-write`, memory that all call so; behind it may stand `+ NUMBER`, and `rows NUMBER NUMBER` with the pitch |
 //! | `host-waits` | the host waits for all commands of the process, which leaves no record |
@@ -222,6 +223,7 @@ verbs! {
     Wait "wait" urEventWait,
     Support "support" urDeviceGetInfo,
     Copy "copy" urEnqueueUSMMemcpy,
+    Graph "graph" cuGraphLaunch,
     Write "write",
     Compare "compare",
     Signal "signal",

@@ -397,6 +397,7 @@ impl Player {
                 let flags = Some(ACCESSED).filter(|_| !call.on_host);
                 (Values { pointer: Some(address), size: call.size, value: Some(0), flags, ..within }, nothing)
             }
+            Verb::Graph => (nothing, nothing),
             Verb::Support => {
                 let asked = match name {
                     "memory" => Kind::Usm,

@@ -202,3 +202,23 @@ fn the_end_of_a_context_ends_what_belongs_to_it() {
     );
     assert!(stale.contains(&("use-after-free", Error)), "{stale:?}");
 }
+
+#[test]
+fn a_child_of_a_process_that_has_used_the_driver_is_told_why_it_is_refused() {
+    let refused = |scenario: &str| {
+        let found = play(&by_cuda(scenario));
+        let refusal = found.iter().find(|finding| finding.rule.code == "refused-call").expect("a refusal");
+        refusal.message.clone()
+    };
+    let forked = refused("parent: alloc p 4096\nparent: fork child\nchild: get q -> h fails 3");
+    assert!(forked.contains("had used the driver before it forked this process"), "{forked}");
+    let alone = refused("parent: fork child\nchild: get q -> h fails 3");
+    assert!(!alone.contains("forked"), "{alone}");
+}
+
+#[test]
+fn a_get_without_a_context_names_the_thread_that_had_one() {
+    let found = play(&by_cuda("p: alloc p 4096\np/2: get p -> h fails 201"));
+    let message = &found.iter().find(|finding| finding.rule.code == "refused-call").expect("a refusal").message;
+    assert!(message.contains("no context is current in thread") && message.contains("which allocated it"), "{message}");
+}

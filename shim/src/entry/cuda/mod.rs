@@ -18,7 +18,10 @@ use urscope_schema::trace::records::CUDA_DRIVER;
 
 use super::{driver, real_dlsym};
 use crate::raw::{
-    args::kernel_arguments, late_functions, software_device, symbols::modules::Module, threads::mutex::Mutex,
+    args::{allocation, kernel_arguments},
+    late_functions, software_device,
+    symbols::modules::Module,
+    threads::mutex::Mutex,
 };
 
 /// The most libraries with such functions in a process: the driver, and those in front of it.
@@ -154,8 +157,12 @@ fn number(function: *mut c_void) -> Option<usize> {
     LIBRARY_STATES.get(via)?.current.store(current, Ordering::Release);
     software_device::found(&module);
     let functions = kernel_arguments::PARAM_INFO.map(|name| real_dlsym::in_library(&module.path, name));
+    let address_range = real_dlsym::in_library(&module.path, allocation::ADDRESS_RANGE);
     // SAFETY: the functions of these names.
-    unsafe { kernel_arguments::set_param_info(functions) };
+    unsafe {
+        kernel_arguments::set_param_info(functions);
+        allocation::set_address_range(address_range);
+    }
     Some(via)
 }
 

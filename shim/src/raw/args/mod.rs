@@ -11,6 +11,7 @@ use std::ffi::c_void;
 use urscope_schema::api::role::Null;
 use urscope_schema::api::role::{Adapter, Context, Device, Event, PhysicalMem, Role};
 
+pub mod allocation;
 pub mod caller;
 mod cuda_rows;
 pub mod extensions;
