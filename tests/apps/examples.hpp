@@ -19,6 +19,8 @@
 #include <sycl/ext/oneapi/experimental/reusable_events.hpp>
 #include <sycl/ext/oneapi/virtual_mem/virtual_mem.hpp>
 
+#include <thread>
+
 #include <sys/prctl.h>
 #include <ur_api.h>
 #include <ze_api.h>
@@ -47,6 +49,11 @@ void barrier();
 // The same for the CUDA driver.
 void send(const CUipcMemHandle &handle);
 void receive(CUipcMemHandle &handle);
+// A buffer of the process, and what it has mapped of the other one's memory; a descriptor, or several, of that.
+extern CUdeviceptr buffer, mapped;
+extern CUstream stream;
+extern void *descriptor;
+std::vector<int> descriptors();
 
 // Those of Unified Runtime and of Level Zero.
 extern ur_context_handle_t ur_ctx;

@@ -32,6 +32,18 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! receive(handle);
+//! // Wrong: all 64 bytes are the driver's.
+//! handle.reserved[63] = 0;
+//! cuIpcOpenMemHandle(&p, handle,
+//!                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -35,6 +35,14 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! cuMemcpyDtoDAsync(buffer, mapped, size, stream);
+//! // Wrong: an unmap does not wait for the copy.
+//! cuMemUnmap(mapped, size);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -29,6 +29,17 @@
 //! urPhysicalMemRelease(mem);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUmemGenericAllocationHandle memory;
+//! cuMemImportFromShareableHandle(
+//!     &memory, descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+//! cuMemRelease(memory);
+//! // Wrong: it was imported once.
+//! cuMemRelease(memory);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -36,6 +36,19 @@
 //! std::exit(0);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! receive(handle);
+//! cuIpcOpenMemHandle(&p, handle,
+//!                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+//! barrier();
+//! // Wrong: the exporter ends behind the barrier.
+//! cuMemsetD8(p, 0, size);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -34,6 +34,17 @@
 //! sycl::free(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! cuMemAlloc(&p, size);
+//! cuMemFree(p);
+//! // Wrong: the memory is gone.
+//! cuIpcGetMemHandle(&handle, p);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -48,6 +48,14 @@
 //! ipc::memory::close(p, ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! cuMemcpyDtoDAsync(buffer, mapped, size, stream);
+//! // Wrong: the copy may still read when the other process goes on.
+//! barrier();
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -35,6 +35,17 @@
 //! zeContextDestroy(ze_ctx);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! cuMemAlloc(&p, size);
+//! // Wrong: no context is current in the new thread.
+//! std::thread([&] { cuIpcGetMemHandle(&handle, p); }).join();
+//! send(handle);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text
@@ -229,8 +240,9 @@ fn reason(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(String, Option<Pl
     if context.is_none() && fact.at.meaning(failed.result) == UrResult::INVALID_CONTEXT {
         let born = pointer.and_then(|pointer| state.allocation_at(pointer)).and_then(|(_, memory)| memory.born);
         let elsewhere = born.filter(|born| born.tid != fact.at.tid);
-        let allocated = elsewhere
-            .map_or_else(String::new, |born| format!("; thread {} had one in {}, which allocated it", born.tid, call(born)));
+        let allocated = elsewhere.map_or_else(String::new, |born| {
+            format!("; thread {} had one in {}, which allocated it", born.tid, call(born))
+        });
         let why = format!("no context is current in thread {}{allocated}", fact.at.tid);
         return Some((why, elsewhere, "make the context of the memory current in the thread that calls".into()));
     }

@@ -33,6 +33,18 @@
 //! std::_Exit(0);
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! CUdeviceptr p;
+//! CUipcMemHandle handle;
+//! receive(handle);
+//! barrier();
+//! // Wrong: the exporter ends behind the barrier.
+//! cuIpcOpenMemHandle(&p, handle,
+//!                    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

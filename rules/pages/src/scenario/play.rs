@@ -397,7 +397,6 @@ impl Player {
                 let flags = Some(ACCESSED).filter(|_| !call.on_host);
                 (Values { pointer: Some(address), size: call.size, value: Some(0), flags, ..within }, nothing)
             }
-            Verb::Graph => (nothing, nothing),
             Verb::Support => {
                 let asked = match name {
                     "memory" => Kind::Usm,
@@ -425,7 +424,7 @@ impl Player {
             | Verb::RetainEvent
             | Verb::ReleaseEvent => (object, nothing),
             // They leave no record.
-            Verb::Write | Verb::Compare | Verb::Signal => (nothing, nothing),
+            Verb::Graph | Verb::Write | Verb::Compare | Verb::Signal => (nothing, nothing),
         };
         (function, enter, exit)
     }

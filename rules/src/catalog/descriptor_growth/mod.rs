@@ -34,6 +34,19 @@
 //! }
 //! ```
 //!
+//! With the CUDA driver:
+//!
+//! ```cpp
+//! for (int descriptor : descriptors()) {
+//!   CUmemGenericAllocationHandle memory;
+//!   cuMemImportFromShareableHandle(
+//!       &memory, (void *)(intptr_t)descriptor,
+//!       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+//!   // Wrong: the import does not close the descriptor.
+//!   cuMemRelease(memory);
+//! }
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

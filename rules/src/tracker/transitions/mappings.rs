@@ -74,7 +74,8 @@ pub(super) fn opened(
     let mapping = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping));
     mapping.state = step(mapping.state, Event::Birth).next;
     // An allocation that imports memory at the address of one that is there is the same one: the first free ends it.
-    if !(imports && mapping.imported && !mapping.opens.is_empty() && !mapping.went_with_context()) {
+    let is_new = !imports || !mapping.imported || mapping.opens.is_empty() || mapping.went_with_context();
+    if is_new {
         mapping.opens.push(Open { serial, context, context_released: None, place: born });
         mapping.opened += 1;
     }

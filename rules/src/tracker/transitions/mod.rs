@@ -71,7 +71,6 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
             virtual_memory::unmap(tracker, who, (pointer, size))
         }
         Operation::Enqueue(command) => commands::enqueue(tracker, at, &command),
-        Operation::Submit => PendingChange::Nothing,
         Operation::Wait(value) => PendingChange::Wait(Handle { kind: Kind::Event, value }),
         Operation::Release(..)
         | Operation::Destroy(..)
@@ -79,6 +78,7 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
         | Operation::Unmap { .. }
         | Operation::UseEvent(_)
         | Operation::Execute(_)
+        | Operation::Submit
         | Operation::Other => PendingChange::Nothing,
     }
 }

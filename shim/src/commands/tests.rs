@@ -1,0 +1,139 @@
+use super::*;
+
+fn called(function: Function, call: u64, blocking: Option<u64>, result: UrResult) {
+    let seen = before(function, &Inputs::default(), &mut Values { value: blocking, ..Values::NONE });
+    after(function, call, seen, result);
+}
+
+fn returned(function: Function, pointer: Option<u64>, answers: &Values) {
+    note_memory(function, pointer, Seen::default(), UrResult::SUCCESS, answers);
+}
+
+#[test]
+fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
+    let base = 0x7100_0000_0000;
+    let nearest_of = |pointers: &[u64]| nearest(pointers.iter().map(|pointer| base + pointer));
+    let got = Values { data: Some(1), size: Some(0x1000), ..Values::NONE };
+    returned(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
+    returned(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
+    // A refused call shares nothing.
+    returned(Function::urIPCGetMemHandleExp, Some(base + 0x2_0000), &Values::NONE);
+    assert_eq!(nearest_of(&[0x2_0000, 0x1_1000, 0, 0xffff]), [None, None]);
+    let both = [Some(base + 0x3_0000), Some(base + 0x1_0040)];
+    assert_eq!(nearest_of(&[0x3_9000, 0x1_0040, 0x2_0000, 0x3_0000, 0x3_0000]), both);
+    assert_eq!(nearest_of(&[0x1_0fff]), [Some(base + 0x1_0fff), None]);
+    assert_eq!(nearest(std::iter::once(0)), [None, None]);
+    for more in 0..200 {
+        SHARED_RANGES.add(base + 0x40_0000_0000 + more, base + 0x40_0000_0001 + more);
+    }
+    assert_eq!(nearest_of(&[0x1_0000]), [None, None], "forgotten");
+}
+
+/// Physical memory, whose end needs no entry in the shared ranges: another test replaces these.
+#[test]
+fn a_list_is_asked_for_memory_that_has_ended_since() {
+    let (list, base) = (0x9_0010, 0x7200_0000_0000);
+    let lists = [0x9_0020, list];
+    let inputs = Inputs::of_lists(&list, list, &lists);
+    let executed = || executed_after_end(&inputs).map(|access| (access.address, access.writes, access.appended));
+    let opened = || {
+        let mapping = Values { pointer: Some(base), size: Some(0x1000), ..Values::NONE };
+        returned(Function::zeMemOpenIpcHandle, None, &mapping);
+    };
+    let append = |call| {
+        let values = Values { pointer: Some(0x10), source: Some(base + 0x100), ..Values::NONE };
+        let seen = before(Function::zeCommandListAppendMemoryCopy, &inputs, &mut values.clone());
+        note_appended(seen, call, &inputs, &values);
+    };
+    let ended = || note_end(Function::zeVirtualMemUnmap, base, Some(0x1000));
+    let cleared = |function| note_unrecorded(function, &inputs, UrResult::SUCCESS);
+    opened();
+    append(1);
+    assert_eq!(executed(), None, "no such list is known");
+    cleared(Function::zeCommandListCreate);
+    append(2);
+    assert_eq!(executed(), None);
+    ended();
+    assert_eq!(executed(), Some((base + 0x100, false, 2)));
+    append(3);
+    opened();
+    assert_eq!(executed(), None, "it is there again");
+    ended();
+    assert_eq!(executed(), Some((base + 0x100, false, 2)));
+    cleared(Function::zeCommandListReset);
+    assert_eq!(executed(), None, "what was appended after the end is none of it");
+    opened();
+    append(4);
+    after(Function::zeCommandListAppendMemoryCopy, 4, Seen { is_command: true, ..Seen::default() }, UrResult::UNKNOWN);
+    ended();
+    assert_eq!(executed(), None, "refused");
+}
+
+/// One test, because a process has one such state.
+#[test]
+fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
+    let of_a_close = || {
+        let mut values = Values { pointer: Some(0x1000), ..Values::NONE };
+        before(Function::urIPCCloseMemHandleExp, &Inputs::default(), &mut values);
+        values.value
+    };
+    let (copy, done) = (Function::urEnqueueUSMMemcpy, UrResult::SUCCESS);
+    let wait = |result| note_return(Function::urQueueFinish, result);
+    assert!(!are_recorded());
+    called(Function::urIPCOpenMemHandleExp, 1, None, UrResult::INVALID_ARGUMENT);
+    assert!(!are_recorded(), "nothing was opened");
+    called(Function::urIPCOpenMemHandleExp, 1, None, done);
+    assert!(are_recorded());
+    assert_eq!(of_a_close(), None);
+    called(copy, 2, Some(0), done);
+    called(copy, 3, Some(0), done);
+    assert_eq!(of_a_close(), Some(2), "the first");
+    wait(UrResult::INVALID_ARGUMENT);
+    assert_eq!(of_a_close(), Some(2));
+    wait(done);
+    assert_eq!(of_a_close(), None);
+    called(copy, 4, Some(0), done);
+    // The other bytes of the register have no meaning.
+    called(copy, 5, Some(0xff00), done);
+    assert_eq!(of_a_close(), Some(4));
+    called(copy, 6, Some(0xff01), done);
+    assert_eq!(of_a_close(), None, "a blocking copy waits");
+
+    let mut queued = Values::NONE;
+    called(copy, 7, None, done);
+    before(Function::urEnqueueUSMFreeExp, &Inputs::default(), &mut queued);
+    assert_eq!(queued, Values::NONE, "it waits for its turn");
+    note_return(Function::urEventGetInfo, done);
+    assert_eq!(of_a_close(), None);
+
+    // On a synchronous queue, a command and an execution of a list wait.
+    let (mut desc, handle) = ([0; 10], 0x7000);
+    let made = |desc: &[u32; 10]| {
+        let inputs = Inputs::of_queue(desc, &handle, 0);
+        note_unrecorded(Function::zeCommandQueueCreate, &inputs, done);
+    };
+    let (append, execute) = (Function::zeCommandListAppendMemoryCopy, Function::zeCommandQueueExecuteCommandLists);
+    let on_queue = Inputs::of_queue(&desc, &handle, handle);
+    let append_on = |inputs: &Inputs, call| {
+        let seen = before(append, inputs, &mut Values::NONE.clone());
+        after(append, call, seen, done);
+    };
+    for (mode, is_synchronous) in [(2, false), (1, true), (2, false)] {
+        desc[7] = mode;
+        made(&desc);
+        append_on(&on_queue, 10);
+        assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
+        assert_eq!([handle, handle + 0x10, 0].map(|queue| context_of(noted(queue))), [Some(0xc0), None, None]);
+        append_on(&Inputs::default(), 11);
+        note_unrecorded(execute, &on_queue, done);
+        assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
+        wait(done);
+    }
+
+    // Another thread enqueues and waits while this one is in the adapter.
+    let seen = before(copy, &Inputs::default(), &mut queued);
+    called(copy, 9, None, done);
+    wait(done);
+    after(copy, 8, seen, done);
+    assert_eq!(of_a_close(), None, "9 was waited for");
+}
