@@ -101,6 +101,7 @@ const std::pair<const char *, const char *> cases[] = {
     {"pool-used-after-free", "create-pool alloc-in-pool fill export-pool export-pointer free-in-order synchronise read? destroy-pool close-descriptor"},
     {"pool-imported-after-free", "create-pool alloc-in-pool fill export-pool export-pointer free-in-order synchronise > take import-pool "
                                  "import-pointer? free-in-order? close-descriptor < destroy-pool close-descriptor"},
+    {"physical-still-mapped", IMPORTED "release close-descriptor < unmap release close-descriptor"},
     {"got-without-context", "alloc get-in-thread? free"},
     {"unmapped-while-copied", IMPORTED "buffer hold copy-on-device unmap let-go synchronise? release? close-descriptor < unmap release "
                                     "close-descriptor"},

@@ -282,7 +282,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         began_ns: header.clock.monotonic_ns,
         realtime_ns: header.clock.realtime_ns,
         calls: calls().map(|(_, n)| n).sum(),
-        ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),
+        ipc_calls: notes.ipc_calls,
         lost: process.lost(),
         ended: ended(process),
         signal: process.signal.filter(|signal| *signal > 0).map(signals::name),

@@ -255,6 +255,10 @@ impl LostObject {
                 let object = Handle { kind: Kind::Mapping, value: *pointer };
                 (left, object, mapping.size, mapping.fingerprint, mapping.last_open()?, false)
             }
+            What::LeftRange(left, start, range) => {
+                let object = Handle { kind: Kind::Mapping, value: *start };
+                (left, object, Some(range.end - start), None, range.place, false)
+            }
             What::LeftObject(left, what, object) => (left, *what, object.size, object.fingerprint, object.born, false),
             _ => return None,
         };

@@ -77,7 +77,8 @@
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{Check, Rule, When, wording::call};
+use super::wording::{call, opens_and_closes};
+use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::lifecycle::Violation;
 use crate::tracker::fact::{Fact, FactKind, Target, What};
@@ -111,7 +112,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         }
         _ => "another call is still closing its last open".into(),
     };
-    let message = format!("{who} closes {what} again in {}: {before}", call(fact.at));
+    let all = opens_and_closes(fact, what).unwrap_or_default();
+    let message = format!("{who} closes {what} again in {}: {before}{all}", call(fact.at));
     let finding = Finding::new(&RULE, fact.at, what, message).other(closed.or(opened)).values(size, fingerprint);
     Some(
         finding

@@ -1,6 +1,7 @@
 //! # What it does
 //!
-//! Reports a mapping that is still open when its process exits or the last reference to its context is released.
+//! Reports a mapping that is still open when its process exits or the last reference to its context is released; in CUDA also
+//! imported physical memory that was released and is still mapped then.
 //!
 //! Level Zero and CUDA: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
 //! ends.
@@ -77,7 +78,8 @@ use urscope_schema::{api::Promise, handle::Kind};
 use super::wording::{among, call, handle, left, of_size, times};
 use super::{Check, Rule, When, memory::stands_for};
 use crate::finding::{Finding, Severity};
-use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::fact::{Fact, FactKind, Leftover, What};
+use crate::tracker::records::MappedRange;
 
 pub(super) static RULE: Rule = Rule {
     code: "leaked-mapping",
@@ -85,11 +87,14 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "a mapping is opened and never closed",
     sentence: "opened {what} and never closed it",
-    facts: &[FactKind::LeftMapping],
+    facts: &[FactKind::LeftMapping, FactKind::LeftRange],
     check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
+    if let What::LeftRange(how, start, range) = fact.what {
+        return still_mapped(fact, how, start, range);
+    }
     let What::LeftMapping(how, pointer, mapping) = fact.what else { return None };
     let count = stands_for(how)?;
     let opened = mapping.last_open()?;
@@ -114,5 +119,22 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     let finding = finding.advice("close each open once, before its context is released");
+    Some(Finding { count, ..finding }.note_where(Promise::OpensMayStay))
+}
+
+/// Imported physical memory that was released, and never unmapped: it stays until it is.
+fn still_mapped(fact: &Fact<'_>, how: Leftover, start: u64, range: &MappedRange) -> Option<Finding> {
+    let count = stands_for(how)?;
+    let (length, mapped, (end, most)) = (range.end - start, range.place, left(how));
+    let message = format!(
+        "{} mapped imported {}{} at {start:#x} in {}, released it and never unmapped it; {end}{}",
+        fact.actor(),
+        range.memory,
+        of_size(Some(length)),
+        call(mapped),
+        among(how, count, mapped),
+    );
+    let finding = Finding::new(&RULE, mapped, handle(Kind::Mapping, start), message).values(Some(length), None);
+    let finding = finding.at_most(most).advice("unmap what was mapped: mapped memory stays, although it is released");
     Some(Finding { count, ..finding }.note_where(Promise::OpensMayStay))
 }

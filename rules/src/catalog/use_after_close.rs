@@ -86,7 +86,7 @@
 
 use urscope_schema::handle::Kind;
 
-use super::wording::{call, dead_access, of_size, result_text};
+use super::wording::{call, dead_access, of_size, opens_and_closes, result_text};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, Outcome, What};
@@ -114,6 +114,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
             format!("execute no list with a command that uses the memory after it is {how}: reset it")
         } else if access.used.died.ends_context() {
             "open the memory again in a context that is there".into()
+        } else if opens_and_closes(fact, access.used.was).is_some() {
+            "close each open once: one of those that share the mapping has closed for another".into()
         } else {
             format!("wait for the commands that use the memory before it is {how}")
         }));

@@ -1,5 +1,7 @@
 //! The wording that findings share: lower case, no final stop, with the values and both places.
 
+use std::num::NonZeroU64;
+
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::{api::UrResult, call::Nanos, counted, ranks::process_name, size};
 
@@ -83,8 +85,30 @@ pub(super) fn dead_access(rule: &'static Rule, fact: &Fact<'_>, access: &DeadAcc
         let appended = access.appended.map_or_else(|| "before".into(), |append| format!("in {}", call(append)));
         command = format!("{who} executes a command in {at} that {does} {pointer:#x}, appended {appended}");
     }
-    let message = format!("{command}: it was in {was}{of}, {ended} in {ended_in}");
+    let all = opens_and_closes(fact, was).unwrap_or_default();
+    let message = format!("{command}: it was in {was}{of}, {ended} in {ended_in}{all}");
     Finding::new(rule, fact.at, was, message).other(access.appended.or(Some(died))).values(size, fingerprint)
+}
+
+/// The opens and closes of a mapping of this process that has ended, if it was opened more than once:
+/// `; it was opened in calls 2 and 3, and closed in calls 5 and 6`
+pub(super) fn opens_and_closes(fact: &Fact<'_>, mapping: Handle) -> Option<String> {
+    let counted = fact.tracker.state(fact.at.process)?.tombstones.counted(mapping)?;
+    let all = counted.opens.iter().chain(&counted.closes);
+    let is_of_one_thread = all.clone().all(|place| all.clone().all(|other| place.tid == other.tid));
+    let one = |place: &Place| {
+        let number = place.call.map_or(0, NonZeroU64::get);
+        if is_of_one_thread { number.to_string() } else { format!("{number} (thread {})", place.tid) }
+    };
+    let several = |places: &[Place]| {
+        let words: Vec<String> = places.iter().map(one).collect();
+        match &words[..] {
+            [] => String::new(),
+            [word] => format!("call {word}"),
+            [words @ .., last] => format!("calls {} and {last}", words.join(", ")),
+        }
+    };
+    Some(format!("; it was opened in {}, and closed in {}", several(&counted.opens), several(&counted.closes)))
 }
 
 /// `once`, `2 times`

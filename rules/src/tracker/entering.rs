@@ -172,6 +172,9 @@ impl Tracker {
         length: u64,
     ) -> Option<PastEnd> {
         let address = address?;
+        if mapping.is_none() && state.shared_physical_at(address).is_some() {
+            return past_mapped(state, (address, writes), length);
+        }
         let (memory, size, fingerprint, born) = if let Some((base, mapping)) = mapping {
             let size = mapping.size.filter(|_| self.has_size_of_export(mapping))?;
             (Handle { kind: Kind::Mapping, value: base }, size, mapping.fingerprint, mapping.last_open())
@@ -358,4 +361,24 @@ fn in_flight(state: &ProcessState, free: &Free, (start, length): (u64, u64)) -> 
     });
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some()));
     (command.map(|found| found.place), unfinished)
+}
+
+/// The mapped physical memory that an access begins in, if it ends outside of it, and of what is mapped right behind it.
+fn past_mapped(state: &ProcessState, (address, writes): (u64, bool), length: u64) -> Option<PastEnd> {
+    // What was mapped before the trace began is not known.
+    if state.inherits_anything() {
+        return None;
+    }
+    let (start, range) = state.mapped.around(address)?;
+    let end = state.mapped.end_from(address);
+    let past = PastEnd {
+        memory: range.memory,
+        size: end - start,
+        fingerprint: None,
+        born: Some(range.place),
+        offset: address - start,
+        length,
+        writes,
+    };
+    (length > end - address).then_some(past)
 }

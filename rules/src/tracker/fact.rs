@@ -13,7 +13,7 @@ pub use super::changes::{Ended, Opened};
 pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, PastEnd};
 pub use super::freeing::{StaleEvent, StaleUse, StillMapped};
 pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
-use super::records::{Allocation, ExportId, HandleData, Mapping, Object, Serial};
+use super::records::{Allocation, ExportId, HandleData, MappedRange, Mapping, Object, Serial};
 pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
 use super::{pending::PendingCall, process::End, state::Tracker};
 use crate::lifecycle::{Event, State, Violation, step};
@@ -149,6 +149,8 @@ pub enum What<'t> {
     LeftHandle(Leftover, Handle, &'t HandleData),
     /// A mapping was not closed when its process ended.
     LeftMapping(Leftover, u64, &'t Mapping),
+    /// Imported physical memory was released, and was still mapped when its process ended: at which address.
+    LeftRange(Leftover, u64, &'t MappedRange),
     /// Opened physical memory or an opened event was not released when its process ended.
     LeftObject(Leftover, Handle, &'t Object),
     /// A process has ended, and the tracker still shows what is open in it. The facts about its leftovers follow.

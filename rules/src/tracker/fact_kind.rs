@@ -59,6 +59,7 @@ kinds! {
     Descriptors,
     LeftHandle,
     LeftMapping,
+    LeftRange,
     LeftObject,
     ProcessEnded,
     CallsMissing,

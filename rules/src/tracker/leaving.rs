@@ -2,11 +2,12 @@
 
 use std::num::NonZeroU64;
 
+use urscope_schema::api::{Function, Promise};
+use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::Function, call::Executed, call::Nanos};
 
 use super::fact::{Descriptors, FactConsumer, Leftover, Reason, What};
-use super::records::{Command, HandleData, Mapping, Object, Origin};
+use super::records::{Command, HandleData, MappedRange, Mapping, Object, Origin};
 use super::{maps::Map, process::End, process_state::ProcessState, state::Tracker, transitions};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
@@ -75,7 +76,16 @@ impl Tracker {
         let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive).chain(replaced);
         let objects = state.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
+        // Memory that is not released is left itself.
+        let is_released = |range: &MappedRange| {
+            let object = state.objects.get(&range.memory).filter(|object| object.serial == range.serial);
+            object.is_none_or(|object| object.state != State::Alive)
+        };
+        let ranges = state.mapped.iter().filter(|(_, range)| {
+            range.imported && range.place.promises(Promise::MappingsHoldMemory) && is_released(range)
+        });
         let left = Leftovers {
+            ranges: ranges.collect(),
             handles: handles.map(|(handle, data)| (*handle, data, is_excused(state, *handle, data))).collect(),
             mappings: mappings.collect(),
             objects: objects.map(|(handle, object)| (*handle, object)).collect(),
@@ -108,6 +118,12 @@ impl Tracker {
             let how = places.next(opened(mapping), mapping.ended_wrongly, released);
             self.emit(facts, at, What::LeftMapping(how, pointer, mapping));
         }
+        left.ranges.sort_unstable_by_key(|(start, range)| (range.place.time, *start));
+        let mut places = Places::of(reason, left.ranges.iter().map(|(_, range)| (range.place, false)));
+        for (start, range) in left.ranges {
+            let how = places.next(range.place, false, None);
+            self.emit(facts, at, What::LeftRange(how, start, range));
+        }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);
         let mut places = Places::of(reason, left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly)));
         for kind in [Kind::PhysicalMem, Kind::Event, Kind::EventPool] {
@@ -125,6 +141,7 @@ struct Leftovers<'t> {
     /// Handle data, and whether it is excused.
     handles: Vec<(Handle, &'t HandleData, bool)>,
     mappings: Vec<(u64, &'t Mapping)>,
+    ranges: Vec<(u64, &'t MappedRange)>,
     objects: Vec<(Handle, &'t Object)>,
 }
 

@@ -43,9 +43,29 @@ impl MappedRanges {
         self.ranges.len()
     }
 
+    /// All ranges, in the order of addresses.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &MappedRange)> {
+        self.ranges.iter().map(|(start, range)| (*start, range))
+    }
+
     /// The range that an address lies in.
     pub(crate) fn at(&self, address: u64) -> Option<&MappedRange> {
-        self.ranges.range(..=address).next_back().map(|(_, range)| range).filter(|range| address < range.end)
+        self.around(address).map(|(_, range)| range)
+    }
+
+    /// The range that an address lies in, with its first address.
+    pub(crate) fn around(&self, address: u64) -> Option<(u64, &MappedRange)> {
+        let (start, range) = self.ranges.range(..=address).next_back()?;
+        (address < range.end).then_some((*start, range))
+    }
+
+    /// The first address behind the one given at which nothing is mapped.
+    pub(crate) fn end_from(&self, address: u64) -> u64 {
+        let mut end = address;
+        while let Some(range) = self.at(end) {
+            end = range.end;
+        }
+        end
     }
 
     /// The ranges of one life of physical memory, in the order of addresses.
@@ -87,7 +107,7 @@ mod tests {
 
     fn range(serial: Serial, end: u64) -> MappedRange {
         let memory = Handle { kind: Kind::PhysicalMem, value: serial };
-        MappedRange { end, memory, serial, place: Place::outside_calls(ProcessId(0), Nanos(0)) }
+        MappedRange { end, memory, serial, place: Place::outside_calls(ProcessId(0), Nanos(0)), imported: false }
     }
 
     fn of(ranges: &MappedRanges, memory: Serial) -> Vec<(u64, u64)> {

@@ -353,7 +353,7 @@ impl ProcessState {
     /// The physical memory that is mapped at an address, if it was opened, or handle data was got for it.
     pub(super) fn shared_physical_at(&self, address: u64) -> Option<(&MappedRange, &Object)> {
         let range = self.mapped.at(address)?;
-        let object = self.objects.get(&range.memory)?;
+        let object = self.objects.get(&range.memory).filter(|object| object.serial == range.serial)?;
         object.is_shared().then_some((range, object))
     }
 
@@ -398,6 +398,11 @@ impl ProcessState {
             },
             _ => Target::Nothing,
         }
+    }
+
+    /// Whether objects may be alive in it that no record shows.
+    pub(crate) const fn inherits_anything(&self) -> bool {
+        matches!(self.inherited, Inherited::Anything)
     }
 
     /// The pending call with the highest number.

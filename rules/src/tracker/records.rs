@@ -99,6 +99,22 @@ pub struct Mapping {
     pub source: Option<Place>,
     /// It was ended in a wrong way, which was reported: its leak is the same violation.
     pub ended_wrongly: bool,
+    /// Its opens and closes, if it was opened more than once.
+    pub counted: Option<Box<Counted>>,
+}
+
+/// The first opens and closes of a mapping that was opened more than once.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// The opens, in the order in which they returned.
+    pub opens: SmallVec<[Place; 2]>,
+    /// The closes.
+    pub closes: SmallVec<[Place; 2]>,
+}
+
+impl Counted {
+    /// How many opens and closes are kept of a mapping.
+    pub const LIMIT: usize = 8;
 }
 
 /// One open of a pointer.
@@ -134,6 +150,7 @@ impl Mapping {
             export: None,
             source: None,
             ended_wrongly: false,
+            counted: None,
         }
     }
 
@@ -263,6 +280,8 @@ pub struct MappedRange {
     pub serial: Serial,
     /// The call that mapped it.
     pub place: Place,
+    /// It is memory of another process.
+    pub imported: bool,
 }
 
 /// USM. Its allocation may not have been recorded: then it is known from an argument.

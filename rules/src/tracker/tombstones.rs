@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
 
-use super::{observations::DanglingUse, records::Tombstone, small_maps::SmallMap};
+use super::records::{Counted, Tombstone};
+use super::{observations::DanglingUse, small_maps::SmallMap};
 
 /// The latest ended objects of a process.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Tombstones {
     latest: u64,
     /// When the latest call of the process returned.
     now: Nanos,
+    /// The opens and closes of the latest mappings that were opened more than once.
+    counted: VecDeque<(Handle, Box<Counted>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +41,9 @@ impl Tombstone {
 impl Tombstones {
     /// How many a process keeps. A second end after so many others counts as the end of an unknown object.
     pub(crate) const LIMIT: usize = 8192;
+
+    /// Of how many mappings the opens and closes are kept.
+    const COUNTED_LIMIT: usize = 64;
 
     pub(crate) fn get(&self, handle: Handle) -> Option<&Tombstone> {
         self.all.get(&handle).map(|entry| &entry.tombstone)
@@ -68,6 +74,22 @@ impl Tombstones {
             let Self { all, order, .. } = self;
             order.retain(|(handle, number)| all.get(handle).is_some_and(|entry| entry.number == *number));
         }
+    }
+
+    /// Keeps the opens and closes of a mapping that has ended, in place of those of an earlier one at its address.
+    pub(super) fn keep_counted(&mut self, handle: Handle, counted: Option<Box<Counted>>) {
+        self.counted.retain(|(known, _)| *known != handle);
+        if let Some(counted) = counted {
+            if self.counted.len() >= Self::COUNTED_LIMIT {
+                self.counted.pop_front();
+            }
+            self.counted.push_back((handle, counted));
+        }
+    }
+
+    /// The opens and closes of a mapping that has ended, if it was opened more than once.
+    pub(crate) fn counted(&self, handle: Handle) -> Option<&Counted> {
+        self.counted.iter().find(|(known, _)| *known == handle).map(|(_, counted)| &**counted)
     }
 
     /// A call of the process has returned: what is added from now on ended at that time.

@@ -204,6 +204,12 @@ impl Function {
             && asked.property() == self.interface().importing
     }
 
+    /// Whether some calls import what was exported, and others make something new.
+    #[inline(always)]
+    pub const fn may_import(self) -> bool {
+        matches!(self.effect(), Effect::Allocates(_) | Effect::Creates(_)) && self.interface().importing.is_some()
+    }
+
     /// The kind of the handle data that the function opens; `None` if it opens none.
     #[inline(always)]
     pub const fn opens(self) -> Option<Kind> {

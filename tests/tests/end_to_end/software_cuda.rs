@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 66] = [
+pub(crate) const CASES: [(&str, &[&str]); 67] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -72,6 +72,7 @@ pub(crate) const CASES: [(&str, &[&str]); 66] = [
     ("pool-freed-twice", &["free-in-order -> CUDA_ERROR_INVALID_VALUE"]),
     ("pool-used-after-free", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("pool-imported-after-free", &["import-pointer -> CUDA_SUCCESS", "free-in-order -> CUDA_SUCCESS"]),
+    ("physical-still-mapped", &[]),
     ("got-without-context", &["get-in-thread -> CUDA_ERROR_INVALID_CONTEXT"]),
     ("unmapped-while-copied", &["synchronise -> CUDA_SUCCESS", "release -> CUDA_SUCCESS"]),
     ("acknowledged-early", &[]),

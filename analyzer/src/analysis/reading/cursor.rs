@@ -93,6 +93,8 @@ pub(crate) struct Notes {
     pub(crate) closed: bool,
     /// How often it has called each function.
     pub(crate) calls: BTreeMap<Function, u64>,
+    /// How many of the calls share something.
+    pub(crate) ipc_calls: u64,
     /// How often each has enqueued commands whose accesses are not known.
     pub(crate) unexamined: BTreeMap<Function, u64>,
     /// From which call stacks.
@@ -115,6 +117,10 @@ impl Notes {
             *self.calls.entry(call.function()).or_default() += 1;
             self.callers.note(call.function(), call.stack());
             let function = call.function();
+            // Some functions import memory, or allocate it, as their arguments say.
+            if function.is_ipc() || function.may_import() && call.begun().is_ipc() {
+                self.ipc_calls += 1;
+            }
             if function.submits() || function.launches() && call.begun().operation == Operation::Submit {
                 *self.unexamined.entry(function).or_default() += 1;
             }

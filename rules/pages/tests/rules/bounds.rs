@@ -113,3 +113,18 @@ fn a_close_by_another_interface_may_be_in_the_context_of_the_open() {
     with("", " ze", &[]);
     with(" ze", "", &[]);
 }
+
+#[test]
+fn physical_memory_ends_where_nothing_is_mapped_behind_it() {
+    let of = |command: &str| {
+        format!(
+            "p: physical a ipc\np: get-physical a -> h\np: map a -> v\n{command}\np: host-waits\np: unmap v\np: put-physical h
+            p: release-physical a"
+        )
+    };
+    expect(&of("p: copy v sized 65536"), &[]);
+    expect(&of("p: copy v + 65535 sized 2"), FOUND);
+    let found = play(&of("p: copy v + 65535 sized 2"));
+    let parts = ["writes 2 bytes of physical memory 0x", " from byte 65535 on in call ", ", which has 64 KiB"];
+    assert!(parts.iter().all(|part| found[0].message.contains(part)), "{}", found[0].message);
+}

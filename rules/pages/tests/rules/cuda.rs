@@ -222,3 +222,29 @@ fn a_get_without_a_context_names_the_thread_that_had_one() {
     let message = &found.iter().find(|finding| finding.rule.code == "refused-call").expect("a refusal").message;
     assert!(message.contains("no context is current in thread") && message.contains("which allocated it"), "{message}");
 }
+
+#[test]
+fn a_use_of_a_counted_mapping_lists_its_opens_and_closes() {
+    let shared = "
+        producer: alloc p 4096
+        producer: get p -> h
+        consumer: open h -> m
+        consumer: open h -> m
+        consumer: close m
+        consumer/2: close m
+        consumer: copy m sized 8
+        producer: free p";
+    let found = play(&by_cuda(shared));
+    let used = found.iter().find(|finding| finding.rule.code == "use-after-close").expect("a use");
+    let all = "; it was opened in calls 1 (thread 200) and 2 (thread 200), and closed in calls 3 (thread 200) and 4 (thread 201)";
+    assert!(used.message.ends_with(all), "{}", used.message);
+    assert!(used.advice.contains("close each open once"), "{}", used.advice);
+    let once =
+        play(&by_cuda(&shared.replacen("consumer: open h -> m\n", "", 1).replacen("consumer: close m\n", "", 1)));
+    let used = once.iter().find(|finding| finding.rule.code == "use-after-close").expect("a use");
+    assert!(
+        !used.message.contains("it was opened in") && used.advice.contains("wait for the commands"),
+        "{}",
+        used.message
+    );
+}

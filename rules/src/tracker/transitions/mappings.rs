@@ -12,7 +12,7 @@ use crate::tracker::changes::{Change, Ended, Opened};
 use crate::tracker::exports::Exports;
 use crate::tracker::pending::PendingChange;
 use crate::tracker::process_state::ProcessState;
-use crate::tracker::records::{ExportId, Mapping, Open, Serial, Tombstone};
+use crate::tracker::records::{Counted, ExportId, Mapping, Open, Serial, Tombstone};
 use crate::tracker::state::Tracker;
 
 /// A close begins.
@@ -78,6 +78,12 @@ pub(super) fn opened(
     if is_new {
         mapping.opens.push(Open { serial, context, context_released: None, place: born });
         mapping.opened += 1;
+        if mapping.opened == 2 {
+            let opens = mapping.opens.iter().map(|open| open.place).collect();
+            mapping.counted = Some(Box::new(Counted { opens, ..Counted::default() }));
+        } else if let Some(counted) = mapping.counted.as_mut().filter(|counted| counted.opens.len() < Counted::LIMIT) {
+            counted.opens.push(born);
+        }
     }
     mapping.imported = imports;
     mapping.extent = extent.or(mapping.extent);
@@ -134,6 +140,9 @@ pub(super) fn closed(
         return change;
     };
     mapping.closing -= 1;
+    if let Some(counted) = mapping.counted.as_mut().filter(|it| success && it.closes.len() < Counted::LIMIT) {
+        counted.closes.push(died);
+    }
     if !success {
         mapping.state = step(mapping.state, Event::Refused).next;
         mapping.opens.push(*open);
@@ -145,7 +154,9 @@ pub(super) fn closed(
         }
     } else if mapping.opens.is_empty() && mapping.closing == 0 {
         let (size, fingerprint) = (mapping.size, mapping.fingerprint);
+        let counted = mapping.counted.take();
         state.mappings.remove(pointer);
+        state.tombstones.keep_counted(handle, counted);
         state.tombstones.add(handle, Tombstone { born: open.place, died, size, fingerprint, excused: false });
     }
     change

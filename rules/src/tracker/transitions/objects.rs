@@ -146,7 +146,9 @@ pub(super) fn released(
     }
     let state = tracker.state_mut(died.process)?;
     remove(state, object, &gone, died, false);
-    state.mapped.forget(serial);
+    if !died.promises(Promise::MappingsHoldMemory) {
+        state.mapped.forget(serial);
+    }
     end_handles(tracker, died, object, serial);
     let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));
     let state = tracker.state(died.process).filter(|_| handles > 0);

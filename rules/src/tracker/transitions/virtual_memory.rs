@@ -4,7 +4,7 @@
 use urscope_schema::handle::{Handle, Kind};
 
 use crate::place::{Place, ProcessId};
-use crate::tracker::records::{MappedRange, Object, Serial};
+use crate::tracker::records::{MappedRange, Object, Origin, Serial};
 use crate::tracker::{
     freeing::StillMapped, mapped::MappedRanges, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
@@ -18,8 +18,9 @@ pub(super) fn map(tracker: &mut Tracker, at: Place, (start, size): (u64, u64), m
     let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let end = start.saturating_add(size);
     state.unmapped.take(start, end);
-    let Some(serial) = state.objects.get(&memory).map(|known| known.serial) else { return PendingChange::Nothing };
-    PendingChange::Map(start, MappedRange { end, memory, serial, place: at })
+    let Some(known) = state.objects.get(&memory) else { return PendingChange::Nothing };
+    let (serial, imported) = (known.serial, known.origin == Origin::Imported);
+    PendingChange::Map(start, MappedRange { end, memory, serial, place: at, imported })
 }
 
 /// An unmap begins.
