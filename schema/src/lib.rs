@@ -21,5 +21,5 @@ mod size;
 pub mod trace;
 mod values;
 
-pub use size::{counted, duration, grouped, short_size, size};
+pub use size::{counted, duration, enumerated, grouped, short_size, size};
 pub use trace::packed;

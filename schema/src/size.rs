@@ -9,6 +9,15 @@ pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
     }
 }
 
+/// Words in a sentence: `a`, `a and b`, `a, b and c`.
+pub fn enumerated(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
 /// The units and their sizes in bytes.
 const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
 
@@ -53,6 +62,12 @@ pub fn duration(nanos: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_joined_as_in_a_sentence() {
+        let words = |count: usize| ["a", "b", "c"].iter().take(count).map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        assert_eq!([0, 1, 2, 3].map(|count| enumerated(&words(count))), ["", "a", "a and b", "a, b and c"]);
+    }
 
     #[test]
     fn a_size_has_its_unit_and_its_bytes() {

@@ -57,7 +57,7 @@ pub(crate) fn passes_any(function: Function) -> bool {
         !function.is_ipc() && COUNT.load(Ordering::Acquire) == 0
     } else {
         function.waits()
-            || function.makes_or_waits_for_queue()
+            || function.is_never_recorded()
             || (function.is_command() || function.submits() || function.executes()) && !commands::are_recorded()
     }
 }

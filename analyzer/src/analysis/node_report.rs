@@ -6,7 +6,7 @@ use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 use urscope_rules::tracker::DeviceError;
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
-use urscope_schema::{api::Function, counted, ranks::process_name};
+use urscope_schema::{api::Function, counted, enumerated, ranks::process_name};
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};
@@ -315,9 +315,7 @@ fn device_error(process: &TracedProcess, failed: &DeviceError) -> String {
     let before = match &*failed.commands.iter().map(named).collect::<Vec<_>>() {
         [] => "no command on shared memory came before it".to_owned(),
         [one] => format!("the last command on shared memory before it was {one}"),
-        [others @ .., last] => {
-            format!("the last commands on shared memory before it were {} and {last}", others.join(", "))
-        }
+        several => format!("the last commands on shared memory before it were {}", enumerated(several)),
     };
     format!("a device of {} failed: {} was the first to return {result}; {before}", name(process), named(&failed.at))
 }

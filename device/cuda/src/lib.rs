@@ -28,18 +28,4 @@ mod result;
 mod rows;
 mod stream;
 
-use urscope_device::ddi::{CurrentCall, Executed};
-
-/// The software device's function of this name (`device/README.md`).
-#[unsafe(no_mangle)]
-#[allow(non_snake_case, reason = "the name is that of a C symbol")]
-pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {
-    urscope_device::ddi::unfinished_from(address).unwrap_or(usize::MAX)
-}
-
-/// The software device's function of this name (`device/README.md`).
-#[unsafe(no_mangle)]
-#[allow(non_snake_case, reason = "the name is that of a C symbol")]
-pub extern "C" fn zeSoftObserveCommands(current_call: CurrentCall, executed: Executed) {
-    urscope_device::ddi::observe_commands(current_call, executed);
-}
+urscope_device::symbols_for_tools!();

@@ -9,7 +9,6 @@ mod connect;
 use std::{arch::naked_asm, ffi::CStr, sync::atomic::AtomicPtr};
 
 use urscope_device::ddi::tracing::{self, Callback, Tracer};
-use urscope_device::ddi::{CurrentCall, Executed};
 use urscope_device::{Handle, ZeResult, ddi::entry, ze_functions};
 
 /// The device is a driver, too: `zeGet…ProcAddrTable` gives its functions, whoever asks. Libraries that watch drivers
@@ -18,23 +17,7 @@ use urscope_device::{Handle, ZeResult, ddi::entry, ze_functions};
 #[allow(non_upper_case_globals, reason = "the name is that of a C symbol")]
 pub static zeSoftDriver: u32 = 1;
 
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
-/// process accesses. `SIZE_MAX` if there is none, or if this cannot be determined now. For a kernel, these are the
-/// bytes that its pointer arguments name: a device does not know which others it accesses.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case, reason = "the name is that of a C symbol")]
-pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {
-    urscope_device::ddi::unfinished_from(address).unwrap_or(usize::MAX)
-}
-
-/// Registers two functions of a tool. A copy or fill asks the first one when it is appended, in the calling thread, which
-/// call of the tool this is; 0 stands for none. When the command has been executed, its thread calls the second one for
-/// each access of it to memory that processes share, before anything is signalled.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case, reason = "the name is that of a C symbol")]
-pub extern "C" fn zeSoftObserveCommands(current_call: CurrentCall, executed: Executed) {
-    urscope_device::ddi::observe_commands(current_call, executed);
-}
+urscope_device::symbols_for_tools!();
 
 macro_rules! symbol {
     (zeInit) => {

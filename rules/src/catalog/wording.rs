@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::UrResult, call::Nanos, counted, ranks::process_name, size};
+use urscope_schema::{api::UrResult, call::Nanos, counted, enumerated, ranks::process_name, size};
 
 use crate::checker::Rule;
 use crate::finding::{Finding, Place, Severity};
@@ -102,11 +102,7 @@ pub(super) fn opens_and_closes(fact: &Fact<'_>, mapping: Handle) -> Option<Strin
     };
     let several = |places: &[Place]| {
         let words: Vec<String> = places.iter().map(one).collect();
-        match &words[..] {
-            [] => String::new(),
-            [word] => format!("call {word}"),
-            [words @ .., last] => format!("calls {} and {last}", words.join(", ")),
-        }
+        format!("{} {}", if words.len() == 1 { "call" } else { "calls" }, enumerated(&words))
     };
     Some(format!("; it was opened in {}, and closed in {}", several(&counted.opens), several(&counted.closes)))
 }

@@ -171,7 +171,7 @@ impl Function {
     /// Whether the function makes a queue, waits for one, or clears one, or unloads code. Its calls are never recorded, unless they report
     /// that the device has failed.
     #[inline(always)]
-    pub const fn makes_or_waits_for_queue(self) -> bool {
+    pub const fn is_never_recorded(self) -> bool {
         matches!(
             self.effect(),
             Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue) | Effect::Clears(_) | Effect::Unloads(_)

@@ -83,7 +83,7 @@ pub fn uses_level_zero(function: Function, via: usize) -> bool {
 #[inline]
 fn is_adapter_only(function: Function, via: usize) -> bool {
     function.is_command()
-        || function.makes_or_waits_for_queue()
+        || function.is_never_recorded()
         || knobs::hot_or_nothing().prefers_adapter()
             && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use urscope_schema::{counted, ranks::process_name};
+use urscope_schema::{counted, enumerated, ranks::process_name};
 
 use super::{Node, Report};
 use crate::analysis::{
@@ -158,9 +158,8 @@ fn unexamined(nodes: &[Node]) -> Option<String> {
     }
     let calls: Vec<String> =
         counts.iter().map(|(function, count)| format!("{} of {function}", counted(*count, "call"))).collect();
-    let (last, others) = calls.split_last()?;
-    let all = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-    Some(format!("{all} were not looked into: which memory their commands used is not known"))
+    let all = enumerated(&calls);
+    (!all.is_empty()).then(|| format!("{all} were not looked into: which memory their commands used is not known"))
 }
 
 /// What was opened from processes that were not traced, unless an exemption excuses that.

@@ -20,7 +20,7 @@ macro_rules! hooks {
             match function {
                 $(Function::$name => Some(if Function::$name.is_command() || Function::$name.submits() {
                     for_library!(via, command::$name)
-                } else if Function::$name.makes_or_waits_for_queue() {
+                } else if Function::$name.is_never_recorded() {
                     for_library!(via, passed::$name)
                 } else {
                     for_library!(via, entry::$name)

@@ -77,7 +77,7 @@ impl EntryKind {
             Self::Command
         } else if may_export(function) {
             Self::Property
-        } else if function.makes_or_waits_for_queue() {
+        } else if function.is_never_recorded() {
             Self::Wait
         } else {
             Self::Caller
