@@ -6,6 +6,7 @@ Each line that makes handles says in a comment how many. The process ends withou
 """
 
 import functools
+import itertools
 import os
 import threading
 
@@ -57,6 +58,17 @@ def generated():
         exec(compile("\n" * number + "new_handle()", f"/generated/{number}.py", "exec"), {"new_handle": new_handle})
 
 
+def take(handles):
+    kept.append(next(handles))
+
+
+def behind_much_native_code():
+    handles = map(IPCMemoryHandle, [MemoryUSMDevice(65536, queue=dpctl.SyclQueue())])
+    for _ in range(40):
+        handles = itertools.chain(handles)
+    take(handles)  # behind_much_native_code: 2
+
+
 def in_a_thread(function, *arguments):
     thread = threading.Thread(target=function, args=arguments)
     thread.start()
@@ -69,6 +81,8 @@ if __name__ == "__main__":
     through_native_code()
     recurse(30)
     generated()
+    behind_much_native_code()
     in_a_thread(alternate, 3)
+    in_a_thread(behind_much_native_code)
     in_a_thread(lambda: list(generate(1)) + [recurse(30) for _ in range(2)])
     os._exit(0)

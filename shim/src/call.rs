@@ -84,8 +84,19 @@ impl Begun {
 /// Records a call around the real function, unless nobody wants to know of it; returns the result for the caller.
 #[inline(always)]
 pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
+    intercept_as(None, origin, row, real)
+}
+
+/// Records a call around the real function. Whether and why may have been decided.
+#[inline(always)]
+pub(crate) fn intercept_as<R: Row>(decided: Option<Recording>, origin: Origin, row: R, real: R::Real) -> UrResult {
     let call = RowCall::new(row, real);
-    if const { is_hot(R::FUNCTION) } { around(origin, &call) } else { around_any(origin, &call) }
+    if const { is_hot(R::FUNCTION) } { around(decided, origin, &call) } else { around_any(decided, origin, &call) }
+}
+
+/// Records a call as [`intercept`], by the path that most functions share: what is done does not depend on who compiled it.
+pub fn intercept_shared(origin: Origin, call: &dyn RealCall) -> UrResult {
+    around_any(None, origin, call)
 }
 
 /// Whether programs make so many recorded calls of a function that it has a path of its own, in which the compiler knows its row. All
@@ -97,21 +108,21 @@ const fn is_hot(function: Function) -> bool {
 /// Records a call that the runtime makes in the recorded call with the number `outer`.
 #[cold]
 pub(crate) fn intercept_inner<R: Row>(outer: u64, row: R, real: R::Real) -> UrResult {
-    around_any(Origin::Inner(outer), &RowCall::new(row, real))
+    around_any(None, Origin::Inner(outer), &RowCall::new(row, real))
 }
 
 /// The path of a call, compiled once for all functions.
 #[inline(never)]
-fn around_any(origin: Origin, call: &dyn RealCall) -> UrResult {
-    around(origin, call)
+fn around_any(decided: Option<Recording>, origin: Origin, call: &dyn RealCall) -> UrResult {
+    around(decided, origin, call)
 }
 
 /// The path of a call.
 #[inline(always)]
-fn around(origin: Origin, call: &(impl RealCall + ?Sized)) -> UrResult {
+fn around(decided: Option<Recording>, origin: Origin, call: &(impl RealCall + ?Sized)) -> UrResult {
     let arguments = call.arguments();
     let function = arguments.function();
-    let begun = match begin(function, origin, arguments) {
+    let begun = match begin(function, decided, origin, arguments) {
         Begin::Recorded(begun) => begun,
         Begin::Answered(result) => return result,
         Begin::Unrecorded => {
@@ -135,9 +146,9 @@ fn around(origin: Origin, call: &(impl RealCall + ?Sized)) -> UrResult {
     end(function, begun, result, answers)
 }
 
-/// Shows the layers a call that begins.
+/// Shows the layers a call that begins. Whether it is recorded, and why, may have been decided.
 #[inline(always)]
-pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -> Begin {
+pub(crate) fn begin(function: Function, decided: Option<Recording>, origin: Origin, arguments: &Arguments) -> Begin {
     fork::notice();
     let hot = knobs::hot();
     let mut begun = Begun {
@@ -156,8 +167,7 @@ pub(crate) fn begin(function: Function, origin: Origin, arguments: &Arguments) -
         chain::inner_enter(function, outer, arguments.record());
         return Begin::Recorded(begun);
     }
-    let recording =
-        if arguments.are_watched() { event_filter::decide(function, arguments.inputs()) } else { Recording::No };
+    let recording = decided.unwrap_or_else(|| event_filter::recording(arguments));
     // The layers get a reference to this copy only, so that the arguments need not be in memory.
     let nulls = *arguments.nulls();
     // A call with a missing argument is always recorded: it is a violation.

@@ -184,32 +184,42 @@ pub(crate) fn recorded(function: Function, inputs: &Inputs) -> Recording {
     if !function.launches() {
         return Recording::Command([None; 2]);
     }
-    match inputs.kernel_pointers().map(nearest) {
-        None => Recording::UnknownLaunch,
-        Some([None, None]) => Recording::No,
-        Some(pointers) => Recording::Command(pointers),
+    let mut nearest = Nearest { pointers: [None; 2], distances: [u64::MAX; 2] };
+    match (inputs.each_kernel_pointer(|pointer| nearest.look_at(pointer)), nearest.pointers) {
+        (false, _) => Recording::UnknownLaunch,
+        (true, [None, _]) => Recording::No,
+        (true, pointers) => Recording::Command(pointers),
     }
 }
 
 /// The two addresses in shared memory that are nearest to its start.
-#[inline(never)]
-fn nearest(pointers: impl Iterator<Item = u64>) -> [Option<u64>; 2] {
-    let mut best = [None; 2];
-    let mut distances = [u64::MAX; 2];
-    for pointer in pointers.filter(|pointer| SHARED_RANGES.may_have(*pointer)) {
-        let inside = |[begins, ends]: [u64; 2]| (begins..ends).contains(&pointer).then(|| pointer - begins);
-        let Some(distance) = SHARED_RANGES.iter().filter_map(inside).min() else { continue };
-        let ([first, second], [nearer, farther]) = (best, distances);
-        if first == Some(pointer) || second == Some(pointer) {
-            continue;
-        }
-        if distance < nearer {
-            (best, distances) = ([Some(pointer), first], [distance, nearer]);
-        } else if distance < farther {
-            (best, distances) = ([first, Some(pointer)], [nearer, distance]);
+struct Nearest {
+    pointers: [Option<u64>; 2],
+    distances: [u64; 2],
+}
+
+impl Nearest {
+    #[inline(always)]
+    fn look_at(&mut self, pointer: u64) {
+        if SHARED_RANGES.may_have(pointer) {
+            self.add(pointer);
         }
     }
-    best
+
+    #[inline(never)]
+    fn add(&mut self, pointer: u64) {
+        let inside = |[begins, ends]: [u64; 2]| (begins..ends).contains(&pointer).then(|| pointer - begins);
+        let Some(distance) = SHARED_RANGES.iter().filter_map(inside).min() else { return };
+        let ([first, second], [nearer, farther]) = (self.pointers, self.distances);
+        if first == Some(pointer) || second == Some(pointer) {
+            return;
+        }
+        if distance < nearer {
+            (self.pointers, self.distances) = ([Some(pointer), first], [distance, nearer]);
+        } else if distance < farther {
+            (self.pointers, self.distances) = ([first, Some(pointer)], [nearer, distance]);
+        }
+    }
 }
 
 /// Registers memory that a call has made, mapped or shared: `pointer` is its argument, `answers` are its answers.

@@ -13,7 +13,7 @@ use urscope_schema::{call::Values, handle::Kind};
 use crate::lists::Access;
 use crate::{
     commands,
-    raw::{args::inputs::Inputs, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::RwLock},
+    raw::{args::inputs::{Arguments, Inputs}, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::RwLock},
 };
 
 /// The watched events and their reference counts.
@@ -81,11 +81,17 @@ const fn ends_event(function: Function) -> bool {
     )
 }
 
+/// Whether a call with these arguments is recorded, and why.
+#[inline(always)]
+pub(crate) fn recording(arguments: &Arguments) -> Recording {
+    if arguments.are_watched() { decide(arguments.function(), arguments.inputs()) } else { Recording::No }
+}
+
 /// Whether a call of `function` is recorded.
 ///
 /// Every call of an IPC function is: with an event that cannot be shared, it is a violation.
 #[inline(always)]
-pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
+fn decide(function: Function, inputs: &Inputs) -> Recording {
     if passes_any(function) {
         return Recording::No;
     }

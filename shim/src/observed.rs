@@ -44,7 +44,7 @@ ur_functions!(observed);
 /// Shows the enter of a call to adapter `via` to the layers; `None` for a function that is not hooked.
 pub(crate) fn begins(function: Function, via: usize, parameters: Parameters) -> Option<Observed> {
     let arguments = arguments(function, parameters)?;
-    let begun = match call::begin(function, Origin::Xpti(via), &arguments) {
+    let begun = match call::begin(function, None, Origin::Xpti(via), &arguments) {
         Begin::Recorded(begun) => Some(begun),
         Begin::Unrecorded | Begin::Answered(_) => None,
     };

@@ -6,12 +6,12 @@
 use std::{env, fs, path::Path, process::Command, thread};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::{UrResult, role::*};
 #[allow(clippy::wildcard_imports, reason = "each interface has a macro for its rows")]
 use urscope_schema::*;
-use urscope_shim::call::{Origin, intercept};
+use urscope_shim::call::{Origin, intercept_shared};
 use urscope_shim::raw::args::Arg;
-use urscope_shim::raw::args::row;
+use urscope_shim::raw::args::row::{self, RealCall, RowCall};
 
 /// Set in the processes that call.
 const ROLE: &str = "URSCOPE_TEST_ROLE";
@@ -24,13 +24,15 @@ fn errno() -> *mut i32 {
     unsafe { libc::__errno_location() }
 }
 
-fn keeps_errno(function: Function, origin: Origin, call: impl Fn() -> UrResult) {
-    // SAFETY: as above.
-    unsafe { *errno() = UNCHANGED };
-    call();
-    // SAFETY: as above.
-    let after = unsafe { *errno() };
-    assert_eq!(after, UNCHANGED, "{function:?} by {origin:?}");
+fn keeps_errno(call: &dyn RealCall) {
+    for origin in [Origin::Adapter(0), Origin::Driver, Origin::Inner(1)] {
+        // SAFETY: as above.
+        unsafe { *errno() = UNCHANGED };
+        intercept_shared(origin, call);
+        // SAFETY: as above.
+        let after = unsafe { *errno() };
+        assert_eq!(after, UNCHANGED, "{:?} by {origin:?}", call.arguments().function());
+    }
 }
 
 macro_rules! calls {
@@ -41,13 +43,9 @@ macro_rules! calls {
                 extern "C-unwind" fn real($(_: Arg<$role>),*) -> UrResult {
                     UrResult::SUCCESS
                 }
-                for origin in [Origin::Adapter(0), Origin::Driver, Origin::Inner(1)] {
-                    keeps_errno(Function::$name, origin, || {
-                        // SAFETY: a role is a number, which is not followed here.
-                        let row = row::$name { $($param: unsafe { std::mem::zeroed::<Arg<$role>>() }),* };
-                        intercept(origin, row, real)
-                    });
-                }
+                // SAFETY: a role is a number, which is not followed here.
+                let row = row::$name { $($param: unsafe { std::mem::zeroed::<Arg<$role>>() }),* };
+                keeps_errno(&RowCall::new(row, real));
             },
         )*];
     };

@@ -11,8 +11,12 @@ fn returned(function: Function, pointer: Option<u64>, answers: &Values) {
 
 #[test]
 fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
-    let base = 0x7100_0000_0000;
-    let nearest_of = |pointers: &[u64]| nearest(pointers.iter().map(|pointer| base + pointer));
+    let base: u64 = 0x7100_0000_0000;
+    let nearest_of = |pointers: &[u64]| {
+        let mut nearest = Nearest { pointers: [None; 2], distances: [u64::MAX; 2] };
+        pointers.iter().for_each(|pointer| nearest.look_at(base.wrapping_add(*pointer)));
+        nearest.pointers
+    };
     let got = Values { data: Some(1), size: Some(0x1000), ..Values::NONE };
     returned(Function::urIPCGetMemHandleExp, Some(base + 0x1_0000), &got);
     returned(Function::urIPCOpenMemHandleExp, None, &Values { pointer: Some(base + 0x3_0000), ..Values::NONE });
@@ -22,7 +26,7 @@ fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
     let both = [Some(base + 0x3_0000), Some(base + 0x1_0040)];
     assert_eq!(nearest_of(&[0x3_9000, 0x1_0040, 0x2_0000, 0x3_0000, 0x3_0000]), both);
     assert_eq!(nearest_of(&[0x1_0fff]), [Some(base + 0x1_0fff), None]);
-    assert_eq!(nearest(std::iter::once(0)), [None, None]);
+    assert_eq!(nearest_of(&[base.wrapping_neg()]), [None, None]);
     for more in 0..200 {
         SHARED_RANGES.add(base + 0x40_0000_0000 + more, base + 0x40_0000_0001 + more);
     }

@@ -104,9 +104,10 @@ pub(super) unsafe fn pass<R: Row>(
     }
     // SAFETY: the caller's promise; `R::Real` has the signature of the row.
     let real = unsafe { std::mem::transmute_copy::<*mut c_void, R::Real>(&address) };
-    if is_recorded(R::FUNCTION, &row.arguments()) {
+    let recording = recording(R::FUNCTION, &row.arguments());
+    if recording != Recording::No {
         if is_call_of_program(stands_alone) {
-            return intercept(row, real, origin);
+            return intercept(recording, row, real, origin);
         }
         if let Some(outer) = inner::inside_of(R::FUNCTION) {
             return call::intercept_inner(outer, row, real);
@@ -120,23 +121,21 @@ pub(super) unsafe fn pass<R: Row>(
 
 /// Records a call of the program.
 #[inline(never)]
-fn intercept<R: Row>(row: R, real: R::Real, origin: impl FnOnce() -> Origin) -> UrResult {
+fn intercept<R: Row>(recording: Recording, row: R, real: R::Real, origin: impl FnOnce() -> Origin) -> UrResult {
     fork::notice();
-    call::intercept(origin(), row, real)
+    call::intercept_as(Some(recording), origin(), row, real)
 }
 
 pub(super) const fn may_export(function: Function) -> bool {
     matches!(function.effect(), Effect::MayExport(_))
 }
 
-/// Whether a call of the program with these arguments is recorded.
+/// Whether a call of the program with these arguments is recorded, and why.
 #[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is a constant")]
 #[inline(always)]
-fn is_recorded(function: Function, arguments: &Arguments) -> bool {
-    let inputs = arguments.inputs();
-    arguments.are_watched()
-        && (!may_export(function) || inputs.ask_for_descriptor())
-        && event_filter::decide(function, inputs) != Recording::No
+fn recording(function: Function, arguments: &Arguments) -> Recording {
+    let may_be = !may_export(function) || arguments.inputs().ask_for_descriptor();
+    if may_be { event_filter::recording(arguments) } else { Recording::No }
 }
 
 /// Whether the program or its middleware makes the current call. A call from a loader or from libumf belongs to its

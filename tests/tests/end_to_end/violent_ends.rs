@@ -4,8 +4,8 @@
 use urscope_tests::violence::{Batch, Crowd, Outcomes, Stage};
 
 /// The ends of each test, in runs of so many.
-const ENDS: u64 = 150;
-const AT_ONCE: u64 = 50;
+const ENDS: u64 = 120;
+const AT_ONCE: u64 = 60;
 
 fn lose_nothing(stage: &str) {
     let stage = Stage::named(stage).expect("a stage");

@@ -100,20 +100,20 @@ impl Inputs {
         })
     }
 
-    /// The pointers among the arguments of a kernel, and what may be pointers in arguments of the CUDA driver, which has no
-    /// types of them; `None` if it is not known where they are.
-    pub fn kernel_pointers(&self) -> Option<impl Iterator<Item = u64>> {
-        let Sources { kernel, kernel_params, kernel_extra, .. } = self.0;
-        let words = kernel_arguments::words(kernel, kernel_params, kernel_extra)?;
-        let Sources { kernel_args, kernel_arg_count, .. } = self.0;
+    /// Shows `visit` the pointers among the arguments of a kernel, and what may be pointers in arguments of the CUDA driver, which has no
+    /// types of them; false if it is not known where they are.
+    pub fn each_kernel_pointer(&self, mut visit: impl FnMut(u64)) -> bool {
+        let Sources { kernel, kernel_params, kernel_extra, kernel_args, kernel_arg_count, .. } = self.0;
         let count = if kernel_args == 0 { 0 } else { kernel_arg_count as usize };
-        let pointers = (0..count).filter_map(move |place| {
+        for place in 0..count {
             let argument = std::ptr::with_exposed_provenance::<KernelArgument>(kernel_args);
             // SAFETY: the caller passes a list of so many to the adapter, which is about to read them.
             let KernelArgument { kind, value, .. } = unsafe { argument.add(place).read_unaligned() };
-            Some(value).filter(|_| kind == KERNEL_ARG_TYPE_POINTER)
-        });
-        Some(pointers.chain(words))
+            if kind == KERNEL_ARG_TYPE_POINTER {
+                visit(value);
+            }
+        }
+        kernel_arguments::each_word(kernel, kernel_params, kernel_extra, visit)
     }
 
     /// Whether a structure of the call asks for a descriptor of memory.
@@ -289,7 +289,7 @@ impl Arguments {
 
     /// The function that is called.
     #[inline]
-    pub(crate) const fn function(&self) -> Function {
+    pub const fn function(&self) -> Function {
         self.function
     }
 

@@ -43,6 +43,9 @@ pub(crate) unsafe fn set_param_info(functions: [*mut c_void; 2]) {
 /// The most parameters of a kernel that is looked into.
 const MAX_PARAMETERS: usize = 120;
 
+/// The size of a word.
+const SIZE: usize = size_of::<u64>();
+
 /// At how many places the sizes of a kernel may be kept.
 const PROBES: usize = 4;
 
@@ -84,8 +87,6 @@ struct Parameters {
     words: [u16; MAX_PARAMETERS],
 }
 
-const NO_PARAMETERS: Parameters = Parameters { count: 0, words: [0; MAX_PARAMETERS] };
-
 impl Kept {
     /// The places at which a kernel may be kept.
     fn places(kernel: usize) -> impl Iterator<Item = &'static Self> {
@@ -94,19 +95,19 @@ impl Kept {
         (0..PROBES).filter_map(move |probe| KEPT.get((first + probe) % KEPT.len()))
     }
 
-    /// What is kept of a kernel since code was last unloaded.
-    fn read(&self, kernel: usize) -> Option<Parameters> {
+    /// Whether a kernel is kept here since code was last unloaded; if so, `parameters` are its own.
+    fn read(&self, kernel: usize, parameters: &mut Parameters) -> bool {
         let before = self.sequence.load(Ordering::Acquire);
         let is_its = self.kernel.load(Ordering::Relaxed) == kernel
             && self.loaded.load(Ordering::Relaxed) == LOADED.load(Ordering::Acquire);
-        let count = self.count.load(Ordering::Relaxed).min(MAX_PARAMETERS);
         if !is_its || before % 2 == 1 {
-            return None;
+            return false;
         }
-        let mut words = [0; MAX_PARAMETERS];
-        words.iter_mut().zip(&self.words).take(count).for_each(|(word, kept)| *word = kept.load(Ordering::Relaxed));
+        parameters.count = self.count.load(Ordering::Relaxed).min(MAX_PARAMETERS);
+        let kept = parameters.words.iter_mut().zip(&self.words).take(parameters.count);
+        kept.for_each(|(words, kept)| *words = kept.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
-        (self.sequence.load(Ordering::Relaxed) == before).then_some(Parameters { count, words })
+        self.sequence.load(Ordering::Relaxed) == before
     }
 
     /// Keeps the parameters of a kernel, unless another thread writes here. `loaded` was read before the driver was asked.
@@ -141,34 +142,38 @@ fn size(of: &AtomicPtr<c_void>, kernel: usize, index: usize) -> Result<usize, c_
     if result == 0 { Ok(size) } else { Err(result) }
 }
 
-/// The parameters of a kernel, as they are kept or as the driver tells; `None` if it does not tell, or of a kernel with too many.
-fn parameters(kernel: usize) -> Option<Parameters> {
-    if let Some(kept) = Kept::places(kernel).find_map(|place| place.read(kernel)) {
-        return Some(kept);
-    }
-    let loaded = LOADED.load(Ordering::Acquire);
-    let parameters = FUNCTIONS.iter().find_map(|of| asked(of, kernel))?;
-    let is_old = |place: &&Kept| place.loaded.load(Ordering::Relaxed) != loaded;
-    let place = Kept::places(kernel).find(is_old).or_else(|| Kept::places(kernel).next())?;
-    place.write(kernel, loaded, &parameters);
-    Some(parameters)
+/// Finds the parameters of a kernel, as they are kept or as the driver tells. It is false if the driver does not tell, and of a kernel with
+/// too many.
+fn find(kernel: usize, parameters: &mut Parameters) -> bool {
+    Kept::places(kernel).any(|place| place.read(kernel, parameters)) || ask(kernel, parameters)
 }
 
-/// The parameters of a kernel, as a function of the driver tells.
 #[cold]
-fn asked(of: &AtomicPtr<c_void>, kernel: usize) -> Option<Parameters> {
-    let mut parameters = NO_PARAMETERS;
+fn ask(kernel: usize, parameters: &mut Parameters) -> bool {
+    let loaded = LOADED.load(Ordering::Acquire);
+    if !FUNCTIONS.iter().any(|of| is_told(of, kernel, parameters)) {
+        return false;
+    }
+    let is_old = |place: &&Kept| place.loaded.load(Ordering::Relaxed) != loaded;
+    let place = Kept::places(kernel).find(is_old).or_else(|| Kept::places(kernel).next());
+    place.inspect(|place| place.write(kernel, loaded, parameters));
+    true
+}
+
+/// Whether a function of the driver tells the parameters of a kernel.
+fn is_told(of: &AtomicPtr<c_void>, kernel: usize, parameters: &mut Parameters) -> bool {
     for index in 0.. {
         match size(of, kernel, index) {
             Ok(size) => {
-                *parameters.words.get_mut(index)? = (size / size_of::<u64>()) as u16;
+                let Some(words) = parameters.words.get_mut(index) else { return false };
+                *words = (size / SIZE) as u16;
                 parameters.count = index + 1;
             }
             Err(INVALID_VALUE) => break,
-            Err(_) => return None,
+            Err(_) => return false,
         }
     }
-    Some(parameters)
+    true
 }
 
 /// The word at an address of the caller's.
@@ -188,9 +193,9 @@ unsafe fn word(address: usize) -> usize {
 /// As for [`word`], of a list of options.
 unsafe fn buffer(extra: usize) -> Option<(usize, usize)> {
     let (mut address, mut size) = (0, 0);
-    for place in (extra..).step_by(2 * size_of::<usize>()) {
+    for place in (extra..).step_by(2 * SIZE) {
         // SAFETY: the caller's promise; a value follows each option but the end.
-        let (option, value) = unsafe { (word(place), || word(place + size_of::<usize>())) };
+        let (option, value) = unsafe { (word(place), || word(place + SIZE)) };
         match option {
             END => break,
             BUFFER => address = value(),
@@ -202,21 +207,27 @@ unsafe fn buffer(extra: usize) -> Option<(usize, usize)> {
     (address != 0).then_some((address, size))
 }
 
-/// The aligned words of the arguments of a launch of `kernel`; `None` if it is not known where they are. `params` is 0 or the address of
-/// the list of their addresses, and `extra` is 0 or that of a list of options.
-pub(super) fn words(kernel: usize, params: usize, extra: usize) -> Option<impl Iterator<Item = u64>> {
-    let Parameters { count, words } = if params == 0 { NO_PARAMETERS } else { parameters(kernel)? };
-    // SAFETY: the caller of the launch passes the list to the driver.
-    let (buffer, size) = if params == 0 && extra != 0 { unsafe { buffer(extra)? } } else { (0, 0) };
-    let each =
-        words.into_iter().take(count).enumerate().filter(|(_, words)| *words > 0).flat_map(move |(index, words)| {
-            // SAFETY: the caller passes the addresses of as many arguments as the kernel has to the driver.
-            let argument = unsafe { word(params + index * size_of::<usize>()) };
-            (0..usize::from(words)).map(move |place| argument + place * size_of::<u64>())
-        });
-    let in_buffer = (0..size / size_of::<u64>()).map(move |place| buffer + place * size_of::<u64>());
-    // SAFETY: the arguments have so many words.
-    Some(each.chain(in_buffer).map(|address| unsafe { word(address) } as u64))
+/// Shows `visit` the aligned words of the arguments of a launch of `kernel`; false if it is not known where they are. `params` is 0 or the
+/// address of the list of their addresses, and `extra` is 0 or that of a list of options.
+pub(super) fn each_word(kernel: usize, params: usize, extra: usize, mut visit: impl FnMut(u64)) -> bool {
+    // SAFETY: the caller of the launch passes as many words to the driver.
+    let mut visit_all = |from: usize, words| (0..words).for_each(|at| visit(unsafe { word(from + at * SIZE) } as u64));
+    if params != 0 {
+        let mut parameters = Parameters { count: 0, words: [0; MAX_PARAMETERS] };
+        if !find(kernel, &mut parameters) {
+            return false;
+        }
+        let words = parameters.words.iter().take(parameters.count).enumerate().filter(|(_, words)| **words > 0);
+        for (index, words) in words {
+            // SAFETY: the caller of the launch passes a list of the addresses of all arguments to the driver.
+            visit_all(unsafe { word(params + index * SIZE) }, usize::from(*words));
+        }
+    } else if extra != 0 {
+        // SAFETY: the caller of the launch passes the list to the driver.
+        let Some((buffer, size)) = (unsafe { buffer(extra) }) else { return false };
+        visit_all(buffer, size / SIZE);
+    }
+    true
 }
 
 #[cfg(test)]
@@ -253,7 +264,8 @@ mod tests {
     }
 
     fn found(kernel: usize, params: usize, extra: usize) -> Option<Vec<u64>> {
-        words(kernel, params, extra).map(Iterator::collect)
+        let mut all = vec![];
+        each_word(kernel, params, extra, |word| all.push(word)).then_some(all)
     }
 
     /// The address of words that are read behind it.
@@ -300,11 +312,15 @@ mod tests {
     fn of_more_kernels_than_there_is_room_the_latest_are_kept() {
         let of = |kernel: usize| Parameters { count: 1, words: [kernel as u16; MAX_PARAMETERS] };
         let place = Kept::places(0x1000).next().unwrap();
+        let read = |kernel| {
+            let mut parameters = of(0);
+            place.read(kernel, &mut parameters).then(|| parameters.words[0])
+        };
         place.write(0x1000, LOADED.load(Ordering::Relaxed), &of(1));
-        assert_eq!(place.read(0x1000).map(|kept| (kept.count, kept.words[0])), Some((1, 1)));
+        assert_eq!(read(0x1000), Some(1));
         place.write(0x2000, LOADED.load(Ordering::Relaxed), &of(2));
-        assert_eq!((place.read(0x1000).is_none(), place.read(0x2000).map(|kept| kept.words[0])), (true, Some(2)));
+        assert_eq!((read(0x1000), read(0x2000)), (None, Some(2)));
         place.write(0x3000, 0, &of(3));
-        assert!(place.read(0x3000).is_none(), "code was unloaded while the driver was asked");
+        assert_eq!(read(0x3000), None, "code was unloaded while the driver was asked");
     }
 }

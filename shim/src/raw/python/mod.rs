@@ -9,6 +9,7 @@ use std::{ffi::CStr, ops::Range, sync::OnceLock};
 use urscope_schema::trace::records::PythonFrame;
 
 use self::layout::{Layout, Version};
+use super::call_stacks::stack::DEPTH;
 use super::symbols::modules;
 
 mod layout;
@@ -89,10 +90,12 @@ pub fn look_at(address: usize) -> Kind {
     Kind::Known
 }
 
-/// The Python stack of this thread; `None` if no return address is in the interpreter, or it cannot be read.
+/// The Python stack of this thread; `None` if no return address is in the interpreter, or it cannot be read. A stack that was too deep to be
+/// unwound to its end may have the interpreter's addresses behind it.
 pub fn current_stack(addresses: &[usize]) -> Option<Box<PythonStack>> {
     let interpreter = INTERPRETER.get()?;
-    if memory::is_refused() || !addresses.iter().any(|address| interpreter.runs(*address)) {
+    let may_run = addresses.len() == DEPTH || addresses.iter().any(|address| interpreter.runs(*address));
+    if memory::is_refused() || !may_run {
         return None;
     }
     PythonStack::of_this_thread(interpreter).map(Box::new)

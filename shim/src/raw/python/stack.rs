@@ -223,7 +223,9 @@ impl PythonStack {
     /// The frames, innermost first, each at the return address of the interpreter's function that runs it.
     pub(super) fn frames(&self, interpreter: &Interpreter, addresses: &[usize]) -> Vec<PythonFrame> {
         let mut entries = addresses.iter().enumerate().filter(|(_, address)| interpreter.runs(**address));
-        let Some((mut at, _)) = entries.next() else { return Vec::new() };
+        // The addresses of a deep stack end before its frames of Python.
+        let mut next = || entries.next().map_or(addresses.len(), |(next, _)| next);
+        let mut at = next();
         let mut room = TEXT_LIMIT;
         let mut found = Vec::new();
         for frame in &self.frames {
@@ -236,8 +238,7 @@ impl PythonStack {
             }
             // If the interpreter's calls cannot be distinguished, all frames are at the innermost one.
             if frame.is_entry && interpreter.is_one_function {
-                // The addresses of a deep stack end before its frames of Python.
-                at = entries.next().map_or(addresses.len(), |(next, _)| next);
+                at = next();
             }
         }
         found
