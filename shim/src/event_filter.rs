@@ -13,7 +13,12 @@ use urscope_schema::{call::Values, handle::Kind};
 use crate::lists::Access;
 use crate::{
     commands,
-    raw::{args::inputs::{Arguments, Inputs}, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::RwLock},
+    raw::{
+        args::inputs::{Arguments, Inputs},
+        memory::hash_map::HashMap,
+        processes::fork_reset::ForkReset,
+        threads::mutex::RwLock,
+    },
 };
 
 /// The watched events and their reference counts.

@@ -103,6 +103,7 @@ const std::pair<const char *, const char *> cases[] = {
                                  "import-pointer? free-in-order? close-descriptor < destroy-pool close-descriptor"},
     {"physical-still-mapped", IMPORTED "release close-descriptor < unmap release close-descriptor"},
     {"got-without-context", "alloc get-in-thread? free"},
+    {"sent-without-get", "alloc get-in-thread? > take open? < free"},
     {"unmapped-while-copied", IMPORTED "buffer hold copy-on-device unmap let-go synchronise? release? close-descriptor < unmap release "
                                     "close-descriptor"},
     {"acknowledged-early", OPENED "buffer copy-on-device < set > synchronise close < free"},

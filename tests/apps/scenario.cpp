@@ -125,8 +125,10 @@ static Handle handle(const Step &step) {
   throw std::runtime_error("this process has no handle");
 }
 
-// The bytes to open. Those of a name that nobody got are as many as those of the first one, but wrong.
+// The bytes to open. Those of a name that nobody got are as many as those of the first one, but wrong. Zeros are as many as the bytes of
+// memory.
 static Bytes received(const Step &step) {
+  if (step.object == "zeros") return Bytes(120);
   const Turns::Slot *slot = turns->slot(step.object);
   const bool is_known = slot != nullptr;
   for (const Step &get : script->steps)

@@ -10,7 +10,8 @@
 //! the get of the bytes and the first byte that differs.
 //!
 //! It is a note if the process that got the bytes was not traced from its start: a get before may have returned these. So are
-//! zeros that are refused for another reason than the bytes, as by an adapter that shares no such object.
+//! zeros that are refused for another reason than the bytes, as by an adapter that shares no such object. Zeros in the place of
+//! what a get was refused before are reported at that get, by [`refused-call`](#refused-call).
 //!
 //! # Example
 //!
@@ -69,11 +70,14 @@
 //! Send handle data as bytes, all of them, and open it when they have arrived. The v1 adapter writes its own descriptor
 //! into bytes that it opens: open a copy, and send the original on. (urscope gives that adapter a copy.)
 
-use super::memory::{FirstOf, UnknownOpens, depends_on_bytes, is_damaged};
+use urscope_schema::handle::Kind;
+use urscope_schema::operation::{Export, Operation};
+
+use super::memory::{FirstOf, PerProcess, UnknownOpens, is_damaged, is_for_bytes};
 use super::wording::{call, name, one, times, which};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
-use crate::tracker::fact::{Altered, Fact, FactKind, Outcome, UnknownHandle, What};
+use crate::tracker::fact::{Altered, Fact, FactKind, Refused, UnknownHandle, What};
 use crate::tracker::{ProcessId, Tracker};
 
 pub(super) static RULE: Rule = Rule {
@@ -82,22 +86,52 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "handle data is opened that was changed on its way, or never filled in",
     sentence: "opened handle data that was changed on its way, or never filled in",
-    facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
+    facts: &[FactKind::OpenedUnknown, FactKind::Refused, FactKind::CallsMissing, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Damaged::default())),
 };
 
-/// The opens of such bytes, by process.
 #[derive(Clone, Debug, Default)]
-struct Damaged(UnknownOpens);
+struct Damaged {
+    /// The opens of such bytes, by process.
+    opens: UnknownOpens,
+    /// The first get of each kind that each process was refused.
+    refused: PerProcess<Vec<(Kind, Place)>>,
+}
 
 impl RuleState for Damaged {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
-            What::OpenedUnknown(unknown) if is_damaged(unknown) => self.0.count(fact.at, *unknown),
+            What::OpenedUnknown(unknown) if is_damaged(unknown) => self.opens.count(fact.at, *unknown),
             What::OpenedUnknown(_) => {}
-            _ => found.extend(self.0.at_end(fact).map(|first| report(fact.tracker, first))),
+            What::Refused(Refused { call, .. }) => {
+                if let Operation::Export(Export { kind, .. }) = call.operation {
+                    let refused = self.refused.get_or_insert_with(fact.at.process, Vec::new);
+                    if refused.iter().all(|(known, _)| *known != kind) {
+                        refused.push((kind, fact.at));
+                    }
+                }
+            }
+            _ => {
+                let refused = &self.refused;
+                let first = self.opens.at_end(fact).filter(|first| !is_of_refused_get(fact.tracker, first, refused));
+                found.extend(first.map(|first| report(fact.tracker, first)));
+            }
         }
     }
+}
+
+/// Whether bytes are zero because a get was refused that should have filled them in.
+fn is_of_refused_get(
+    tracker: &Tracker,
+    unknown: &FirstOf<(Place, UnknownHandle)>,
+    refused: &PerProcess<Vec<(Kind, Place)>>,
+) -> bool {
+    let (at, bytes) = &unknown.first;
+    let on_host = tracker.on_host_of(at.process);
+    let is_it = |(kind, get): &(Kind, Place)| {
+        Some(*kind) == bytes.handle.kind.shares() && get.time < at.time && on_host.contains(&get.process)
+    };
+    bytes.altered.is_none() && refused.iter().flatten().any(is_it)
 }
 
 fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Finding {
@@ -112,8 +146,7 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Findi
     let Some(altered) = bytes.altered else {
         let advice = "open handle data when it has arrived, and check the result of the get that makes it";
         let zeros = finding("all of them are zero, so they were never filled in").advice(advice);
-        let is_refused = matches!(bytes.outcome, Outcome::Refused(result) if !depends_on_bytes(at.meaning(result)));
-        return zeros.at_most(if is_refused { Severity::Note } else { Severity::Error });
+        return zeros.at_most(if is_for_bytes(at, bytes.outcome) { Severity::Error } else { Severity::Note });
     };
     let finding = finding(&change(tracker, &altered)).other(Some(altered.got)).advice(at.words().changed_bytes);
     let late = tracker.process(altered.got.process).is_some_and(|of| of.forked_from == Some(ProcessId::UNKNOWN));

@@ -6,7 +6,7 @@ use urscope_schema::{api::UrResult, call::Nanos, handle::fingerprint};
 
 use super::wording::{call, name};
 use crate::finding::{Finding, Place, Severity};
-use crate::tracker::fact::{Altered, Fact, Leftover, UnknownHandle, What};
+use crate::tracker::fact::{Altered, Fact, Leftover, Outcome, UnknownHandle, What};
 use crate::tracker::{End, ProcessId, Tracker};
 
 /// The number of handles that are not put from which on they count as growth, not as forgotten handles.
@@ -104,6 +104,11 @@ pub(super) fn is_damaged(unknown: &UnknownHandle) -> bool {
 fn is_by_adapter(unknown: &UnknownHandle, altered: &Altered) -> bool {
     let is_in_descriptor = altered.first >= 44 && altered.first + altered.length <= 48;
     unknown.overwritten && unknown.size == Some(108) && is_in_descriptor
+}
+
+/// Whether an open with this outcome has succeeded, or may have been refused because of the bytes.
+pub(super) fn is_for_bytes(at: Place, outcome: Outcome) -> bool {
+    !matches!(outcome, Outcome::Refused(result) if !depends_on_bytes(at.meaning(result)))
 }
 
 /// Whether an open that is refused with this result may be refused because of the bytes.

@@ -7,8 +7,8 @@
 //! The program does not have what it asked for, or still holds what it wanted to give back. The message says what is known
 //! of the reason: the context of the call was released before, the address lies in mapped physical memory, or the memory
 //! comes from a pool. It is a note, because a program may try what is not supported, and go another way. It is a warning
-//! if the program goes on with a result that it does not have: it passes null in the place of what it was refused, or
-//! bytes that nobody filled in are opened.
+//! if the program goes on with a result that it does not have and passes null in its place, and an error if the bytes
+//! that the get has not filled in are opened: then the process that opens them is not at fault.
 //!
 //! # Example
 //!
@@ -52,7 +52,7 @@
 //! producer: physical m ipc
 //! producer: map m -> v
 //! producer: get v -> h fails
-//! producer: put null fails
+//! consumer: open zeros -> n fails
 //! ```
 //!
 //! # Good trace
@@ -79,7 +79,7 @@ use urscope_schema::api::{UrResult, demand::Wrong};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Export, Free, Open, Operation};
 
-use super::memory::{PerProcess, depends_on_bytes, is_all_zero};
+use super::memory::{PerProcess, depends_on_bytes, is_all_zero, is_for_bytes};
 use super::wording::{call, name, result_text, used_before_fork};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
@@ -88,7 +88,7 @@ use crate::tracker::fact::{CallFailed, Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "refused-call",
-    severity: Severity::Warning,
+    severity: Severity::Error,
     when: When::Run,
     title: "a call was refused, and nothing else explains it",
     sentence: "was refused a call",
@@ -108,8 +108,15 @@ struct Refusal {
     finding: Finding,
     /// The kind of what is shared, if the call was to get or open it.
     shares: Option<Kind>,
-    /// What the program does without the result.
-    goes_on: Option<String>,
+    goes_on: Option<GoesOn>,
+}
+
+/// What a program does without the result of a refused call.
+#[derive(Clone, Debug)]
+struct GoesOn {
+    what: String,
+    severity: Severity,
+    at: Place,
 }
 
 impl RuleState for Refusals {
@@ -119,14 +126,18 @@ impl RuleState for Refusals {
             What::InvalidArgument(fault) => {
                 let effect = fact.at.effect().filter(|effect| effect.is_ipc());
                 if let Some(effect) = effect.filter(|_| fault.why == Wrong::Null) {
-                    let goes_on = || format!("the process then passes null in {}", call(fact.at));
-                    self.go_on(&[fact.at.process], effect.kind(), goes_on);
+                    let what = format!("the process then passes null in {}", call(fact.at));
+                    let how = GoesOn { what, severity: Severity::Warning, at: fact.at };
+                    self.go_on(&[fact.at.process], effect.kind(), &how);
                 }
             }
             What::OpenedUnknown(unknown) if is_all_zero(unknown) => {
                 let Some(kind) = unknown.handle.kind.shares() else { return };
-                let goes_on = || format!("{} then opens zeros in {}", fact.actor(), call(fact.at));
-                self.go_on(&fact.tracker.on_host_of(fact.at.process), kind, goes_on);
+                let what = format!("{} then opens zeros in {}", fact.actor(), call(fact.at));
+                let is_error = is_for_bytes(fact.at, unknown.outcome);
+                let severity = if is_error { Severity::Error } else { Severity::Warning };
+                let how = GoesOn { what, severity, at: fact.at };
+                self.go_on(&fact.tracker.on_host_of(fact.at.process), kind, &how);
             }
             What::Finished => found.extend(self.0.iter().flatten().map(Refusal::report)),
             _ => {}
@@ -152,11 +163,11 @@ impl Refusals {
     }
 
     /// A process goes on without a result of this kind: one of these processes was refused it.
-    fn go_on(&mut self, who: &[ProcessId], kind: Kind, how: impl Fn() -> String) {
+    fn go_on(&mut self, who: &[ProcessId], kind: Kind, how: &GoesOn) {
         for who in who {
             let of_process = self.0.get_mut(*who).into_iter().flatten();
             if let Some(refusal) = of_process.rev().find(|refusal| refusal.shares == Some(kind)) {
-                refusal.goes_on.get_or_insert_with(&how);
+                refusal.goes_on.get_or_insert_with(|| how.clone());
             }
         }
     }
@@ -167,7 +178,10 @@ impl Refusal {
         let finding = self.finding.clone();
         match &self.goes_on {
             None => finding.at_most(Severity::Note),
-            Some(goes_on) => Finding { message: format!("{}; {goes_on}", finding.message), ..finding },
+            Some(GoesOn { what, severity, at }) => {
+                let other = finding.other.or(Some(*at));
+                Finding { message: format!("{}; {what}", finding.message), other, ..finding }.at_most(*severity)
+            }
         }
     }
 }

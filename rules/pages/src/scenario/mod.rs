@@ -39,7 +39,8 @@
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. A name is an address: named again as a result, the same address comes again. Handle
-//! data that nobody got are a copy of others where they are put, and wrong bytes where they are opened. The bytes of handle
+//! data that nobody got are a copy of others where they are put, and wrong bytes where they are opened; `zeros` are bytes
+//! that nobody has filled in. The bytes of handle
 //! data depend on the exported address alone; those of physical memory also on the name of the handle data, unless it is
 //! `like` another.
 //!
