@@ -60,6 +60,7 @@
 //! `tests/apps/scenario.cpp` plays one with real processes on the real runtime, as far as a program in SYCL can make its
 //! steps happen.
 
+mod handle_data;
 mod parse;
 mod play;
 

@@ -12,6 +12,7 @@ use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::ACCESSED;
 
+use super::handle_data::{made_up, size as data_size};
 use super::{Call, Fate, REFUSED, Ran, Scenario, ScenarioError, SetRight, Step, Verb};
 
 /// One step, in the form in which a tracker takes it.
@@ -333,15 +334,15 @@ impl Player {
         // The block that the driver exports.
         let exported =
             Values { pointer: call.exposes.map(|_| address - call.offset), size: call.exposes, ..Values::default() };
-        let value = Some(checksum(&made_up(bytes, call)));
-        Values { data: Some(data), data_size: data_size(call), fingerprint: Some(bytes), value, ..exported }
+        let (value, fingerprint) = (Some(checksum(&made_up(bytes, call))), Some(bytes));
+        Values { data: Some(data), data_size: data_size(call), fingerprint, value, ..exported }
     }
 
-    /// The fingerprint of the handle data of that name. A name that was never got has bytes of its own, and so has data that
-    /// was cut to another size.
+    /// The fingerprint of the handle data of that name. One that was never got, or cut to another size, has bytes of its own.
     fn bytes_of(&self, name: &str, size: Option<u64>) -> u64 {
         match (self.bytes.get(name), size) {
             (Some(bytes), None) => *bytes,
+            _ if name == "zeros" => 0,
             (_, size) => fingerprint(&[name.as_bytes(), &size.unwrap_or_default().to_le_bytes()].concat()),
         }
     }
@@ -383,10 +384,9 @@ impl Player {
             Verb::Put | Verb::PutPhysical | Verb::PutEvent => (Values { data: Some(address), ..within }, nothing),
             Verb::Open | Verb::OpenPhysical | Verb::OpenEvent => {
                 let (data, bytes) = (Some(0xda7a_0000 + actor as u64), self.bytes_of(name, call.size));
-                let is_zero = name == ZEROS;
-                let opened = made_up(if is_zero { 0 } else { bytes }, call);
+                let opened = made_up(bytes, call);
                 let value = Some(checksum(&opened));
-                let is_made_up = is_zero || call.flipped.is_some();
+                let is_made_up = bytes == 0 || call.flipped.is_some();
                 let fingerprint = Some(if is_made_up { fingerprint(&opened) } else { bytes });
                 let device = device.filter(|_| call.verb != Verb::OpenEvent);
                 let opened = match call.verb {
@@ -430,25 +430,6 @@ impl Player {
         };
         (function, enter, exit)
     }
-}
-
-/// The name of handle data that nobody has filled in.
-const ZEROS: &str = "zeros";
-
-/// Handle data with that fingerprint, as far as a checksum goes.
-fn made_up(bytes: u64, call: &Call) -> Vec<u8> {
-    let size = data_size(call).unwrap_or_default();
-    let of = |(at, byte): (u64, u8)| if call.flipped == Some(at) { byte ^ 1 } else { byte };
-    (0..size).zip(bytes.to_le_bytes().into_iter().cycle()).map(of).collect()
-}
-
-/// The size of handle data, unless the call says another.
-fn data_size(call: &Call) -> Option<u64> {
-    call.size.or(match call.verb {
-        Verb::Get | Verb::Open => Some(120),
-        Verb::GetPhysical | Verb::OpenPhysical => Some(16),
-        _ => Some(64),
-    })
 }
 
 /// The same call by the function of another interface. A handle has no size there; in CUDA it is known by its bytes, and what
