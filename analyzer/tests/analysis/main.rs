@@ -285,6 +285,21 @@ fn a_forked_child_may_put_what_its_parent_got() {
 }
 
 #[test]
+fn a_child_of_a_process_without_calls_inherits_nothing() {
+    let parent_is_later = |header: &mut urscope_schema::trace::records::Header, _: &mut _| {
+        header.clock.boottime_ns = header.clock.monotonic_ns;
+        if header.executable.ends_with("/child") {
+            (header.forked, header.forked_ns, header.parent) = (true, Some(header.clock.monotonic_ns), 200);
+        }
+        header.executable = "/app/program".into();
+    };
+    let mut files = files_with("child: put h\nparent: alloc a 64\nparent: free a", parent_is_later);
+    assert_eq!(codes(&judged(&files)), [("put-of-unknown", 1)], "its parent had made no call when it forked");
+    files.retain(|name, _| name.contains("-child-"));
+    assert_eq!(judged(&files).verdict, Verdict::Clean, "the parent was not traced");
+}
+
+#[test]
 fn lost_calls_make_every_finding_a_note() {
     let scenario = "p: put h\np: incomplete\nc: put g";
     let judgement = judged(&files(scenario));

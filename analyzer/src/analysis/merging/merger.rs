@@ -397,13 +397,17 @@ impl Merger {
     }
 
     /// The process that a forked process was copied from: the latest one with its parent's pid and the same program.
-    /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked.
+    /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked, or from one that had not made any call.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
         let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
         let header = &process.header;
         let mut begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
-        let parent = begun.find(|other| other.may_have_forked(header, process.host));
-        Some(parent.and_then(|parent| parent.id).unwrap_or(ProcessId::UNKNOWN))
+        let parent = begun.find(|other| other.may_have_forked(header, process.host)).and_then(|parent| parent.id);
+        // Its trace begins with its first call.
+        let is_later = |other: &&TracedProcess| {
+            other.id.is_none() && other.may_have_forked(header, process.host) && other.is_older_than(header)
+        };
+        parent.or_else(|| self.processes.iter().find(is_later).is_none().then_some(ProcessId::UNKNOWN))
     }
 }
 

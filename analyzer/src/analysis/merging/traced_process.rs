@@ -60,6 +60,11 @@ impl TracedProcess {
         (self.host, own.pid) == (host, child.parent) && own.executable == child.executable
     }
 
+    /// Whether it was there before a process with that header, with urscope from its start on.
+    pub(crate) fn is_older_than(&self, other: &Header) -> bool {
+        !self.header.late && self.header.started().zip(other.started()).is_some_and(|(own, its)| own < its)
+    }
+
     /// Whether calls may be missing from its trace.
     pub(crate) fn has_gaps(&self) -> bool {
         self.notes.skipped_lines > 0 || self.lost() > 0
