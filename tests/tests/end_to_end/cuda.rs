@@ -17,7 +17,8 @@ const FOUND: &str = include_str!("../../apps/cuda_sharing.txt");
 fn cases() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> + Clone {
     let case = |line: &'static str| {
         let (case, found) = line.split_once(':').expect("a case and what is found in it");
-        let case = case.strip_prefix("software ").unwrap_or(case);
+        let (ways, case) = case.split_once(' ').unwrap_or(("", case));
+        assert!(["all", "driver", "software"].contains(&ways), "{line}: a case begins with its ways into the driver");
         (case, found.split(',').map(str::trim).filter(|found| !found.is_empty()).collect())
     };
     FOUND.lines().filter(|line| !line.starts_with('#')).map(case)
