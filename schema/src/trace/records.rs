@@ -292,11 +292,12 @@ const RUNTIME: [&str; 15] = [
     "libc++",
 ];
 
-/// The libraries of Python: the interpreter, and what lies between a script and libsycl.
-const PYTHON: [&str; 5] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL"];
+/// The libraries of Python: the interpreter, and what lies between a script and libsycl or a driver. Triton compiles a launcher for each kernel.
+const PYTHON: [&str; 6] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL", "__triton_launcher"];
 
 /// Packages of Python between a script and a runtime or driver.
-const PACKAGES: [&str; 5] = ["dpctl", "torch", "cupy", "cupy_backends", "nvidia"];
+const PACKAGES: [&str; 9] =
+    ["dpctl", "torch", "cupy", "cupy_backends", "nvidia", "cuda", "numba", "numba_cuda", "triton"];
 
 /// The sources of the package `urscope`, below the folder of that name.
 const PACKAGE: [&str; 10] = [
@@ -428,6 +429,9 @@ mod tests {
             "/venv/lib/python3.11/site-packages/dpctl/memory/_memory.cpython-311-x86_64-linux-gnu.so",
             "/venv/lib/python3.11/site-packages/torch/multiprocessing/reductions.py",
             "/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libcudart.so.13",
+            "/venv/lib/python3.11/site-packages/cuda/bindings/driver.cpython-311-x86_64-linux-gnu.so",
+            "/venv/lib/python3.11/site-packages/numba_cuda/numba/cuda/cudadrv/driver.py",
+            "/home/me/.triton/cache/ABC/__triton_launcher.cpython-311-x86_64-linux-gnu.so",
             "/venv/lib/python3.11/site-packages/urscope/memory.py",
             "<frozen runpy>",
         ] {
