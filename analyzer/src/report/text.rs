@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 
 use urscope_rules::Severity;
 
+use urscope_schema::api::Function;
 use urscope_schema::ranks::{listed, process_name};
 use urscope_schema::{counted, short_size};
 
@@ -92,7 +93,8 @@ fn write_processes(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt
         writeln!(out, "  {and}{}; --verbose lists all", counted(all.len() - listed.len(), "process"))?;
         return Ok(());
     }
-    let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
+    let is_ipc = |name: &str| Function::from_name(name).is_some_and(Function::is_ipc);
+    let ipc = judgement.calls.iter().filter(|(name, _)| is_ipc(name));
     let list: Vec<_> = ipc.map(|(name, count)| format!("{name} {count}")).collect();
     if !list.is_empty() {
         writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", paint.width))?;

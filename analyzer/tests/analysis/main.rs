@@ -327,7 +327,7 @@ fn a_run_with_nothing_to_judge_is_not_clean_and_has_a_reason() {
 
     let idle = judged(&files("p: alloc a 64\np: free a"));
     assert_eq!(idle.verdict, Verdict::NotJudged);
-    assert!(idle.reason.unwrap().contains("2 calls recorded in 1 process, but none of a urIPC* function"));
+    assert!(idle.reason.unwrap().contains("2 calls recorded in 1 process, but none that shares anything"));
 
     let not_intercepted = |_: &mut _, entry_point: &mut urscope_schema::trace::records::EntryPoint| {
         (entry_point.slots, entry_point.problem) = (0, "its table is unknown".into());
@@ -335,7 +335,7 @@ fn a_run_with_nothing_to_judge_is_not_clean_and_has_a_reason() {
     let not_intercepted = judged(&files_with("p: exit", not_intercepted));
     assert_eq!(
         not_intercepted.reason.unwrap(),
-        "no urIPC* call was recorded: in p (pid 100) the entry point adapter-table of libur_adapter_level_zero_v2.so.0 \
+        "no call that shares anything was recorded: in p (pid 100) the entry point adapter-table of libur_adapter_level_zero_v2.so.0 \
          could not be intercepted: its table is unknown"
     );
 }

@@ -1,6 +1,6 @@
 //! # What it does
 //!
-//! Reports that there was nothing to judge: the whole run contains no `urIPC*` call.
+//! Reports that there was nothing to judge: the whole run contains no call that shares anything.
 //!
 //! # Why it is bad
 //!
@@ -59,7 +59,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if fact.tracker.ipc_calls() > 0 || fact.tracker.processes() == 0 {
         return None;
     }
-    let message = "the whole run contains no call of a urIPC* function".into();
+    let message = "the whole run contains no call that shares anything".into();
     let advice = "see which entry points are intercepted in each process, and run urscope doctor";
     Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
 }

@@ -359,12 +359,12 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
         processes().flat_map(|process| &process.doors).filter(|entry_point| entry_point.is_open()).count();
     let (calls, processes) = (counted(calls, "call"), counted(processes().count() as u64, "process"));
     match (unseen.is_empty(), intercepted) {
-        (false, _) => format!("no urIPC* call was recorded: {}", unseen.join("; ")),
+        (false, _) => format!("no call that shares anything was recorded: {}", unseen.join("; ")),
         (true, 0) => {
-            format!("{processes} traced, but no Unified Runtime adapter was loaded, so there were no calls to record")
+            format!("{processes} traced, but none loaded an adapter of Unified Runtime or a driver, so there were no calls to record")
         }
         (true, _) => format!(
-            "{calls} recorded in {processes}, but none of a urIPC* function: nothing was shared between processes \
+            "{calls} recorded in {processes}, but none that shares anything: no process got or opened a handle \
              through Unified Runtime, Level Zero or CUDA"
         ),
     }

@@ -188,7 +188,7 @@ pub struct ProcessSummary {
     pub realtime_ns: u64,
     /// The number of its recorded calls.
     pub calls: u64,
-    /// The number of `urIPC*` calls among them.
+    /// The number of calls that share something among them.
     pub ipc_calls: u64,
     /// The number of call records that could not be written.
     pub lost: u64,

@@ -241,7 +241,7 @@ tables! {
         ended_ns: u64,
         /// How many calls were recorded.
         calls: u64,
-        /// How many of these are `urIPC*` calls.
+        /// How many of these share something.
         ipc_calls: u64,
         /// How many records of calls could not be written.
         lost: u64,
