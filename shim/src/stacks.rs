@@ -102,7 +102,7 @@ fn register(addresses: &[usize]) -> Registered {
     if known.numbers.len() < LIMIT {
         known.add_modules(addresses);
     }
-    let place = python::current_stack(addresses);
+    let place = python::current_stack(addresses, addresses.len() == stack::DEPTH);
     let python = place.as_ref().map_or_else(Vec::new, |place| python::frames(place, addresses));
     let number = known.number(Frames { addresses: addresses.into(), python });
     Registered { number, python: place }

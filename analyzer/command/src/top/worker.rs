@@ -74,7 +74,10 @@ pub(super) fn waiting(paths: &[PathBuf]) -> String {
     match paths.iter().map(PathBuf::as_path).find(missing) {
         Some(path) => urscope_analyzer::plain::plain(&format!("{} does not exist yet", path.display())),
         None if traces(paths).is_ok_and(|traces| !traces.is_empty()) => "reading the traces".into(),
-        None => "there are no traces yet: no process has loaded an adapter of Unified Runtime or a driver under urscope".into(),
+        None => {
+            "there are no traces yet: no process has loaded an adapter of Unified Runtime or a driver under urscope"
+                .into()
+        }
     }
 }
 

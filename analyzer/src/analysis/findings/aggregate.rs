@@ -361,7 +361,9 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     match (unseen.is_empty(), intercepted) {
         (false, _) => format!("no call that shares anything was recorded: {}", unseen.join("; ")),
         (true, 0) => {
-            format!("{processes} traced, but none loaded an adapter of Unified Runtime or a driver, so there were no calls to record")
+            format!(
+                "{processes} traced, but none loaded an adapter of Unified Runtime or a driver, so there were no calls to record"
+            )
         }
         (true, _) => format!(
             "{calls} recorded in {processes}, but none that shares anything: no process got or opened a handle \

@@ -9,7 +9,6 @@ use std::{ffi::CStr, ops::Range, sync::OnceLock};
 use urscope_schema::trace::records::PythonFrame;
 
 use self::layout::{Layout, Version};
-use super::call_stacks::stack::DEPTH;
 use super::symbols::modules;
 
 mod layout;
@@ -90,11 +89,11 @@ pub fn look_at(address: usize) -> Kind {
     Kind::Known
 }
 
-/// The Python stack of this thread; `None` if no return address is in the interpreter, or it cannot be read. A stack that was too deep to be
-/// unwound to its end may have the interpreter's addresses behind it.
-pub fn current_stack(addresses: &[usize]) -> Option<Box<PythonStack>> {
+/// The Python stack of this thread; `None` if no return address is in the interpreter, or it cannot be read. A stack that `is_cut`
+/// before its end may have the interpreter's addresses behind it.
+pub fn current_stack(addresses: &[usize], is_cut: bool) -> Option<Box<PythonStack>> {
     let interpreter = INTERPRETER.get()?;
-    let may_run = addresses.len() == DEPTH || addresses.iter().any(|address| interpreter.runs(*address));
+    let may_run = is_cut || addresses.iter().any(|address| interpreter.runs(*address));
     if memory::is_refused() || !may_run {
         return None;
     }
