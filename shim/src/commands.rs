@@ -13,12 +13,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use urscope_schema::api::{Effect, Function, Promise, Table, UrResult};
-use urscope_schema::{call::Values, handle::Kind, operation};
+use urscope_schema::handle::{Kind, descriptor_in};
+use urscope_schema::{call::Values, operation};
 
 use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
 use crate::raw::args::{allocation, inputs::Inputs, kernel_arguments};
-use crate::raw::{memory::host_memory, software_device, software_device::CommandObserver};
+use crate::raw::{files::kept_descriptors, memory::host_memory, software_device, software_device::CommandObserver};
 use crate::{chain, device_errors, knobs, lists, lists::Access};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
@@ -262,7 +263,12 @@ pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, 
 #[inline(always)]
 fn note_physical(function: Function, pointer: Option<u64>, seen: Seen, answers: &Values) {
     match function.effect() {
-        Effect::Exports(Kind::PhysicalMem) => seen.object.into_iter().for_each(ranges::share_physical),
+        Effect::Exports(Kind::PhysicalMem) => {
+            seen.object.into_iter().for_each(ranges::share_physical);
+            if function.interface().promises(Promise::DescriptorsKeepMemory) {
+                answers.data.and_then(descriptor_in).into_iter().for_each(kept_descriptors::note);
+            }
+        }
         Effect::Opens(Kind::PhysicalMem) => answers.object.into_iter().for_each(ranges::share_physical),
         Effect::Creates(Kind::PhysicalMem) if seen.imports => {
             answers.object.into_iter().for_each(ranges::share_physical);

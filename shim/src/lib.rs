@@ -60,6 +60,7 @@ pub fn start() {
         backend::after_fork_in_child();
         stacks::after_fork_in_child();
         devices::after_fork_in_child();
+        raw::files::kept_descriptors::after_fork_in_child();
     };
     let before = || {
         layer::validate::before_fork();

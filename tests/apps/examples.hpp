@@ -22,6 +22,7 @@
 #include <thread>
 
 #include <sys/prctl.h>
+#include <unistd.h>
 #include <ur_api.h>
 #include <ze_api.h>
 
@@ -54,6 +55,8 @@ extern CUdeviceptr buffer, mapped;
 extern CUstream stream;
 extern void *descriptor;
 std::vector<int> descriptors();
+void send_copy_of(int descriptor);
+extern CUmemAllocationProp properties;
 
 // Those of Unified Runtime and of Level Zero.
 extern ur_context_handle_t ur_ctx;

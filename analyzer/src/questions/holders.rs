@@ -259,6 +259,9 @@ impl LostObject {
                 let object = Handle { kind: Kind::Mapping, value: *start };
                 (left, object, Some(range.end - start), None, range.place, false)
             }
+            What::LeftDescriptor(left, _, descriptor) => {
+                (left, descriptor.memory, descriptor.size, None, descriptor.got, false)
+            }
             What::LeftObject(left, what, object) => (left, *what, object.size, object.fingerprint, object.born, false),
             _ => return None,
         };

@@ -40,7 +40,7 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
         scenario.parse::<Scenario>().and_then(|scenario| scenario.events()).unwrap_or_else(|error| panic!("{error}"));
     let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
     let begun: Vec<Event> = events.iter().filter(|event| matches!(event, Event::Begin(..))).cloned().collect();
-    let mut observed = Vec::new();
+    let (mut observed, mut kept) = (Vec::new(), Vec::new());
     let add = |files: &mut Vec<(String, Vec<u8>)>, who: ProcessId, pids: &[u32], write: &dyn Fn(&mut Line, u32)| {
         let mut line = Line::default();
         write(&mut line, pids[who.0 as usize]);
@@ -117,12 +117,15 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 observed.extend(serde_json::to_vec(&times).unwrap());
                 observed.push(b'\n');
             }
+            Event::Keeps(who, descriptor) => kept.push((who, descriptor)),
             Event::End(who, how, at) => {
                 let bytes = &mut files[who.0 as usize].1;
                 let lost = u64::from(how == Fate::Incomplete);
                 if matches!(how, Fate::Exited | Fate::Incomplete) {
                     let clock = Clock { monotonic_ns: START + at.0, ..Clock::default() };
-                    let totals = Totals { returned: 0, lost, called: &|_| 0 };
+                    let kept: Vec<u32> =
+                        kept.iter().filter(|(whose, _)| *whose == who).map(|(_, kept)| *kept).collect();
+                    let totals = Totals { returned: 0, lost, called: &|_| 0, kept: &kept };
                     bytes.extend_from_slice(End::new(pids[who.0 as usize], "exit", &totals, &clock).bytes().unwrap());
                 } else {
                     bytes.resize(bytes.len().next_multiple_of(4096), b' ');

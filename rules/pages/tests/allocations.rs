@@ -44,6 +44,7 @@ fn a_call_of_a_correct_program_allocates_nothing() {
                     | Event::Descriptors(..)
                     | Event::End(..)
                     | Event::Executed(..)
+                    | Event::Keeps(..)
                     | Event::Observed(..) => {}
                 }
             }

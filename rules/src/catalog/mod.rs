@@ -42,6 +42,7 @@ register! {
     get_of_freed;
     get_without_open;
     invalid_argument;
+    leaked_descriptor;
     leaked_event;
     leaked_handle;
     leaked_mapping;

@@ -35,6 +35,7 @@ impl Tracker {
             self.ipc_calls += 1;
             if let Some(state) = self.state_mut(who) {
                 state.ipc_calls += 1;
+                state.latest_ipc = at.function;
             }
         }
         transitions::enter(self, at, operation);

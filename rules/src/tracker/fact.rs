@@ -4,7 +4,7 @@
 //! time. Rules, the lifetimes of timelines and statistics, and all other consumers take facts
 //! ([`FactConsumer`]); none of them follows calls by itself. The tracker knows none of its consumers.
 
-use urscope_schema::api::{UrResult, demand::Fault};
+use urscope_schema::api::{UrResult, demand::Fault, interface::Words};
 use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
@@ -13,7 +13,7 @@ pub use super::changes::{Ended, Opened};
 pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, PastEnd};
 pub use super::freeing::{StaleEvent, StaleUse, StillMapped};
 pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
-use super::records::{Allocation, ExportId, HandleData, MappedRange, Mapping, Object, Serial};
+use super::records::{Allocation, ExportId, HandleData, MappedRange, Mapping, Object, OwnDescriptor, Serial};
 pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
 use super::{pending::PendingCall, process::End, state::Tracker};
 use crate::lifecycle::{Event, State, Violation, step};
@@ -151,6 +151,8 @@ pub enum What<'t> {
     LeftMapping(Leftover, u64, &'t Mapping),
     /// Imported physical memory was released, and was still mapped when its process ended: at which address.
     LeftRange(Leftover, u64, &'t MappedRange),
+    /// A process has ended and not closed the descriptor with this number, although it has released the memory before.
+    LeftDescriptor(Leftover, u32, &'t OwnDescriptor),
     /// Opened physical memory or an opened event was not released when its process ended.
     LeftObject(Leftover, Handle, &'t Object),
     /// A process has ended, and the tracker still shows what is open in it. The facts about its leftovers follow.
@@ -314,8 +316,12 @@ pub struct Put {
 pub struct Descriptors {
     /// How many are open.
     pub open: u64,
-    /// How many handles, mappings and objects that can be shared it holds.
+    /// How many handles, mappings and objects that can be shared it holds, besides [`Self::exported`].
     pub held: u64,
+    /// How findings name what it can leave open: as the interface of its latest call that shares something.
+    pub words: Words,
+    /// How many descriptors it has exported and is to close, as far as their numbers did not come again.
+    pub exported: u64,
     /// How many IPC calls had begun.
     pub calls: u64,
 }

@@ -60,6 +60,7 @@ kinds! {
     LeftHandle,
     LeftMapping,
     LeftRange,
+    LeftDescriptor,
     LeftObject,
     ProcessEnded,
     CallsMissing,

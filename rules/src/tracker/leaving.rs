@@ -7,7 +7,7 @@ use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::handle::{Handle, Kind};
 
 use super::fact::{Descriptors, FactConsumer, Leftover, Reason, What};
-use super::records::{Command, HandleData, MappedRange, Mapping, Object, Origin};
+use super::records::{Command, HandleData, MappedRange, Mapping, Object, Origin, OwnDescriptor};
 use super::{maps::Map, process::End, process_state::ProcessState, state::Tracker, transitions};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
@@ -29,8 +29,11 @@ impl Tracker {
     /// A sample of the number of open descriptors of a process.
     pub fn descriptors(&mut self, who: ProcessId, open: u64, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who) else { return };
-        let (held, calls) = (state.held(), state.ipc_calls);
-        self.emit(facts, Place::outside_calls(who, at), What::Descriptors(Descriptors { open, held, calls }));
+        let (exported, calls) = (state.descriptors.len() as u64, state.ipc_calls);
+        let place = Place::outside_calls(who, at);
+        let words = Place { function: state.latest_ipc, ..place }.words();
+        let sample = Descriptors { open, held: state.held(), words, exported, calls };
+        self.emit(facts, place, What::Descriptors(sample));
     }
 
     /// The device has executed a command of one of the latest calls, or of a call that was not recorded.
@@ -84,7 +87,14 @@ impl Tracker {
         let ranges = state.mapped.iter().filter(|(_, range)| {
             range.imported && range.place.promises(Promise::MappingsHoldMemory) && is_released(range)
         });
+        // What mapped memory holds, it holds anyway.
+        let has_ended = |memory: &OwnDescriptor| {
+            memory.released.is_some() && memory.serial.is_some_and(|serial| state.mapped.of(serial).next().is_none())
+        };
+        let kept =
+            state.descriptors.iter().filter(|(_, memory)| memory.is_kept && how == End::Exited && has_ended(memory));
         let left = Leftovers {
+            descriptors: kept.map(|(number, memory)| (*number, memory)).collect(),
             ranges: ranges.collect(),
             handles: handles.map(|(handle, data)| (*handle, data, is_excused(state, *handle, data))).collect(),
             mappings: mappings.collect(),
@@ -124,6 +134,12 @@ impl Tracker {
             let how = places.next(range.place, false, None);
             self.emit(facts, at, What::LeftRange(how, start, range));
         }
+        left.descriptors.sort_unstable_by_key(|(number, memory)| (memory.got.time, *number));
+        let mut places = Places::of(reason, left.descriptors.iter().map(|(_, memory)| (memory.got, false)));
+        for (number, memory) in left.descriptors {
+            let how = places.next(memory.got, false, None);
+            self.emit(facts, at, What::LeftDescriptor(how, number, memory));
+        }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);
         let mut places = Places::of(reason, left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly)));
         for kind in [Kind::PhysicalMem, Kind::Event, Kind::EventPool] {
@@ -142,6 +158,7 @@ struct Leftovers<'t> {
     handles: Vec<(Handle, &'t HandleData, bool)>,
     mappings: Vec<(u64, &'t Mapping)>,
     ranges: Vec<(u64, &'t MappedRange)>,
+    descriptors: Vec<(u32, &'t OwnDescriptor)>,
     objects: Vec<(Handle, &'t Object)>,
 }
 

@@ -82,6 +82,16 @@ impl MappedRanges {
         }
     }
 
+    /// The ranges of one life of physical memory are those of another one from now on.
+    pub(crate) fn live_on(&mut self, memory: Serial, serial: Serial) {
+        let starts: SmallVec<[u64; 4]> = self.of(memory).map(|(start, _)| start).collect();
+        for start in starts {
+            if let Some(range) = self.remove(start) {
+                self.add(start, MappedRange { serial, ..range });
+            }
+        }
+    }
+
     /// Adds a range at addresses where nothing is mapped, unless it is empty.
     fn add(&mut self, start: u64, range: MappedRange) {
         if start < range.end {

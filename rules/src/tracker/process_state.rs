@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use urscope_schema::api::{Function, Promise};
 use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
 
@@ -12,7 +13,7 @@ use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
 use super::records::{
     Allocation, Command, Context, Device, DeviceError, ExportId, HandleData, MappedRange, Mapping, Object, Origin,
-    Pool, Serial, Tombstone,
+    OwnDescriptor, Pool, Serial, Tombstone,
 };
 use super::small_maps::{ByAddress, SmallMap};
 use super::{mapped::MappedRanges, pending::PendingCalls, tombstones::Tombstones};
@@ -73,6 +74,8 @@ pub(crate) struct ProcessState {
     pub(crate) observed: Option<(Nanos, Nanos)>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
+    /// The function of the latest of them.
+    pub(crate) latest_ipc: Option<Function>,
     /// The calls that have begun and not returned.
     pub(crate) pending: PendingCalls,
     pub(crate) handles: SmallMap<Handle, HandleData>,
@@ -95,6 +98,9 @@ pub(crate) struct ProcessState {
     pub(crate) unmapped: MappedRanges,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
+    /// The descriptors of physical memory that the program is to close, by their numbers: what was returned last under each. Who closes
+    /// them is not recorded.
+    pub(crate) descriptors: Map<u32, OwnDescriptor>,
     pub(crate) device_error: Option<DeviceError>,
     pub(crate) tombstones: Tombstones,
     /// The addresses of opened handle data that a traced process had exported, with the export.
@@ -129,6 +135,7 @@ impl ProcessState {
             ended: None,
             observed: None,
             ipc_calls: 0,
+            latest_ipc: None,
             pending: PendingCalls::default(),
             handles: SmallMap::default(),
             mappings: ByAddress::default(),
@@ -142,6 +149,7 @@ impl ProcessState {
             mapped: MappedRanges::default(),
             unmapped: MappedRanges::default(),
             commands: VecDeque::new(),
+            descriptors: Map::default(),
             device_error: None,
             tombstones,
             opened_at: Map::default(),
@@ -197,11 +205,15 @@ impl ProcessState {
         }
     }
 
-    /// How many handles are not put, mappings not closed and shared objects not released.
+    /// How many handles are not put, mappings not closed and shared objects not released. Handle data that no call gives back is
+    /// left out.
     pub(crate) fn held(&self) -> u64 {
+        let is_put = |data: &&HandleData| {
+            !data.born.promises(Promise::PutIsOptional) || data.born.promises(Promise::HandlesAreDescriptors)
+        };
         let opens = self.mappings.iter().map(|(_, mapping)| mapping.opens.len()).sum::<usize>();
         let objects = self.objects.values().filter(|object| object.origin != Origin::Plain).count();
-        (self.handles.len() + objects + opens) as u64
+        (self.handles.values().filter(is_put).count() + objects + opens) as u64
     }
 
     /// What a child inherits that was forked from this process at a time, which is not later than now: what

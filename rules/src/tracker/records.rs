@@ -284,6 +284,23 @@ pub struct MappedRange {
     pub imported: bool,
 }
 
+/// A descriptor of physical memory that a get has returned, and that the program is to close.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnDescriptor {
+    /// The latest get that has returned its number.
+    pub got: Place,
+    /// The physical memory.
+    pub memory: Handle,
+    /// Which life of that; `None` if its creation was not recorded.
+    pub serial: Option<Serial>,
+    /// The size of the memory in bytes.
+    pub size: Option<u64>,
+    /// The release of the last reference to the memory.
+    pub released: Option<Place>,
+    /// Whether the process, which is about to end, still has it.
+    pub is_kept: bool,
+}
+
 /// USM. Its allocation may not have been recorded: then it is known from an argument.
 #[derive(Clone, Debug)]
 pub struct Allocation {

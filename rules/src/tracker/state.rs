@@ -74,6 +74,13 @@ impl Tracker {
         }
     }
 
+    /// A process that is about to end still has the descriptor with this number, as its latest get returned it.
+    pub fn keeps(&mut self, who: ProcessId, descriptor: u32) {
+        if let Some(kept) = self.state_mut(who).and_then(|state| state.descriptors.get_mut(&descriptor)) {
+            kept.is_kept = true;
+        }
+    }
+
     /// An observer saw a process running for the last time at `alive`, and saw for the first time at `gone` that it had
     /// ended. A killed process held its mappings until between the two. This must be known when the process ends.
     pub fn observed(&mut self, who: ProcessId, alive: Nanos, gone: Nanos) {

@@ -52,6 +52,10 @@ pub struct Words {
     pub end_event: &'static str,
     /// How physical memory is ended that was opened.
     pub end_physical_memory: &'static str,
+    /// What may be left open, in plural.
+    pub left_open: &'static str,
+    /// What to do about much that is left open.
+    pub end_left_open: &'static str,
     /// What else makes an object shareable, as part of a list; empty if there is no other way.
     pub or_shareable: &'static str,
     /// What to do about handle data whose bytes were changed.
@@ -133,6 +137,8 @@ pub enum Promise {
     AnyMemoryIsShareable,
     /// A get of memory also takes physical memory, by its handle or where it is mapped.
     PhysicalMemoryIsMemory,
+    /// A get of physical memory may return a new descriptor, which only the program closes, and which keeps the memory until then.
+    DescriptorsKeepMemory,
 }
 
 impl Interface {

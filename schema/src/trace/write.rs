@@ -16,7 +16,10 @@ use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
 pub const LINE: usize = 904;
 
 /// The longest [`End`] in bytes: every function was called, with the largest counts.
-pub const END_LENGTH: usize = 512 + 56 * Function::COUNT;
+pub const END_LENGTH: usize = 512 + 56 * Function::COUNT + 11 * MOST_KEPT;
+
+/// The most descriptors that a footer lists.
+pub const MOST_KEPT: usize = 256;
 
 /// The unit of appending: the shim stores so many bytes at once, indivisibly.
 pub const STEP: usize = 8;
@@ -155,6 +158,8 @@ pub struct Totals<'a> {
     pub lost: u64,
     /// The number of calls of a function that began.
     pub called: &'a dyn Fn(Function) -> u64,
+    /// The exported descriptors that are still open; those after the first [`MOST_KEPT`] are left out.
+    pub kept: &'a [u32],
 }
 
 impl End {
@@ -172,7 +177,12 @@ impl End {
         for (number, (function, calls)) in called.filter(|(_, calls)| *calls > 0).enumerate() {
             end.text(if number == 0 { "\"" } else { ",\"" }).text(function.name()).text("\":").decimal(calls);
         }
-        end.text(r#"},"clock":{"base_ns":"#).decimal(clock.base_ns);
+        end.text("}");
+        for (place, descriptor) in totals.kept.iter().take(MOST_KEPT).enumerate() {
+            end.text(if place == 0 { r#","kept":["# } else { "," }).decimal(u64::from(*descriptor));
+        }
+        end.text(if totals.kept.is_empty() { "" } else { "]" });
+        end.text(r#","clock":{"base_ns":"#).decimal(clock.base_ns);
         end.text(r#","monotonic_ns":"#).decimal(clock.monotonic_ns);
         end.text(r#","boottime_ns":"#).decimal(clock.boottime_ns);
         end.text(r#","realtime_ns":"#).decimal(clock.realtime_ns).text("}}");
@@ -455,7 +465,8 @@ mod tests {
 
     #[test]
     fn the_longest_end_fits() {
-        let totals = Totals { returned: u64::MAX, lost: u64::MAX, called: &|_| u64::MAX / Function::COUNT as u64 };
+        let called = |_| u64::MAX / Function::COUNT as u64;
+        let totals = Totals { returned: u64::MAX, lost: u64::MAX, called: &called, kept: &[u32::MAX; 2 * MOST_KEPT] };
         let most = u64::MAX;
         let clock = Clock { base_ns: most, monotonic_ns: most, boottime_ns: most, realtime_ns: most };
         let end = End::new(u32::MAX, "quick_exit", &totals, &clock);

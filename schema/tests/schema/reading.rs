@@ -35,7 +35,8 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Exec(exec) => return write::record(42, exec),
                 Record::Footer(footer) => {
                     let called = |function: Function| footer.per_function.get(function.name()).copied().unwrap_or(0);
-                    let totals = Totals { returned: footer.returned, lost: footer.lost, called: &called };
+                    let (returned, lost) = (footer.returned, footer.lost);
+                    let totals = Totals { returned, lost, called: &called, kept: &footer.kept };
                     let end = End::new(42, &footer.how, &totals, &footer.clock);
                     return end.bytes().expect("an end fits").strip_suffix(CLOSE.as_bytes()).unwrap().to_vec();
                 }
@@ -113,6 +114,7 @@ fn sample_trace() -> (u64, Vec<Record>) {
             returned: 11,
             lost: 1,
             per_function: [("urIPCGetMemHandleExp".into(), 10), ("urUSMFree".into(), 2)].into(),
+            kept: vec![0, 17, u32::MAX],
             clock: Clock { base_ns: base, monotonic_ns: base + 7, boottime_ns: base + 8, realtime_ns: u64::MAX },
         })),
     ];

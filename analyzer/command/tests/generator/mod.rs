@@ -227,7 +227,7 @@ impl Rank {
 
     fn end(self, now: u64) -> io::Result<()> {
         let called = |function: Function| self.called.get(function as usize).copied().unwrap_or_default();
-        let totals = Totals { returned: self.call, lost: 0, called: &called };
+        let totals = Totals { returned: self.call, lost: 0, called: &called, kept: &[] };
         let clock = Clock { base_ns: 0, monotonic_ns: now, boottime_ns: now, realtime_ns: START };
         let end = End::new(self.pid, "exit", &totals, &clock);
         self.file.end(&end)

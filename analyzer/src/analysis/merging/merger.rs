@@ -389,6 +389,7 @@ impl Merger {
                 if let Some((alive, gone)) = observed {
                     self.tracker.observed(id, alive, gone);
                 }
+                process.notes.kept.iter().for_each(|descriptor| self.tracker.keeps(id, *descriptor));
                 self.tracker.end(id, how, time, &mut Facts::new(&mut self.checker, observer, at));
             }
             (_, None) => {}

@@ -82,6 +82,8 @@ pub(crate) struct Closing {
 pub(crate) struct Notes {
     pub(crate) entry_points: Vec<EntryPoint>,
     pub(crate) closing: Option<Closing>,
+    /// The exported descriptors that it still had when it ended.
+    pub(crate) kept: Vec<u32>,
     /// The number of records that were lost before the latest gap.
     pub(crate) lost: u64,
     /// When it was about to become another program, unless that has failed.
@@ -130,6 +132,7 @@ impl Notes {
     /// Frees the memory that is not needed for what was read. A run may have very many processes.
     fn shrink(&mut self) {
         self.entry_points.shrink_to_fit();
+        self.kept.shrink_to_fit();
         self.skipped.shrink_to_fit();
         self.stacks.shrink();
         self.callers.shrink();
@@ -401,6 +404,7 @@ impl Cursor {
                     let closing = Closing::from(&*footer);
                     if notes.closing.is_none_or(|known| known.at <= closing.at) {
                         notes.closing = Some(closing);
+                        notes.kept = footer.kept;
                     }
                 }
                 Ok(Record::Gap(gap)) => notes.lost = notes.lost.max(gap.lost),

@@ -33,6 +33,7 @@
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
 //! | `device d 0 Name_of_it` | the device has that index, or none with `-`, and that name, in which `_` stands for a space |
 //! | `descriptors 20` | so many descriptors are open |
+//! | `keeps d` | the process, which is about to end, has the descriptor that the latest get of CUDA named so returned |
 //! | `exit`, `exec`, `killed`, `running`, `incomplete` | the process ends, with `exec` as another program; where it is incomplete, one record is lost. It is killed some time after its last call |
 //! | `exec next` | the same, and the other program is a process of its own name |
 //! | `seen`, `gone` | somebody sees from outside that the process runs, or that it is not there any more |
@@ -61,6 +62,7 @@
 //! steps happen.
 
 mod handle_data;
+mod interfaces;
 mod parse;
 mod play;
 
@@ -108,6 +110,8 @@ enum Step {
     Device(String, Option<u32>, String),
     /// So many descriptors are open.
     Descriptors(u64),
+    /// The descriptor of that name is open when the process ends.
+    Keeps(String),
     /// The device has executed the latest command: an access to the memory with this name.
     Ran(Ran),
     /// The host waits for all commands.

@@ -143,6 +143,7 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 Step::Device(device, index, name("what it is called")?.replace('_', " "))
             }
             "descriptors" => Step::Descriptors(number(&name("a number")?)?),
+            "keeps" => Step::Keeps(name("a name")?),
             "ran" => Step::Ran(ran(&mut words)?),
             "host-waits" => Step::HostWaits,
             "returns" => Step::Returns(true),

@@ -3,16 +3,16 @@
 use std::{collections::HashMap, sync::Arc};
 
 use urscope_rules::{Checker, End, Finding, Process, ProcessId, Tracker};
-use urscope_schema::api::cuda::constants::EVENT_INTERPROCESS;
 use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
-use urscope_schema::api::{CUDA, Effect, Function, Interface, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
 use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::ACCESSED;
 
 use super::handle_data::{made_up, size as data_size};
+use super::interfaces::{by_interface, descriptor_of};
 use super::{Call, Fate, REFUSED, Ran, Scenario, ScenarioError, SetRight, Step, Verb};
 
 /// One step, in the form in which a tracker takes it.
@@ -28,6 +28,8 @@ pub enum Event {
     Device(ProcessId, (u64, Option<u64>), Option<u32>, String),
     /// So many descriptors are open in a process.
     Descriptors(ProcessId, u64, Nanos),
+    /// A process still has the descriptor with this number when it ends.
+    Keeps(ProcessId, u32),
     /// The device has executed a command.
     Executed(ProcessId, Executed),
     /// A process ends.
@@ -58,6 +60,7 @@ pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> V
             Event::Exit(who, exit) => tracker.exit(who, &exit.returned(), &mut checker),
             Event::Device(who, handles, index, name) => tracker.device(who, handles, index, &name),
             Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
+            Event::Keeps(who, descriptor) => tracker.keeps(who, descriptor),
             Event::Executed(who, executed) => tracker.executed(who, &executed, &mut checker),
             Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
             Event::End(who, how, at) => {
@@ -207,6 +210,10 @@ impl Player {
                 self.events.push(Event::Device(pid, (handle, None), *index, name.clone()));
             }
             Step::Descriptors(open) => self.events.push(Event::Descriptors(pid, *open, Nanos(self.now))),
+            Step::Keeps(name) => {
+                let descriptor = descriptor_of(self.address(name));
+                self.events.push(Event::Keeps(pid, descriptor));
+            }
             Step::Returns(success) => {
                 let open = self.actors.get_mut(actor).and_then(|actor| actor.open.remove(&line.thread));
                 let (enter, answer) = open.ok_or("this thread is not inside a call")?;
@@ -430,57 +437,4 @@ impl Player {
         };
         (function, enter, exit)
     }
-}
-
-/// The same call by the function of another interface. A handle has no size there; in CUDA it is known by its bytes, and what
-/// is made belongs to the current context.
-fn by_interface(
-    interface: Option<&Interface>,
-    (function, enter, exit): (Function, Values, Values),
-) -> (Function, Values, Values) {
-    use Function as F;
-    let is_cuda = match interface {
-        None => return (function, enter, exit),
-        Some(interface) => interface == &CUDA,
-    };
-    let (of_level_zero, of_cuda) = match function {
-        F::urUSMDeviceAlloc => (F::zeMemAllocDevice, F::cuMemAlloc_v2),
-        F::urUSMSharedAlloc => (function, F::cuMemAllocManaged),
-        F::urUSMFree => (F::zeMemFree, F::cuMemFree_v2),
-        F::urIPCGetMemHandleExp => (F::zeMemGetIpcHandle, F::cuIpcGetMemHandle),
-        F::urIPCPutMemHandleExp => (F::zeMemPutIpcHandle, function),
-        F::urIPCOpenMemHandleExp => (F::zeMemOpenIpcHandle, F::cuIpcOpenMemHandle_v2),
-        F::urIPCCloseMemHandleExp => (F::zeMemCloseIpcHandle, F::cuIpcCloseMemHandle),
-        F::urEnqueueUSMMemcpy => (F::zeCommandListAppendMemoryCopy, function),
-        F::urContextCreate => (function, F::cuCtxCreate_v4),
-        F::urContextRelease => (function, F::cuCtxDestroy_v2),
-        F::urEventCreateExp => (function, F::cuEventCreate),
-        F::urEventRelease => (function, F::cuEventDestroy_v2),
-        F::urEventWait => (function, F::cuEventSynchronize),
-        F::urIPCGetEventHandleExp => (function, F::cuIpcGetEventHandle),
-        F::urIPCOpenEventHandleExp => (function, F::cuIpcOpenEventHandle),
-        other => (other, other),
-    };
-    let [enter, exit] = [enter, exit].map(|values| Values { data_size: None, ..values });
-    if !is_cuda {
-        return (of_level_zero, enter, exit);
-    }
-    let is_shareable = enter.flags.is_some_and(|flags| flags & u64::from(UR_EXP_EVENT_FLAG_IPC_EXP) != 0);
-    let flags = enter.flags.map(|_| if is_shareable { EVENT_INTERPROCESS } else { 0 });
-    let has_context = matches!(
-        of_cuda.effect(),
-        Effect::Allocates(_) | Effect::Opens(_) | Effect::Creates(_) | Effect::Releases(Kind::Context)
-    );
-    let [enter, exit] = [enter, exit].map(|values| {
-        let data = values.data.and(values.fingerprint);
-        Values {
-            context: values.context.filter(|_| has_context),
-            device: None,
-            count: None,
-            value: None,
-            data,
-            ..values
-        }
-    });
-    (of_cuda, Values { flags, ..enter }, exit)
 }

@@ -8,6 +8,7 @@ mod by_descriptor;
 mod catalog;
 mod circumstances;
 mod cuda;
+mod descriptors;
 mod devices;
 mod forks;
 mod generated;

@@ -88,14 +88,14 @@
 //!
 //! # What to do
 //!
-//! If the number of handles grows as well, see `leaked-handle`, `leaked-mapping` and `urscope holders`. If not, list
-//! the descriptors (`ls -l /proc/PID/fd`): the driver or a cache keeps those of a `dmabuf` or `memfd`. The limits of
+//! If the number of handles grows as well, see `leaked-handle`, `leaked-mapping` and `urscope holders`; if descriptors are
+//! exported and not closed, see `leaked-descriptor`. If neither, list the descriptors (`ls -l /proc/PID/fd`): the driver or a cache keeps those of a `dmabuf` or `memfd`. The limits of
 //! caches are `UMF_MAX_OPENED_IPC_HANDLES` and the pool settings of the runtime.
 
 mod samples;
 
 use self::samples::{Growth, Sample, Samples};
-use urscope_schema::{counted, duration};
+use urscope_schema::{api::interface::Words, counted, duration};
 
 use super::{Check, Rule, RuleState, When, memory::PerProcess};
 use crate::finding::{Finding, Severity};
@@ -118,9 +118,9 @@ struct AllSamples(PerProcess<Samples>);
 impl RuleState for AllSamples {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
-            What::Descriptors(Descriptors { open, held, calls }) => {
+            What::Descriptors(Descriptors { open, held, words, exported, calls }) => {
                 let samples = self.0.get_or_insert_with(fact.at.process, Samples::default);
-                samples.add(Sample { at: fact.at.time, calls, descriptors: open, held });
+                samples.add(Sample { at: fact.at.time, calls, descriptors: open, held, exported, words });
             }
             What::ProcessEnded(_) => {
                 let limit = fact.tracker.process(fact.at.process).and_then(|process| process.rights.descriptors);
@@ -135,17 +135,21 @@ impl RuleState for AllSamples {
 fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
     let (more, held) = (growth.descriptors(), growth.held());
     let calls = growth.to.calls - growth.from.calls;
-    let (whose, advice) = if 2 * held >= more {
+    let Words { left_open, end_left_open, .. } = growth.to.words;
+    let exported = growth.exported();
+    let (whose, advice) = if 2 * exported >= more {
         (
-            format!("{held} more handles, mappings and shared objects were open, too: the program leaves them open"),
-            "put, close and release what leaked-handle and leaked-mapping report",
+            format!("{exported} more exported descriptors were open, too: the program leaves them open"),
+            "close(2) each exported descriptor once it is sent; leaked-descriptor reports those whose memory is released",
         )
+    } else if 2 * held >= more {
+        (format!("{held} more {left_open} were open, too: the program leaves them open"), end_left_open)
     } else {
         // A sample may be taken after an open or a get whose close or put follows.
         let balanced = if 16 * held <= more { ", so the program's IPC calls are balanced" } else { "" };
         (
             format!(
-                "only {held} more handles, mappings and shared objects were open{balanced}: a cache, the driver or other files hold the rest"
+                "only {held} more {left_open} were open{balanced}: a cache, the driver or other files hold the rest"
             ),
             "list them (ls -l /proc/PID/fd), and limit the cache or report it to the vendor of the driver",
         )

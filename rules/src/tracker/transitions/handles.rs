@@ -2,14 +2,14 @@
 
 use smallvec::smallvec;
 use urscope_schema::api::{Effect, Promise};
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::handle::{Handle, Kind, descriptor_in};
 use urscope_schema::operation::{Answer, Export, Requested};
 
 use super::memory::{allocated, exported_by_child};
 use crate::lifecycle::{Event, State, step};
 use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Changes, Ended};
-use crate::tracker::records::{ExportId, HandleData, Serial, Tombstone};
+use crate::tracker::records::{ExportId, HandleData, OwnDescriptor, Serial, Tombstone};
 use crate::tracker::{
     exports::Subject, observations::DanglingUse, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
@@ -216,6 +216,11 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
         if is_new && allocation.exports.len() >= MANY_EXPORTS && allocation.exports.len().is_power_of_two() {
             allocation.exports.retain(|id| exports.get(*id).is_some());
         }
+    }
+    if let Some(number) = descriptor_in(handle.value).filter(|_| born.promises(Promise::DescriptorsKeepMemory)) {
+        state.descriptors.remove(&number);
+        let new = |memory| OwnDescriptor { got: born, memory, serial: exported, size, released: None, is_kept: false };
+        state.descriptors.extend(object.map(|memory| (number, new(memory))));
     }
     let known = object.and_then(|object| state.objects.get_mut(&object));
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {

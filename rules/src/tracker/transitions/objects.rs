@@ -100,7 +100,24 @@ pub(super) fn retained_or_made(tracker: &mut Tracker, born: Place, kind: Kind, v
     let Some(object) = value.map(|value| Handle { kind, value }) else { return };
     match tracker.object_mut(born.process, object) {
         Some(counted) => counted.references += 1,
-        None => _ = made(tracker, born, object, Origin::Shareable, (None, None)),
+        None => {
+            let serial = made(tracker, born, object, Origin::Shareable, (None, None));
+            if let Some(state) = tracker.state_mut(born.process) {
+                live_on(state, object, serial);
+            }
+        }
+    }
+}
+
+/// Physical memory that was released and is still mapped has a reference again: its mappings and descriptors are those of the new life.
+fn live_on(state: &mut ProcessState, memory: Handle, serial: Serial) {
+    let Some(before) = state.mapped.iter().find(|(_, range)| range.memory == memory).map(|(_, range)| range.serial)
+    else {
+        return;
+    };
+    state.mapped.live_on(before, serial);
+    for descriptor in state.descriptors.values_mut().filter(|descriptor| descriptor.serial == Some(before)) {
+        (descriptor.serial, descriptor.released) = (Some(serial), None);
     }
 }
 
@@ -148,6 +165,10 @@ pub(super) fn released(
     remove(state, object, &gone, died, false);
     if !died.promises(Promise::MappingsHoldMemory) {
         state.mapped.forget(serial);
+    }
+    if object.kind == Kind::PhysicalMem {
+        let of_it = state.descriptors.values_mut().filter(|descriptor| descriptor.serial == Some(serial));
+        of_it.for_each(|descriptor| descriptor.released = Some(died));
     }
     end_handles(tracker, died, object, serial);
     let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));

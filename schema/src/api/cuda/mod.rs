@@ -56,6 +56,9 @@ pub static INTERFACE: Interface = Interface {
         Promise::FreesEndAtOnce,
         Promise::HandlesNameAllocations,
         Promise::MappingsHoldMemory,
+        // "the memory allocation will be freed when all outstanding mappings to the memory are unmapped and when all outstanding references
+        // to the handle (including it's shareable counterparts) are also released" (cuMemRelease, cuda.h).
+        Promise::DescriptorsKeepMemory,
         Promise::OwnOpensAreRefused,
     ],
     words: Words {
@@ -65,6 +68,8 @@ pub static INTERFACE: Interface = Interface {
         close: "cuIpcCloseMemHandle",
         end_event: "end it with cuEventDestroy",
         end_physical_memory: "end it with cuMemRelease",
+        left_open: "mappings and shared objects",
+        end_left_open: "close, unmap and release what leaked-mapping and leaked-physical-memory report",
         or_shareable: "",
         changed_bytes: "pass the bytes on as they were got",
         reason: "set CUDA_LOG_FILE=stderr to see the driver's reason",

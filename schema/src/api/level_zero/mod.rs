@@ -50,6 +50,8 @@ pub static INTERFACE: Interface = Interface {
         close: "zeMemCloseIpcHandle",
         end_event: "end it with zeEventDestroy",
         end_physical_memory: "end it with zePhysicalMemDestroy",
+        left_open: "handles, mappings and shared objects",
+        end_left_open: "put, close and release what leaked-handle and leaked-mapping report",
         or_shareable: "",
         changed_bytes: "pass the bytes on as they were got",
         reason: "ask zeDriverGetLastErrorDescription for the driver's reason",

@@ -65,6 +65,8 @@ pub(super) const WORDS: Words = Words {
     close: "urIPCCloseMemHandleExp",
     end_event: "release it with urEventRelease before its context is released; in SYCL, destroy the event object",
     end_physical_memory: "close it before its context is released; in SYCL, destroy the physical_mem object",
+    left_open: "handles, mappings and shared objects",
+    end_left_open: "put, close and release what leaked-handle and leaked-mapping report",
     or_shareable: "; in SYCL, with the property enable_ipc",
     changed_bytes: "open a copy of the bytes and send the original on, for the v1 adapter overwrites what it opens; or \
                     trace all processes, for urscope gives that adapter a copy",

@@ -19,7 +19,7 @@ use urscope_schema::{api::demand::Nulls, trace::fxt};
 use self::{binary::BinaryFile, chrome::ChromeFile, file::Growth};
 use super::{FindingSink, Layer, Verdict};
 use crate::knobs::{self, Hot};
-use crate::raw::files::named_file::NamedFile;
+use crate::raw::files::{kept_descriptors, named_file::NamedFile};
 use crate::raw::processes::{fork, fork_mark, fork_reset::ForkReset, process};
 use crate::raw::threads::{fork_lock::ForkLock, lock::Lock, lock::LockGuard, thread};
 use crate::raw::{clock, signals::interruptions, trace_file::loss_count::LossCount};
@@ -371,10 +371,11 @@ fn base() -> u64 {
     }
 }
 
-/// The footer of a file, with the counts until now.
+/// The footer of a file, with the counts until now, and what is open now.
 fn footer(how: &str) -> End {
     let (returned, lost) = (thread::returned(), LOST.get());
-    End::new(pid(), how, &Totals { returned, lost, called: &thread::called }, &clock::snapshot())
+    let kept = kept_descriptors::still_open();
+    End::new(pid(), how, &Totals { returned, lost, called: &thread::called, kept: kept.numbers() }, &clock::snapshot())
 }
 
 /// Holds the lock while a thread forks.

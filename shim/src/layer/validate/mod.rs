@@ -14,6 +14,7 @@ use urscope_schema::{api::demand::Nulls, trace::records::Device};
 
 use super::{Layer, Verdict};
 use crate::knobs::{self, Hot};
+use crate::raw::files::kept_descriptors;
 use crate::raw::processes::{fork, fork_reset::ForkReset, process};
 use crate::raw::threads::{fork_lock::ForkLock, lock::Lock};
 use crate::raw::{clock, memory::reserve, signals::interruptions, stderr, symbols::modules};
@@ -143,6 +144,9 @@ impl Layer for Validate {
             return;
         };
         *ended = true;
+        for descriptor in kept_descriptors::still_open().numbers() {
+            tracker.keeps(*process_id, *descriptor);
+        }
         tracker.facts_of_end(*process_id, End::Exited, clock::now(), checker);
         found.append(&mut checker.take());
         drop(state);
