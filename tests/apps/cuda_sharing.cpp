@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <fcntl.h>
 #include <map>
 #include <sstream>
 #include <sys/syscall.h>
@@ -57,6 +58,10 @@ const std::pair<const char *, const char *> cases[] = {
     {"physical-released-while-mapped", "create map fill export > take import map release read unmap close-descriptor < unmap release "
                                        "close-descriptor"},
     {"physical-retained", IMPORTED "retain release unmap release close-descriptor < unmap release close-descriptor"},
+    {"descriptor-closed-at-once", "create map fill export > take import < close-descriptor unmap release > map read unmap release close-descriptor"},
+    {"descriptor-kept-with-memory", IMPORTED "unmap release close-descriptor < unmap"},
+    {"descriptor-kept-while-mapped", IMPORTED "unmap release close-descriptor < release"},
+    {"descriptor-number-used-again", IMPORTED "unmap release close-descriptor < replace-descriptor unmap release"},
 
     {"pool-right", POOL "free-in-order close-descriptor < free-in-order synchronise destroy-pool close-descriptor"},
     {"pool-default", "alloc-in-order read get? free-in-order synchronise"},
@@ -92,6 +97,8 @@ const std::pair<const char *, const char *> cases[] = {
     {"used-after-unmap", IMPORTED "unmap read? release close-descriptor < unmap release close-descriptor"},
     {"physical-leaked", IMPORTED "close-descriptor < unmap release close-descriptor"},
     {"descriptors-leaked", "create map fill export > take 64*import-copy < unmap release close-descriptor"},
+    {"descriptor-leaked", IMPORTED "unmap release close-descriptor < unmap release"},
+    {"descriptors-never-closed", "create map fill 64*export-again unmap release"},
     {"pool-freed-first", POOL "< free-in-order synchronise > free-in-order synchronise close-descriptor < destroy-pool close-descriptor"},
     {"pool-destroyed-first", POOL "< free-in-order synchronise destroy-pool close-descriptor > read? free-in-order? synchronise close-descriptor"},
     {"pool-imported-twice", POOL "import-pointer free-in-order synchronise read? close-descriptor < free-in-order synchronise destroy-pool "
@@ -183,6 +190,10 @@ const CUmemAccessDesc read_and_write = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM
 CUresult import(Side &my, int descriptor) {
   return cuMemImportFromShareableHandle(&my.physical, reinterpret_cast<void *>(static_cast<intptr_t>(descriptor)),
                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+}
+
+CUresult export_to(int &descriptor, CUmemGenericAllocationHandle memory) {
+  return cuMemExportToShareableHandle(&descriptor, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 }
 
 #define MAKES []([[maybe_unused]] Side & my) -> CUresult
@@ -346,9 +357,9 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
      }},
     {"retain", MAKES { return cuMemRetainAllocationHandle(&my.physical, reinterpret_cast<void *>(my.memory)); }},
     {"release", MAKES { return cuMemRelease(my.physical); }},
-    {"export", MAKES {
-       return cuMemExportToShareableHandle(&my.own.descriptor, my.physical, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-     }},
+    {"export", MAKES { return export_to(my.own.descriptor, my.physical); }},
+    // As who exports anew for each worker. Some work comes between two.
+    {"export-again", MAKES { return usleep(3000), export_to(my.own.descriptor, my.physical); }},
     {"import", MAKES { return import(my, my.own.descriptor); }},
     // As who fetches a descriptor for each tensor and closes none. Some work comes between two.
     {"import-copy", MAKES {
@@ -359,6 +370,12 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
     {"close-descriptor", MAKES {
        const int result = close(my.own.descriptor);
        return my.own.descriptor = 0, result == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+     }},
+    // Its number is that of another file.
+    {"replace-descriptor", MAKES {
+       const int other = open("/dev/null", O_RDONLY);
+       require(dup2(other, my.own.descriptor) == my.own.descriptor, "the number is taken");
+       return close(other), CUDA_SUCCESS;
      }},
 
     {"create-pool", MAKES {

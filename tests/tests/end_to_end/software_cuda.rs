@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 68] = [
+pub(crate) const CASES: [(&str, &[&str]); 74] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -34,6 +34,10 @@ pub(crate) const CASES: [(&str, &[&str]); 68] = [
     ("physical-released-first", &[]),
     ("physical-released-while-mapped", &[]),
     ("physical-retained", &[]),
+    ("descriptor-closed-at-once", &[]),
+    ("descriptor-kept-with-memory", &[]),
+    ("descriptor-kept-while-mapped", &[]),
+    ("descriptor-number-used-again", &[]),
     ("pool-right", &[]),
     ("pool-default", &["get -> CUDA_ERROR_INVALID_VALUE"]),
     ("stale-handle", &["wrong bytes are read"]),
@@ -66,6 +70,8 @@ pub(crate) const CASES: [(&str, &[&str]); 68] = [
     ("used-after-unmap", &["read -> CUDA_ERROR_INVALID_VALUE"]),
     ("physical-leaked", &[]),
     ("descriptors-leaked", &[]),
+    ("descriptor-leaked", &[]),
+    ("descriptors-never-closed", &[]),
     ("pool-freed-first", &[]),
     ("pool-destroyed-first", &["read -> CUDA_SUCCESS", "free-in-order -> CUDA_SUCCESS"]),
     ("pool-imported-twice", &["read -> CUDA_ERROR_INVALID_VALUE"]),
