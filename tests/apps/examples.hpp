@@ -55,8 +55,9 @@ extern CUdeviceptr buffer, mapped;
 extern CUstream stream;
 extern void *descriptor;
 std::vector<int> descriptors();
+// What is wanted of memory that can be exported; and what passes its descriptor on, and leaves it open here.
+extern const CUmemAllocationProp wanted;
 void send_copy_of(int descriptor);
-extern CUmemAllocationProp properties;
 
 // Those of Unified Runtime and of Level Zero.
 extern ur_context_handle_t ur_ctx;

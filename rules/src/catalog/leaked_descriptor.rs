@@ -19,7 +19,7 @@
 //!
 //! ```cpp
 //! CUmemGenericAllocationHandle memory;
-//! cuMemCreate(&memory, size, &properties, 0);
+//! cuMemCreate(&memory, size, &wanted, 0);
 //! int descriptor;
 //! cuMemExportToShareableHandle(
 //!     &descriptor, memory,
@@ -34,7 +34,7 @@
 //!
 //! ```cpp
 //! CUmemGenericAllocationHandle memory;
-//! cuMemCreate(&memory, size, &properties, 0);
+//! cuMemCreate(&memory, size, &wanted, 0);
 //! int descriptor;
 //! cuMemExportToShareableHandle(
 //!     &descriptor, memory,
