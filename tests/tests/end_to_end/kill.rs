@@ -87,3 +87,60 @@ fn a_killed_producer_is_not_accused() {
         perfetto::opinions(&outcome.trace_files(), &[]).iter().for_each(perfetto::Opinion::assert_ok);
     }
 }
+
+/// A server keeps the memory of clients that are killed, or closes it when a client is gone. Each client has made its last call before
+/// its memory is opened.
+const SERVER: &str = r#"
+import ctypes, os, signal, socket, sys, time
+mode, size = sys.argv[1], int(sys.argv[2]) << 20
+
+class Handle(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 64)]
+
+def start():
+    cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)
+    return cuda
+
+def client(line):
+    cuda, memory, handle = start(), ctypes.c_uint64(), Handle()
+    cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(size)), cuda.cuIpcGetMemHandle(ctypes.byref(handle), memory)
+    line.send(bytes(handle)), line.recv(1)
+    if mode != "exits": time.sleep(60)
+    os._exit(0)
+
+clients = []
+for _ in range(3):
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0: client(theirs)
+    clients.append((pid, ours))
+cuda = start()
+for pid, line in clients:
+    memory, handle = ctypes.c_uint64(), Handle.from_buffer_copy(line.recv(64))
+    assert cuda.cuIpcOpenMemHandle_v2(ctypes.byref(memory), handle, 1) == 0
+    if mode == "exits": line.send(b"!")
+    else: os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if mode == "mended": cuda.cuIpcCloseMemHandle(memory)
+    time.sleep(0.2)
+"#;
+
+#[test]
+fn who_keeps_the_memory_of_killed_clients_is_told_how_much_and_for_how_long() {
+    let run = |mode: &str, size: &str| {
+        let python = TestRun::of_program(Release::R2026_2.python()).on_cuda().arg("-c").arg(SERVER);
+        python.arg(mode).arg(size).run().report()
+    };
+    for (mode, end) in [("wrong", "which was killed"), ("exits", "which exited")] {
+        let report = run(mode, "32");
+        let found = report.violations();
+        assert!(found.contains(&"warning exporter-gone".into()), "{mode}: {report:#?}");
+        let message = report.finding("exporter-gone")["message"].as_str().unwrap().to_owned();
+        for part in ["keeps 96 MiB (100,663,296 bytes) of 3 ended processes open, in 3 mappings, for up to ", end] {
+            assert!(message.contains(part), "{mode}: {message}");
+        }
+    }
+    assert!(run("wrong", "2").violations().contains(&"note exporter-gone".into()));
+    assert_eq!(run("mended", "32").violations(), [""; 0]);
+}

@@ -10,6 +10,7 @@ mod circumstances;
 mod cuda;
 mod descriptors;
 mod devices;
+mod ended_owners;
 mod forks;
 mod generated;
 mod growth;
