@@ -113,6 +113,9 @@ const std::pair<const char *, const char *> cases[] = {
     {"sent-without-get", "alloc get-in-thread? > take open? < free"},
     {"unmapped-while-copied", IMPORTED "buffer hold copy-on-device unmap let-go synchronise? release? close-descriptor < unmap release "
                                     "close-descriptor"},
+    {"physical-sent-anew", IMPORTED "unmap release close-descriptor < sleep close-descriptor create map-again fill export > take import map read "
+                                    "unmap release close-descriptor < unmap release close-descriptor"},
+    {"physical-replaced", IMPORTED "< sleep create map-again fill > read unmap release close-descriptor < unmap release close-descriptor"},
     {"acknowledged-early", OPENED "buffer copy-on-device < set > synchronise close < free"},
 };
 
@@ -354,6 +357,15 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
     {"unmap", MAKES {
        check(cuMemUnmap(my.memory, SIZE), "cuMemUnmap");
        return cuMemAddressFree(my.memory, SIZE);
+     }},
+    // The memory is given back, and its address is kept for other memory.
+    {"sleep", MAKES {
+       check(cuMemUnmap(my.memory, SIZE), "cuMemUnmap");
+       return cuMemRelease(my.physical);
+     }},
+    {"map-again", MAKES {
+       check(cuMemMap(my.memory, SIZE, 0, my.physical, 0), "cuMemMap");
+       return cuMemSetAccess(my.memory, SIZE, &read_and_write, 1);
      }},
     {"retain", MAKES { return cuMemRetainAllocationHandle(&my.physical, reinterpret_cast<void *>(my.memory)); }},
     {"release", MAKES { return cuMemRelease(my.physical); }},

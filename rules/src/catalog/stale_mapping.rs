@@ -3,6 +3,10 @@
 //! Reports a copy, fill, prefetch or kernel that is given memory opened through Level Zero, after the
 //! exporter has freed that memory, and has exported other memory at the same address.
 //!
+//! Physical memory that is opened and mapped: a note if it was accessed before and is accessed again after its owner has unmapped it and
+//! has mapped other memory at the same address. An owner does that which gives its memory away and later makes it anew, as an
+//! engine that sleeps and wakes up. It may also have handed the old memory over, so it is a note.
+//!
 //! # Why it is bad
 //!
 //! A Level Zero driver keeps the old memory as long as it is open, so the command succeeds: it reads
@@ -33,6 +37,18 @@
 //!   queue.memcpy(p, m, size).wait();
 //!   zeMemCloseIpcHandle(ze_ctx, m);
 //! }
+//! ```
+//!
+//! With the CUDA driver, the exporter:
+//!
+//! ```cpp
+//! // The engine sleeps.
+//! cuMemUnmap(address, size);
+//! cuMemRelease(memory);
+//! // It wakes up. The others still read the old memory.
+//! cuMemCreate(&memory, size, &properties, 0);
+//! // Noted: it is not sent to them.
+//! cuMemMap(address, size, 0, memory, 0);
 //! ```
 //!
 //! # Bad trace
@@ -71,26 +87,29 @@
 //!
 //! Keep what is opened by the allocation, not by its address: by the id that `zeMemGetAllocProperties`
 //! returns in the exporter, or by the file behind the descriptor of the handle. Let the exporter send a
-//! message when it frees, and close then.
+//! message when it frees, and close then. Let one that makes its physical memory anew send it again.
 
 use urscope_schema::api::Promise;
 
 use super::wording::{call, of_size};
 use super::{Check, Rule, When};
 use crate::finding::{Finding, Severity};
-use crate::tracker::fact::{Fact, FactKind, What};
+use crate::tracker::fact::{Fact, FactKind, OutdatedUse, What};
 
 pub(super) static RULE: Rule = Rule {
     code: "stale-mapping",
     severity: Severity::Warning,
     when: When::Enter,
-    title: "a command accesses opened memory that was freed and whose address was exported anew",
+    title: "a command accesses opened memory that was freed and whose address has other memory since",
     sentence: "used {what} that {other} had freed and replaced",
-    facts: &[FactKind::StaleUse],
+    facts: &[FactKind::StaleUse, FactKind::OutdatedUse],
     check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
+    if let What::OutdatedUse(outdated) = fact.what {
+        return Some(of_physical(fact, outdated));
+    }
     let What::StaleUse(stale) = fact.what else { return None };
     // Otherwise it is a use after the free.
     let (address, got) = stale.anew.filter(|_| stale.opened.promises(Promise::MemoryOutlivesFree))?;
@@ -110,4 +129,21 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
             .values(stale.size, stale.fingerprint)
             .advice("keep what is opened by the allocation, not by its address, and close it when the memory is freed"),
     )
+}
+
+/// Physical memory that its owner has replaced. It may have handed over the old memory.
+fn of_physical(fact: &Fact<'_>, outdated: &OutdatedUse) -> Finding {
+    let (who, size, at) = (fact.actor(), of_size(Some(outdated.size)), call(fact.at));
+    let message = format!(
+        "{who} accesses {}{size} in {at}, mapped in {}, as it did before: its memory was unmapped in {}, and other memory was mapped at its \
+         address {:#x} in {}",
+        outdated.mapping,
+        call(outdated.mapped),
+        fact.place(outdated.unmapped),
+        outdated.address,
+        fact.place(outdated.anew)
+    );
+    let finding = Finding::new(&RULE, fact.at, outdated.mapping, message).other(Some(outdated.anew));
+    let finding = finding.values(Some(outdated.size), Some(outdated.fingerprint)).at_most(Severity::Note);
+    finding.advice("let the owner send the new memory, and unmap the old memory then")
 }

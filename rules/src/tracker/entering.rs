@@ -7,8 +7,8 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Begun, Command, Create, Executed, Export, Free, Open, Operation, Requested};
 
 use super::fact::{
-    DeadAccess, Ending, Exporting, Fact, FactConsumer, ForeignUse, InUse, KindMismatch, Opening, PastEnd, Source,
-    StaleEvent, StaleUse, Target, What,
+    DeadAccess, Ending, Exporting, Fact, FactConsumer, ForeignUse, InUse, KindMismatch, Opening, OutdatedUse, PastEnd,
+    Source, StaleEvent, StaleUse, Target, What,
 };
 use super::records::{self, Mapping, Origin};
 use super::{process_state::ProcessState, state::Tracker, transitions};
@@ -100,6 +100,9 @@ impl Tracker {
                 for stale in mappings.into_iter().flatten().filter_map(|it| self.stale(it)) {
                     self.emit(facts, at, What::StaleUse(&stale));
                 }
+                for outdated in accesses.into_iter().filter_map(|(address, _)| self.outdated(state, address?)) {
+                    self.emit(facts, at, What::OutdatedUse(&outdated));
+                }
                 for (access, mapping) in accesses.into_iter().zip(mappings) {
                     if let Some(past) = size.and_then(|size| self.past_end(state, access, mapping, size)) {
                         self.emit(facts, at, What::PastEnd(&past));
@@ -153,6 +156,23 @@ impl Tracker {
             opened,
             freed,
             anew: anew(),
+        })
+    }
+
+    /// Mapped memory of another process at an address, if it was accessed before and its owner has replaced it since.
+    fn outdated(&self, state: &ProcessState, address: u64) -> Option<OutdatedUse> {
+        let (start, range) = state.mapped.around(address)?;
+        let export = self.exports.get(range.export?)?;
+        let replaced = self.state(export.producer)?.replaced_memory.get(&export.subject.serial?)?;
+        range.first_access.filter(|first| *first < replaced.unmapped.time)?;
+        Some(OutdatedUse {
+            mapping: Handle { kind: Kind::Mapping, value: start },
+            size: range.end - start,
+            fingerprint: export.fingerprint(),
+            mapped: range.place,
+            address: replaced.address,
+            unmapped: replaced.unmapped,
+            anew: replaced.mapped,
         })
     }
 

@@ -10,7 +10,7 @@ use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
 
 pub use super::changes::{Ended, Opened};
-pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, PastEnd};
+pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, OutdatedUse, PastEnd};
 pub use super::freeing::{StaleEvent, StaleUse, StillMapped};
 pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
 use super::records::{Allocation, ExportId, HandleData, MappedRange, Mapping, Object, OwnDescriptor, Serial};
@@ -98,6 +98,8 @@ pub enum What<'t> {
     InUse(&'t InUse),
     /// A command is enqueued that accesses a mapping of memory which its exporter has freed since it was opened.
     StaleUse(&'t StaleUse),
+    /// A command is enqueued that accesses physical memory which its owner has replaced by other memory at the same address.
+    OutdatedUse(&'t OutdatedUse),
     /// It uses an event that its owner has destroyed.
     StaleEvent(&'t StaleEvent),
     /// A command is enqueued that accesses a mapping, in a queue of another context.

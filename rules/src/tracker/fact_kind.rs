@@ -36,6 +36,7 @@ kinds! {
     InvalidEnding,
     InUse,
     StaleUse,
+    OutdatedUse,
     StaleEvent,
     ForeignUse,
     PastEnd,

@@ -51,6 +51,26 @@ pub struct StaleUse {
     pub anew: Option<(u64, Place)>,
 }
 
+/// Mapped physical memory of another process that is accessed as it was before, although its owner has unmapped it and mapped
+/// other memory at its address.
+#[derive(Clone, Copy, Debug)]
+pub struct OutdatedUse {
+    /// Where it is mapped.
+    pub mapping: Handle,
+    /// The size of that range in bytes.
+    pub size: u64,
+    /// The fingerprint of the handle data that it was opened from.
+    pub fingerprint: u64,
+    /// The call that mapped it.
+    pub mapped: Place,
+    /// The address in its owner.
+    pub address: u64,
+    /// The unmap there.
+    pub unmapped: Place,
+    /// The map of other memory there.
+    pub anew: Place,
+}
+
 /// An event of another process, which that has destroyed.
 #[derive(Clone, Copy, Debug)]
 pub struct StaleEvent {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
+use urscope_schema::call::Nanos;
 
 use super::records::{MappedRange, Serial};
 
@@ -51,6 +52,14 @@ impl MappedRanges {
     /// The range that an address lies in.
     pub(crate) fn at(&self, address: u64) -> Option<&MappedRange> {
         self.around(address).map(|(_, range)| range)
+    }
+
+    /// A command is enqueued that accesses an address, which may lie in memory of another process.
+    pub(crate) fn note_access(&mut self, address: u64, time: Nanos) {
+        let before = self.ranges.range_mut(..=address).next_back().map(|(_, range)| range);
+        if let Some(range) = before.filter(|range| address < range.end && range.imported) {
+            range.first_access.get_or_insert(time);
+        }
     }
 
     /// The range that an address lies in, with its first address.
@@ -109,7 +118,6 @@ impl MappedRanges {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::call::Nanos;
     use urscope_schema::handle::{Handle, Kind};
 
     use super::*;
@@ -117,7 +125,15 @@ mod tests {
 
     fn range(serial: Serial, end: u64) -> MappedRange {
         let memory = Handle { kind: Kind::PhysicalMem, value: serial };
-        MappedRange { end, memory, serial, place: Place::outside_calls(ProcessId(0), Nanos(0)), imported: false }
+        MappedRange {
+            end,
+            memory,
+            serial,
+            place: Place::outside_calls(ProcessId(0), Nanos(0)),
+            imported: false,
+            export: None,
+            first_access: None,
+        }
     }
 
     fn of(ranges: &MappedRanges, memory: Serial) -> Vec<(u64, u64)> {

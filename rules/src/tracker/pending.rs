@@ -117,8 +117,8 @@ pub enum PendingChange {
         /// Where physical memory was mapped when the release of its last reference began.
         mapped: Option<Box<StillMapped>>,
     },
-    /// It maps physical memory at addresses from here on.
-    Map(u64, MappedRange),
+    /// It maps physical memory at addresses from here on, which these ranges were unmapped from.
+    Map(u64, MappedRange, Vec<(u64, MappedRange)>),
     /// It unmaps ranges, by their first addresses.
     Unmap(Vec<(u64, MappedRange)>),
     /// It unmaps unknown addresses, because its enter is missing.

@@ -13,7 +13,7 @@ use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
 use super::records::{
     Allocation, Command, Context, Device, DeviceError, ExportId, HandleData, MappedRange, Mapping, Object, Origin,
-    OwnDescriptor, Pool, Serial, Tombstone,
+    OwnDescriptor, Pool, Replaced, Serial, Tombstone,
 };
 use super::small_maps::{ByAddress, SmallMap};
 use super::{mapped::MappedRanges, pending::PendingCalls, tombstones::Tombstones};
@@ -96,6 +96,8 @@ pub(crate) struct ProcessState {
     pub(crate) mapped: MappedRanges,
     /// Where it was unmapped, and nothing was mapped since. The place of a range is its unmap.
     pub(crate) unmapped: MappedRanges,
+    /// What was exported, and has been unmapped, where other memory is mapped since.
+    pub(crate) replaced_memory: Map<Serial, Replaced>,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
     /// The descriptors of physical memory that the program is to close, by their numbers: what was returned last under each. Who closes
@@ -148,6 +150,7 @@ impl ProcessState {
             pools: Map::default(),
             mapped: MappedRanges::default(),
             unmapped: MappedRanges::default(),
+            replaced_memory: Map::default(),
             commands: VecDeque::new(),
             descriptors: Map::default(),
             device_error: None,

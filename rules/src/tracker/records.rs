@@ -282,6 +282,21 @@ pub struct MappedRange {
     pub place: Place,
     /// It is memory of another process.
     pub imported: bool,
+    /// The export that it was opened from.
+    pub export: Option<ExportId>,
+    /// When a command was first enqueued that accesses it. Kept of memory of other processes only.
+    pub first_access: Option<Nanos>,
+}
+
+/// Exported physical memory that its process has unmapped, and other memory that it has mapped there since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replaced {
+    /// The first address that both were mapped at.
+    pub(crate) address: u64,
+    /// The unmap of the old memory.
+    pub(crate) unmapped: Place,
+    /// The map of the other memory.
+    pub(crate) mapped: Place,
 }
 
 /// A descriptor of physical memory that a get has returned, and that the program is to close.

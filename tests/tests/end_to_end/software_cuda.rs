@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 74] = [
+pub(crate) const CASES: [(&str, &[&str]); 76] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -82,6 +82,8 @@ pub(crate) const CASES: [(&str, &[&str]); 74] = [
     ("got-without-context", &["get-in-thread -> CUDA_ERROR_INVALID_CONTEXT"]),
     ("sent-without-get", &["get-in-thread -> CUDA_ERROR_INVALID_CONTEXT", "open -> CUDA_ERROR_INVALID_VALUE"]),
     ("unmapped-while-copied", &["synchronise -> CUDA_SUCCESS", "release -> CUDA_SUCCESS"]),
+    ("physical-sent-anew", &[]),
+    ("physical-replaced", &[]),
     ("acknowledged-early", &[]),
 ];
 

@@ -122,3 +122,33 @@ fn a_mapping_is_stale_once_its_address_is_exported_anew() {
     assert!(stale(&format!("c: copy m sized 64 ze\n{anew}")).is_empty());
     assert!(stale(&format!("{anew}\nc: alloc b 64 ze\nc: copy b sized 64 ze")).is_empty());
 }
+
+/// Imported physical memory that is mapped at `w` in `c`, after its owner `p` had it at `v`, and what follows. Calls of CUDA.
+fn replaced(steps: &str) -> Vec<(&'static str, Severity)> {
+    let begin = "p: physical m ipc\np: map m -> v\np: get-physical m -> h\nc: open-physical h -> o\nc: map o -> w\nc: copy w sized 64";
+    let end = "c: host-waits\nc: unmap w\nc: close-physical o\np: put-physical h";
+    let found = scenarios::play(&format!("{begin}\n{steps}\n{end}"));
+    let found = found.iter().filter(|finding| finding.rule.code == "stale-mapping");
+    found.map(|finding| (finding.rule.code, finding.severity)).collect()
+}
+
+#[test]
+fn memory_that_its_owner_has_replaced_at_its_address_is_stale() {
+    let anew = "p: unmap v\np: physical n ipc\np: map n -> v";
+    let read = "c: copy w + 4095 sized 1";
+    assert_eq!(replaced(&format!("{anew}\n{read}")), [("stale-mapping", Severity::Note)]);
+    assert_eq!(
+        replaced(&format!("{anew}\n{read}\np: unmap v\np: map m -> v\n{read}")),
+        [("stale-mapping", Severity::Note)]
+    );
+    // It is not read again, or the owner has it elsewhere, or nothing else.
+    assert_eq!(replaced(anew), []);
+    assert_eq!(replaced(&format!("p: unmap v\n{read}")), []);
+    assert_eq!(replaced(&format!("p: unmap v\np: map m -> v\n{read}")), []);
+    assert_eq!(replaced(&format!("p: unmap v\np: map m -> x\np: physical n ipc\np: map n -> v\n{read}")), []);
+    // The owner hands it over: it was not read before.
+    let handed = "p: physical a ipc\np: map a -> y\np: get-physical a -> g\np: unmap y\np: physical b ipc\np: map b -> y\n\
+                  c: open-physical g -> i\nc: map i -> z\nc: copy z sized 64\nc: host-waits\nc: copy z sized 64\nc: host-waits\n\
+                  c: unmap z\nc: close-physical i\np: put-physical g";
+    assert_eq!(replaced(handed), []);
+}

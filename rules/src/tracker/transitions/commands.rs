@@ -15,6 +15,9 @@ pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Com
     let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
     let (to, from) = (shared(command.writes), shared(command.reads));
+    for address in [command.writes, command.reads].into_iter().flatten() {
+        state.mapped.note_access(address, at.time);
+    }
     let commands = &mut state.commands;
     if commands.len() >= MAX_COMMANDS {
         commands.pop_front();

@@ -138,7 +138,9 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
         PendingChange::Release { object, serial, mapped } => {
             return objects::released(tracker, place, (*object, *serial), mapped.take(), success).into_iter().collect();
         }
-        PendingChange::Map(start, range) if success => virtual_memory::mapped(tracker, who, *start, *range),
+        PendingChange::Map(start, range, before) if success => {
+            virtual_memory::mapped(tracker, who, *start, *range, before);
+        }
         PendingChange::Unmap(ranges) => {
             let ranges = std::mem::take(ranges);
             if success {

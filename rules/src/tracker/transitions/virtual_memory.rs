@@ -4,7 +4,7 @@
 use urscope_schema::handle::{Handle, Kind};
 
 use crate::place::{Place, ProcessId};
-use crate::tracker::records::{MappedRange, Object, Origin, Serial};
+use crate::tracker::records::{MappedRange, Object, Origin, Replaced, Serial};
 use crate::tracker::{
     freeing::StillMapped, mapped::MappedRanges, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
@@ -17,10 +17,12 @@ pub(super) fn map(tracker: &mut Tracker, at: Place, (start, size): (u64, u64), m
     let memory = Handle { kind: Kind::PhysicalMem, value: memory };
     let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let end = start.saturating_add(size);
-    state.unmapped.take(start, end);
+    let before = state.unmapped.take(start, end);
     let Some(known) = state.objects.get(&memory) else { return PendingChange::Nothing };
     let (serial, imported) = (known.serial, known.origin == Origin::Imported);
-    PendingChange::Map(start, MappedRange { end, memory, serial, place: at, imported })
+    let export = known.export.filter(|_| imported);
+    let range = MappedRange { end, memory, serial, place: at, imported, export, first_access: None };
+    PendingChange::Map(start, range, before)
 }
 
 /// An unmap begins.
@@ -30,9 +32,25 @@ pub(super) fn unmap(tracker: &mut Tracker, who: ProcessId, (start, size): (u64, 
     if ranges.is_empty() { PendingChange::Nothing } else { PendingChange::Unmap(ranges) }
 }
 
-pub(super) fn mapped(tracker: &mut Tracker, who: ProcessId, start: u64, range: MappedRange) {
-    if let Some(state) = tracker.state_mut(who) {
-        insert(state, start, range);
+/// A map has returned. What was unmapped there before is no longer what its process has there, unless it is mapped elsewhere.
+pub(super) fn mapped(
+    tracker: &mut Tracker,
+    who: ProcessId,
+    start: u64,
+    range: MappedRange,
+    before: &[(u64, MappedRange)],
+) {
+    let Some(state) = tracker.state_mut(who) else { return };
+    insert(state, start, range);
+    state.replaced_memory.remove(&range.serial);
+    for (address, old) in before.iter().filter(|(_, old)| !old.imported && old.serial != range.serial) {
+        if state.replaced_memory.len() >= MAX_UNMAPPED {
+            state.replaced_memory.clear();
+        }
+        if state.mapped.of(old.serial).next().is_none() {
+            let replaced = Replaced { address: *address, unmapped: old.place, mapped: range.place };
+            state.replaced_memory.insert(old.serial, replaced);
+        }
     }
 }
 
