@@ -88,6 +88,10 @@ fn memory_that_is_kept_from_process_to_process_is_a_warning_by_bytes_and_time() 
         assert_eq!(severities(&clients(2, 1 << 30, end, "")), [Note]);
         assert_eq!(severities(&clients(1000, 4096, end, "")), [Note]);
     }
+    // It was there when its memory was opened, whatever was observed.
+    let early = KILL.replace("server: open h$ -> m$\nc$: gone\n", "c$: gone\nserver: open h$ -> m$\n");
+    let growth = found(&clients(3, 32 << 20, &early, ""));
+    assert!(growth[0].1.contains("the memory of 3 of them"), "{growth:?}");
     // It is closed after a while.
     let closed =
         |takes: u32| clients(3, 32 << 20, KILL, &format!("server: alloc b 64 takes {takes}\nserver: close m$"));

@@ -68,7 +68,9 @@ impl Kept {
         let (owner, process) = (tracker.state(memory.at.process)?, tracker.state(holder.opened.process)?);
         let exited = memory.how == End::Exited;
         let observed = owner.observed.filter(|_| !exited);
-        let ended = if exited { Some(memory.at.time) } else { observed.map(|(_, gone)| gone) };
+        // An open shows that the owner was there, even if others that ended then were seen earlier.
+        let gone = observed.map(|(_, gone)| gone.max(holder.opened.time));
+        let ended = if exited { Some(memory.at.time) } else { gone };
         if holder.is_excused || (ended.is_none() && holder.opened.time > memory.at.time) {
             return None;
         }
