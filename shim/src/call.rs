@@ -167,7 +167,11 @@ pub(crate) fn begin(function: Function, decided: Option<Recording>, origin: Orig
         chain::inner_enter(function, outer, arguments.record());
         return Begin::Recorded(begun);
     }
-    let recording = decided.unwrap_or_else(|| event_filter::recording(arguments));
+    // Not by a closure, in which the compiler would not know the function.
+    let recording = match decided {
+        Some(recording) => recording,
+        None => event_filter::recording(function, arguments),
+    };
     // The layers get a reference to this copy only, so that the arguments need not be in memory.
     let nulls = *arguments.nulls();
     // A call with a missing argument is always recorded: it is a violation.

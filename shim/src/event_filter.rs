@@ -86,10 +86,10 @@ const fn ends_event(function: Function) -> bool {
     )
 }
 
-/// Whether a call with these arguments is recorded, and why.
+/// Whether a call of `function` with these arguments is recorded, and why.
 #[inline(always)]
-pub(crate) fn recording(arguments: &Arguments) -> Recording {
-    if arguments.are_watched() { decide(arguments.function(), arguments.inputs()) } else { Recording::No }
+pub(crate) fn recording(function: Function, arguments: &Arguments) -> Recording {
+    if arguments.are_watched() { decide(function, arguments.inputs()) } else { Recording::No }
 }
 
 /// Whether a call of `function` is recorded.

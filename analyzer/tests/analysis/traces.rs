@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use urscope_analyzer::{Judgement, Options, judge};
 use urscope_rule_pages::scenario::{Event, Scenario};
-use urscope_rules::{End as Fate, ProcessId};
+use urscope_rules::{End as Fate, Process, ProcessId};
 use urscope_schema::trace::process_times::{FILE, ProcessTimes};
 use urscope_schema::trace::records::{Clock, Device, EntryPoint, Header, Hex, Rights};
 use urscope_schema::trace::write::{self, End, Line, Totals};
@@ -106,15 +106,7 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
             }
             Event::Observed(who, alive, gone) => {
                 let Event::Begin(process, _) = &begun[who.0 as usize] else { unreachable!("only begins are kept") };
-                let times = ProcessTimes {
-                    boot_id: format!("boot {}", process.host),
-                    pid: process.pid,
-                    start: process.start,
-                    alive_ns: alive.0.saturating_add(START),
-                    gone_ns: gone.0.saturating_add(START),
-                    ..ProcessTimes::default()
-                };
-                observed.extend(serde_json::to_vec(&times).unwrap());
+                observed.extend(serde_json::to_vec(&times(process, [alive, gone])).unwrap());
                 observed.push(b'\n');
             }
             Event::Keeps(who, descriptor) => kept.push((who, descriptor)),
@@ -137,6 +129,18 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
         files.push((FILE.into(), observed));
     }
     files.into_iter().collect()
+}
+
+/// When a process was seen, in the form of `urscope run`.
+fn times(process: &Process, [alive, gone]: [Nanos; 2]) -> ProcessTimes {
+    ProcessTimes {
+        boot_id: format!("boot {}", process.host),
+        pid: process.pid,
+        start: process.start,
+        alive_ns: alive.0.saturating_add(START),
+        gone_ns: gone.0.saturating_add(START),
+        ..ProcessTimes::default()
+    }
 }
 
 /// The file of a scenario of one process in which the exit record of the first get is late: it comes after the next 100 lines.

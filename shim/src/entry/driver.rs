@@ -135,7 +135,7 @@ pub(super) const fn may_export(function: Function) -> bool {
 #[inline(always)]
 fn recording(function: Function, arguments: &Arguments) -> Recording {
     let may_be = !may_export(function) || arguments.inputs().ask_for_descriptor();
-    if may_be { event_filter::recording(arguments) } else { Recording::No }
+    if may_be { event_filter::recording(function, arguments) } else { Recording::No }
 }
 
 /// Whether the program or its middleware makes the current call. A call from a loader or from libumf belongs to its

@@ -132,9 +132,12 @@ struct EndedOwners {
     all: Vec<EndedMemory>,
     /// What may still be opened, because the end of its process is later than its last record: its index, by export.
     by_export: Map<ExportId, usize>,
-    /// What is still open: the indices of the memory and of its holder, by process and address.
-    open: Map<(ProcessId, u64), SmallVec<[(usize, usize); 1]>>,
+    /// What is still open, by process and address.
+    open: Map<(ProcessId, u64), SmallVec<[HolderIndex; 1]>>,
 }
+
+/// The indices of memory and of its holder.
+type HolderIndex = (usize, usize);
 
 /// Memory of a process that has ended.
 #[derive(Clone, Debug)]

@@ -142,12 +142,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
             virtual_memory::mapped(tracker, who, *start, *range, before);
         }
         PendingChange::Unmap(ranges) => {
-            let ranges = std::mem::take(ranges);
-            if success {
-                virtual_memory::unmapped(tracker, place, ranges);
-            } else {
-                virtual_memory::unmap_refused(tracker, who, ranges);
-            }
+            virtual_memory::unmapped(tracker, place, std::mem::take(ranges), success);
         }
         PendingChange::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
         PendingChange::Open(pending) => {

@@ -98,14 +98,13 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
 /// A call has returned an object with a reference to it. It may have been released before, and be there still.
 pub(super) fn retained_or_made(tracker: &mut Tracker, born: Place, kind: Kind, value: Option<u64>) {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return };
-    match tracker.object_mut(born.process, object) {
-        Some(counted) => counted.references += 1,
-        None => {
-            let serial = made(tracker, born, object, Origin::Shareable, (None, None));
-            if let Some(state) = tracker.state_mut(born.process) {
-                live_on(state, object, serial);
-            }
-        }
+    if let Some(counted) = tracker.object_mut(born.process, object) {
+        counted.references += 1;
+        return;
+    }
+    let serial = made(tracker, born, object, Origin::Shareable, (None, None));
+    if let Some(state) = tracker.state_mut(born.process) {
+        live_on(state, object, serial);
     }
 }
 

@@ -54,8 +54,15 @@ pub(super) fn mapped(
     }
 }
 
-pub(super) fn unmapped(tracker: &mut Tracker, at: Place, ranges: Vec<(u64, MappedRange)>) {
+/// An unmap of these ranges has returned.
+pub(super) fn unmapped(tracker: &mut Tracker, at: Place, ranges: Vec<(u64, MappedRange)>, success: bool) {
     let Some(state) = tracker.state_mut(at.process) else { return };
+    if !success {
+        for (start, range) in ranges {
+            insert(state, start, range);
+        }
+        return;
+    }
     if state.unmapped.len() >= MAX_UNMAPPED {
         state.unmapped = MappedRanges::default();
     }
@@ -64,13 +71,6 @@ pub(super) fn unmapped(tracker: &mut Tracker, at: Place, ranges: Vec<(u64, Mappe
         if memory.is_some_and(Object::is_shared) {
             state.unmapped.insert(start, MappedRange { place: at, ..range });
         }
-    }
-}
-
-pub(super) fn unmap_refused(tracker: &mut Tracker, who: ProcessId, ranges: Vec<(u64, MappedRange)>) {
-    let Some(state) = tracker.state_mut(who) else { return };
-    for (start, range) in ranges {
-        insert(state, start, range);
     }
 }
 
