@@ -14,7 +14,9 @@ fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
     let base: u64 = 0x7100_0000_0000;
     let nearest_of = |pointers: &[u64]| {
         let mut nearest = Nearest { pointers: [None; 2], distances: [u64::MAX; 2] };
-        pointers.iter().for_each(|pointer| nearest.look_at(base.wrapping_add(*pointer)));
+        for pointer in pointers {
+            nearest.look_at(base.wrapping_add(*pointer));
+        }
         nearest.pointers
     };
     let got = Values { data: Some(1), size: Some(0x1000), ..Values::NONE };

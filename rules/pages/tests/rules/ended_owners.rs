@@ -98,7 +98,7 @@ fn memory_that_is_kept_from_process_to_process_is_a_warning_by_bytes_and_time() 
     assert_eq!(severities(&closed(100)), []);
     assert_eq!(severities(&closed(5000)), [Note]);
     assert_eq!(severities(&clients(3, 32 << 20, KILL, "server: close m$")), []);
-    let late: String = (0..3).map(|n| format!("server: close m{n}\n")).collect();
+    let late = [0, 1, 2].map(|n| format!("server: close m{n}\n")).concat();
     let later = |takes: u32| format!("{}server: alloc b 64 takes {takes}\n{late}", clients(3, 32 << 20, KILL, ""));
     assert_eq!((severities(&later(5000)), severities(&later(61_000))), (vec![Note], vec![Warning]));
 }
