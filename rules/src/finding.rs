@@ -127,6 +127,12 @@ impl Finding {
         if self.count == 1 && self.is_promised(promise) { self.at_most(Severity::Note) } else { self }
     }
 
+    /// Of the severity of a note, where an interface promises this and it `grows` not.
+    #[must_use]
+    pub fn note_unless(self, grows: bool, promise: Promise) -> Self {
+        if !grows && self.is_promised(promise) { self.at_most(Severity::Note) } else { self }
+    }
+
     /// Whether the interface of one of its two calls promises this.
     fn is_promised(&self, promise: Promise) -> bool {
         self.at.promises(promise) || self.other.is_some_and(|other| other.promises(promise))

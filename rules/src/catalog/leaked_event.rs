@@ -3,8 +3,8 @@
 //! Reports an event that a process opened from handle data and still holds references to when the process ends or when
 //! the context of the event is released.
 //!
-//! Level Zero and CUDA: a note, unless one call left very many. Libraries keep the event pools that they have opened until their
-//! process ends.
+//! Level Zero and CUDA: a note, unless they grow until the process ends (as with `leaked-mapping`). Libraries keep the event
+//! pools that they have opened until their process ends.
 //!
 //! # Why it is bad
 //!
@@ -66,7 +66,11 @@
 
 use urscope_schema::{api::Promise, handle::Kind};
 
-use super::{Check, Rule, When, memory::one_of, wording::left_object};
+use super::{
+    Check, Rule, When,
+    memory::{grows, one_of},
+    wording::left_object,
+};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, What};
 
@@ -88,5 +92,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         _ => return None,
     };
     one_of(left, || left_object(&RULE, fact, handle, object, left).advice(advice))
-        .map(|finding| finding.note_where(Promise::OpensMayStay))
+        .map(|finding| finding.note_unless(grows(left, fact.at.time), Promise::OpensMayStay))
 }

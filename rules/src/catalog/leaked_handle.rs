@@ -91,7 +91,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, size, (end, most)) = (fact.actor(), of_size(data.size), left(how));
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
-    let among = among(how, count, data.born);
+    let among = among(how, count, data.born, false);
     let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{among}", call(data.born));
     let finding = Finding::new(&RULE, data.born, what, message).values(data.size, data.fingerprint).at_most(most);
     let advice = match what.kind {

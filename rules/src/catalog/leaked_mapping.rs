@@ -3,8 +3,9 @@
 //! Reports a mapping that is still open when its process exits or the last reference to its context is released; in CUDA also
 //! imported physical memory that was released and is still mapped then.
 //!
-//! Level Zero and CUDA: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
-//! ends.
+//! Level Zero and CUDA: a note, unless they grow until the process ends: more than 256 from one place in the program, or 1 GiB in
+//! at least 16 that were opened over ten seconds or longer. Libraries keep what they have opened in a cache until their
+//! process ends.
 //!
 //! # Why it is bad
 //!
@@ -76,7 +77,10 @@
 use urscope_schema::{api::Promise, handle::Kind};
 
 use super::wording::{among, call, handle, left, of_size, times};
-use super::{Check, Rule, When, memory::stands_for};
+use super::{
+    Check, Rule, When,
+    memory::{grows, stands_for},
+};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, Leftover, What};
 use crate::tracker::records::MappedRange;
@@ -107,7 +111,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (all, closed, _) => format!("opened it {} and closed it {}", times(all), times(closed)),
     };
     let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
-    let among = among(how, count, opened);
+    let grows = grows(how, fact.at.time);
+    let among = among(how, count, opened, grows);
     let gets = mapping.export.and_then(|export| fact.tracker.exports.get(export)).map_or(0, |export| export.gets);
     // An allocator shares parts of its blocks.
     let users = if gets > 1 && opened.promises(Promise::HandlesNameAllocations) {
@@ -119,22 +124,23 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     let finding = finding.advice("close each open once, before its context is released");
-    Some(Finding { count, ..finding }.note_where(Promise::OpensMayStay))
+    Some(Finding { count, ..finding }.note_unless(grows, Promise::OpensMayStay))
 }
 
 /// Imported physical memory that was released, and never unmapped: it stays until it is.
 fn still_mapped(fact: &Fact<'_>, how: Leftover, start: u64, range: &MappedRange) -> Option<Finding> {
     let count = stands_for(how)?;
     let (length, mapped, (end, most)) = (range.end - start, range.place, left(how));
+    let grows = grows(how, fact.at.time);
     let message = format!(
         "{} mapped imported {}{} at {start:#x} in {}, released it and never unmapped it; {end}{}",
         fact.actor(),
         range.memory,
         of_size(Some(length)),
         call(mapped),
-        among(how, count, mapped),
+        among(how, count, mapped, grows),
     );
     let finding = Finding::new(&RULE, mapped, handle(Kind::Mapping, start), message).values(Some(length), None);
     let finding = finding.at_most(most).advice("unmap what was mapped: mapped memory stays, although it is released");
-    Some(Finding { count, ..finding }.note_where(Promise::OpensMayStay))
+    Some(Finding { count, ..finding }.note_unless(grows, Promise::OpensMayStay))
 }

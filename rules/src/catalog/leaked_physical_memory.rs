@@ -3,8 +3,8 @@
 //! Reports physical memory that a process opened from handle data and still holds references to when the process ends
 //! or when the context of the memory is released.
 //!
-//! Level Zero and CUDA: a note, unless one call left very many. Libraries keep what they have opened in a cache until their process
-//! ends.
+//! Level Zero and CUDA: a note, unless they grow until the process ends (as with `leaked-mapping`). Libraries keep what they
+//! have opened in a cache until their process ends.
 //!
 //! # Why it is bad
 //!
@@ -66,7 +66,11 @@
 
 use urscope_schema::{api::Promise, handle::Kind};
 
-use super::{Check, Rule, When, memory::one_of, wording::left_object};
+use super::{
+    Check, Rule, When,
+    memory::{grows, one_of},
+    wording::left_object,
+};
 use crate::finding::{Finding, Severity};
 use crate::tracker::fact::{Fact, FactKind, What};
 
@@ -87,5 +91,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let advice = object.born.words().end_physical_memory;
     one_of(left, || left_object(&RULE, fact, handle, object, left).advice(advice))
-        .map(|finding| finding.note_where(Promise::OpensMayStay))
+        .map(|finding| finding.note_unless(grows(left, fact.at.time), Promise::OpensMayStay))
 }

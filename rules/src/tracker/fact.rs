@@ -340,8 +340,12 @@ pub struct Leftover {
     pub index: usize,
     /// The number of these leftovers.
     pub count: usize,
-    /// When the first of them was made.
+    /// When the first of them was made, and the last one.
     pub since: Nanos,
+    /// See `since`.
+    pub until: Nanos,
+    /// How many bytes they have together, as far as is known.
+    pub bytes: u64,
     /// The release of the application's last reference to its context.
     pub released: Option<Place>,
 }

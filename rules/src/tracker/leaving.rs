@@ -114,34 +114,39 @@ impl Tracker {
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
         left.handles.sort_unstable_by_key(|(_, data, _)| data.serial);
-        let mut places = Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused)));
+        let mut places =
+            Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused, data.size)));
         for (handle, data, excused) in left.handles {
             let how = places.next(data.born, excused, data.context_released);
             self.emit(facts, at, What::LeftHandle(how, handle, data));
         }
         left.mappings.sort_unstable_by_key(|(_, mapping)| mapping.serial);
         let opened = |mapping: &Mapping| mapping.last_open().unwrap_or(at);
-        let mut places =
-            Places::of(reason, left.mappings.iter().map(|(_, mapping)| (opened(mapping), mapping.ended_wrongly)));
+        let mut places = Places::of(
+            reason,
+            left.mappings.iter().map(|(_, mapping)| (opened(mapping), mapping.ended_wrongly, mapping.size)),
+        );
         for (pointer, mapping) in left.mappings {
             let released = mapping.opens.iter().rev().find_map(|open| open.context_released);
             let how = places.next(opened(mapping), mapping.ended_wrongly, released);
             self.emit(facts, at, What::LeftMapping(how, pointer, mapping));
         }
         left.ranges.sort_unstable_by_key(|(start, range)| (range.place.time, *start));
-        let mut places = Places::of(reason, left.ranges.iter().map(|(_, range)| (range.place, false)));
+        let mut places =
+            Places::of(reason, left.ranges.iter().map(|(start, range)| (range.place, false, Some(range.end - start))));
         for (start, range) in left.ranges {
             let how = places.next(range.place, false, None);
             self.emit(facts, at, What::LeftRange(how, start, range));
         }
         left.descriptors.sort_unstable_by_key(|(number, memory)| (memory.got.time, *number));
-        let mut places = Places::of(reason, left.descriptors.iter().map(|(_, memory)| (memory.got, false)));
+        let mut places = Places::of(reason, left.descriptors.iter().map(|(_, memory)| (memory.got, false, None)));
         for (number, memory) in left.descriptors {
             let how = places.next(memory.got, false, None);
             self.emit(facts, at, What::LeftDescriptor(how, number, memory));
         }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);
-        let mut places = Places::of(reason, left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly)));
+        let mut places =
+            Places::of(reason, left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly, object.size)));
         for kind in [Kind::PhysicalMem, Kind::Event, Kind::EventPool] {
             for (handle, object) in left.objects.iter().filter(|(handle, _)| handle.kind == kind) {
                 let how = places.next(object.born, object.ended_wrongly, object.context_released);
@@ -170,9 +175,28 @@ fn is_excused(state: &ProcessState, handle: Handle, data: &HandleData) -> bool {
 /// Numbers leftovers, separately for each place in the program that made them.
 struct Places {
     reason: Reason,
-    /// For each place: how many were numbered, how many there are, and when the first was made.
-    counts: Map<Site, (usize, usize, Nanos)>,
+    groups: Map<Site, Group>,
 }
+
+/// The leftovers of a place that are not excused.
+struct Group {
+    /// How many were numbered, and how many there are.
+    numbered: usize,
+    count: usize,
+    /// When the first was made, and the last.
+    since: Nanos,
+    until: Nanos,
+    bytes: u64,
+}
+
+impl Group {
+    const fn new(first: Nanos) -> Self {
+        Self { numbered: 0, count: 0, since: first, until: first, bytes: 0 }
+    }
+}
+
+/// A leftover: where it was made, whether it is excused, and its size.
+type Made = (Place, bool, Option<u64>);
 
 /// A place in the program.
 type Site = (Option<Function>, Option<NonZeroU64>);
@@ -182,19 +206,21 @@ const fn site(born: Place) -> Site {
 }
 
 impl Places {
-    fn of(reason: Reason, left: impl Iterator<Item = (Place, bool)>) -> Self {
-        let mut counts = Map::default();
-        for (born, _) in left.filter(|(_, excused)| !excused) {
-            counts.entry(site(born)).or_insert((0, 0, born.time)).1 += 1;
+    fn of(reason: Reason, left: impl Iterator<Item = Made>) -> Self {
+        let mut groups = Map::default();
+        for (born, _, size) in left.filter(|(_, excused, _)| !excused) {
+            let group: &mut Group = groups.entry(site(born)).or_insert(Group::new(born.time));
+            group.count += 1;
+            group.until = group.until.max(born.time);
+            group.bytes = group.bytes.saturating_add(size.unwrap_or_default());
         }
-        Self { reason, counts }
+        Self { reason, groups }
     }
 
     fn next(&mut self, born: Place, excused: bool, released: Option<Place>) -> Leftover {
-        let numbered = self.counts.entry(site(born)).or_insert((0, 0, born.time));
-        let (index, count, since) = *numbered;
-        let left = Leftover { reason: self.reason, excused, index, count, since, released };
-        numbered.0 += usize::from(!excused);
-        left
+        let group = self.groups.entry(site(born)).or_insert(Group::new(born.time));
+        let Group { numbered: index, count, since, until, bytes } = *group;
+        group.numbered += usize::from(!excused);
+        Leftover { reason: self.reason, excused, index, count, since, until, bytes, released }
     }
 }

@@ -299,7 +299,8 @@ fn owner(all: &[EndedMemory], kept: &[Kept]) -> Option<ProcessId> {
 fn reports(tracker: &Tracker, all: &[EndedMemory], of_owner: &[&[Kept]]) -> Vec<Finding> {
     let count = of_owner.len();
     let one = |(index, kept): (usize, &&[Kept])| {
-        let left = Leftover { reason: Reason::Exited, excused: false, index, count, since: Nanos(0), released: None };
+        let (reason, since, until) = (Reason::Exited, Nanos(0), Nanos(0));
+        let left = Leftover { reason, excused: false, index, count, since, until, bytes: 0, released: None };
         let finding = report(tracker, all.get(kept.first()?.memory)?, kept)?;
         one_of(left, || finding)
     };
