@@ -164,12 +164,14 @@ pub(super) fn stands_for(left: Leftover) -> Option<u64> {
     Some(if last { (left.count - left.index) as u64 } else { 1 })
 }
 
-/// Whether the leftovers of a place in the program grew until its process ended at that time: more than [`MAX_REPORTED`], or at least 16 with 1 GiB,
-/// which were made over at least ten seconds. What was made within the first quarter of the time is a cache that was filled once.
+/// Whether this is the last reported one of leftovers of a place in the program that grew until the process ended at that time: more than
+/// [`MAX_REPORTED`], or at least 16 with 1 GiB that were made over at least ten seconds. What was made within the first quarter of the
+/// time is a cache that was filled once.
 pub(super) fn grows(left: Leftover, end: Nanos) -> bool {
     let [took, whole] = [left.until, end].map(|time| time.0.saturating_sub(left.since.0));
     let is_large = left.count >= 16 && left.bytes >= 1 << 30 && took >= 10_000_000_000;
-    took >= whole / 4 && (left.count > MAX_REPORTED || is_large)
+    let is_last = left.index + 1 == left.count.min(MAX_REPORTED);
+    is_last && took >= whole / 4 && (left.count > MAX_REPORTED || is_large)
 }
 
 /// The finding about one of several leftovers.

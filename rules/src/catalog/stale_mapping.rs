@@ -42,13 +42,13 @@
 //! With the CUDA driver, the exporter:
 //!
 //! ```cpp
+//! CUmemGenericAllocationHandle memory;
 //! // The engine sleeps.
-//! cuMemUnmap(address, size);
-//! cuMemRelease(memory);
+//! cuMemUnmap(buffer, size);
 //! // It wakes up. The others still read the old memory.
-//! cuMemCreate(&memory, size, &properties, 0);
+//! cuMemCreate(&memory, size, &wanted, 0);
 //! // Noted: it is not sent to them.
-//! cuMemMap(address, size, 0, memory, 0);
+//! cuMemMap(buffer, size, 0, memory, 0);
 //! ```
 //!
 //! # Bad trace

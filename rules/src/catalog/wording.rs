@@ -202,16 +202,10 @@ pub(super) fn rate(more: u64, from: Nanos, to: Nanos) -> String {
     if seconds > 0.0 { format!(", {:.0} per second", more as f64 / seconds) } else { String::new() }
 }
 
-/// The note of a finding that stands for many, `; it is one of 300 that were left by such calls, 51 per second`, or of one of those that
-/// grow.
+/// The note of a finding that stands for many, or for what grows: `; it is one of 300 that were left by such calls, 51 per second`.
 pub(super) fn among(left: Leftover, count: u64, last: Place, grows: bool) -> String {
-    if count == 1 {
-        let (all, size) = (left.count, of_size(Some(left.bytes)));
-        return if grows {
-            format!("; such calls have left {all}{size} until the process ended")
-        } else {
-            String::new()
-        };
+    if count == 1 && !grows {
+        return String::new();
     }
     let rate = rate(left.index as u64, left.since, last.time);
     format!("; it is one of {} that calls from the same place in the program have left{rate}", left.count)

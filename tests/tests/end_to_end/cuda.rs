@@ -14,7 +14,7 @@ const PROGRAMS: [&str; 2] = ["cuda_sharing", "cuda_sharing_by_proc_address"];
 /// What is right or wrong, and what is found: a line for each case.
 const FOUND: &str = include_str!("../../apps/cuda_sharing.txt");
 
-fn cases() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> + Clone {
+pub(crate) fn cases() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> + Clone {
     let case = |line: &'static str| {
         let (case, found) = line.split_once(':').expect("a case and what is found in it");
         let (ways, case) = case.split_once(' ').unwrap_or(("", case));

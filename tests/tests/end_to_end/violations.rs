@@ -4,7 +4,7 @@ use serde_json::Value;
 use urscope_tests::Adapter::{self, V1, V2};
 use urscope_tests::{Outcome, Release, TestRun, apps, hunt::Script, run};
 
-use crate::{circumstances, closed_twice, level_zero, missing_results, museum};
+use crate::{circumstances, closed_twice, cuda, level_zero, missing_results, museum};
 
 /// Runs a program and compares what is found, as "severity rule".
 fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
@@ -235,8 +235,9 @@ fn found_by_a_test() -> Vec<String> {
     let at_level_zero = level_zero::CASES.iter().flat_map(|(_, expected)| *expected);
     let in_the_museum = museum::EXHIBITS.iter().map(|exhibit| &exhibit.found);
     let lists = FOUND.iter().copied().chain(here).chain(elsewhere).flatten();
+    let of_cuda = cuda::cases().flat_map(|(_, found)| found).map(str::to_owned);
     let by_programs = lists.chain(in_ur).chain(at_level_zero).chain(in_the_museum).map(|found| (*found).to_owned());
-    by_programs.chain(Script::all(&apps::source("mistakes")).iter().flat_map(Script::expected)).collect()
+    by_programs.chain(of_cuda).chain(Script::all(&apps::source("mistakes")).iter().flat_map(Script::expected)).collect()
 }
 
 #[test]
