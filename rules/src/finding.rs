@@ -127,7 +127,7 @@ impl Finding {
         if self.count == 1 && self.is_promised(promise) { self.at_most(Severity::Note) } else { self }
     }
 
-    /// Of the severity of a note, where an interface promises this and it `grows` not.
+    /// At most a note, where the interface promises this, unless it `grows`.
     #[must_use]
     pub fn note_unless(self, grows: bool, promise: Promise) -> Self {
         if !grows && self.is_promised(promise) { self.at_most(Severity::Note) } else { self }

@@ -340,11 +340,11 @@ pub struct Leftover {
     pub index: usize,
     /// The number of these leftovers.
     pub count: usize,
-    /// When the first of them was made, and the last one.
+    /// When the first of them was made.
     pub since: Nanos,
-    /// See `since`.
+    /// When the last of them was made.
     pub until: Nanos,
-    /// How many bytes they have together, as far as is known.
+    /// The sum of their sizes in bytes; one of unknown size counts as 0.
     pub bytes: u64,
     /// The release of the application's last reference to its context.
     pub released: Option<Place>,
