@@ -4,7 +4,7 @@
 //! time. Rules, the lifetimes of timelines and statistics, and all other consumers take facts
 //! ([`FactConsumer`]); none of them follows calls by itself. The tracker knows none of its consumers.
 
-use urscope_schema::api::{UrResult, demand::Fault, interface::Words};
+use urscope_schema::api::{UrResult, demand::Fault};
 use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
@@ -320,8 +320,6 @@ pub struct Descriptors {
     pub open: u64,
     /// How many handles, mappings and objects that can be shared it holds, besides [`Self::exported`].
     pub held: u64,
-    /// How findings name what it can leave open: as the interface of its latest call that shares something.
-    pub words: Words,
     /// How many descriptors it has exported and is to close, as far as their numbers did not come again.
     pub exported: u64,
     /// How many IPC calls had begun.

@@ -30,10 +30,8 @@ impl Tracker {
     pub fn descriptors(&mut self, who: ProcessId, open: u64, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who) else { return };
         let (exported, calls) = (state.descriptors.len() as u64, state.ipc_calls);
-        let place = Place::outside_calls(who, at);
-        let words = Place { function: state.latest_ipc, ..place }.words();
-        let sample = Descriptors { open, held: state.held(), words, exported, calls };
-        self.emit(facts, place, What::Descriptors(sample));
+        let sample = Descriptors { open, held: state.held(), exported, calls };
+        self.emit(facts, Place::outside_calls(who, at), What::Descriptors(sample));
     }
 
     /// The device has executed a command of one of the latest calls, or of a call that was not recorded.

@@ -99,7 +99,7 @@ use self::samples::{Growth, Sample, Samples};
 use urscope_schema::{api::interface::Words, counted, duration};
 
 use super::{Check, Rule, RuleState, When, memory::PerProcess};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Place, Severity};
 use crate::tracker::fact::{Descriptors, Fact, FactKind, What};
 
 pub(super) static RULE: Rule = Rule {
@@ -119,9 +119,9 @@ struct AllSamples(PerProcess<Samples>);
 impl RuleState for AllSamples {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
-            What::Descriptors(Descriptors { open, held, words, exported, calls }) => {
+            What::Descriptors(Descriptors { open, held, exported, calls }) => {
                 let samples = self.0.get_or_insert_with(fact.at.process, Samples::default);
-                samples.add(Sample { at: fact.at.time, calls, descriptors: open, held, exported, words });
+                samples.add(Sample { at: fact.at.time, calls, descriptors: open, held, exported });
             }
             What::ProcessEnded(_) => {
                 let limit = fact.tracker.process(fact.at.process).and_then(|process| process.rights.descriptors);
@@ -136,7 +136,9 @@ impl RuleState for AllSamples {
 fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
     let (more, held) = (growth.descriptors(), growth.held());
     let calls = growth.to.calls - growth.from.calls;
-    let Words { left_open, end_left_open, .. } = growth.to.words;
+    // At the end of a process, no call tells its interface.
+    let function = fact.tracker.state(fact.at.process).and_then(|state| state.latest_ipc);
+    let Words { left_open, end_left_open, .. } = Place { function, ..fact.at }.words();
     let exported = growth.exported();
     let (whose, advice) = if 2 * exported >= more {
         (

@@ -1,6 +1,6 @@
 //! The descriptors of a process: how many were open after how many IPC calls, and how much of that its handles explain.
 
-use urscope_schema::{api::interface::Words, call::Nanos};
+use urscope_schema::call::Nanos;
 
 /// How many samples are kept: when there are more, every second one is dropped.
 const MAX_SAMPLES: usize = 128;
@@ -23,8 +23,6 @@ pub(super) struct Sample {
     pub(super) held: u64,
     /// How many descriptors it had exported and was to close, as far as their numbers did not come again.
     pub(super) exported: u64,
-    /// How findings name what it held.
-    pub(super) words: Words,
 }
 
 /// All samples of a process.
@@ -106,14 +104,12 @@ impl Samples {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::api::UNIFIED_RUNTIME;
-
     use super::*;
 
     fn samples(descriptors: impl IntoIterator<Item = u64>) -> Samples {
-        let (mut samples, words) = (Samples::default(), UNIFIED_RUNTIME.words);
+        let mut samples = Samples::default();
         for (calls, descriptors) in (0..).zip(descriptors) {
-            samples.add(Sample { at: Nanos(calls), calls: 10 * calls, descriptors, held: 0, exported: 0, words });
+            samples.add(Sample { at: Nanos(calls), calls: 10 * calls, descriptors, held: 0, exported: 0 });
         }
         samples
     }
